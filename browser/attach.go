@@ -18,12 +18,12 @@ import (
 	"github.com/chromedp/cdproto/systeminfo"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
-	sockets "github.com/shirou/gopsutil/v3/net"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
 )
 
 // answers is how long a browser that llmparity attaches to may take for its first answers.
@@ -187,10 +187,11 @@ func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) erro
 	if err != nil {
 		return fmt.Errorf("asking for the browser's processes: %w", err)
 	}
+	// The port may be forwarded or a container's, and the pid may be that of an unrelated process here.
+	listens, _ := proc.PIDOfListener(ctx, at.String())
 	for _, i := range info.ProcessInfo {
-		// The port may be forwarded or a container's, and the pid may be that of an unrelated process here.
-		if i.Type == "browser" && listens(int32(i.ID), at) {
-			c.pid, c.memoryKills = int(i.ID), machine.MemoryKills()
+		if i.Type == "browser" && int(i.ID) == listens {
+			c.pid, c.memoryKills = listens, machine.MemoryKills()
 		}
 	}
 	if c.pid == 0 {
@@ -211,21 +212,6 @@ func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) erro
 		}
 	}
 	return nil
-}
-
-// listens reports whether a process of this machine listens at an address, as far as that is visible.
-func listens(pid int32, at *net.TCPAddr) bool {
-	own, _ := net.InterfaceAddrs() // if none, it is elsewhere
-	here := at.IP.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(at.IP)
-	})
-	open, _ := sockets.ConnectionsPid("tcp", pid) // none if not permitted
-	return here && slices.ContainsFunc(open, func(s sockets.ConnectionStat) bool {
-		local := net.ParseIP(s.Laddr.IP) // nil: all addresses, on some systems
-		return s.Status == "LISTEN" && int(s.Laddr.Port) == at.Port &&
-			(local == nil || local.IsUnspecified() || local.Equal(at.IP))
-	})
 }
 
 // letGo closes our tab and the connection.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
 )
 
 // grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes
@@ -20,7 +22,7 @@ func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
 }
 
 func callIn[T any](ctx context.Context, p *Page, target context.Context, expression string) (T, error) {
-	both, cancel := joined(target, ctx)
+	both, cancel := engine.Within(target, ctx)
 	defer cancel()
 	v, err := chromedp.Run(both, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -110,12 +112,5 @@ func ask[P, R any](ctx context.Context, p *Page, doing string, c cdp.Command[P, 
 // within returns a context for calls to the page. It ends with ctx, and when the page is lost, because a crashed page
 // never answers.
 func (p *Page) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return joined(p.chrome.ctx, ctx)
-}
-
-// joined returns a context for calls to a target that also ends with ctx.
-func joined(target, ctx context.Context) (context.Context, context.CancelFunc) {
-	both, cancel := context.WithCancel(target)
-	stop := context.AfterFunc(ctx, cancel)
-	return both, func() { stop(); cancel() }
+	return engine.Within(p.chrome.ctx, ctx)
 }

@@ -23,6 +23,7 @@ const trips = 12
 // measureClock compares the page's clock with ours. The page's reading is between our two, so half a round trip bounds
 // the error.
 func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, error) {
+	anchor := p.clock.anchor
 	best := record.Clock{Isolate: string(p.isolate.thread), When: when, ErrorNS: math.MaxInt64}
 	for range trips {
 		begin := time.Now()
@@ -33,7 +34,7 @@ func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, err
 		}
 		if half := int64(trip / 2); half < best.ErrorNS {
 			best.ErrorNS = half
-			best.OffsetNS = int64(page*1e6) - p.clock.ours(begin.Add(trip/2))
+			best.OffsetNS = int64(page*1e6) - anchor.UnixNano() - int64(begin.Add(trip/2).Sub(anchor))
 		}
 	}
 	return best, nil
@@ -51,11 +52,8 @@ func (c pageClock) drifted(end record.Clock) (record.Warning, bool) {
 			"its times can be off by that much", end.Isolate, by.Round(time.Millisecond))}, true
 }
 
-func (c pageClock) ours(t time.Time) int64 { return c.anchor.UnixNano() + int64(t.Sub(c.anchor)) }
-
 // At returns the time at which the clock of the engine's thread showed ms.
-func (p *Page) At(ms float64) time.Time { return p.clock.at(ms) }
-
-func (c pageClock) at(ms float64) time.Time {
+func (p *Page) At(ms float64) time.Time {
+	c := p.clock
 	return c.anchor.Add(time.Duration(int64(ms*1e6) - c.offset - c.anchor.UnixNano()))
 }

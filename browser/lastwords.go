@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
@@ -43,12 +42,6 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 
 // killed is what the browser reports for a renderer that got SIGKILL.
 const killed = "killed"
-
-// listenToWords starts keeping the browser's output.
-func (c *chrome) listenToWords() *child.Tail {
-	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
-	return c.words
-}
 
 // crashed reports that the renderer ended, without blocking the browser's events, after waiting for output that may
 // say why. The browser sends two events; the one that does not know the reason waits so that the other comes first.

@@ -22,9 +22,8 @@ import (
 	"llmparity/browser/find"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 )
 
 // chrome is a running browser with one tab of ours.
@@ -135,6 +134,8 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	if err != nil {
 		return nil, err
 	}
+	shm, err := disk.Usage("/dev/shm")
+	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		// chromedp's own temporary profile would stay if we were killed; ours is removed at the next start.
@@ -147,12 +148,13 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 				c.args = append(c.args, strings.ReplaceAll(a, c.scratch, "SCRATCH"))
 			}
 		}),
-		chromedp.CombinedOutput(c.listenToWords()),
+		chromedp.CombinedOutput(c.words),
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
-		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them.
-		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
+		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them, such as a
+		// container's default of 64 MB.
+		chromedp.Flag("disable-dev-shm-usage", runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)),
 		chromedp.Flag("disable-component-update", true),
 	)
 	if config.Launch.Headed {
@@ -170,12 +172,6 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	return append(o, flags...), nil
 }
 
-// smallSharedMemory reports whether /dev/shm is too small for a browser, such as a container's default of 64 MB.
-func smallSharedMemory() bool {
-	shm, err := disk.Usage("/dev/shm")
-	return runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)
-}
-
 // close kills every process of the browser, since the profile need not be saved, and removes its folders. An attached
 // browser only loses our tab.
 func (c *chrome) close() error {
@@ -183,7 +179,10 @@ func (c *chrome) close() error {
 		return c.letGo()
 	}
 	c.lose(errClosed)
-	c.kill()
+	c.find()
+	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
+		child.KillGroup(p)
+	}
 	c.end()
 	c.calls.Wait()
 	var err error
@@ -201,14 +200,6 @@ func (c *chrome) members() []int {
 		return child.Descendants(c.pid)
 	}
 	return child.Group(c.pid)
-}
-
-// sources returns the sources for a process of the browser. Peaks of a browser that we did not start are not reset.
-func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
-	if c.attached {
-		return proc.Sources(pid, role)
-	}
-	return proc.SourcesOfOurs(pid, role)
 }
 
 // awaitGroup waits for the browser's processes to end.

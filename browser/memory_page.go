@@ -51,10 +51,8 @@ type pageSource struct {
 	read func(context.Context) (map[string]float64, error)
 }
 
-func (s *pageSource) Describe() record.Source { return s.Source }
-
 func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
-	both, cancel := joined(s.ctx, ctx)
+	both, cancel := engine.Within(s.ctx, ctx)
 	defer cancel()
 	r.Begin = time.Now()
 	all, err := s.read(both)

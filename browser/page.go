@@ -168,7 +168,9 @@ func (p *Page) navigate(ctx context.Context) error {
 	nctx, cancel := p.within(ctx)
 	defer cancel()
 	err := chromedp.Do(nctx,
-		quieten,
+		// End chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the browser
+		// keeps response bodies, and so a second copy of the weights.
+		command(network.Disable, cdp.Empty{}), command(css.Disable, cdp.Empty{}), command(dom.Disable, cdp.Empty{}),
 		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.base, p.site.Page, p.isolate.thread)),
 	)
 	if err != nil {
@@ -192,18 +194,6 @@ func (p *Page) navigate(ctx context.Context) error {
 	return p.enter(ctx)
 }
 
-// quieten ends chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the
-// browser keeps response bodies, and so a second copy of the weights.
-func quieten(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-	var none chromedp.Void
-	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{network.Disable, css.Disable, dom.Disable} {
-		if _, err := cdp.Call(ctx, t, c, cdp.Empty{}); err != nil {
-			return none, err
-		}
-	}
-	return none, nil
-}
-
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		var none chromedp.Void
@@ -223,7 +213,7 @@ func (p *Page) Info() *record.EngineInfo {
 		Policy: map[string]string{"thread": string(p.isolate.thread),
 			"garbage": "collected before the baseline and after the unload"}}
 	maps.Copy(info.Policy, p.chrome.policy)
-	if id := find.BuildOf(p.chrome.pid); id != "" {
+	if id := find.BuildID(fmt.Sprintf("/proc/%d/exe", p.chrome.pid)); id != "" {
 		info.Parts["browser_build_id"] = id
 	}
 	return info

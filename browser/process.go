@@ -50,11 +50,15 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
+	find := proc.SourcesOfOurs
+	if p.chrome.attached {
+		find = proc.Sources // peaks of a browser that we did not start are not reset
+	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
 		if _, known := ps.attached[pid]; known {
 			continue
 		}
-		sources, err := p.chrome.sources(pid, roles[pid])
+		sources, err := find(pid, roles[pid])
 		if errors.Is(err, sample.ErrGone) {
 			continue
 		}
@@ -79,7 +83,12 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
 	var seen []int
 	look := func(ctx context.Context) bool {
-		unknown := p.processes.unknown(p.chrome.members())
+		p.processes.mu.Lock()
+		unknown := slices.DeleteFunc(p.chrome.members(), func(pid int) bool {
+			_, known := p.processes.attached[pid]
+			return known
+		})
+		p.processes.mu.Unlock()
 		if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(seen, pid) }) {
 			_ = p.Attach(ctx, probe) // retried soon; at the end of the load errors are returned
 		}
@@ -93,13 +102,6 @@ func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.D
 			look(outer) // for what is short-lived
 		}
 	}
-}
-
-// unknown returns the pids that are not sampled.
-func (ps *processes) unknown(pids []int) []int {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return slices.DeleteFunc(pids, func(pid int) bool { _, known := ps.attached[pid]; return known })
 }
 
 // detach ends all sampling.

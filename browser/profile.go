@@ -103,7 +103,7 @@ func (p *Page) watchedThreads(ctx context.Context) ([]watchedThread, error) {
 }
 
 func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
-	both, cancel := joined(t.ctx, ctx)
+	both, cancel := engine.Within(t.ctx, ctx)
 	defer cancel()
 	// The first call to a worker opens its session, which ends with that call's context.
 	if err := openTarget(ctx, t.ctx); err != nil {
@@ -181,7 +181,7 @@ func (p *profiling) finish(ctx context.Context, prefix string) error {
 
 // write ends a thread's profile and writes it as the browser returned it.
 func (p *profiling) write(ctx context.Context, t watchedThread, method, path string) error {
-	both, cancel := joined(t.ctx, ctx)
+	both, cancel := engine.Within(t.ctx, ctx)
 	defer cancel()
 	limit, cancel := context.WithTimeout(both, threadAnswers)
 	defer cancel()
@@ -202,7 +202,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 // they can be written, and memory holds only one. The answer follows the last piece.
 func snapshot(ctx context.Context, t watchedThread, path string) error {
 	return whole.Write(path, func(w io.Writer) error {
-		both, cancel := joined(t.ctx, ctx)
+		both, cancel := engine.Within(t.ctx, ctx)
 		defer cancel()
 		var writing error
 		err := chromedp.Listen(both, func(ev any) {

@@ -30,36 +30,29 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 	}
 	var s *Sheet
 	err = engine.Repeat(ctx, engine.Unmeasured{}, "chrome", func() error {
-		s, err = openSheet(ctx, path)
-		return err
+		c, err := launch(ctx, path, Config{Launch: Launch{Flags: drawing}})
+		if err != nil {
+			return err
+		}
+		s = &Sheet{c}
+		c.listen(func(ev any) {
+			if _, is := ev.(*inspector.EventTargetCrashed); is {
+				c.lose(errors.New("the page for drawing crashed"))
+			}
+		})
+		light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
+		err = chromedp.Do(c.ctx, command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: light}))
+		if err != nil {
+			return errors.Join(fmt.Errorf("preparing the page for drawing: %w", err), s.Close())
+		}
+		return nil
 	})
 	return s, err
 }
 
-func openSheet(ctx context.Context, path string) (*Sheet, error) {
-	c, err := launch(ctx, path, Config{Launch: Launch{Flags: drawing}})
-	if err != nil {
-		return nil, err
-	}
-	s := &Sheet{c}
-	c.listen(func(ev any) {
-		if _, is := ev.(*inspector.EventTargetCrashed); is {
-			c.lose(errDrawing)
-		}
-	})
-	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
-	if err := chromedp.Do(c.ctx, command(emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: light})); err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing the page for drawing: %w", err), s.Close())
-	}
-	return s, nil
-}
-
-var errDrawing = errors.New("the page for drawing crashed")
-
 // Run evaluates a script in the page and returns the text of its promise.
 func (s *Sheet) Run(ctx context.Context, script string) (string, error) {
-	both, cancel := joined(s.chrome.ctx, ctx)
+	both, cancel := engine.Within(s.chrome.ctx, ctx)
 	defer cancel()
 	text, err := chromedp.Run(both, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 	switch {

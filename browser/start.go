@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -104,20 +103,6 @@ func (c *chrome) printed() string {
 
 func (c *chrome) telling() string { return telling(c.printed()) }
 
-// report returns what may explain why a browser does not start.
-func (c *chrome) report() string {
-	c.find()
-	return fmt.Sprintf("Processes\n%s\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.printed())
-}
-
-// kill kills the browser's known processes; close waits for them.
-func (c *chrome) kill() {
-	c.find()
-	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
-		child.KillGroup(p)
-	}
-}
-
 // find finds the processes of a browser that has not answered.
 func (c *chrome) find() {
 	if c.pid == 0 {
@@ -128,7 +113,9 @@ func (c *chrome) find() {
 // failed ends a browser that did not become ready, with a report about it.
 func (c *chrome) failed(path string, err error) error {
 	if failed, ok := errors.AsType[*engine.NotStarted](err); ok {
-		failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
+		c.find()
+		failed.Report = fmt.Sprintf("Processes\n%s\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.printed())
+		failed.Kind, failed.Do = fault.NoChrome, "start "+path+" by hand to see why"
 		err = failed
 		if c.cmd == nil || c.cmd.Process == nil { // repeating would not help
 			err = fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What)

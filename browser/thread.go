@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
 )
 
 // Thread says where in the page the engine runs.
@@ -50,7 +52,7 @@ func (p *Page) enter(ctx context.Context) error {
 		chromedp.WithListener(p.listen))
 	p.isolate.ctx = wctx
 	defer context.AfterFunc(ctx, end)()
-	if err := chromedp.Do(wctx, quietenWorker, add); err != nil {
+	if err := chromedp.Do(wctx, command(network.Disable, cdp.Empty{}), add); err != nil {
 		return fmt.Errorf("entering the page's worker: %w", p.errorOf(ctx, err))
 	}
 	return nil
@@ -60,7 +62,7 @@ func (p *Page) enter(ctx context.Context) error {
 // After an unload a library's WebAssembly memory is garbage of tens of MiB.
 func (p *Page) collect(ctx context.Context) error {
 	for _, target := range []context.Context{p.isolate.ctx, p.chrome.ctx} {
-		tctx, cancel := joined(target, ctx)
+		tctx, cancel := engine.Within(target, ctx)
 		_, err := chromedp.Call(tctx, heapprofiler.CollectGarbage, cdp.Empty{})
 		cancel()
 		if err != nil {
@@ -71,10 +73,4 @@ func (p *Page) collect(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// quietenWorker is quieten for a worker, which has fewer domains.
-func quietenWorker(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-	_, err := cdp.Call(ctx, t, network.Disable, cdp.Empty{})
-	return chromedp.Void{}, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
+	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -174,7 +175,7 @@ func (p *plain) collect(ctx context.Context) error {
 			if !ok || worker.Role != "worker" {
 				continue
 			}
-			wctx, cancel := joined(worker.ctx, ctx)
+			wctx, cancel := engine.Within(worker.ctx, ctx)
 			err := openTarget(wctx, worker.ctx)
 			if err == nil {
 				_, err = chromedp.Call(wctx, heapprofiler.CollectGarbage, cdp.Empty{})

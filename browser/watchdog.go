@@ -52,22 +52,18 @@ func repeat(ctx context.Context, every time.Duration, do func(context.Context) (
 // asked is how often a thread is asked before it counts as hanging, because a question or its answer may get lost.
 const asked = 3
 
-// answers waits for a sign of life. If the session has ended, it returns true.
+// answers waits for the thread's event loop to turn. If that cannot be told, or the session has ended, it returns true.
 func (p *Page) answers(ctx context.Context) bool {
 	for range asked {
-		if alive(ctx, p.watchdog/asked) {
+		limit, cancel := context.WithTimeout(ctx, p.watchdog/asked)
+		_, err := chromedp.Run(limit, chromedp.Evaluate[chromedp.Void]("0"))
+		hangs := err != nil && ctx.Err() == nil && errors.Is(limit.Err(), context.DeadlineExceeded)
+		cancel()
+		if !hangs {
 			return true
 		}
 	}
 	return false
-}
-
-// alive waits for a thread's event loop to turn. If that cannot be told, it returns true.
-func alive(ctx context.Context, atMost time.Duration) bool {
-	limit, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	_, err := chromedp.Run(limit, chromedp.Evaluate[chromedp.Void]("0"))
-	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
 }
 
 // browserSays distinguishes a hanging page from a hanging browser.

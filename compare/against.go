@@ -7,7 +7,6 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
@@ -50,7 +49,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 			return Against{}, fmt.Sprintf("%s has no %s: %s", side.what, what, side.f.Absent)
 		}
 	}
-	was, is := a.PerLaunch(base.launch), b.PerLaunch(now.launch)
+	was, is := a.PerLaunch(base.counted), b.PerLaunch(now.counted)
 	moved := make([]float64, len(was))
 	for i, v := range was {
 		moved[i] = v * (1 + change)
@@ -67,7 +66,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
 func (c *Cell) Named(name string) evidence.Figure {
 	f := c.Figure(name)
-	if f.Title == "" && !f.Known() && memory.IsComponent(name) {
+	if f.Title == "" && !f.Known() {
 		if part := c.Parts.Component(name); part.Known() {
 			return part.Figure
 		}
@@ -90,7 +89,7 @@ func Correct(all []*Against) int {
 
 // SameWords compares the outputs of the first requests of two cells, which may be of different results.
 func SameWords(base, now *Cell) parity.Parity {
-	return parity.Said(base.said, now.said, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
+	return parity.Said(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 
 // stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.

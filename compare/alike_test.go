@@ -84,7 +84,7 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 }
 
 // An engine that hands over what lay in a buffer tells no decode span.
-func TestTokensThatCameAtOnceAreNoDecode(t *testing.T) {
+func TestTokensAtOnceHaveNoDecodeSpeed(t *testing.T) {
 	e := comparetest.Native(3)
 	e.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
 	c := compare.Runs(comparetest.Run(t, "buffered", e)).Cells[0]
@@ -135,7 +135,7 @@ func timed(r *compare.Result) (ttft, prefill bool) {
 	return ttft, prefill
 }
 
-func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
+func TestPromptCacheWithoutReportedHits(t *testing.T) {
 	tells := func(e *comparetest.Engine, n int) {
 		usage := e.Usage
 		e.Usage = func(u *record.Usage) {
@@ -246,7 +246,7 @@ func TestDifferingLaunchesAreReported(t *testing.T) {
 	}
 }
 
-func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
+func TestUnknownDeviceClassesHaveNoRatio(t *testing.T) {
 	for _, class := range []record.DeviceClass{"unknown", "npu"} {
 		a, b := comparetest.Native(6), comparetest.Served(6)
 		a.Device.Class, b.Device.Class = class, class

@@ -51,7 +51,7 @@ func speed(c *Cell) evidence.Figure {
 // value is a cell's figure with a unit and the width of its interval.
 func (q *question) value(c *Cell, unit string) string {
 	f := q.of(c)
-	s := strings.TrimSpace(explain.WithAmount(f.Center(), unit))
+	s := strings.TrimSpace(explain.Amount(f.Center()) + " " + unit)
 	if half, ok := f.HalfWidth(); ok {
 		s += " (±" + explain.Share(half) + ")"
 	}
@@ -268,21 +268,17 @@ func (r *Result) pairNames(a, b *Cell) [2]string {
 
 // several answers by many pairs: for each two sides how many go which way, and the extremes of all cells.
 func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
-	var order [][2]string
-	of := map[[2]string][]duel{}
+	var by evidence.Groups[[2]string, duel]
 	for _, d := range duels {
 		sides := d.names
-		if turned := [2]string{sides[1], sides[0]}; of[turned] != nil {
+		if turned := [2]string{sides[1], sides[0]}; by.Of[turned] != nil {
 			sides = turned
 		}
-		if of[sides] == nil {
-			order = append(order, sides)
-		}
-		of[sides] = append(of[sides], d)
+		by.Add(sides, d)
 	}
 	refused := slices.IndexFunc(duels, func(d duel) bool { return d.call == "" })
-	if len(order) == 1 {
-		out := r.together(q, order[0], duels)
+	if len(by.Keys) == 1 {
+		out := r.together(q, by.Keys[0], duels)
 		if refused < 0 { // else the extremes would compare what is not comparable
 			out.Text = strings.TrimPrefix(r.upper(out.Text)+". "+r.extremes(q, known), ". ")
 		}
@@ -293,8 +289,7 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 		return Card{Headline: fmt.Sprintf("%s in any of %d pairs", noDifference, len(duels)), Text: r.values(q, known)}
 	}
 	var answers, others []string
-	for _, sides := range order {
-		all := of[sides]
+	for sides, all := range by.All() {
 		c := r.together(q, sides, all)
 		if len(all) == 1 {
 			c = r.single(q, &all[0])

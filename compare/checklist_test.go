@@ -18,7 +18,7 @@ func answers(run *record.Run) map[string]explain.Check {
 	return out
 }
 
-func TestWhatSpoilsARunIsAnsweredNo(t *testing.T) {
+func TestChecklistAnswersNo(t *testing.T) {
 	for _, c := range []struct {
 		item  string
 		spoil func(*record.Run)
@@ -52,7 +52,7 @@ func TestWhatSpoilsARunIsAnsweredNo(t *testing.T) {
 }
 
 // A sweep has several of everything, and is sound where each engine had all of it.
-func TestASweepsChecklist(t *testing.T) {
+func TestChecklistOfASweep(t *testing.T) {
 	run := comparetest.Run(t, "sweep", comparetest.Native(6), comparetest.Browser(6))
 	run.Cells = append(run.Cells, run.Cells...)
 	for i := range run.Cells {

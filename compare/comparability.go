@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
@@ -62,14 +63,6 @@ func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
 		a, b := &r.Cells[c.A], &r.Cells[c.B]
 		return a == cell && with(b) || b == cell && with(a)
 	})
-}
-
-func lines(reasons []Reason) []string {
-	out := []string{}
-	for _, d := range reasons {
-		out = append(out, d.Text)
-	}
-	return out
 }
 
 // mostTexts is how many texts of one reason are lines of their own.
@@ -154,23 +147,20 @@ func (r *Result) unpaired() []Reason {
 	var out []Reason
 	for run := 1; run < len(r.Runs); run++ {
 		all := 0
-		var whys []string
-		of := map[string][]string{} // labels by why
+		var by evidence.Groups[string, string] // labels by why
 		for i := range r.Cells {
 			c := &r.Cells[i]
 			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}
 			if all++; !r.paired(c, func(other *Cell) bool { return other.Run != run }) {
-				why := r.difference(c)
-				whys = explain.AppendNew(whys, why)
-				of[why] = append(of[why], c.Label)
+				by.Add(r.difference(c), c.Label)
 			}
 		}
-		for _, why := range whys {
+		for why, labels := range by.All() {
 			who := "cells"
-			if n := len(of[why]); n < all {
-				who = fmt.Sprintf("%d of %d cells (%s)", n, all, explain.Some(of[why], 4))
+			if n := len(labels); n < all {
+				who = fmt.Sprintf("%d of %d cells (%s)", n, all, explain.Some(labels, 4))
 			}
 			out = append(out, reason(Informs, explain.Unpaired, who, r.runName(run), r.runName(0), why))
 		}

@@ -13,7 +13,7 @@ import (
 
 // With thirty cells there are hundreds of pairs: what holds for many is said once, what holds for one is still there,
 // by its name.
-func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
+func TestReasonsOfManyPairsAppearOnce(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 15 {
 		for _, e := range []comparetest.Engine{comparetest.Browser(1), comparetest.Native(1)} {

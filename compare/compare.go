@@ -35,6 +35,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
+	"llmparity/compare/stats"
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -117,15 +118,13 @@ type Cell struct {
 	Self    parity.SelfParity `json:"self_parity"`
 
 	title          string // the engine's name for people
-	unknownPrefill bool   // a prompt may have come from a cache that does not tell
-	betweenPieces  bool   // latencies are between pieces of text, which are not a token each
-	unverified     bool   // nobody has verified which weights a server has
+	all, counted   []*record.Attempt
+	scored         *parity.Scored // nil: it scored no text
+	unknownPrefill bool           // a prompt may have come from a cache that does not tell
 	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
 	memory     *memory.Cell
-	inconstant string         // in which way its launches did not run the same; empty: they did
-	launch     map[int]int    // the attempt that opened the launch of each
-	said       *parity.Output // by its first request; nil: no counted launch returned one
+	inconstant string // in which way its launches did not run the same; empty: they did
 }
 
 // Attempts is the number of attempts of all cells, however they ended.
@@ -160,18 +159,11 @@ type Failure struct {
 
 // Figure finds one of our figures; an empty one that says so where there is none.
 func (c *Cell) Figure(name string) evidence.Figure {
-	lists := [][]evidence.Figure{c.Figures, c.Sampler}
+	list := slices.Concat(c.Figures, c.Sampler)
 	if c.Load != nil {
-		lists = append(lists, c.Load.Figures)
+		list = append(list, c.Load.Figures...)
 	}
-	for _, list := range lists {
-		for _, f := range list {
-			if f.Name == name {
-				return f
-			}
-		}
-	}
-	return evidence.Figure{Name: name, Absent: "not measured"}
+	return evidence.Held(list, name)
 }
 
 // Runs compares what is in these runs, by the default options. It changes none of them.
@@ -181,24 +173,17 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
-		Statistics: o.statistics()}
-	all, of := []gathered{}, []growth.Cell{}
+		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
+			AllowDifferent: o.AllowDifferent, By: o.By}}
+	var of []growth.Cell
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
 			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
-			e := gather(run, spec.ID)
-			cell := newCell(i, spec, e)
+			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]
-			cell.stopped(run.Stops[spec.ID])
-			cell.Hardware = hardware.Read(e.counted, run.Environment.GPUs)
-			cell.predicted(run, e)
-			evidence.Watch(cell.Figures, explain.Busy(run))
-			cell.stolen = stolenShares(e.counted, run.Environment.Cores)
-			cell.OverTokens, cell.Growth = growth.Within(cell.memory, run)
-			cell.Distributions = timing.Distributions(spec, e.counted)
-			r.Cells, all = append(r.Cells, cell), append(all, e)
+			r.Cells = append(r.Cells, cell)
 			of = append(of, growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
 		}
 	}
@@ -207,7 +192,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
-				r.pair(i, j, all, o)
+				r.pair(i, j, o)
 			}
 		}
 	}
@@ -221,63 +206,49 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.judge(o)
 	r.group(o)
 	r.Reasons, r.Settings = r.reasons(), r.settings()
-	r.Comparability = lines(r.Reasons)
-	r.Warnings, r.Notes = r.remarks(runs, all)
+	for _, d := range r.Reasons {
+		r.Comparability = append(r.Comparability, d.Text)
+	}
+	r.Warnings, r.Notes = r.remarks(runs)
 	r.Verdict = r.Answer().Sentences()
 	return r
 }
 
-// gathered is a cell's attempts.
-type gathered struct {
-	all, counted []*record.Attempt
-	scored       *parity.Scored // nil: it scored no text
-}
-
-func gather(run *record.Run, cell int) gathered {
-	e := gathered{scored: parity.ScoredBy(run, cell)}
-	for _, a := range run.Attempts {
-		if a.Cell != cell {
-			continue
-		}
-		e.all = append(e.all, a)
-		if a.Counted() {
-			e.counted = append(e.counted, a)
-		}
-	}
-	return e
-}
-
-func newCell(run int, spec record.Cell, e gathered) Cell {
-	c := Cell{Run: run, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, Self: parity.Itself(e.counted)}
+// newCell is a cell of a run with all that its attempts say.
+func newCell(at int, run *record.Run, spec record.Cell) Cell {
+	c := Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID)}
 	c.Launches.Planned = spec.Repetitions
-	for _, a := range e.all {
-		c.count(a)
+	for _, a := range run.Attempts {
+		if a.Cell == spec.ID {
+			c.count(a)
+		}
 	}
-	c.identify(e)
-	c.unknownPrefill = len(timing.UnknownPrefills(spec, e.counted)) > 0
-	c.betweenPieces = evidence.Uncounted(spec, e.counted)
-	c.unverified = unverified(spec, e.all)
-	c.Launches.Opened, c.launch = opened(e.counted), launchOf(e.counted)
-	if all := parity.Outputs(e.counted); len(all) > 0 {
-		c.said = &all[0]
+	if evidence.Rejoined(c.counted) {
+		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
-	c.With = c.Setup.With()
-	c.Figures = evidence.Summarised(append(memory.Figures(e.counted), timing.Figures(spec, e.counted)...))
-	if len(e.counted) == 0 {
+	c.identify()
+	c.With, c.Self = c.Setup.With(), parity.Itself(c.counted)
+	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
+	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
+	if len(c.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent = "no launch counts"
 		}
 	}
-	c.Load = timing.Together(spec, e.counted)
-	c.Reported = evidence.Summarised(timing.Reported(e.counted))
-	c.Server = evidence.Summarised(timing.Server(e.counted))
-	c.Sampler = evidence.Summarised(timing.Sampler(e.counted))
-	c.memory = memory.Of(c.Setup, e.counted, c.Figures, c.Server)
+	c.Load = timing.Together(spec, c.counted)
+	c.Reported = evidence.Summarised(timing.Reported(c.counted))
+	c.Server = evidence.Summarised(timing.Server(c.counted))
+	c.Sampler = evidence.Summarised(timing.Sampler(c.counted))
+	c.memory = memory.Of(c.Setup, c.counted, c.Figures, c.Server)
 	c.Memory, c.Parts = c.memory.Breakdown, c.memory.Parts
-	c.Representative = representative(c.Figure(figure.PeakPSS), e.counted)
-	if why := refusedFor(e.all); why != "" {
-		c.refuse(why)
-	}
+	c.Representative = representative(c.Figure(figure.PeakPSS), c.counted)
+	c.Hardware = hardware.Read(c.counted, run.Environment.GPUs)
+	c.OverTokens, c.Growth = growth.Within(c.memory, run)
+	c.Distributions = timing.Distributions(spec, c.counted)
+	c.stolen = stolenShares(c.counted, run.Environment.Cores)
+	c.refusedOrPredicted(run)
+	c.stopped(run.Stops[spec.ID])
+	evidence.Watch(c.Figures, explain.Busy(run))
 	return c
 }
 
@@ -288,13 +259,13 @@ func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
 
 // BetweenPieces tells that the cell's latencies are between pieces of text, which are not a token each.
-func (c *Cell) BetweenPieces() bool { return c.betweenPieces }
+func (c *Cell) BetweenPieces() bool { return evidence.Uncounted(c.Spec, c.counted) }
 
 // identify says what ran, by the attempts that count; by all where none does.
-func (c *Cell) identify(e gathered) {
-	attempts := e.counted
+func (c *Cell) identify() {
+	attempts := c.counted
 	if len(attempts) == 0 {
-		attempts = e.all
+		attempts = c.all
 	}
 	for _, a := range attempts {
 		if d, ok := a.Device(); ok {
@@ -334,10 +305,13 @@ func lastReported(a *record.Attempt) *record.EngineInfo {
 	return out
 }
 
+// count takes in an attempt by how it ended.
 func (c *Cell) count(a *record.Attempt) {
+	c.all = append(c.all, a)
 	switch {
 	case a.Counted():
 		c.Launches.Counted++
+		c.counted = append(c.counted, a)
 		return
 	case a.Status == record.OK:
 		c.Launches.Warmup++
@@ -350,14 +324,6 @@ func (c *Cell) count(a *record.Attempt) {
 		c.Launches.Interrupted++
 	}
 	c.Failures = append(c.Failures, Failure{a.ID, a.Repetition, a.Status, a.Class, a.Error})
-}
-
-// opened is how many launches repetitions were in; 0: each had its own.
-func opened(counted []*record.Attempt) int {
-	if !evidence.Rejoined(counted) {
-		return 0
-	}
-	return len(evidence.Launches(counted))
 }
 
 // representative is the launch to look at: the one nearest to the median, the earlier of two.
@@ -395,28 +361,23 @@ func (c *Cell) stopped(s record.Stop) {
 	}
 }
 
-// predicted adds the risk and the prediction that were recorded before the first launch.
-func (c *Cell) predicted(run *record.Run, e gathered) {
+// refusedOrPredicted adds the risk and the prediction that were recorded before the first launch, and why the cell was
+// refused: by the risk, or by each of its attempts.
+func (c *Cell) refusedOrPredicted(run *record.Run) {
+	refused := func(a *record.Attempt) bool { return a.Status == record.Refused }
+	if n := len(c.all); n > 0 && !slices.ContainsFunc(c.all, func(a *record.Attempt) bool { return !refused(a) }) &&
+		c.all[n-1].Error != "" {
+		c.refuse(c.all[n-1].Error)
+	}
 	if risk, ok := run.Risks[c.Spec.ID]; ok {
 		c.Risk = &risk
-		if risk.Refused && len(e.all) == 0 {
+		if risk.Refused && len(c.all) == 0 {
 			c.refuse(strings.TrimSuffix("would not fit: "+strings.Join(risk.Reasons, "; "), ": "))
 		}
 	}
 	if p, ok := run.Predictions[c.Spec.ID]; ok {
 		c.Prediction = c.memory.Held(p)
 	}
-}
-
-// refusedFor is why none of a cell's attempts was launched; empty if one was.
-func refusedFor(all []*record.Attempt) (why string) {
-	for _, a := range all {
-		if a.Status != record.Refused {
-			return ""
-		}
-		why = a.Error
-	}
-	return why
 }
 
 // refuse marks a cell and all its figures.

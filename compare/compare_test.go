@@ -144,7 +144,7 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsShownAndCountsNowhere(t *testing.T) {
+func TestFailedLaunchesAreShownButNotCounted(t *testing.T) {
 	e := comparetest.Browser(9)
 	e.Warmup, e.Failing, e.Cut = true, map[int]record.Class{2: record.DeviceLost}, 5
 	r := compare.Runs(comparetest.Run(t, "x", e))
@@ -159,8 +159,8 @@ func TestWhatFailedIsShownAndCountsNowhere(t *testing.T) {
 	}
 }
 
-// TestHonestWhereThereIsNothing holds for records that lack what figures need: no panic, and JSON that holds no NaN.
-func TestHonestWhereThereIsNothing(t *testing.T) {
+// TestMissingDataIsReported holds for records that lack what figures need: no panic, and JSON that holds no NaN.
+func TestMissingDataIsReported(t *testing.T) {
 	failed := comparetest.Browser(2)
 	failed.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
 	mute := comparetest.Native(6)
@@ -236,7 +236,7 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 
 // An engine introduces itself before it has a model, and says with which library it runs when it has one. A launch that
 // failed in between doesn't take that back.
-func TestWhatAnEngineSaysLastCounts(t *testing.T) {
+func TestLastEngineReportCounts(t *testing.T) {
 	e := comparetest.Browser(2)
 	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}
 	e.Failing = map[int]record.Class{2: record.OOM}

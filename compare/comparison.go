@@ -108,8 +108,8 @@ func sameWeights(a, b *Cell) bool {
 }
 
 // unverified goes by what an engine warned of, and by models that only a server has.
-func unverified(spec record.Cell, attempts []*record.Attempt) bool {
-	return named(spec.Model) || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+func (c *Cell) unverified() bool {
+	return named(c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
 	})
 }
@@ -117,7 +117,7 @@ func unverified(spec record.Cell, attempts []*record.Attempt) bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
-func (r *Result) pair(i, j int, e []gathered, o Options) {
+func (r *Result) pair(i, j int, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 	if d := requestsDiffer(a, b); d != nil {
@@ -125,7 +125,7 @@ func (r *Result) pair(i, j int, e []gathered, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, parity.Of(r.party(i, e[i]), r.party(j, e[j])))
+	r.Parity = append(r.Parity, parity.Of(r.party(i), r.party(j)))
 	effect := Refuses
 	if o.AllowDifferent {
 		effect = Marks
@@ -164,24 +164,15 @@ func (c *Comparison) add(reasons ...Reason) {
 }
 
 // party is what parity takes of a cell.
-func (r *Result) party(cell int, e gathered) parity.Party {
+func (r *Result) party(cell int) parity.Party {
 	c := &r.Cells[cell]
-	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: e.counted, Scored: e.scored,
-		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified, Self: c.Self}
-	its := func(o Cell) bool { return e.scored != nil && o.Run == c.Run && o.Spec.ID == e.scored.Reference }
+	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
+		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self}
+	its := func(o Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
 	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
 		s.TextOf = r.Cells[at].Label
 	}
 	return s
-}
-
-// launchOf gives the attempt that opened the launch of each.
-func launchOf(counted []*record.Attempt) map[int]int {
-	out := map[int]int{}
-	for _, a := range counted {
-		out[a.ID] = a.Launch().ID
-	}
-	return out
 }
 
 // fill sets each figure that both have against the other's.
@@ -194,18 +185,15 @@ func (c *Comparison) fill(a, b *Cell) {
 		if !fa.Known() || !fb.Known() {
 			continue
 		}
-		s := stats.NewSides(fa.PerLaunch(a.launch), fb.PerLaunch(b.launch))
+		s := stats.NewSides(fa.PerLaunch(a.counted), fb.PerLaunch(b.counted))
 		t := s.Chance()
 		r := ratio.New(fa, fb, s)
-		r.Headline = headline(name, a.Load != nil)
+		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		t.Weight, t.Same = stats.Weight(r.Headline, t.Least), stats.OrderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
-		for _, of := range []struct {
-			c *Cell
-			f evidence.Figure
-		}{{a, fa}, {b, fb}} {
-			for _, w := range of.f.Warnings {
-				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: of.c.Label})
+		for _, c := range []*Cell{a, b} {
+			for _, w := range c.Figure(name).Warnings {
+				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
 			}
 		}
 		c.Ratios, c.sides, c.tests = append(c.Ratios, r), append(c.sides, s), append(c.tests, t)

@@ -10,14 +10,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
-	"llmparity/internal/figure"
 )
-
-// headline tells the figures that the verdict is made of.
-func headline(name string, together bool) bool {
-	r := figure.Of(name)
-	return r != nil && r.Headline.In(together)
-}
 
 // judge tests families, and puts what comes of it into words.
 func (r *Result) judge(o Options) {
@@ -101,24 +94,21 @@ func (r *Result) enlist(i int) {
 // means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
 // their devices: those that may be compared.
 func (r *Result) means(o Options) {
-	by := o.By
-	if by == nil {
-		by = []string{"engine"}
+	fields := []string{"engine"}
+	if o.By != nil {
+		fields = o.By
 	}
-	by = slices.DeleteFunc(slices.Clone(by), func(s string) bool { return s == "run" }) // a family has its runs
+	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "run" }) // a family has its runs
 	for f := range r.Families {
-		var groups []string
-		members := map[string][]int{}
+		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {
 			if c := &r.Comparisons[i]; c.Family == f {
-				g := r.common(c, by)
-				groups = explain.AppendNew(groups, g)
-				members[g] = append(members[g], i)
+				by.Add(r.common(c, fields), i)
 			}
 		}
-		for _, g := range groups {
-			for _, figure := range r.comparedIn(members[g]) {
-				if m, ok := r.mean(members[g], figure, by); ok {
+		for g, members := range by.All() {
+			for _, figure := range r.comparedIn(members) {
+				if m, ok := r.mean(members, figure, fields); ok {
 					m.Group = g
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
@@ -187,11 +177,9 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 	m.Ratio = stats.Round(math.Exp(sum/float64(m.Cells)), 6)
 	m.Percent = stats.Round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
 	m.Interval, m.PercentInterval = stats.MeanRatio(all)
-	switch {
-	case m.Interval != nil:
-	case slices.ContainsFunc(all, func(s stats.Sides) bool { return s.Few }):
+	if few := func(s stats.Sides) bool { return s.Few }; m.Interval == nil && slices.ContainsFunc(all, few) {
 		m.Note = evidence.TooFewRuns
-	default:
+	} else if m.Interval == nil {
 		m.Note = ratio.NotPositive
 	}
 	m.Test = stats.OverCells(all)

@@ -14,7 +14,7 @@ import (
 
 // An engine that starts a process for each generation loads within its time to the first token, and its load phase has
 // waiting of ours in it: the load is what its span says, and neither is set against another engine's.
-func TestAProcessForEachGeneration(t *testing.T) {
+func TestOneProcessPerGeneration(t *testing.T) {
 	once := comparetest.Served(6)
 	once.Cell.PerGeneration = true
 	once.Info.Policy = map[string]string{"process": "one a generation"}

@@ -42,11 +42,6 @@ type Statistics struct {
 	By             []string `json:"by,omitempty"` // as asked for
 }
 
-func (o Options) statistics() Statistics {
-	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
-		AllowDifferent: o.AllowDifferent, By: o.By}
-}
-
 // Check validates options.
 func (o Options) Check() error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
@@ -258,8 +253,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	if v.Cells = len(samples); v.Cells == 0 {
 		return v
 	}
-	mean := stats.Round(math.Exp(sum/float64(v.Cells)), 6)
-	v.Mean, v.Interval = &mean, stats.MeanOf(samples)
+	v.Mean, v.Interval = new(stats.Round(math.Exp(sum/float64(v.Cells)), 6)), stats.MeanOf(samples)
 	if v.Interval == nil {
 		v.Note = why
 	}

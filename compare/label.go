@@ -88,8 +88,8 @@ func (r *Result) Engines() []Ran {
 		c := &r.Cells[i]
 		at := slices.IndexFunc(out, func(g Ran) bool { return g.engine == c.Spec.Engine && g.With == c.With })
 		if at < 0 {
+			at = len(out)
 			out = append(out, Ran{engine: c.Spec.Engine, With: c.With})
-			at = len(out) - 1
 		}
 		out[at].Cells, out[at].labels = append(out[at].Cells, i), append(out[at].labels, c.Label)
 	}

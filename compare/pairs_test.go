@@ -47,7 +47,7 @@ func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 }
 
 // Where six launches that vary much can't tell, the verdict says what it takes to see a tenth.
-func TestVerdictNamesWhatLaunchesCouldNotShow(t *testing.T) {
+func TestVerdictNamesLaunchesNeeded(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
@@ -116,7 +116,7 @@ func TestAnswerCountsPairsWithoutAMean(t *testing.T) {
 }
 
 // Of twenty launches a side the smallest p has more digits than are told: it is small, and not nothing.
-func TestNoPIsNothing(t *testing.T) {
+func TestSmallPIsNotZero(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	s := comparetest.Series{Launches: 20, Cells: 2, CV: 0.02}
 	res := compare.Runs(s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: 2, 2: 2}))

@@ -46,7 +46,7 @@ func parting(t *testing.T, change func(web, llama *comparetest.Engine)) *compare
 	return compare.Runs(comparetest.Run(t, "parting", web, llama))
 }
 
-func TestANearTieIsRounding(t *testing.T) {
+func TestNearTiesAreRounding(t *testing.T) {
 	r := parting(t, nil)
 	p := r.Parity[0]
 	d := p.First
@@ -76,7 +76,7 @@ func TestANearTieIsRounding(t *testing.T) {
 	}
 }
 
-func TestSeveralPairsThatPart(t *testing.T) {
+func TestSeveralPairsWithDifferentOutput(t *testing.T) {
 	three := func(scored bool) string {
 		web, llama, third := comparetest.Browser(1), comparetest.Native(1), comparetest.Native(1)
 		web.IDs[6] = 511
@@ -172,7 +172,7 @@ func TestUnforced(t *testing.T) {
 
 // Distances are those of the distributions: computed here from whole ones, of which the record has the likeliest tokens
 // alone.
-func TestDistanceIsABoundFromBelow(t *testing.T) {
+func TestDistanceIsALowerBound(t *testing.T) {
 	const vocab, top = 40, 6
 	p, q := distribution(vocab, 1.0), distribution(vocab, 1.3)
 	exact := 0.0

@@ -50,7 +50,7 @@ func share(trials int, a, b comparetest.Series, holds func(*compare.Result) bool
 // Records of equal engines, of which only luck differs: the whole way from records to what is called different must not
 // call more than one family in twenty so. A family is a question: six figures in a cell, or in each of two and their
 // means.
-func TestOfEqualsOneFamilyInTwentyDiffers(t *testing.T) {
+func TestEqualFamiliesRarelyDiffer(t *testing.T) {
 	kinds := []struct{ Launches, Cells, tests int }{{10, 1, 6}, {6, 1, 6}, {10, 2, 18}, {6, 2, 18}}
 	all := 0.0
 	for _, of := range kinds {
@@ -85,7 +85,7 @@ func calls(r *compare.Result, figure string) bool {
 // A shift of a tenth in a headline alone must be found nine times in ten: of ten launches a side that vary by 5%, and
 // of the six that a plan has where it says nothing where they vary by 3%. Of six that vary by 5% no test would find
 // it so often: then the verdict says what it takes.
-func TestAShiftOfATenthIsFound(t *testing.T) {
+func TestShiftOfTenPercentIsFound(t *testing.T) {
 	const decode, first, peak = figure.DecodeTPS, figure.TTFT, figure.PeakPSS
 	for _, c := range []struct {
 		figure   string

@@ -109,13 +109,10 @@ func unknown(a, b *Cell) *Reason {
 // unlikeReasons lists why a ratio is given on request alone.
 func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	var out []Reason
-	x, y := names(a, b)
-	switch {
-	case named(a.Spec.Model):
-		out = append(out, reason(effect, explain.WeightsUnverified, x))
-	case named(b.Spec.Model):
-		out = append(out, reason(effect, explain.WeightsUnverified, y))
-	case a.Isolation() != b.Isolation():
+	both := sides(a, b)
+	if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
+		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
+	} else if a.Isolation() != b.Isolation() {
 		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))
 	}
 	if d := devicesDiffer(a, b, effect); d != nil {

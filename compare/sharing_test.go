@@ -12,7 +12,7 @@ import (
 )
 
 // Another server on the same file halves what is counted of it: no ratio is drawn from what is left.
-func TestMemorySharedWithProgramsOutside(t *testing.T) {
+func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	of := func(processes ...comparetest.Process) *compare.Result {
 		a, b := comparetest.Native(6), comparetest.Native(6)
 		a.Processes, b.Cell.ID, b.Cell.Engine = processes, 3, "other"

@@ -14,7 +14,7 @@ import (
 
 // Beside times of two runs that differ stands that the slower one had busy neighbours; beside memory it does not, nor
 // where the quicker one had.
-func TestStolenTimeStandsBesideADifference(t *testing.T) {
+func TestStolenTimeIsWarnedOf(t *testing.T) {
 	little, much := func(n int) float64 { return 0.01 * float64(n%3) },
 		func(n int) float64 { return 0.04 + 0.01*float64(n%3) }
 	quick, slow := comparetest.Native(8), comparetest.Native(8)

@@ -43,7 +43,7 @@ func turned(a, b *stats.Interval) bool {
 	return close6(a.Lo, 1/b.Hi) && close6(a.Hi, 1/b.Lo)
 }
 
-func TestWhichRunComesFirstTurnsRatiosRound(t *testing.T) {
+func TestSwappedRunsInvertRatios(t *testing.T) {
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(4, 2))
 		a, b := s[0].Run(r, "a"), s[1].Run(r, "b")
@@ -112,7 +112,7 @@ func TestOrderOfLaunchesChangesNoRatio(t *testing.T) {
 var telling = []string{"times", "faster", "slower", "more than", "less than", "larger", "smaller", "higher", "lower",
 	"different", " under "}
 
-func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
+func TestVerdictsClaimSignificantDifferencesOnly(t *testing.T) {
 	seen := map[stats.Call]int{}
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(7, 2))
@@ -143,7 +143,7 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 
 // An engine may hold no more than it did before the load: of such figures there is no ratio, and there may well be a
 // difference.
-func TestOfNothingThereIsNoRatio(t *testing.T) {
+func TestZeroHasNoRatio(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2))
 	s := comparetest.Series{Launches: 8, Cells: 1, CV: 0.01}
 	shrunk := func(name string) *record.Run {
@@ -176,7 +176,7 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 }
 
 // A prompt that a plan names twice makes four pairs of two runs' cells, which are no more launches than two.
-func TestALaunchEntersAMeanOnce(t *testing.T) {
+func TestMeansCountEachLaunchOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 3))
 	s := comparetest.Series{Launches: 8, Cells: 2, CV: 0.05}
 	twice := func(name string) *record.Run {

@@ -30,7 +30,7 @@ func loadFigure(t *testing.T, c *compare.Cell, name string) float64 {
 	return f.Center()
 }
 
-func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
+func TestQueueingIsInRequestTimes(t *testing.T) {
 	free, one := comparetest.Loaded(steady(6), 1, 4, 40), comparetest.Loaded(steady(6), 2, 4, 40)
 	one.Slots, one.Cell.Engine = 1, "one"
 	res := compare.Runs(comparetest.Run(t, "load", free, one))
@@ -94,7 +94,7 @@ func TestNoQueueWithoutOtherRequests(t *testing.T) {
 }
 
 // A request that is refused at once must make no launch look quick.
-func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
+func TestFailedRequestsDoNotCount(t *testing.T) {
 	e := comparetest.Loaded(steady(6), 1, 4, 40)
 	e.Cell.Traffic.Goal = &record.Goal{E2Ems: 1000}
 	run := comparetest.Run(t, "load", e)
@@ -122,7 +122,7 @@ func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
 	}
 }
 
-func TestCellsThatAskOtherwiseAreOtherTasks(t *testing.T) {
+func TestOtherTrafficIsAnotherTask(t *testing.T) {
 	var all []comparetest.Engine
 	for n, change := range []func(*record.Cell){
 		func(*record.Cell) {},

@@ -14,7 +14,7 @@ import (
 
 // Of equal medians, where few launches vary much and many little, more than one family in twenty is called different:
 // ranks know no other reason for such orders. What is called so says that.
-func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
+func TestUnevenSpreadIsWarnedOf(t *testing.T) {
 	const trials = 150
 	called, warned := 0, 0
 	for i := range trials {

@@ -11,7 +11,7 @@ import (
 )
 
 // Whoever names two runs is told why the second is set against nothing of the first, and which cell is whose.
-func TestRunsThatHaveNothingInCommonSayWhy(t *testing.T) {
+func TestUnpairedRunsSayWhy(t *testing.T) {
 	run := func(dir string, change ...func(*comparetest.Engine)) *record.Run {
 		var engines []comparetest.Engine
 		for i, f := range change {

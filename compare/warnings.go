@@ -14,7 +14,7 @@ import (
 )
 
 // remarks gathers what records and figures remark: warnings, the most serious first, and notes.
-func (r *Result) remarks(runs []*record.Run, e []gathered) (warnings, notes []evidence.Warning) {
+func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning) {
 	var all []evidence.Warning
 	for i, run := range runs {
 		where := "run"
@@ -34,7 +34,7 @@ func (r *Result) remarks(runs []*record.Run, e []gathered) (warnings, notes []ev
 	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		all = append(all, launchRemarks(c, e[i].all)...)
+		all = append(all, c.launchRemarks()...)
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
 			all = append(all, evidence.Warning{Warning: w, Where: c.Label})
 		}
@@ -57,26 +57,24 @@ func (r *Result) remarks(runs []*record.Run, e []gathered) (warnings, notes []ev
 }
 
 // launchRemarks are those of a cell's launches. The same words of several launches are one.
-func launchRemarks(c *Cell, attempts []*record.Attempt) []evidence.Warning {
-	var order []record.Warning
-	launches := map[record.Warning][]string{}
-	for _, a := range attempts {
+func (c *Cell) launchRemarks() []evidence.Warning {
+	var by evidence.Groups[record.Warning, string]
+	for _, a := range c.all {
 		name := fmt.Sprint(a.Repetition)
 		if a.Warmup {
 			name = "warm-up"
 		}
 		for _, w := range a.Warnings {
-			if launches[w] == nil {
-				order = append(order, w)
+			if !slices.Contains(by.Of[w], name) {
+				by.Add(w, name)
 			}
-			launches[w] = explain.AppendNew(launches[w], name)
 		}
 	}
 	var out []evidence.Warning
-	for _, w := range order {
-		what := explain.Plural(len(launches[w]), c.Repeated(), c.Several())
+	for w, launches := range by.All() {
+		what := explain.Plural(len(launches), c.Repeated(), c.Several())
 		out = append(out, evidence.Warning{Warning: w,
-			Where: fmt.Sprintf("%s, %s %s", c.Label, what, strings.Join(launches[w], ", "))})
+			Where: fmt.Sprintf("%s, %s %s", c.Label, what, strings.Join(launches, ", "))})
 	}
 	return out
 }
@@ -106,8 +104,7 @@ func (c *Cell) ownRemarks() []record.Warning {
 	}
 	busy := c.Figure(figure.SamplerBusy)
 	add(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
-	others := c.memory.Others()
-	add(others > 0, explain.Others, explain.Short(others))
+	add(c.memory.Others > 0, explain.Others, explain.Short(c.memory.Others))
 	if opened := c.Launches.Opened; opened > 0 {
 		add(true, explain.SharedLaunch, n, fmt.Sprint(opened, explain.Plural(opened, " launch", " launches")))
 	}
@@ -135,20 +132,18 @@ func (c *Cell) ownRemarks() []record.Warning {
 // figureRemarks takes those of the figures together, one a code.
 func (c *Cell) figureRemarks() []record.Warning {
 	const most = 4
-	var codes []string
-	texts := map[string][]string{}
+	var by evidence.Groups[string, string]
 	for _, f := range c.Figures {
 		for _, w := range f.Warnings {
 			if w.Code != warning.BusyMachine { // the run has it
-				codes = explain.AppendNew(codes, w.Code)
-				texts[w.Code] = append(texts[w.Code], f.Title+between(w.Text)+w.Text)
+				by.Add(w.Code, f.Title+between(w.Text)+w.Text)
 			}
 		}
 	}
 	var out []record.Warning
-	for _, code := range codes {
-		text := strings.Join(texts[code][:min(most, len(texts[code]))], "; ")
-		if more := len(texts[code]) - most; more > 0 {
+	for code, texts := range by.All() {
+		text := strings.Join(texts[:min(most, len(texts))], "; ")
+		if more := len(texts) - most; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
 		if code == warning.WideInterval {

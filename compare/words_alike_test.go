@@ -10,7 +10,7 @@ import (
 )
 
 // A server that ran already and one of our own, on the same file: their words are compared, their figures are not.
-func TestWordsAreComparedWhereFiguresAreNot(t *testing.T) {
+func TestOutputsAreComparedWithoutRatios(t *testing.T) {
 	of := func(change func(e *comparetest.Engine)) *compare.Result {
 		ours, server := comparetest.Native(6), comparetest.Served(6)
 		server.Cell.Isolation, server.Usage = record.OfServer, nil

@@ -13,6 +13,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // benched are the figures that benchstat reads, in base units.
@@ -24,41 +26,23 @@ func benched() []*figure.Row {
 // FILE`, or compare two files. Repetitions that share a launch are separate lines; benchstat takes them as
 // independent, and the file says so.
 func Benchstat(w io.Writer, res *compare.Result) error {
-	to := benchfmt.NewWriter(w)
+	var text strings.Builder
+	to := benchfmt.NewWriter(&text) // a Builder takes everything
 	for _, b := range benched() {
-		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.Bench, Key: "better"},
-			OrigUnit: b.Bench, Value: b.Better.String()}
-		if err := to.Write(unit); err != nil {
-			return fmt.Errorf("writing for benchstat: %w", err)
-		}
+		_ = to.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.Bench, Key: "better"},
+			OrigUnit: b.Bench, Value: b.Better.String()})
 	}
 	names := benchNames(res)
-	for _, text := range benchRemarks(res, names) {
-		if _, err := fmt.Fprintf(w, "# %s\n", line(text)); err != nil {
-			return fmt.Errorf("writing for benchstat: %w", err)
-		}
+	for _, remark := range benchRemarks(res, names) {
+		text.WriteString("# " + plain.Line(remark) + "\n")
 	}
 	for i := range res.Cells {
 		for _, r := range benchResults(res, &res.Cells[i], names[i]) {
-			if err := to.Write(r); err != nil {
-				return fmt.Errorf("writing for benchstat: %w", err)
-			}
+			_ = to.Write(r)
 		}
 	}
-	return nil
-}
-
-// reusedLaunches lists the cells whose lines are not independent.
-func reusedLaunches(res *compare.Result) []string {
-	var out []string
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Launches.Opened > 0 {
-			out = append(out, fmt.Sprintf(
-				"%s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
-				c.Label, c.Launches.Counted, c.Launches.Opened))
-		}
-	}
-	return out
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // benchResults are a cell's launches in order, with the known values of each.
@@ -154,11 +138,11 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	var out []benchfmt.Config
 	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
 		out = append(out, benchfmt.Config{Key: "run",
-			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(line(run.Name)))), File: true})
+			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(plain.Line(run.Name)))), File: true})
 	}
 	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU},
 		{"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
-		value := strings.TrimSpace(line(kv[1]))
+		value := strings.TrimSpace(plain.Line(kv[1]))
 		if value == "" {
 			value = "unknown" // an empty one would take the key away
 		}
@@ -183,8 +167,15 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for _, e := range res.Engines() {
 		out = append(out, "with: "+e.Name+": "+e.With)
 	}
-	for _, text := range append(warningLines(res.Warnings, res), reusedLaunches(res)...) {
+	for _, text := range section.WarningLines(res.Warnings, res) {
 		out = append(out, "warning: "+text)
+	}
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Launches.Opened > 0 { // lines that are not independent
+			out = append(out, fmt.Sprintf(
+				"warning: %s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
+				c.Label, c.Launches.Counted, c.Launches.Opened))
+		}
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -12,6 +13,9 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/words"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
@@ -25,16 +29,15 @@ const endingWidth = 100
 func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
 	for i := range a.Warnings {
-		a.Warnings[i].Where = everyCell(res, strings.Split(a.Warnings[i].Where, "; "))
+		a.Warnings[i].Where = section.EveryCell(res, strings.Split(a.Warnings[i].Where, "; "))
 	}
-	top := cutLines(wrap(a.Title, "", "", endingWidth), 2) + cutLines(wrap(a.Sub(), "", "", endingWidth), 2) + "\n" +
-		answerText(a, 5)
+	top := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
+		cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), 2) + "\n" + answerText(a, 5)
 	var text string
 	for _, each := range []int{2, 1} { // lines for each warning and check: the second try is for what has many
 		head := top + growthText(res, each) + gateText(res.Gate, each)
 		warnings := warningText(a, each)
-		e := ending{res: res}
-		below := e.table(func(notes int) int {
+		below := newEnding(res).table(func(notes int) int {
 			return endingLines - placeLines - lineCount(head+warnings) - 2 - notes
 		})
 		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines {
@@ -48,7 +51,7 @@ func Table(w io.Writer, res *compare.Result) error {
 // Answer writes the answer alone.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	_, err := io.WriteString(w, cutLines(wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
+	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
 	return err
 }
 
@@ -57,8 +60,8 @@ func Comparison(w io.Writer, res *compare.Result) error {
 	if err := Table(w, res); err != nil {
 		return err
 	}
-	if differences := ratiosSection(res); len(shownTo(differences.Parts, inTerminal)) > 0 {
-		return writeTerminal(w, "\n", []section{differences})
+	if differences := section.Ratios(res); len(section.ShownTo(differences.Parts, section.InTerminal)) > 0 {
+		return writeTerminal(w, "\n", []section.Section{differences})
 	}
 	return nil
 }
@@ -70,9 +73,9 @@ func answerText(a *compare.Answer, most int) string {
 		switch {
 		case c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "":
 		case c.Unknown || c.Name == "Sure":
-			b.WriteString(cutLines(wrap(c.Sentence(), "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Sentence(), "", "  ", endingWidth), 2))
 		default:
-			b.WriteString(cutLines(wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
 		}
 	}
 	return cutLines(b.String(), most)
@@ -86,7 +89,7 @@ func growthText(res *compare.Result, each int) string {
 			lineCount(text) > each {
 			continue
 		}
-		text += cutLines(wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
+		text += cutLines(plain.Wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
 	}
 	return text
 }
@@ -97,16 +100,16 @@ func gateText(g *gates.Outcome, each int) string {
 		return ""
 	}
 	most := 2 * each
-	text := cutLines(wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
+	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
 	shown := 0
-	for _, l := range gateLines(g) {
+	for _, l := range section.GateLines(g) {
 		if strings.HasPrefix(l, "PASS") {
 			continue
 		}
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(wrap(l, "  ", "    ", endingWidth), each)
+		text += cutLines(plain.Wrap(l, "  ", "    ", endingWidth), each)
 	}
 	return text
 }
@@ -118,7 +121,7 @@ func warningText(a *compare.Answer, each int) string {
 	}
 	var b strings.Builder
 	n := len(a.Warnings)
-	fmt.Fprintf(&b, "\n%s may change a conclusion", plural(n, "warning"))
+	fmt.Fprintf(&b, "\n%s may change a conclusion", words.Count(n, "warning"))
 	if a.More > 0 {
 		fmt.Fprintf(&b, ", and %d more in the details", a.More)
 	}
@@ -129,7 +132,7 @@ func warningText(a *compare.Answer, each int) string {
 	}
 	for _, w := range a.Warnings {
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
+		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
 	}
 	return b.String()
 }
@@ -144,71 +147,68 @@ func cutLines(text string, most int) string {
 	if end := strings.LastIndex(last, ". "); end > 0 {
 		return strings.Join(lines[:most-1], "") + last[:end+1] + "\n"
 	}
-	return strings.Join(lines[:most-1], "") + shorten(last+" …", endingWidth) + "\n"
+	return strings.Join(lines[:most-1], "") + plain.Shorten(last+" …", endingWidth) + "\n"
 }
 
 func lineCount(text string) int { return strings.Count(text, "\n") }
 
 // ending is the table at the end of a run.
 type ending struct {
-	res   *compare.Result
-	notes []string
+	res     *compare.Result
+	figures []endingFigure
+	notes   []string
 }
 
-// endingFigures are its rows or columns.
-func (e *ending) figures() []endingFigure {
-	named := func(name string) func(*compare.Cell) evidence.Figure {
-		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
-	}
-	all := []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
-		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
-		{"load", "ms", named(figure.LoadTime)},
-		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
-		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}}
-	var out []endingFigure
-	for _, f := range all {
-		known := false
-		for i := range e.res.Cells {
-			known = known || f.of(&e.res.Cells[i]).Known()
-		}
-		if known {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
+// endingFigure is a row, or of many cells a column.
 type endingFigure struct {
 	title, unit string
 	of          func(*compare.Cell) evidence.Figure
 }
 
+// newEnding has the figures that some cell has.
+func newEnding(res *compare.Result) *ending {
+	named := func(name string) func(*compare.Cell) evidence.Figure {
+		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
+	}
+	e := &ending{res: res}
+	for _, f := range []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
+		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
+		{"load", "ms", named(figure.LoadTime)},
+		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
+		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}} {
+		if slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return f.of(&c).Known() }) {
+			e.figures = append(e.figures, f)
+		}
+	}
+	return e
+}
+
 // table has engines side by side, a figure a row; of many cells a cell a row. room tells how many lines it may have
 // beside so many notes.
 func (e *ending) table(room func(notes int) int) string {
-	figures := e.figures()
-	if len(figures) == 0 {
+	switch {
+	case len(e.figures) == 0:
 		return ""
+	case len(e.res.Cells) > 3:
+		return e.rows(room)
 	}
-	if len(e.res.Cells) > 3 {
-		return e.rows(figures, room)
-	}
-	return e.sideBySide(figures)
+	return e.sideBySide()
 }
 
-func value(f evidence.Figure) string {
+// value is a figure with its interval; between them stand the unit, or nothing but a space.
+func value(f evidence.Figure, between string) string {
 	if !f.Known() {
 		return "–"
 	}
-	return num(f.Center())
+	return plain.Num(f.Center()) + between + plain.Spread(f)
 }
 
 // rows has a row a cell.
-func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
+func (e *ending) rows(room func(notes int) int) string {
 	const fewest = 3
-	g := e.rowGrid(figures)
-	for n := len(figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
-		g = e.rowGrid(figures[:n-1])
+	g := e.grid(len(e.figures))
+	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
+		g = e.grid(n - 1)
 	}
 	more := 0
 	if most := max(3, room(1)-3); len(g.Rows) > most {
@@ -219,7 +219,7 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 	t.WriteByte('\n')
 	t.grid(g)
 	if more > 0 {
-		fmt.Fprintf(&t, "and %s in the details and in the report\n", plural(more, "more cell"))
+		fmt.Fprintf(&t, "and %s in the details and in the report\n", words.Count(more, "more cell"))
 	}
 	t.WriteString(e.marked())
 	return t.String()
@@ -227,10 +227,9 @@ func (e *ending) rows(figures []endingFigure, room func(notes int) int) string {
 
 // marked explains the mark of figures that warnings are about.
 func (e *ending) marked() string {
-	figures := e.figures()
 	for i := range e.res.Cells {
-		for _, f := range figures {
-			if strings.HasSuffix(spread(f.of(&e.res.Cells[i])), "!") {
+		for _, f := range e.figures {
+			if len(f.of(&e.res.Cells[i]).Warnings) > 0 {
 				return "!: outliers, a drift, noise or a busy machine; see the warnings\n"
 			}
 		}
@@ -238,48 +237,42 @@ func (e *ending) marked() string {
 	return ""
 }
 
-func (e *ending) rowGrid(figures []endingFigure) *grid {
-	g := &grid{Head: []string{"cell"}}
-	for _, f := range figures {
-		g.Head = append(g.Head, f.title+" ("+f.unit+")")
+// grid has a row a cell, with the first n figures.
+func (e *ending) grid(n int) *plain.Grid {
+	head := []string{"cell"}
+	for _, f := range e.figures[:n] {
+		head = append(head, f.title+" ("+f.unit+")")
 	}
-	g.Head = append(g.Head, "output\nidentical")
-	for i := range e.res.Cells {
-		c := &e.res.Cells[i]
-		row := []string{line(c.Label)}
-		for _, f := range figures {
-			text := value(f.of(c))
-			if f.of(c).Known() {
-				text += " " + spread(f.of(c))
-			}
-			row = append(row, text)
+	return plain.PerCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
+		var row []string
+		for _, f := range e.figures[:n] {
+			row = append(row, value(f.of(c), " "))
 		}
 		switch {
 		case c.Refused != "":
-			row[1] = "refused"
+			row[0] = "refused"
 		case c.Launches.Counted == 0:
-			row[1] = "failed"
+			row[0] = "failed"
 		}
-		g.Rows, g.Cells = append(g.Rows, append(row, parityOf(e.res, c))), append(g.Cells, i)
-	}
-	return g
+		add(append(row, section.ParityOf(e.res, c))...)
+	})
 }
 
 // sideBySide has a column a cell, and of two cells their difference.
-func (e *ending) sideBySide(figures []endingFigure) string {
+func (e *ending) sideBySide() string {
 	cells := e.res.Cells
 	wide := (endingWidth - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
-	rows := [][]string{append([]string{}, blank...)}
+	rows := [][]string{slices.Clone(blank)}
 	for i := range cells {
-		names := strings.Split(strings.TrimSuffix(wrap(cells[i].Label, "", "", wide), "\n"), "\n")
-		with := strings.Split(strings.TrimSuffix(wrap(cells[i].With, "", "", wide), "\n"), "\n")
+		names := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].Label, "", "", wide), "\n"), "\n")
+		with := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].With, "", "", wide), "\n"), "\n")
 		if len(with) > 3 {
-			with = append(with[:2], shorten(with[2]+" …", wide))
+			with = append(with[:2], plain.Shorten(with[2]+" …", wide))
 		}
 		for n, text := range append(names[:min(len(names), 2)], with...) {
 			for len(rows) <= n {
-				rows = append(rows, append([]string{}, blank...))
+				rows = append(rows, slices.Clone(blank))
 			}
 			rows[n][i+1] = text
 		}
@@ -287,14 +280,11 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 	if len(cells) == 2 && len(e.res.Comparisons) == 1 && len(e.res.Comparisons[0].Ratios) > 0 {
 		rows[0][3] = "first / second"
 	}
-	for _, f := range figures {
+	for _, f := range e.figures {
 		row := []string{f.title}
 		for i := range cells {
 			x := f.of(&cells[i])
-			text := value(x)
-			if x.Known() {
-				text += " " + f.unit + "  " + spread(x)
-			}
+			text := value(x, " "+f.unit+"  ")
 			if x.Name == figure.PeakRSS {
 				text += " " + e.note("the sum of RSS, in which shared pages count more than once")
 			}
@@ -302,22 +292,20 @@ func (e *ending) sideBySide(figures []endingFigure) string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	output := append([]string{}, blank...)
-	if output[0] = "output"; len(e.res.Parity) > 0 {
-		if output[1] = parityOf(e.res, &cells[0]); output[1] != "–" {
-			output[1] += " identical"
-			rows = append(rows, output)
-		}
+	if same := section.ParityOf(e.res, &cells[0]); same != "–" {
+		output := slices.Clone(blank)
+		output[0], output[1] = "output", same+" identical"
+		rows = append(rows, output)
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
-	widths, columns := widthsOf(rows), make([]column, len(blank))
+	widths, columns := widthsOf(rows), make([]plain.Column, len(blank))
 	for _, row := range rows {
 		t.row(row, widths, columns)
 	}
 	t.WriteString(e.marked())
 	for i, note := range e.notes {
-		t.WriteString(cutLines(wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
+		t.WriteString(cutLines(plain.Wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
 	}
 	return t.String()
 }
@@ -335,7 +323,8 @@ func (e *ending) difference(f endingFigure) string {
 		}
 		switch {
 		case r.Call == stats.Differs && r.Ratio != nil && r.Interval != nil:
-			return fmt.Sprintf("%s times (%s to %s)", num(*r.Ratio), num(r.Interval.Lo), num(r.Interval.Hi))
+			return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),
+				plain.Num(r.Interval.Hi))
 		case r.Call == stats.TooFewToSay:
 			return "too few launches"
 		}
@@ -345,7 +334,7 @@ func (e *ending) difference(f endingFigure) string {
 	case !a.Known() || !b.Known() || c.Refused == "":
 		return ""
 	case f.unit == "MiB" && e.res.InRAM(c):
-		return fmt.Sprintf("%s MiB %s", num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
+		return fmt.Sprintf("%s MiB %s", plain.Num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
 			false: "less"}[a.Center() > b.Center()])
 	}
 	return "not comparable " + e.note(strings.TrimPrefix(c.Refused, "not comparable here: "))
@@ -353,11 +342,9 @@ func (e *ending) difference(f endingFigure) string {
 
 // note gives a note's number.
 func (e *ending) note(text string) string {
-	for i, have := range e.notes {
-		if have == text {
-			return fmt.Sprintf("(%d)", i+1)
-		}
+	at := slices.Index(e.notes, text)
+	if at < 0 {
+		at, e.notes = len(e.notes), append(e.notes, text)
 	}
-	e.notes = append(e.notes, text)
-	return fmt.Sprintf("(%d)", len(e.notes))
+	return fmt.Sprintf("(%d)", at+1)
 }

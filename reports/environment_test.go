@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"llmparity/internal/record"
-	"llmparity/reports"
+	"llmparity/reports/plain"
 )
 
 // desk is a machine with every field known.
@@ -54,7 +54,7 @@ func TestMachine(t *testing.T) {
 		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"},
 		{"built by", "go1.26.0"},
 	}
-	got := reports.Machine(desk())
+	got := plain.Machine(desk())
 	if len(got) != len(want) {
 		t.Errorf("%d lines, want %d: %v", len(got), len(want), got)
 	}
@@ -67,7 +67,7 @@ func TestMachine(t *testing.T) {
 
 // Older records have fewer fields; what is missing has no row.
 func TestMachineOfOldRecords(t *testing.T) {
-	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
+	got := plain.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
 		Load1: 0.5, Container: true})
 	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
 		{"memory", "1 GiB"}, {"load before the run", "0.500"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,9 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // Draw evaluates a script in an empty page of a browser, and gives the text that its promise comes to.
@@ -50,8 +52,8 @@ const (
 // planned is a figure before it is drawn.
 type planned struct {
 	Figure
-	chart   *chart
-	drawing drawing
+	chart   *chart.Chart
+	drawing chart.Drawing
 }
 
 // plannedFigures lists the figures of a result. Of a chart with a drawing for each launch it lists the one that the
@@ -60,16 +62,16 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
-	v := &view{res: res, runs: runs, own: own, paper: true}
+	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
 	names := map[string]int{}
 	var out []planned
-	charted := append(sections(v), section{Title: "Summary", Draw: peakStack})
-	eachChart(v.drawn(charted), "", func(heading string, c *chart) {
+	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
+	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
-			if n != c.Chosen && !all && d.ofOneLaunch {
+			if n != c.Chosen && !all && d.OfOneLaunch {
 				continue
 			}
-			f := v.figure(heading, c, n)
+			f := newFigure(v, heading, c, n)
 			if names[f.Name]++; names[f.Name] > 1 {
 				f.Name += "-" + strconv.Itoa(names[f.Name])
 			}
@@ -113,7 +115,7 @@ func (own Colours) Figures(ctx context.Context, draw Draw, all bool, wanted func
 }
 
 // eachChart goes through the charts of sections in order, with the headings above them.
-func eachChart(all []section, heading string, do func(heading string, c *chart)) {
+func eachChart(all []section.Section, heading string, do func(heading string, c *chart.Chart)) {
 	for i := range all {
 		above := cmp.Or(all[i].Title, heading)
 		for n := range all[i].Charts {
@@ -142,9 +144,11 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 	return nil
 }
 
-// figure is a drawing's words.
-func (v *view) figure(heading string, c *chart, n int) Figure {
-	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Width: oneColumn, Source: sourceOf(c)}
+// newFigure is a drawing's words.
+func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
+	cells := shownBy(v, c)
+	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
+		Source: sourceOf(c, cells)}
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
 	}
@@ -155,10 +159,6 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 	}
 	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
 		f.Title = "Memory by " + by
-	}
-	cells := v.shownBy(c)
-	if len(cells) == 1 && cells[0].Foreign() {
-		f.Source = foreignSource(&cells[0])
 	}
 	d := c.Drawings[n]
 	if n != c.Chosen {
@@ -171,14 +171,8 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 		}
 		f.Title += ", " + name
 	}
-	f.Title, f.Subtitle = shorten(f.Title, 160), models(cells)
-	var words []string
-	for _, text := range []string{c.Note, d.Caption} {
-		if text = line(text); text != "" {
-			words = append(words, text)
-		}
-	}
-	f.Caption = shorten(strings.Join(words, " "), 2000)
+	f.Title = plain.Shorten(f.Title, 160)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption)), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
@@ -186,11 +180,11 @@ func (v *view) figure(heading string, c *chart, n int) Figure {
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
-func (v *view) shownBy(c *chart) []compare.Cell {
+func shownBy(v *chart.View, c *chart.Chart) []compare.Cell {
 	if c.Cell > 0 {
-		return v.res.Cells[c.Cell-1 : c.Cell]
+		return v.Res.Cells[c.Cell-1 : c.Cell]
 	}
-	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return c.Foreign() })
+	return slices.DeleteFunc(slices.Clone(v.Res.Cells), func(c compare.Cell) bool { return c.Foreign() })
 }
 
 // models names the models of cells and the dtypes of their weights.
@@ -198,18 +192,18 @@ func models(cells []compare.Cell) string {
 	var out []string
 	for i := range cells {
 		c := &cells[i]
-		words, dtype := cmp.Or(line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
+		words, dtype := cmp.Or(plain.Line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
 		if c.Engine != nil {
 			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
 		}
 		if dtype != "" {
-			words += ", weights " + line(dtype)
+			words += ", weights " + plain.Line(dtype)
 		}
-		if words = shorten(words, 80); !slices.Contains(out, words) {
+		if words = plain.Shorten(words, 80); !slices.Contains(out, words) {
 			out = append(out, words)
 		}
 	}
-	return shorten(strings.Join(out, "; "), 500)
+	return plain.Shorten(strings.Join(out, "; "), 500)
 }
 
 // fileName is a text as a part of a name that every system takes.
@@ -221,24 +215,20 @@ func fileName(s string) string {
 
 // axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
 // their names do.
-func axis(c *chart, d drawing) string {
+func axis(c *chart.Chart, d chart.Drawing) string {
 	switch c.Unit {
 	case "MiB":
 		return "Memory (MiB)"
 	case "":
-		return line(d.Name)
+		return plain.Line(d.Name)
 	}
 	return c.Title + " (" + c.Unit + ")"
 }
 
 // draw has the page draw the figure.
-func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error {
-	text, err := json.Marshal(d.Options)
+func (f *Figure) draw(ctx context.Context, draw Draw, c *chart.Chart, d chart.Drawing) error {
+	own, err := rewritten(d.Options, func(s string) string { return plain.Shorten(s, 120) })
 	if err != nil {
-		return fmt.Errorf("encoding the chart: %w", err)
-	}
-	var own any // the report's are its own
-	if err := json.Unmarshal(text, &own); err != nil {
 		return err
 	}
 	plot := 1.75
@@ -250,7 +240,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
 		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
-		"plot": plot, "dpi": dpi, "options": eachText(own, func(s string) string { return shorten(s, 120) })})
+		"plot": plot, "dpi": dpi, "options": own})
 	if err != nil {
 		return err
 	}
@@ -259,21 +249,15 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 		return err
 	}
 	var drawn struct {
-		SVG    string
-		PNG    string
-		Width  float64
-		Height float64
+		SVG           string
+		PNG           []byte
+		Width, Height float64
 	}
 	if err := json.Unmarshal([]byte(answer), &drawn); err != nil {
 		return fmt.Errorf("what the browser drew: %w", err)
 	}
-	pixels, err := base64.StdEncoding.DecodeString(drawn.PNG)
-	if err != nil {
-		return fmt.Errorf("what the browser drew: %w", err)
-	}
-	f.Width = drawn.Width
-	f.Height, f.SVG = math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
-	f.PNG, err = printable(pixels)
+	f.Width, f.Height, f.SVG = drawn.Width, math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
+	f.PNG, err = printable(drawn.PNG)
 	return err
 }
 
@@ -302,21 +286,15 @@ func WriteFigures(dir string, figures []Figure) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Unwritable, err, do, "can't make %s", dir)
 	}
-	type file struct {
-		name string
-		text []byte
+	write := func(name string, text []byte) error {
+		return File(filepath.Join(dir, name), do, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
-	var files []file
 	for _, f := range figures {
-		files = append(files, file{f.Name + ".svg", f.SVG}, file{f.Name + ".png", f.PNG})
-	}
-	for _, f := range append(files, file{FigureIndex, figureIndex(figures)}) {
-		err := File(filepath.Join(dir, f.name), do, func(w io.Writer) error { _, err := w.Write(f.text); return err })
-		if err != nil {
+		if err := errors.Join(write(f.Name+".svg", f.SVG), write(f.Name+".png", f.PNG)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return write(FigureIndex, figureIndex(figures))
 }
 
 // figureIndex lists figures with what an author needs of them.
@@ -328,14 +306,47 @@ func figureIndex(figures []Figure) []byte {
 		b.WriteString("\nThere is nothing to draw.\n")
 	}
 	for _, f := range figures {
-		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(line(f.Title)), f.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(plain.Line(f.Title)), f.Name)
 		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption},
 			{"Drawn from", f.Source}} {
 			if row[1] != "" {
-				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(line(row[1])))
+				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(plain.Line(row[1])))
 			}
 		}
 		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)
 	}
 	return b.Bytes()
+}
+
+// sources are the files and columns of a record that charts are drawn from, by the prefix of their ids.
+var sources = []struct{ id, from string }{
+	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
+	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
+	{"headline-", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; tokens.csv: index, t_ns; journal.jsonl: event, phase"},
+	{"load", "journal.jsonl: phase (begin_ns, end_ns of load)"},
+	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
+	{"decode", "tokens.csv: index, t_ns"},
+	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
+	{"growth-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: cell (model), source"},
+	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
+	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
+	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},
+	{"fig2_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns)"},
+	{"fig3_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
+	{"fig4_", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: request (prompt_ids)"},
+	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (due_ns, sent_ns, returned_ns, kind)"},
+	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
+}
+
+// sourceOf says what a chart of some cells is drawn from.
+func sourceOf(c *chart.Chart, cells []compare.Cell) string {
+	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
+		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
+	}
+	for _, s := range sources {
+		if strings.HasPrefix(c.ID, s.id) {
+			return s.from
+		}
+	}
+	return "the run folder's CSV files and journal.jsonl, as the report says under “How each number was got”"
 }

@@ -10,12 +10,16 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 //go:embed page/*.html
@@ -34,6 +38,10 @@ var (
 	figuresJS string
 )
 
+// Colours are engines' own colours: numbers of the style sheet's, from 1. An engine has the same one in every chart
+// and report; one without takes what is left.
+type Colours map[string]int
+
 // HTML writes one file with everything in it. Its content security policy forbids the browser to fetch anything and to
 // run any script whose hash it does not list, so a hostile label stays a label.
 func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
@@ -49,12 +57,12 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return err
 	}
 	n := newNames(res)
-	v := &view{res: res, runs: runs, own: own}
+	v := &chart.View{Res: res, Runs: runs, Own: own}
 	d := &htmlPage{Answer: res.Answer(), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
 		Schema: res.Schema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
-	all := v.chapters(d.Answer)
+	all := chapters(v, d.Answer)
 	if d.Data, err = data(n, all, library); err != nil {
 		return err
 	}
@@ -67,9 +75,10 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain,
-		"cell": n.cell, "key": ownKey, "named": named, "view": written, "term": terms.link, "id": ids.of,
-		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain, "cell": n.cell,
+		"title": plain.TitleCase, "ids": joinedIDs, "key": plain.OwnKey, "named": plain.Named, "view": written,
+		"term": terms.link, "id": ids.of,
+		"numeric": func(columns []plain.Column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
 	}).ParseFS(page, "page/*.html")
 	if err != nil {
@@ -85,8 +94,8 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		}
 		d.Sections += text
 		e := entry{s.ID, s.Title}
-		if n := len(warned(v.res)); s.ID == "warnings" && n > 0 {
-			e.Title = plural(n, "warning")
+		if n := len(section.Warned(v.Res)); s.ID == "warnings" && n > 0 {
+			e.Title = words.Count(n, "warning")
 		}
 		d.Contents = append(d.Contents, e)
 	}
@@ -106,30 +115,31 @@ type htmlPage struct {
 	Scripts, Data    template.HTML
 	Banner, Sections template.HTML
 	Contents         []entry
-	Terms            []definition
+	Terms            []*figure.Row
 }
 
 // entry is a line of the table of contents.
 type entry struct{ ID, Title string }
 
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
-func (v *view) chapters(a *compare.Answer) []section {
-	of := map[string]section{}
-	for _, s := range shownTo(v.drawn(append(sections(v), headlineSection(v.res, a))), onPage) {
+func chapters(v *chart.View, a *compare.Answer) []section.Section {
+	of := map[string]section.Section{}
+	drawn := section.Drawn(v, append(section.All(v), section.Headline(v.Res, a)))
+	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}
-	bare := func(id string) section { s := of[id]; s.Title = ""; return s }
-	folded := func(id string) section { s := of[id]; s.Folded = true; return s }
-	chapter := func(id, title string, parts ...section) section {
-		return section{ID: id, Title: title, Parts: shownTo(parts, onPage)}
+	bare := func(id string) section.Section { s := of[id]; s.Title = ""; return s }
+	folded := func(id string) section.Section { s := of[id]; s.Folded = true; return s }
+	chapter := func(id, title string, parts ...section.Section) section.Section {
+		return section.Section{ID: id, Title: title, Parts: section.ShownTo(parts, section.OnPage)}
 	}
 	grows := folded("growth")
-	grows.Folded = len(v.res.Sweeps) == 0 // one context shows no growth
+	grows.Folded = len(v.Res.Sweeps) == 0 // one context shows no growth
 	overTime := bare("timeline")
-	if len(v.res.Cells) > mostNarrow { // a chart a cell is long
+	if len(v.Res.Cells) > chart.MostNarrow { // a chart a cell is long
 		overTime = folded("timeline")
 	}
-	all := []section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
+	all := []section.Section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], folded("latency"), folded("reported"),
 			folded("server")),
@@ -141,13 +151,13 @@ func (v *view) chapters(a *compare.Answer) []section {
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
 			folded("how"), folded("sampler")),
 		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}
-	return shownTo(all, onPage)
+	return section.ShownTo(all, section.OnPage)
 }
 
 // data is what the page's script reads: the chart library, and what the charts are drawn from.
-func data(n *names, all []section, library string) (template.HTML, error) {
-	byID := map[string][]drawing{}
-	eachChart(all, "", func(_ string, c *chart) { byID[c.ID] = c.Drawings })
+func data(n *names, all []section.Section, library string) (template.HTML, error) {
+	byID := map[string][]chart.Drawing{}
+	eachChart(all, "", func(_ string, c *chart.Chart) { byID[c.ID] = c.Drawings })
 	text, err := n.drawings(byID)
 	if err != nil {
 		return "", err
@@ -156,7 +166,7 @@ func data(n *names, all []section, library string) (template.HTML, error) {
 	if err != nil {
 		return "", err
 	}
-	echarts, err := packedLibrary()
+	echarts, err := packed([]byte(library))
 	return element("echarts", len(library), echarts) + element("drawings", len(text), drawings), err
 }
 
@@ -181,15 +191,6 @@ func packed(text []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// packedLibrary is the chart library, packed once a process.
-var packedLibrary = sync.OnceValues(func() (string, error) {
-	library, _, err := charts.Libraries()
-	if err != nil {
-		return "", err
-	}
-	return packed([]byte(library))
-})
-
 // inline makes script elements, and the hashes by which the policy knows them.
 func inline(scripts ...string) (elements template.HTML, hashes []string, err error) {
 	for _, s := range scripts {
@@ -208,3 +209,21 @@ func hashOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// promptShown is how much of a prompt stands below the title; the engines' facts have all of it.
+const promptShown = 240
+
+// onlyPrompt is the prompt that all cells share.
+func onlyPrompt(res *compare.Result) string {
+	prompt := ""
+	for i := range res.Cells {
+		if i > 0 && res.Cells[i].Spec.Prompt != prompt {
+			return ""
+		}
+		prompt = res.Cells[i].Spec.Prompt
+	}
+	return plain.Shorten(prompt, promptShown)
+}
+
+// joinedIDs writes every id.
+func joinedIDs(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") }

@@ -1,13 +1,18 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
+	"llmparity/internal/gates"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 type junitSuites struct {
@@ -54,36 +59,34 @@ func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
 	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), predictionSuite(res),
 		gateSuite(res.Gate)} {
-		if len(s.Cases) == 0 {
-			continue
+		if len(s.Cases) > 0 {
+			doc.add(s, res.Runs...)
 		}
-		if len(res.Runs) > 0 {
-			s.Timestamp = res.Runs[0].Started.UTC().Format("2006-01-02T15:04:05")
-		}
-		doc.add(s)
 	}
 	if len(doc.Suites) > 0 {
-		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines(warningLines(res.Warnings, res))...), "\n")
+		doc.Suites[0].Out = strings.Join(plain.Lines(append(slices.Clone(res.Verdict),
+			section.WarningLines(res.Warnings, res)...)), "\n")
 	}
 	return doc.write(w)
 }
 
 // write writes the document.
 func (d junitSuites) write(w io.Writer) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(d, "", "  ")
+	if err == nil {
+		_, err = io.WriteString(w, xml.Header+string(text)+"\n")
+	}
+	if err != nil {
 		return fmt.Errorf("writing JUnit: %w", err)
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(d); err != nil {
-		return fmt.Errorf("writing JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return nil
 }
 
-// add adds a suite and its counts.
-func (d *junitSuites) add(s junitSuite) {
+// add adds a suite, which began with the first run, and its counts.
+func (d *junitSuites) add(s junitSuite, runs ...compare.Run) {
+	if len(runs) > 0 {
+		s.Timestamp = runs[0].Started.UTC().Format("2006-01-02T15:04:05")
+	}
 	for _, c := range s.Cases {
 		if c.Failure != nil {
 			s.Failures++
@@ -95,15 +98,6 @@ func (d *junitSuites) add(s junitSuite) {
 	s.Tests = len(s.Cases)
 	d.Tests, d.Failures, d.Skipped = d.Tests+s.Tests, d.Failures+s.Failures, d.Skipped+s.Skipped
 	d.Suites = append(d.Suites, s)
-}
-
-// lines spells out characters that XML does not allow.
-func lines(texts []string) []string {
-	var out []string
-	for _, s := range texts {
-		out = append(out, line(s))
-	}
-	return out
 }
 
 // suiteOf has n cases.
@@ -121,14 +115,14 @@ func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 func launchSuite(res *compare.Result) junitSuite {
 	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Name: line(c.Label), Out: strings.Join(figureLines(c), "\n")}
+		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(c), "\n")}
 		switch {
 		case c.Refused != "":
-			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: line(c.Refused)}
+			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: plain.Line(c.Refused)}
 		case len(c.Failures) > 0:
 			test.Failure = failed(c)
 		case c.Launches.Counted < c.Launches.Planned:
-			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete",
+			test.Failure = &junitFailure{Message: section.Launches(c.Launches), Type: "incomplete",
 				Text: "the run ended before all launches were begun"}
 		}
 		return test
@@ -137,27 +131,22 @@ func launchSuite(res *compare.Result) junitSuite {
 
 // failed has the class of the first failure and describes all of them.
 func failed(c *compare.Cell) *junitFailure {
-	f := &junitFailure{Message: launches(c.Launches), Type: string(c.Failures[0].Class)}
-	if f.Type == "" {
-		f.Type = string(c.Failures[0].Status)
-	}
-	f.Type = line(f.Type)
 	var words []string
 	for _, x := range c.Failures {
-		words = append(words, strings.TrimSpace(
-			fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition, x.Attempt, x.Status, x.Class,
-				line(x.Error))))
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition,
+			x.Attempt, x.Status, x.Class, plain.Line(x.Error))))
 	}
-	f.Text = strings.Join(lines(words), "\n")
-	return f
+	first := c.Failures[0]
+	return &junitFailure{Message: section.Launches(c.Launches), Text: strings.Join(plain.Lines(words), "\n"),
+		Type: plain.Line(cmp.Or(string(first.Class), string(first.Status)))}
 }
 
 // figureLines are the figures of the terminal's table.
 func figureLines(c *compare.Cell) []string {
 	var out []string
-	for _, col := range columns() {
+	for _, col := range section.Columns() {
 		if f := c.Figure(col.Name); f.Known() {
-			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, num(f.Center()), f.Unit, spread(f)))
+			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, plain.Num(f.Center()), f.Unit, plain.Spread(f)))
 		}
 	}
 	return out
@@ -166,12 +155,12 @@ func figureLines(c *compare.Cell) []string {
 func selfSuite(res *compare.Result) junitSuite {
 	return suiteOf("repeatability", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Name: line(c.Label)}
+		test := junitCase{Name: plain.Line(c.Label)}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
-			test.Skipped = &junitSkipped{line(c.Self.Verdict)}
+			test.Skipped = &junitSkipped{plain.Line(c.Self.Verdict)}
 		case !c.Self.Identical:
-			test.Failure = &junitFailure{Message: line(c.Self.Verdict), Type: "not-repeatable"}
+			test.Failure = &junitFailure{Message: plain.Line(c.Self.Verdict), Type: "not-repeatable"}
 		}
 		return test
 	})
@@ -180,17 +169,17 @@ func selfSuite(res *compare.Result) junitSuite {
 func paritySuite(res *compare.Result) junitSuite {
 	return suiteOf("parity", len(res.Parity), func(i int) junitCase {
 		p := res.Parity[i]
-		test := junitCase{Name: line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
+		test := junitCase{Name: plain.Line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
 		switch {
 		case !p.Compared:
-			test.Skipped = &junitSkipped{line(p.Verdict)}
+			test.Skipped = &junitSkipped{plain.Line(p.Verdict)}
 		case !p.Identical && nearTie(p):
-			test.Out = line("passed, though they part: " + p.Verdict)
+			test.Out = plain.Line("passed, though they part: " + p.Verdict)
 		case !p.Identical:
-			test.Failure = &junitFailure{Message: line(p.Verdict), Type: "parity",
-				Text: line("prompt: " + p.Tokenisation)}
+			test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "parity",
+				Text: plain.Line("prompt: " + p.Tokenisation)}
 		default:
-			test.Out = line(p.Verdict)
+			test.Out = plain.Line(p.Verdict)
 		}
 		return test
 	})
@@ -211,18 +200,54 @@ func predictionSuite(res *compare.Result) junitSuite {
 			continue
 		}
 		for _, p := range c.Prediction.Parts {
-			test := junitCase{Class: "llmparity.forecasts", Name: line(c.Label + ": " + p.Title)}
+			test := junitCase{Class: "llmparity.forecasts", Name: plain.Line(c.Label + ": " + p.Title)}
 			switch {
 			case p.Within == nil:
-				test.Skipped = &junitSkipped{line(strings.TrimSpace(p.Verdict + " " + p.Why))}
+				test.Skipped = &junitSkipped{plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
 			case !*p.Within:
-				row := predictionRow(p)
-				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
-					Text: line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
+				row := section.PredictionRow(p)
+				test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "forecast",
+					Text: plain.Line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}
 			}
 			s.Cases = append(s.Cases, test)
 		}
 	}
+	return s
+}
+
+// GateJUnit writes a gate's outcome as test cases.
+func GateJUnit(w io.Writer, g *gates.Outcome) error {
+	doc := junitSuites{Name: "llmparity"}
+	doc.add(gateSuite(g), compare.Run{Started: g.Run.Started})
+	return doc.write(w)
+}
+
+// gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
+// that the gate as a whole is inconclusive is a failure of a case of its own.
+func gateSuite(g *gates.Outcome) junitSuite {
+	s := junitSuite{Name: "gate"}
+	if g == nil {
+		return s
+	}
+	for _, c := range g.Checks {
+		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: plain.Line(c.Cell + ": " + c.Name)}
+		switch why := plain.Line(c.Why); c.Status {
+		case gates.Failed:
+			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
+		case gates.Inconclusive:
+			test.Skipped = &junitSkipped{why}
+		case gates.Warned:
+			test.Out = "warning: " + why
+		default:
+			test.Out = why
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: plain.Line(g.Verdict)}
+	if g.Status == gates.Inconclusive {
+		whole.Failure, whole.Out = &junitFailure{Message: plain.Line(g.Verdict), Type: "inconclusive"}, ""
+	}
+	s.Cases = append(s.Cases, whole)
 	return s
 }

@@ -7,42 +7,48 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/gates"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
 // the same digits. What others named can't format anything, link anywhere or call anybody.
 func Markdown(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	return writeMarkdown(w, "## "+inert(line(a.Title))+"\n\n"+inert(line(a.Sub()))+"\n", sections(&view{res: res}))
+	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
+	return writeMarkdown(w, head, section.All(&chart.View{Res: res}))
 }
 
 // markdown is the text of a document.
 type markdown struct{ strings.Builder }
 
-func writeMarkdown(w io.Writer, head string, all []section) error {
+func writeMarkdown(w io.Writer, head string, all []section.Section) error {
 	var m markdown
 	m.WriteString(head)
-	for _, s := range shownTo(all, document) {
+	for _, s := range section.ShownTo(all, section.Document) {
 		m.section(s, "###")
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(m.String(), "\n"))
 	return err
 }
 
-func (m *markdown) section(s section, level string) {
+func (m *markdown) section(s section.Section, level string) {
 	end := ""
 	switch {
 	case s.Folded:
-		m.WriteString("\n<details><summary>" + inert(line(s.Title)) + "</summary>\n")
+		m.WriteString("\n<details><summary>" + inert(plain.Line(s.Title)) + "</summary>\n")
 		end = "\n</details>\n"
-	case s.Title != "" && !s.Unseen:
-		m.WriteString("\n" + level + " " + inert(line(s.Title)) + "\n")
+	case s.Title != "":
+		m.WriteString("\n" + level + " " + inert(plain.Line(s.Title)) + "\n")
 	}
 	if s.Grid != nil {
 		m.grid(s.Grid)
 	}
 	for _, words := range s.Words {
-		m.WriteString("\n" + inert(line(words)) + "\n")
+		m.WriteString("\n" + inert(plain.Line(words)) + "\n")
 	}
 	if s.Mark != "" {
 		m.list(s.Lines)
@@ -52,7 +58,7 @@ func (m *markdown) section(s section, level string) {
 			if sign != "" {
 				sign = "**" + sign + ".** "
 			}
-			m.WriteString("\n" + sign + inert(line(l)) + "\n")
+			m.WriteString("\n" + sign + inert(plain.Line(l)) + "\n")
 			sign = ""
 		}
 	}
@@ -62,7 +68,7 @@ func (m *markdown) section(s section, level string) {
 	m.WriteString(end)
 }
 
-func (m *markdown) grid(g *grid) {
+func (m *markdown) grid(g *plain.Grid) {
 	m.WriteByte('\n')
 	write := func(row []string) {
 		for _, field := range row {
@@ -95,7 +101,7 @@ func (m *markdown) list(lines []string) {
 		m.WriteByte('\n')
 	}
 	for _, l := range lines {
-		m.WriteString("- " + inert(line(l)) + "\n")
+		m.WriteString("- " + inert(plain.Line(l)) + "\n")
 	}
 }
 
@@ -138,4 +144,17 @@ func firstMark(s string) int {
 		return at
 	}
 	return -1
+}
+
+// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
+// folded.
+func GateMarkdown(w io.Writer, g *gates.Outcome) error {
+	s := section.Gate(g)
+	s.Title = ""
+	return writeMarkdown(w, "## Gate: "+inert(plain.Line(g.Run.Name))+"\n", []section.Section{s})
+}
+
+// ValidationMarkdown writes the errors of memory predictions as a document.
+func ValidationMarkdown(w io.Writer, v *memory.Validation) error {
+	return writeMarkdown(w, "", section.Validation(v))
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	markdownhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
+
+	"llmparity/reports/plain"
 )
 
 // Whatever a text is, Markdown shows it as it stands, in a paragraph, in a list and in a table, and makes nothing of
@@ -23,11 +25,11 @@ func FuzzInert(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		want := strings.Join(strings.Fields(line(s)), " ")
+		want := strings.Join(strings.Fields(plain.Line(s)), " ")
 		if want == "" {
 			return
 		}
-		text := inert(line(s))
+		text := inert(plain.Line(s))
 		doc := "p: " + text + "\n\n" + text + "\n\n- " + text + "\n\n| head | other |\n|---|---|\n| " + text +
 			" | o |\n"
 		var b bytes.Buffer

@@ -7,10 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
 )
 
 // Names and texts of others can be of any length and in any script. The page cuts longer ones.
@@ -25,9 +29,10 @@ type names struct{ cut *strings.Replacer } // long labels, also within sentences
 func newNames(res *compare.Result) *names {
 	var pairs []string
 	for i := range res.Cells {
-		for _, s := range []string{line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
+		for _, s := range []string{plain.Line(res.Cells[i].Label), plain.Line(res.Cells[i].Spec.Engine)} {
 			if utf8.RuneCountInString(s) > nameLimit && !slices.Contains(pairs, s) {
-				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", shorten(s, nameLimit), len(pairs)/2+1)) // no two alike
+				number := len(pairs)/2 + 1 // no two alike
+				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", plain.Shorten(s, nameLimit), number))
 			}
 		}
 	}
@@ -35,7 +40,7 @@ func newNames(res *compare.Result) *names {
 }
 
 // plain is a text in one line, with long labels cut.
-func (n *names) plain(s string) string { return n.cut.Replace(line(s)) }
+func (n *names) plain(s string) string { return n.cut.Replace(plain.Line(s)) }
 
 // sentence is plain, escaped.
 func (n *names) sentence(s string) template.HTML {
@@ -44,10 +49,10 @@ func (n *names) sentence(s string) template.HTML {
 
 // name shows a name; pointing at one that was cut shows the whole.
 func (n *names) name(s string) template.HTML {
-	whole := line(s)
+	whole := plain.Line(s)
 	shown := n.plain(s)
 	if utf8.RuneCountInString(shown) > nameLimit+10 {
-		shown = shorten(shown, nameLimit)
+		shown = plain.Shorten(shown, nameLimit)
 	}
 	if shown == whole {
 		return template.HTML(isolated(shown))
@@ -63,12 +68,12 @@ func (n *names) cell(column int, s string) template.HTML {
 	}
 	if m := remarked.FindStringSubmatch(s); m != nil {
 		return template.HTML("<bdi>" + template.HTMLEscapeString(m[1]) + " <small>" +
-			template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
+			template.HTMLEscapeString(plain.Line(m[2])) + "</small></bdi>")
 	}
 	text := n.plain(s)
 	shown := isolated(text)
 	if utf8.RuneCountInString(text) > textLimit {
-		shown = `<details class="whole"><summary>` + isolated(shorten(text, 2*nameLimit)) + "</summary>" +
+		shown = `<details class="whole"><summary>` + isolated(plain.Shorten(text, 2*nameLimit)) + "</summary>" +
 			shown + "</details>"
 	}
 	return template.HTML(shown)
@@ -86,19 +91,25 @@ func isolated(s string) string {
 var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+|–) (\([^()]{10,80}\))$`)
 
 // drawings encodes what the page draws, with long labels cut.
-func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
+func (n *names) drawings(all map[string][]chart.Drawing) ([]byte, error) {
+	cut, err := rewritten(all, n.cut.Replace)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(cut) // which writes <, > and & as \u003c …, so that no script element can end there
+}
+
+// rewritten is a chart's options, or several, as JSON has them, with each text replaced.
+func rewritten(options any, by func(string) string) (any, error) {
 	var v any
-	text, err := json.Marshal(all) // which writes <, > and & as \u003c …, so that no script element can end there
+	text, err := json.Marshal(options)
 	if err == nil {
 		err = json.Unmarshal(text, &v)
-	}
-	if err == nil {
-		text, err = json.Marshal(eachText(v, n.cut.Replace))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding the charts: %w", err)
 	}
-	return text, nil
+	return eachText(v, by), nil
 }
 
 // eachText replaces every text in a chart's options, keys included.
@@ -118,4 +129,55 @@ func eachText(v any, by func(string) string) any {
 		return out
 	}
 	return v
+}
+
+// terms are the figures whose definitions a page shows at their names.
+type terms struct {
+	used  []*figure.Row
+	other func(string) template.HTML // shows any other text
+}
+
+// titled finds a figure by any of its titles.
+var titled = sync.OnceValue(func() map[string]*figure.Row {
+	out := map[string]*figure.Row{}
+	for _, r := range figure.Rows(figure.Any) {
+		for _, t := range []string{r.Title, r.Head, r.Summary, r.Bar[1], plain.OneLine(r.Part)} {
+			if t = strings.ToLower(t); len(t) > 3 && r.How != "" && out[t] == nil {
+				out[t] = r
+			}
+		}
+	}
+	return out
+})
+
+// link shows a figure's name so that it opens its definition.
+func (t *terms) link(title string) template.HTML {
+	name, unit, _ := strings.Cut(title, " (")
+	r := titled()[strings.ToLower(name)]
+	if r == nil {
+		return t.other(title)
+	}
+	if !slices.Contains(t.used, r) {
+		t.used = append(t.used, r)
+	}
+	shown := template.HTMLEscapeString(name)
+	if unit != "" {
+		shown += " <span class=\"unit\">(" + template.HTMLEscapeString(unit) + "</span>"
+	}
+	return template.HTML(`<button type="button" class="def" popovertarget="def-` + r.Name + `">` + shown + `</button>`)
+}
+
+// ids gives elements ids that links can name: made of their titles, no two alike.
+type ids struct{ taken map[string]bool }
+
+func (i *ids) of(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	id := "x-" + strings.Join(words[:min(6, len(words))], "-")
+	for i.taken[id] {
+		id += "-"
+	}
+	i.taken[id] = true
+	return id
 }

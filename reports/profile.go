@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
@@ -108,6 +111,32 @@ type profileEngine struct {
 	Type    string `json:"engine_type"`
 }
 
+// gpuInfo is what was read of GPUs, whichever process held their memory.
+type gpuInfo struct {
+	Number   int         `json:"num_gpus"`
+	Devices  []gpuMemory `json:"gpu_memory_per_device"`
+	MultiGPU *float64    `json:"multi_gpu_overhead_gb,omitempty"`
+}
+
+// gpuMemory is one device's.
+type gpuMemory struct {
+	Device string   `json:"device"`
+	Name   string   `json:"name,omitempty"`
+	Peak   *float64 `json:"peak_gb,omitempty"`
+	Mean   *float64 `json:"mean_gb,omitempty"`
+	StdDev *float64 `json:"stddev_gb,omitempty"`
+	Method string   `json:"method"`
+}
+
+// gpuDetails are statistics over the devices at the moment of their highest sum, and each device's peak.
+type gpuDetails struct {
+	Sum     *float64    `json:"sum_gb,omitempty"`
+	Max     *float64    `json:"max_gb,omitempty"`
+	Mean    *float64    `json:"mean_gb,omitempty"`
+	StdDev  *float64    `json:"stddev_gb,omitempty"`
+	Devices []gpuMemory `json:"devices"`
+}
+
 // Profile writes a cell of a result of one run as a memory profile of schema 2.0.
 func Profile(w io.Writer, res *compare.Result, cell int) error {
 	for i := range res.Cells {
@@ -126,8 +155,8 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 	p := profile{ProfilerVersion: "2.0", SchemaVersion: "2.0", Metadata: newProfileMetadata(res, c)}
 	m := c.Spec.Model
 	p.Model = profileModel{Name: m.Name, SHA256: m.SHA256, Architecture: m.Architecture, Parameters: m.Parameters,
-		Layers: m.Layers, Heads: m.Heads,
-		KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType, MaxModelLen: m.Context}
+		Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType,
+		MaxModelLen: m.Context}
 	p.Engine = profileEngine{Type: c.Spec.Engine}
 	if c.Engine != nil {
 		p.Engine.Version = c.Engine.Version
@@ -136,11 +165,40 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 	}
 	points := c.Points()
 	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm),
-		Peak:     pointOf(points.Peak),
-		Increase: gib(points.Increase)}
-	p.Breakdown, p.GPUs, p.Memory.Peak.GPUs = newBreakdown(c), newGPUInfo(c), newGPUDetails(c)
-	p.Latency = newLatency(c)
+		Peak: pointOf(points.Peak), Increase: gib(points.Increase)}
+	p.Breakdown, p.Latency = newBreakdown(c), newLatency(c)
+	p.GPUs, p.Memory.Peak.GPUs = gpusOf(c)
 	return p
+}
+
+// gpusOf are the devices of a cell, and what they held together: of a single one its peak.
+func gpusOf(c *compare.Cell) (*gpuInfo, *gpuDetails) {
+	info, all := &gpuInfo{}, &gpuDetails{}
+	for _, h := range c.Hardware {
+		mean, deviation := gib(h.Figure(hardware.GPUMean)), gib(h.Figure(hardware.GPUDeviation))
+		switch {
+		case h.Kind == hardware.OfGPU:
+			info.Devices = append(info.Devices,
+				gpuMemory{h.Role, h.Name, gib(h.Figure(hardware.GPUPeak)), mean, deviation, h.Method})
+			if !strings.Contains(h.Role, ".") { // a part of a divided one counts with it
+				info.Number++
+			}
+		case h.Kind == hardware.OfGPUs && h.Figure(hardware.GPUSum).Known():
+			all.Sum, all.Max = gib(h.Figure(hardware.GPUSum)), gib(h.Figure(hardware.GPUHighest))
+			all.Mean, all.StdDev = mean, deviation
+		}
+	}
+	all.Devices = info.Devices
+	switch len(all.Devices) {
+	case 0:
+		return nil, nil
+	case 1:
+		if peak := all.Devices[0].Peak; peak != nil && all.Sum == nil {
+			all.Sum, all.Max, all.Mean, all.StdDev = peak, peak, peak, rounded(0)
+		}
+	}
+	info.MultiGPU = gib(c.Parts.Component(figure.MultiGPUOverhead).Figure)
+	return info, all
 }
 
 func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
@@ -245,4 +303,10 @@ func gib(f evidence.Figure) *float64 {
 		return nil
 	}
 	return rounded(f.Center() / 1024)
+}
+
+// rounded keeps six decimals.
+func rounded(v float64) *float64 {
+	v = math.Round(v*1e6) / 1e6
+	return &v
 }

@@ -7,6 +7,11 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/gates"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // width is what tables may take.
@@ -15,8 +20,8 @@ const width = 120
 // Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
 func Details(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	head := wrap(a.Title, "", "", width) + wrap(a.Sub(), "", "", width) + "\n"
-	return writeTerminal(w, head, sections(&view{res: res}))
+	head := plain.Wrap(a.Title, "", "", width) + plain.Wrap(a.Sub(), "", "", width) + "\n"
+	return writeTerminal(w, head, section.All(&chart.View{Res: res}))
 }
 
 // terminal is the text that a terminal shows.
@@ -26,10 +31,10 @@ type terminal struct {
 	numbered bool // rows carry their cells' numbers, because names had to be shortened
 }
 
-func writeTerminal(w io.Writer, head string, all []section) error {
+func writeTerminal(w io.Writer, head string, all []section.Section) error {
 	t := terminal{width: width}
 	t.WriteString(head)
-	for _, s := range shownTo(all, inTerminal) {
+	for _, s := range section.ShownTo(all, section.InTerminal) {
 		t.WriteByte('\n')
 		t.section(s)
 	}
@@ -37,18 +42,18 @@ func writeTerminal(w io.Writer, head string, all []section) error {
 	return err
 }
 
-func (t *terminal) section(s section) {
-	if s.Title != "" && !s.Unseen {
-		t.WriteString(wrap(s.Title, "", "  ", t.width))
+func (t *terminal) section(s section.Section) {
+	if s.Title != "" {
+		t.WriteString(plain.Wrap(s.Title, "", "  ", t.width))
 	}
 	if s.Grid != nil {
 		t.grid(s.Grid)
 	}
 	for _, words := range s.Words {
-		t.WriteString(wrap(words, "", "", t.width))
+		t.WriteString(plain.Wrap(words, "", "", t.width))
 	}
 	for _, l := range s.Lines {
-		t.WriteString(wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), t.width))
+		t.WriteString(plain.Wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), t.width))
 	}
 	said := s.Grid != nil || len(s.Words)+len(s.Lines) > 0
 	for i, part := range s.Parts {
@@ -60,7 +65,7 @@ func (t *terminal) section(s section) {
 }
 
 // grid writes a table: names to the left, numbers to the right. Of what is grouped each name stands above its rows.
-func (t *terminal) grid(g *grid) {
+func (t *terminal) grid(g *plain.Grid) {
 	var titles []string
 	if g.Grouped {
 		titles, g = ungrouped(g)
@@ -77,7 +82,7 @@ func (t *terminal) grid(g *grid) {
 		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
 		t.numbered = true
 		for i, row := range rows {
-			row[0] = shorten(number(g.Cells[i])+row[0], max(least, widths[0]-over))
+			row[0] = plain.Shorten(number(g.Cells[i])+row[0], max(least, widths[0]-over))
 		}
 		widths = widthsOf(append(head, rows...))
 	}
@@ -88,7 +93,7 @@ func (t *terminal) grid(g *grid) {
 	t.WriteString(strings.Repeat("-", total(widths)) + "\n")
 	for i, row := range rows {
 		if titles != nil && (i == 0 || titles[i] != titles[i-1]) {
-			t.WriteString(wrap(titles[i], "", "  ", t.width))
+			t.WriteString(plain.Wrap(titles[i], "", "  ", t.width))
 		}
 		t.row(row, widths, columns)
 	}
@@ -98,7 +103,7 @@ func (t *terminal) grid(g *grid) {
 }
 
 // legend says what stands behind names: no figure means anything without it.
-func (t *terminal) legend(l legend) {
+func (t *terminal) legend(l plain.Legend) {
 	name := l.Name
 	if t.numbered {
 		for i := len(l.Cells) - 1; i >= 0; i-- {
@@ -106,11 +111,11 @@ func (t *terminal) legend(l legend) {
 		}
 	}
 	if l.With != "" || t.numbered {
-		t.WriteString(wrap(name+": "+l.With, "", "  ", t.width))
+		t.WriteString(plain.Wrap(name+": "+l.With, "", "  ", t.width))
 	}
 }
 
-func (t *terminal) row(row []string, widths []int, columns []column) {
+func (t *terminal) row(row []string, widths []int, columns []plain.Column) {
 	var text strings.Builder
 	for i, field := range row {
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(field))
@@ -126,8 +131,8 @@ func (t *terminal) row(row []string, widths []int, columns []column) {
 func number(cell int) string { return fmt.Sprintf("[%d] ", cell+1) }
 
 // ungrouped is a table without its first column, which has the titles of rows.
-func ungrouped(g *grid) (titles []string, rest *grid) {
-	rest = &grid{Head: append([]string{""}, g.Head[2:]...)}
+func ungrouped(g *plain.Grid) (titles []string, rest *plain.Grid) {
+	rest = &plain.Grid{Head: append([]string{""}, g.Head[2:]...)}
 	for i := range rest.Head {
 		rest.Head[i] = lastOf(rest.Head[i], 18)
 	}
@@ -139,7 +144,7 @@ func ungrouped(g *grid) (titles []string, rest *grid) {
 }
 
 // headLines are one line or two: a unit stands below what it is of.
-func headLines(g *grid) [][]string {
+func headLines(g *plain.Grid) [][]string {
 	upper, lower := make([]string, len(g.Head)), make([]string, len(g.Head))
 	two := false
 	for i, title := range g.Head {
@@ -159,12 +164,12 @@ func headLines(g *grid) [][]string {
 }
 
 // shortened are a table's rows with short fields, but for the names of cells.
-func shortened(g *grid, most int) [][]string {
+func shortened(g *plain.Grid, most int) [][]string {
 	out := make([][]string, len(g.Rows))
 	for i, row := range g.Rows {
 		for n, field := range row {
 			if n > 0 || g.Cells == nil {
-				field = shorten(field, most)
+				field = plain.Shorten(field, most)
 			}
 			out[i] = append(out[i], field)
 		}
@@ -196,4 +201,16 @@ func lastOf(s string, width int) string {
 		return "…" + string(letters[len(letters)-width+1:])
 	}
 	return s
+}
+
+// GateTable writes a gate's outcome for a terminal.
+func GateTable(w io.Writer, g *gates.Outcome) error {
+	s := section.Gate(g)
+	s.Title = ""
+	return writeTerminal(w, "", []section.Section{s})
+}
+
+// ValidationTable writes the errors of memory predictions for a terminal.
+func ValidationTable(w io.Writer, v *memory.Validation) error {
+	return writeTerminal(w, "", section.Validation(v))
 }

@@ -34,11 +34,17 @@ const Truth = "truth.html"
 func Files() fs.FS { return files }
 
 // Bundle returns the built-in WebLLM bundle.
-func Bundle() ([]byte, error) {
-	b, err := files.ReadFile(Module)
+func Bundle() ([]byte, error) { return built(Module, "WebLLM") }
+
+// Catalogue returns WebLLM's list of models, which make setup extracts from the bundle. internal/catalogue reads it.
+func Catalogue() ([]byte, error) { return built("dist/catalogue.json", "the list of models of WebLLM") }
+
+// built is a file that make setup adds.
+func built(path, what string) ([]byte, error) {
+	b, err := files.ReadFile(path)
 	if err != nil {
-		return nil, fault.New(fault.NoBundle, "run make setup and build again", "this build does not include WebLLM %s",
-			WebLLM)
+		return nil, fault.New(fault.NoBundle, "run make setup and build again", "this build does not include %s %s",
+			what, WebLLM)
 	}
 	return b, nil
 }

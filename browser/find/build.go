@@ -3,17 +3,10 @@ package find
 import (
 	"debug/elf"
 	"encoding/hex"
-	"path/filepath"
-	"strconv"
 )
 
-// BuildOf returns the build id of the program that a process runs. Hashing would be slow, as a browser's program has
-// hundreds of MB. It is empty if there is none or it is unreadable; then the version must do.
-func BuildOf(pid int) string {
-	return BuildID(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-}
-
-// BuildID returns the linker's build id of a Linux program; empty if there is none.
+// BuildID returns the linker's build id of a Linux program. Hashing would be slow, as a browser's program has hundreds
+// of MB. It is empty if there is none or it is unreadable; then the version must do.
 func BuildID(path string) string {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -34,8 +34,8 @@ type Bundle struct {
 // lacks names the WebLLM that must be downloaded; empty: none.
 func lacks(c Config, s engine.Settings) string {
 	version := s.Versions[versionAxis]
-	if c.Bundle != "" || version == "" || version == page.WebLLM ||
-		npm.Kept(s.Cache, npmPackage, version, bundleFile) {
+	_, kept := npm.Kept(s.Cache, npmPackage, version, bundleFile)
+	if c.Bundle != "" || version == "" || version == page.WebLLM || kept {
 		return ""
 	}
 	return "WebLLM " + version + " from npm"
@@ -132,7 +132,7 @@ func (b Bundle) Fits(imports []string) error {
 		return err
 	}
 	missing := slices.DeleteFunc(slices.Clone(imports), func(name string) bool {
-		return !strings.HasPrefix(name, "TVM") || hasWord(text, name)
+		return !strings.HasPrefix(name, "TVM") || regexp.MustCompile(regexp.QuoteMeta(name)+`\b`).Match(text)
 	})
 	if len(missing) == 0 {
 		return nil
@@ -144,9 +144,4 @@ func (b Bundle) Fits(imports []string) error {
 	return fault.New(fault.BadLibrary, do,
 		"%s cannot run this model library, which needs another version of TVM's runtime: %s is missing",
 		b, missing[0])
-}
-
-// hasWord reports whether text contains name as a whole word.
-func hasWord(text []byte, name string) bool {
-	return regexp.MustCompile(regexp.QuoteMeta(name) + `\b`).Match(text)
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/npm"
 	"llmparity/internal/record"
 )
 
@@ -58,7 +59,7 @@ func libraryHere(dir, want string) bool {
 
 // bundleSHA256 returns the hash of the recorded WebLLM if it is here (built in, from npm, or a file); else empty.
 func bundleSHA256(dir string, was record.EngineInfo, file string) string {
-	path := filepath.Join(dir, "npm", strings.ReplaceAll(npmPackage, "/", "+"), was.Version, filepath.Base(bundleFile))
+	path, _ := npm.Kept(dir, npmPackage, was.Version, bundleFile)
 	origin := was.Parts["webllm_origin"]
 	if strings.HasPrefix(origin, "file ") {
 		path = file

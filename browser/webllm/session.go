@@ -151,7 +151,13 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	s.part(p)
+	var split browser.Layout // nil: not split
+	if l, err := layoutOf(p); err == nil {
+		split = l
+	} else {
+		engine.Warn(s.probe, "no-attribution", "WebGPU memory is not split into weights, KV cache and workspaces: %v", err)
+	}
+	s.Parted(split)
 	marks, err := browser.Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", map[string]any{
 		"model": s.Base() + offer + "/model/", "library": s.Base() + offer + "/library.wasm", "id": p.ID,
 		"window": p.Context, "overrides": p.Overrides,
@@ -173,18 +179,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return s.Attach(ctx, s.probe)
 }
 
-// part makes the ledger split memory by the package's files, if they can be read.
-func (s *session) part(p Package) {
-	l, err := layoutOf(p)
-	if err != nil {
-		s.probe.Warn(record.Warning{Code: "no-attribution",
-			Text: "WebGPU memory is not split into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
-		s.Parted(nil)
-		return
-	}
-	s.Parted(l)
-}
-
 // Generate completes a raw prompt. A second one is refused, because WebLLM would queue it and time the wait.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	free, err := s.turn.Take()
@@ -197,7 +191,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
-	g := generation{at: s.At, token: token, sent: time.Now()}
+	g := generation{Text: engine.Text{Token: token}, at: s.At, sent: time.Now()}
 	answer, err := browser.Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
 	}, g.take)

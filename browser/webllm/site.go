@@ -42,7 +42,13 @@ func newSite(b Bundle) (*site, error) {
 		http.ServeContent(w, r, page.Module, time.Time{}, bytes.NewReader(code))
 	})
 	mux.HandleFunc("GET /{offer}/model/resolve/main/{file...}", s.serveModel)
-	mux.HandleFunc("GET /{offer}/library.wasm", s.serveLibrary)
+	mux.HandleFunc("GET /{offer}/library.wasm", func(w http.ResponseWriter, r *http.Request) {
+		if _, library := s.offered(r); library != "" {
+			http.ServeFile(w, r, library)
+			return
+		}
+		http.NotFound(w, r)
+	})
 	s.Handler = mux
 	return s, nil
 }
@@ -89,7 +95,10 @@ func (s *site) serveModel(w http.ResponseWriter, r *http.Request) {
 	file := r.PathValue("file")
 	root := strings.TrimSuffix(r.URL.Path, file)
 	_, err := model.Stat(file)
-	if other := otherName(file); err != nil && other != "" {
+	// the list of weights was renamed in WebLLM 0.2.80
+	other := map[string]string{"ndarray-cache.json": "tensor-cache.json",
+		"tensor-cache.json": "ndarray-cache.json"}[file]
+	if err != nil && other != "" {
 		if _, err = model.Stat(other); err == nil {
 			r.URL.Path = root + other
 		}
@@ -102,17 +111,6 @@ func (s *site) serveModel(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(root, browser.Files(model.FS())).ServeHTTP(w, r)
 }
 
-// otherName returns the former or later name of a package's file: the list of weights was renamed in WebLLM 0.2.80.
-func otherName(file string) string {
-	switch file {
-	case "ndarray-cache.json":
-		return "tensor-cache.json"
-	case "tensor-cache.json":
-		return "ndarray-cache.json"
-	}
-	return ""
-}
-
 // lacks lists missing files of the model, which WebLLM's errors do not name.
 func (s *site) lacks() string {
 	s.mu.Lock()
@@ -121,14 +119,6 @@ func (s *site) lacks() string {
 		return ""
 	}
 	return " (the package lacks " + strings.Join(s.missed, ", ") + ")"
-}
-
-func (s *site) serveLibrary(w http.ResponseWriter, r *http.Request) {
-	if _, library := s.offered(r); library != "" {
-		http.ServeFile(w, r, library)
-		return
-	}
-	http.NotFound(w, r)
 }
 
 func (s *site) close() error {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"llmparity/browser"
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -20,52 +21,35 @@ type answer struct {
 
 // generation collects the tokens of a request.
 type generation struct {
-	at          func(float64) time.Time // converts a page clock reading
-	token       func(record.Token)
-	sent        time.Time // by our clock, just before the call
-	count       int
-	first, last time.Time
+	engine.Text
+	at   func(float64) time.Time // converts a page clock reading
+	sent time.Time               // by our clock, just before the call
 }
 
 // take reports tokens.
 func (g *generation) take(told browser.Told) {
-	tokens := told.Tokens
-	for i := 0; i+1 < len(tokens); i += 2 {
-		t := record.Token{Index: g.count, ID: int(tokens[i]), At: g.at(tokens[i+1])}
-		if g.count == 0 {
-			g.first = t.At
-		}
-		g.last = t.At
-		g.count++
-		g.token(t)
+	for i := 0; i+1 < len(told.Tokens); i += 2 {
+		g.Tell(int(told.Tokens[i]), g.at(told.Tokens[i+1]))
 	}
 }
 
 // usage sums up. The page knows best when WebLLM got the request, but a failed request has no answer.
 func (g *generation) usage(a answer) record.Usage {
-	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported,
-		Sent: g.sent}
+	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: a.Finish, Reported: a.Reported, Sent: g.sent}
+	if u.Finish == "abort" {
+		u.Finish = "cancelled"
+	}
 	how := "our clock: call of the page; page clock: first token sampled"
 	if a.Sent != 0 {
 		u.Sent = g.at(a.Sent)
 		how = "page clock: request passed to WebLLM to first token sampled"
 	}
-	if g.count > 0 {
-		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first, How: how})
+	decode := ""
+	if g.N > 1 {
+		decode = "page clock: first token sampled to last token sampled"
 	}
-	if g.count > 1 {
-		u.Spans = append(u.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
-			How: "page clock: first token sampled to last token sampled"})
-	}
+	u.Spans = g.Spans(u.Sent, how, decode)
 	return u
-}
-
-// finish converts WebLLM's finish reason.
-func finish(s string) string {
-	if s == "abort" {
-		return "cancelled"
-	}
-	return s
 }
 
 // stageNames are the stages of a load in order. Each ends where the next one begins.

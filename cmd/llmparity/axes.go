@@ -1,42 +1,44 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"llmparity/assets/plans"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 )
 
 // axisFlags are lists. Every combination of their values is a cell.
-type axisFlags []*axis
+type axisFlags []axis
 
-// axis is a list of a plan with its flag.
+// axis is a flag, and the list of a plan that it sets.
 type axis struct {
-	flag, list string
-	texts      []string
-	numbers    []int
+	*pflag.Flag
+	list string
 }
 
 func (f *axisFlags) register(flags *pflag.FlagSet) {
-	texts := func(title, flag, list, help string) {
-		a := &axis{flag: flag, list: list}
-		*f = append(*f, a)
-		flags.StringSliceVar(&a.texts, flag, nil, help)
+	add := func(title, flag, list string) {
 		under(flags, title, flag)
+		*f = append(*f, axis{flags.Lookup(flag), list})
+	}
+	texts := func(title, flag, list, help string) {
+		flags.StringSlice(flag, nil, help)
+		add(title, flag, list)
 	}
 	numbers := func(title, flag, list, help string) {
-		a := &axis{flag: flag, list: list}
-		*f = append(*f, a)
-		flags.IntSliceVar(&a.numbers, flag, nil, help)
-		under(flags, title, flag)
+		flags.IntSlice(flag, nil, help)
+		add(title, flag, list)
 	}
 	const what, request = "What to run", "Request"
 	texts(what, "models", "models", "several models, e.g. tiny,my.gguf")
@@ -60,18 +62,15 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 // change applies the flags to the plan.
 func (f axisFlags) change(p *plan.Plan, given func(string) bool) error {
 	for _, axis := range f {
-		if !given(axis.flag) {
+		if !given(axis.Name) {
 			continue
 		}
-		values := slices.Clone(axis.texts)
-		for _, n := range axis.numbers {
-			values = append(values, strconv.Itoa(n))
-		}
+		values := axis.Value.(pflag.SliceValue).GetSlice()
 		if len(values) == 0 {
-			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.flag)
+			return fault.New(fault.Usage, "list one or more, separated by commas", "--%s has no value", axis.Name)
 		}
 		if err := p.Set(axis.list, values...); err != nil {
-			return fault.Wrap(fault.Usage, err, "", "--%s", axis.flag)
+			return fault.Wrap(fault.Usage, err, "", "--%s", axis.Name)
 		}
 	}
 	return nil
@@ -96,19 +95,7 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		if strings.HasPrefix(field.Key, "traffic.") {
 			title = "Load"
 		}
-		switch to := field.To.(type) {
-		case *string:
-			flags.StringVar(to, field.Flag, *to, field.Help)
-		case *int:
-			flags.IntVar(to, field.Flag, *to, field.Help)
-		case *uint64:
-			flags.Uint64Var(to, field.Flag, *to, field.Help)
-		case *float64:
-			flags.Float64Var(to, field.Flag, *to, field.Help)
-		case *plan.Duration:
-			flags.DurationVar((*time.Duration)(to), field.Flag, time.Duration(*to), field.Help)
-		}
-		under(flags, title, field.Flag)
+		addFlag(flags, title, field.Flag, field.To, field.Help)
 	}
 	flags.StringVar(&f.untilCI, "until-ci", "",
 		"repeat until the 95% confidence interval is within this share of the median, e.g. 5%")
@@ -120,11 +107,6 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 // change applies the flags to the plan.
 func (f *scheduleFlags) change(p *plan.Plan, given func(string) bool) error {
 	p.Take(&f.said, given)
-	return f.until(p, given)
-}
-
-// until applies --until-ci and the flags that belong to it.
-func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 	until := plan.UntilCI{}
 	if p.UntilCI != nil {
 		until = *p.UntilCI
@@ -136,20 +118,151 @@ func (f *scheduleFlags) until(p *plan.Plan, given func(string) bool) error {
 		}
 		until.Width = plan.Percent(width)
 	}
-	for flag, set := range map[string]func(){
-		"until-figure":    func() { until.Figure = f.untilFigure },
-		"max-repetitions": func() { until.Most = f.most },
-	} {
-		if !given(flag) {
-			continue
-		}
-		if until.Width == 0 {
+	for _, flag := range []string{"until-figure", "max-repetitions"} {
+		if given(flag) && until.Width == 0 {
 			return fault.New(fault.Usage, "add it, e.g. --until-ci 5%", "--%s requires --until-ci", flag)
 		}
-		set()
 	}
-	if until.Width > 0 {
-		p.UntilCI = &until
+	if until.Width == 0 {
+		return nil
+	}
+	if given("until-figure") {
+		until.Figure = f.untilFigure
+	}
+	if given("max-repetitions") {
+		until.Most = f.most
+	}
+	p.UntilCI = &until
+	return nil
+}
+
+// presetFlags choose a built-in plan and its sizes.
+type presetFlags struct {
+	preset      string
+	prompt, gen []int // tokens
+	lengths     []int
+	short, long int
+	left        string // a note about engines of the preset that are not here
+}
+
+// presetSizes are the size flags of a preset.
+func presetSizes(name string) []string {
+	switch name {
+	case "seqlen":
+		return []string{"seqlens", "gen-toks"}
+	case "mixed":
+		return []string{"short", "long", "gen-toks"}
+	}
+	return []string{"prompt-toks", "gen-toks"}
+}
+
+func (f *presetFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.preset, "preset", "",
+		"built-in plan instead of PLAN: "+strings.Join(plans.Names(), ", ")+" (see llmparity help presets)")
+	under(flags, "What to run", "preset")
+	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "prompt lengths in tokens")
+	flags.IntSliceVar(&f.gen, "gen-toks", nil, "output lengths in tokens")
+	flags.IntSliceVar(&f.lengths, "seqlens", nil, "preset seqlen: prompt lengths in tokens, e.g. 64,128,256")
+	flags.IntVar(&f.short, "short", 0, "preset mixed: length of short prompts in tokens")
+	flags.IntVar(&f.long, "long", 0, "preset mixed: length of long prompts in tokens")
+	under(flags, "Sizes of presets", "prompt-toks gen-toks seqlens short long")
+}
+
+// builtIn is the preset's plan, or the default one.
+func (f *presetFlags) builtIn() (plan.Plan, error) {
+	if f.preset == "" {
+		return plan.Parse(plans.Default, "default plan", kinds.All...)
+	}
+	text, err := plans.Preset(f.preset)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Parse(text, "preset "+f.preset, kinds.All...)
+}
+
+// check refuses an unknown preset, and size flags that it does not have.
+func (f *presetFlags) check(given func(string) bool, args []string) error {
+	if given("preset") && len(args) > 0 {
+		return fault.New(fault.Usage, "use one of them", "--preset %s and the plan %s", f.preset, args[0])
+	}
+	if given("preset") && !slices.Contains(plans.Names(), f.preset) {
+		return fault.New(fault.Usage, didYouMean(f.preset, plans.Names()), "unknown preset %q", f.preset)
+	}
+	takes := presetSizes(f.preset)
+	for _, size := range []struct {
+		flag   string
+		values []int
+	}{{"prompt-toks", f.prompt}, {"gen-toks", f.gen}, {"seqlens", f.lengths}, {"short", []int{f.short}},
+		{"long", []int{f.long}}} {
+		switch {
+		case !given(size.flag):
+		case f.preset == "":
+			of := slices.DeleteFunc(plans.Names(),
+				func(name string) bool { return !slices.Contains(presetSizes(name), size.flag) })
+			return fault.New(fault.Usage, "add one, or use --input-len and --output-len",
+				"--%s requires a preset: %s", size.flag, strings.Join(of, ", "))
+		case !slices.Contains(takes, size.flag):
+			return fault.New(fault.Usage, "it has --"+strings.Join(takes, ", --"), "preset %s has no --%s", f.preset,
+				size.flag)
+		case len(size.values) == 0 || slices.Min(size.values) < 1:
+			return fault.New(fault.Usage, "", "--%s: must be at least 1", size.flag)
+		}
 	}
 	return nil
+}
+
+// change applies the size flags to the preset.
+func (f *presetFlags) change(p *plan.Plan) {
+	if f.preset == "" {
+		return
+	}
+	p.Engines = kinds.All.In(f.preset)
+	if in := slices.Concat(f.prompt, f.lengths); len(in) > 0 {
+		p.InputLengths = in
+	}
+	if len(f.gen) > 0 {
+		p.OutputLengths = f.gen
+	}
+	longest := 0
+	if p.Traffic != nil {
+		for i := range p.Traffic.Mix {
+			k := &p.Traffic.Mix[i]
+			k.InputTokens = cmp.Or(map[string]int{"short": f.short, "long": f.long}[k.Name], k.InputTokens)
+			if k.Name == "short" {
+				p.InputLengths = []int{k.InputTokens} // also measured alone
+			}
+			longest = max(longest, k.InputTokens)
+		}
+	}
+	for _, n := range p.InputLengths {
+		longest = max(longest, n)
+	}
+	if need := longest + slices.Max(p.OutputLengths); need > resolve.MaxUnasked {
+		p.Context = need
+	}
+}
+
+// onlyHere leaves engines whose program is not found out of the preset "engines", with a note. If none is found, or the
+// user names engines, they stay, and the run reports what is missing.
+func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
+	if f.preset != "engines" || given("engines") || given("engine") {
+		return
+	}
+	absent := slices.DeleteFunc(slices.Clone(p.Engines), f.isHere)
+	here := slices.DeleteFunc(slices.Clone(p.Engines), func(name string) bool { return slices.Contains(absent, name) })
+	if len(here) > 0 && len(absent) > 0 {
+		p.Engines = here
+		f.left = fmt.Sprintf("not installed, skipped: %s; \"llmparity doctor\" says how to install them",
+			strings.Join(absent, ", "))
+	}
+}
+
+// isHere reports whether the program of an engine is found.
+func (f *engineFlags) isHere(name string) bool {
+	k, _ := kinds.All.Of(name)
+	if k == nil || k.Program == nil {
+		return true
+	}
+	_, err := k.Program(f.chosen().Config(k), f.chosen().Settings)
+	return err == nil
 }

@@ -59,15 +59,15 @@ func TestReportOfDamagedRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := copied(t, whole)
 			c.spoil(t, dir)
-			stdout, stderr, code := output(t, program(t, "report", "--details", dir))
+			stdout, stderr, code := called("report", "--details", dir)
 			c.check(t, "report", stdout, stderr, code)
 			if c.code != 0 {
-				stdout, stderr, code = output(t, program(t, "validate", dir))
+				stdout, stderr, code = called("validate", dir)
 				c.check(t, "validate", stdout, stderr, code)
 				return
 			}
-			stdout, stderr, code = output(
-				t, program(t, "compare", "--details", whole, dir, "--html", filepath.Join(dir, "compare.html")))
+			stdout, stderr, code = called("compare", "--details", whole, dir, "--html",
+				filepath.Join(dir, "compare.html"))
 			c.check(t, "compare", stdout, stderr, code)
 			for _, page := range []string{"report.html", "compare.html"} {
 				inert(t, page, readFile(t, filepath.Join(dir, page)))

@@ -12,7 +12,7 @@ import (
 
 func compareCommand() *cobra.Command {
 	var details bool
-	var html, out string
+	var html string
 	var as formatFlags
 	var minEffect float64
 	var by []string
@@ -30,7 +30,8 @@ of devices are shown without ratios.`,
   llmparity compare results/latest --by engine,context --format csv`,
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := as.check(out); err != nil {
+			format, err := as.chosen()
+			if err != nil {
 				return err
 			}
 			options.MinEffect = minEffect / 100
@@ -58,8 +59,8 @@ of devices are shown without ratios.`,
 			if err := figures.write(c, "", result, runs...); err != nil {
 				return err
 			}
-			if as.given() {
-				return as.write(c, out, result, runs...)
+			if format != nil {
+				return format.write(c.OutOrStdout(), as.out, result, runs...)
 			}
 			show := reports.Comparison
 			if details {
@@ -69,7 +70,7 @@ of devices are shown without ratios.`,
 		},
 	}
 	as.register(c)
-	c.Flags().StringVarP(&out, "output", "o", "",
+	c.Flags().StringVarP(&as.out, "output", "o", "",
 		"with --format: file or folder to write instead of standard output")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
 	c.Flags().StringSliceVar(&by, "by", nil, "average over cells with the same "+
@@ -80,7 +81,6 @@ of devices are shown without ratios.`,
 		"show ratios between different classes of devices or isolations, marked")
 	figures.register(c)
 	detailsFlag(c, &details)
-	c.MarkFlagsMutuallyExclusive("json", "details")
-	c.MarkFlagsMutuallyExclusive("format", "details")
+	c.MarkFlagsMutuallyExclusive("json", "format", "details")
 	return c
 }

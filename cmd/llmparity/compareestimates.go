@@ -29,15 +29,13 @@ func compareEstimatesCommand() *cobra.Command {
 PROFILE.json is a memory profile from "llmparity report DIR --profile". Numbers are in GiB (2^30
 bytes), or in GB (10^9 bytes) with --calc-unit GB.
 
-Docs: ` + docsEstimate,
+Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, size := range sizes {
-				if !cmd.Flags().Changed(size.flag) {
-					*size.to = math.NaN()
-				} else if math.IsNaN(*size.to) {
+				if cmd.Flags().Changed(size.flag) && math.IsNaN(*size.to) {
 					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", size.flag)
 				}
 			}
@@ -69,6 +67,7 @@ Docs: ` + docsEstimate,
 	}
 	for _, size := range sizes {
 		cmd.Flags().Float64Var(size.to, size.flag, 0, size.help)
+		*size.to = math.NaN() // until it is given
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
 		"unit of the calculated numbers: GiB (2^30 bytes) or GB (10^9 bytes)")

@@ -52,6 +52,7 @@ func TestConvertedFilesAreReadable(t *testing.T) {
 }
 
 func TestConvertWritesRequestedPackage(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
 		"full")
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))

@@ -22,7 +22,7 @@ func doctorCommand() *cobra.Command {
 		Long: `Check what can run here, and how to install what is missing: browsers, WebGPU, llama.cpp, Ollama,
 the compiler of model libraries, GPUs. The exit code is 4 if something is missing.
 
-Docs: ` + docsDoctor,
+Docs: docs/howto/check-a-machine.md`,
 		Example: "  llmparity doctor\n  llmparity doctor --openai-url http://127.0.0.1:8000",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

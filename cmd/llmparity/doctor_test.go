@@ -61,6 +61,7 @@ func engineOf(d doctor.Diagnosis, name string) engine.Finding {
 }
 
 func TestDoctorDescribesMachine(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/v1/models") {
 			fmt.Fprint(w, `{"object":"list","data":[{"id":"mouse","object":"model"}]}`)
@@ -146,6 +147,7 @@ func checkAdapter(t *testing.T, d doctor.Diagnosis) {
 }
 
 func TestDoctorText(t *testing.T) {
+	t.Parallel()
 	rule := strings.Repeat("=", 60)
 	stdout, _ := well(t, program(t, "env", "--quick"))
 	lines := strings.Split(stdout, "\n")
@@ -165,6 +167,7 @@ func TestDoctorText(t *testing.T) {
 }
 
 func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
+	t.Parallel()
 	bare := t.TempDir()
 	d, stderr, code := reported(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
 		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome",

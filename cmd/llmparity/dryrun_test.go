@@ -75,6 +75,7 @@ func upTo(n int) []int {
 
 // A dry run lists each cell and what is missing, launches nothing, and prints the same as JSON.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	text := sweep(2, 2, "concurrency: [1, 4]\n") +
 		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
@@ -119,6 +120,7 @@ func TestDryRun(t *testing.T) {
 
 // A dry run predicts the memory of a catalogue model that is not downloaded.
 func TestDryRunOfCatalogueModel(t *testing.T) {
+	t.Parallel()
 	const id = "Llama-3.2-1B-Instruct-q4f32_1-MLC"
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -9,12 +11,16 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
+	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 )
 
 // engineFlags are the settings of engines, in every command that starts them.
@@ -39,8 +45,7 @@ func (f *engineFlags) register(flags *pflag.FlagSet, wanted func(engine.Field) b
 	for _, k := range kinds.All.Sections() {
 		for _, field := range f.chosen().Config(k).Fields() {
 			if field.Flag != "" && wanted(field) {
-				addFlag(flags, field)
-				under(flags, k.Title, field.Flag)
+				addFlag(flags, k.Title, field.Flag, field.To, field.Help)
 			}
 		}
 	}
@@ -52,17 +57,25 @@ func ofRuns(engine.Field) bool       { return true }
 func ofParts(f engine.Field) bool    { return !f.Run }
 func ofPackages(f engine.Field) bool { return f.Make }
 
-func addFlag(flags *pflag.FlagSet, f engine.Field) {
-	switch to := f.To.(type) {
+// addFlag defines a flag for a value, under a heading.
+func addFlag(flags *pflag.FlagSet, title, name string, to any, help string) {
+	switch to := to.(type) {
 	case *string:
-		flags.StringVar(to, f.Flag, *to, f.Help)
+		flags.StringVar(to, name, *to, help)
 	case *int:
-		flags.IntVar(to, f.Flag, *to, f.Help)
+		flags.IntVar(to, name, *to, help)
+	case *uint64:
+		flags.Uint64Var(to, name, *to, help)
+	case *float64:
+		flags.Float64Var(to, name, *to, help)
 	case *bool:
-		flags.BoolVar(to, f.Flag, *to, f.Help)
+		flags.BoolVar(to, name, *to, help)
 	case *[]string:
-		flags.StringArrayVar(to, f.Flag, *to, f.Help)
+		flags.StringArrayVar(to, name, *to, help)
+	case *plan.Duration:
+		flags.DurationVar((*time.Duration)(to), name, time.Duration(*to), help)
 	}
+	under(flags, title, name)
 }
 
 // isPlace reports whether a flag only says where a part of an engine is.
@@ -96,18 +109,6 @@ func (f *engineFlags) valid(given func(string) bool) error {
 	return nil
 }
 
-// files refuses missing or wrong files that flags name. Files that a plan names are checked when it runs.
-func (f *engineFlags) files() error {
-	for _, k := range kinds.All.Sections() {
-		if c, ok := f.chosen().Config(k).(interface{ CheckFiles() error }); ok {
-			if err := c.CheckFiles(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // axisFlag is the flag of an axis of plans.
 func axisFlag(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
 
@@ -135,8 +136,13 @@ func (f *engineFlags) follow(p plan.Plan) {
 		p.Sections)
 }
 
-// complete writes the engines' defaults into the plan. An axis has no single value, and is left out.
+// complete writes defaults into the plan, so that it repeats the run. An axis has no single value, and is left out.
 func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
+	p.Isolation = cmp.Or(p.Isolation, plan.OfLaunch)
+	packaged := m.Format == model.WebLLM || m.Format == record.Served // these have their own dtype
+	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
+		p.DType = f.chosen().Settings.DType
+	}
 	threads := isAxis(*p, func(x plan.Axes) int { return len(x.ThreadCounts) })
 	choice := *f.chosen()
 	if threads {
@@ -156,7 +162,11 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 		if k.Heeds("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
 		}
-		if k.VersionAxis != "" && !p.Says(k.VersionList()) && !says(k, p.Sections[k.Section]) {
+		said := func(f engine.Field) bool {
+			_, ok := p.Sections[k.Section][f.Key]
+			return ok && f.Axis == k.VersionList()
+		}
+		if k.VersionAxis != "" && !p.Says(k.VersionList()) && !slices.ContainsFunc(k.Config().Fields(), said) {
 			if err := p.Set(k.VersionList(), k.Version); err != nil {
 				panic(err) // it is an axis
 			}
@@ -164,51 +174,120 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 }
 
-// says reports whether a section sets the version.
-func says(k *engine.Kind, said engine.Section) bool {
-	return slices.ContainsFunc(k.Config().Fields(), func(f engine.Field) bool {
-		_, ok := said[f.Key]
-		return ok && f.Axis == k.VersionList()
-	})
-}
-
-// each collects a text of every kind, unless it is empty.
-func each(of func(*engine.Kind) string) []string {
+// each joins what there is to say of kinds.
+func each(separator string, of func(*engine.Kind) string) string {
 	var out []string
 	for _, k := range kinds.All.Sections() {
 		if text := of(k); text != "" {
 			out = append(out, text)
 		}
 	}
-	return out
+	return strings.Join(out, separator)
 }
 
 // threadsHelp names the engines that have threads.
 func threadsHelp() string {
-	return "number of threads of " + strings.Join(each(func(k *engine.Kind) string {
+	return "number of threads of " + each(" and ", func(k *engine.Kind) string {
 		if k.Heeds("threads") {
 			return k.Title
 		}
 		return ""
-	}), " and ")
+	})
 }
 
 // dtypesHelp says what --dtype means to each engine.
 func dtypesHelp() string {
-	return "f32, f16 (needs shader-f16), or both; the dtype of " + strings.Join(each(func(k *engine.Kind) string {
+	return "f32, f16 (needs shader-f16), or both; the dtype of " + each(", and of ", func(k *engine.Kind) string {
 		if k.DTypeOf == "" {
 			return ""
 		}
 		return k.Title + "'s " + k.DTypeOf
-	}), ", and of ")
+	})
 }
 
 // kvTypesHelp lists the KV cache dtypes of engines.
 func kvTypesHelp() string {
-	return "KV cache dtypes; " + strings.Join(each(func(k *engine.Kind) string {
+	return "KV cache dtypes; " + each("; ", func(k *engine.Kind) string {
 		if k.KVTypes == nil || len(k.KVTypes("")) < 2 {
 			return ""
 		}
 		return k.Title + ": " + strings.Join(k.KVTypes(""), ", ")
-	}), "; ")
+	})
+}
+
+// resolver resolves the plan. With dry, nothing is downloaded, compiled or started.
+func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
+	return resolve.New(resolve.Options{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
+		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say),
+		Complete: func(p *plan.Plan, m engine.Model) { f.following(*p).complete(p, m) }})
+}
+
+// following returns the flags with the settings of a setup's plan.
+func (f *runFlags) following(p plan.Plan) *runFlags {
+	own := *f
+	own.engineFlags.follow(p)
+	return &own
+}
+
+// finder finds models. Some models of the catalogue need features of the WebGPU adapter.
+func (f *runFlags) finder(say func(string)) model.Finder {
+	return model.Finder{Catalogue: builtInCatalogue, Mirror: f.mirror, Say: say,
+		Features: func(ctx context.Context) ([]string, error) {
+			for _, k := range kinds.All {
+				e, ok := f.chosen().Engine(k.Name).(interface {
+					Device(context.Context, func(string)) (record.Device, error)
+				})
+				if k.Browser && ok {
+					device, err := e.Device(ctx, say)
+					return browser.Features(device), err
+				}
+			}
+			return nil, nil
+		}}
+}
+
+// enginesOf makes the engines of setups. A failed download is not repeated.
+func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(context.Context, plan.Plan) (
+	[]resolve.Engine, error) {
+	failed := map[string]error{}
+	return func(ctx context.Context, p plan.Plan) (out []resolve.Engine, err error) {
+		own := f.following(p)
+		for _, name := range p.Engines {
+			k, _ := kinds.All.Of(name)
+			e := forResolver(k, own.chosen().Engine(name), func(text string) { say(name, text) })
+			e.Planned = name
+			if fetcher, ok := e.Engine.(engine.Fetcher); ok && fetcher.Lacks() != "" {
+				lacks := fetcher.Lacks()
+				if dry {
+					e.Fetch = &model.Fetch{What: lacks}
+				} else if _, known := failed[lacks]; !known {
+					failed[lacks] = fetcher.Fetch(ctx, func(text string) { say(name, text) })
+				}
+				if err := failed[lacks]; err != nil {
+					e.Accepts = func(context.Context, engine.Model) engine.Verdict { return engine.Refuse(err) }
+				}
+			}
+			out = append(out, e)
+		}
+		return out, context.Cause(ctx)
+	}
+}
+
+// forResolver describes an engine to the resolver.
+func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engine {
+	out := resolve.Engine{Engine: e, Counts: k.Runs != nil, Browser: k.Browser, Coarse: e.Caps().Rounds,
+		Accepts: func(ctx context.Context, m engine.Model) engine.Verdict { return k.Accepts(ctx, e, m) },
+		Memory: func(m engine.Model) (resolve.Memory, error) {
+			h := k.Holds(e, m)
+			return resolve.Memory{Path: h.Path, Library: h.Library, Device: h.Device,
+				Setup: estimate.Setup{Engine: h.As,
+					OnGPU: h.OnGPU, DType: h.DType, PrefillChunk: h.PrefillChunk, Repacks: estimate.Repacks()}}, nil
+		}}
+	if c, ok := e.(engine.Confirmer); ok {
+		out.Confirm = func(ctx context.Context, m engine.Model) error { return c.Confirm(ctx, m, say) }
+	}
+	if r, ok := e.(engine.Reader); ok {
+		out.Files = r.Files
+	}
+	return out
 }

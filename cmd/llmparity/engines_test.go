@@ -42,6 +42,18 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	})
 }
 
+// The user asks for an engine by its name, or by a flag that is for it alone.
+func TestEnginesThatAreAskedFor(t *testing.T) {
+	for line, want := range map[string][2]bool{"": {}, "--threads 2": {}, "--thread worker": {true, false},
+		"--llamacpp-batch 64": {}, "--engines webllm,llamacpp": {true, true}} {
+		f, _, err := flagsOf(t, line)
+		check(t, err)
+		if got := [2]bool{f.byName("webllm"), f.byName("llamacpp")}; got != want {
+			t.Errorf("%q: webllm, llamacpp: %v, want %v", line, got, want)
+		}
+	}
+}
+
 // webLLM returns a configured WebLLM.
 func webLLM(c webllm.Config) *webllm.WebLLM {
 	return webllm.New(c, engine.Settings{Cache: cache.Dir(os.Getenv)})

@@ -29,7 +29,7 @@ cache, activations and runtime follows. The exit code is 0 whatever the answer i
 
 MODEL is one of: the names tiny and smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,
 a WebLLM package's folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
-How it is calculated: ` + docsEstimate,
+How it is calculated: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
   llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
   llmparity estimate config.json --engine vllm --tensor-parallel-size 4 --concurrency 64

@@ -26,6 +26,7 @@ func exampleEngine(t *testing.T) string {
 }
 
 func TestExecEngineIsComparedTokenByToken(t *testing.T) {
+	t.Parallel()
 	own := "exec:mine=" + exampleEngine(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
 		"--parity", "--reference", own)
@@ -63,6 +64,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 
 // Workers of an exec: engine end even if the run is killed.
 func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
 	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
 		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)
@@ -84,6 +86,7 @@ func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 
 // An exec: engine may serve models by name.
 func TestExecEngineServesItsOwnModel(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens",
 		"8", "--repetitions", "1")
 	files := documentsPython(t)

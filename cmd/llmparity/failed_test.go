@@ -10,6 +10,7 @@ import (
 
 // A run whose launches fail is reported and exits with 1. Its warm-up is tried twice.
 func TestFailedLaunchesExitWithOne(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "4", "--chrome-flag",
 		"js-flags=--max-old-space-size=5")
 	stdout, stderr, code := output(t, cmd)

@@ -60,6 +60,7 @@ exec `+chrome+` --disable-gpu "$@"
 			"apt install xvfb", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			cmd := program(t, c.args...)
 			cmd.Env = append(cmd.Env, c.env...)
 			stdout, stderr, code := output(t, cmd)

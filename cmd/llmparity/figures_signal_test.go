@@ -16,6 +16,7 @@ import (
 
 // An interrupted drawing leaves no figure, browser or profile.
 func TestSignalWhileDrawingFigures(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))
 	dir := filepath.Join(root, "figures")

@@ -24,6 +24,7 @@ import (
 // Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of
 // another program. The second draws named figures only.
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "two", comparetest.Native(2),
 		comparetest.Measured(comparetest.Browser(1), comparetest.Page()))

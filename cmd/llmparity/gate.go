@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"llmparity/compare"
 	"llmparity/compare/gate"
@@ -42,7 +45,7 @@ regression of --detect or more is ruled out. Otherwise it is inconclusive.
 
 On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
 
-Docs: ` + docsGate,
+Docs: docs/howto/gate-in-ci.md`,
 		Example: `  llmparity gate results/latest --max peak_pss_mb=900 --min decode_tps=20
   llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5%`,
 		Args: arguments(cobra.ExactArgs(1)),
@@ -93,11 +96,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if f.out == "" {
-		err = render(c.OutOrStdout(), judged)
-	} else {
-		err = reports.File(f.out, "name another file with -o", func(w io.Writer) error { return render(w, judged) })
-	}
+	err = toFile(c.OutOrStdout(), f.out, func(w io.Writer) error { return render(w, judged) })
 	if err != nil {
 		return err
 	}
@@ -149,18 +148,15 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 // gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to
 // report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault
 // unless the gate passes.
-func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, notes ...string) error {
-	run, err := record.Open(dir)
-	if err != nil {
-		return err
-	}
+func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer,
+	notes ...string) error {
 	judged, err := gate.Judge(run, g, baselineName, baseline.Default, comparison())
 	if err != nil {
 		return err
 	}
 	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to a writable place"
-	if err := reports.File(filepath.Join(dir, gate.File), do,
+	if err := reports.File(filepath.Join(run.Dir, gate.File), do,
 		func(w io.Writer) error { return reports.JSON(w, judged) }); err != nil {
 		return err
 	}
@@ -168,12 +164,9 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 	if err := reports.GateTable(stdout, judged); err != nil {
 		return err
 	}
-	if page := filepath.Join(dir, "report.html"); there(page) {
-		result := compare.With(comparison(), run)
-		result.Gate = judged
-		if err := writeHTML(page, do, result, run); err != nil {
-			return err
-		}
+	result.Gate = judged
+	if err := writeHTML(filepath.Join(run.Dir, "report.html"), do, result, run); err != nil {
+		return err
 	}
 	return gate.Fault(judged)
 }
@@ -181,4 +174,50 @@ func gateRun(dir string, g *gates.Gate, baselineName string, stdout io.Writer, n
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// judgeFlags say how a gate decides. They are not part of the plan, so that a run can be judged again.
+type judgeFlags struct {
+	detect []string
+	judge  gates.Gate
+}
+
+func (f *judgeFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.detect, "detect", nil,
+		"smallest regression that a pass rules out, e.g. 10% or decode_tps=10%; repeatable "+
+			"(default 15% for times and rates, 5% for memory)")
+	flags.StringSliceVar(&f.judge.UnderTest, "under-test", nil,
+		"what may differ from the baseline run: "+strings.Join(gates.UnderTests(), ", ")+
+			" (default all: everything except model and machine)")
+	flags.StringVar((*string)(&f.judge.Inconclusive), "inconclusive", "",
+		"what an inconclusive gate does: error (exit code 5), warn or off (default error)")
+	flags.StringVar(&f.judge.NoBaseline, "no-baseline", "", "ok: pass while there is no baseline run (default: inconclusive)")
+	under(flags, "Gate", "detect under-test inconclusive no-baseline")
+}
+
+// over returns a copy of a gate, changed by the flags.
+func (f *judgeFlags) over(g *gates.Gate) (*gates.Gate, error) {
+	out := gates.Gate{}
+	if g != nil {
+		out = *g
+	}
+	out.Changes = slices.Clone(out.Changes)
+	out.Inconclusive = cmp.Or(f.judge.Inconclusive, out.Inconclusive)
+	out.NoBaseline = cmp.Or(f.judge.NoBaseline, out.NoBaseline)
+	if len(f.judge.UnderTest) > 0 {
+		out.UnderTest = f.judge.UnderTest
+	}
+	for _, text := range f.detect {
+		if err := out.DetectFlag(text); err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "", "--detect %s", text)
+		}
+	}
+	if err := out.Validate(); err != nil {
+		text := err.Error()
+		for _, field := range []string{"inconclusive", "no_baseline", "under_test"} {
+			text = strings.Replace(text, "gate."+field, "--"+strings.ReplaceAll(field, "_", "-"), 1)
+		}
+		return nil, fault.New(fault.Usage, "", "%s", text)
+	}
+	return &out, nil
 }

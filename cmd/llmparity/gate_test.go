@@ -154,7 +154,8 @@ func TestGateFormats(t *testing.T) {
 // The verdict is in the run's folder, on the page and in other formats.
 func TestRunIsGatedAtEnd(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
-	check(t, conclude(dir, &bytes.Buffer{}, false))
+	r, result, err := conclude(dir, &bytes.Buffer{}, false)
+	check(t, err)
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
 	check(t, err)
 	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",
@@ -167,7 +168,7 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 		t.Errorf("a folder that is no run: %v", err)
 	}
 	var stdout bytes.Buffer
-	if err := gateRun(dir, g, "", &stdout); fault.Of(err) != fault.Gate || !strings.Contains(stdout.String(),
+	if err := gateRun(r, result, g, "", &stdout); fault.Of(err) != fault.Gate || !strings.Contains(stdout.String(),
 		"FAIL llama.cpp: peak_pss_mb: median ") {
 		t.Errorf("%v %s", err, &stdout)
 	}

@@ -15,7 +15,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
 	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -67,7 +66,7 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 		return err
 	}
 	p.Parity = new(false)
-	ctx, stdout, stderr := c.Context(), c.OutOrStdout(), c.ErrOrStderr()
+	ctx, stderr := c.Context(), c.ErrOrStderr()
 	show := progress.New(stderr, false)
 	defer show.Close()
 	f.strict = true
@@ -77,26 +76,21 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.once(ctx, r.Parts(resolved), resolved.Setups[0].Setup, stdout, stderr)
-}
-
-// once opens the engine of a setup, loads its model, generates one text, and prints it with counts and times.
-func (f *generateFlags) once(ctx context.Context, build func(context.Context, plan.Setup) (run.Setup, func(), error),
-	s plan.Setup, stdout, stderr io.Writer) (err error) {
-	parts, _, err := build(ctx, s)
+	parts, _, err := r.Parts(resolved)(ctx, resolved.Setups[0].Setup)
 	if err != nil {
 		return err
 	}
+	return f.once(ctx, parts, c.OutOrStdout(), stderr)
+}
+
+// once opens an engine, loads its model, generates one text, and prints it with counts and times.
+func (f *generateFlags) once(ctx context.Context, parts run.Setup, stdout, stderr io.Writer) (err error) {
 	p := &tellingProbe{out: stderr}
 	session, err := parts.Engines[0].Open(ctx, p)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := session.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = cmp.Or(err, session.Close()) }()
 	begin := time.Now()
 	if err := session.Load(ctx, parts.Model); err != nil {
 		return err
@@ -105,8 +99,7 @@ func (f *generateFlags) once(ctx context.Context, build func(context.Context, pl
 	pieces := 0
 	shape := parts.Shapes[0]
 	u, err := session.Generate(ctx, engine.Request{Prompt: shape.Prompt, MaxTokens: shape.MaxTokens,
-		Temperature: f.temperature},
-		func(record.Token) { pieces++ })
+		Temperature: f.temperature}, func(record.Token) { pieces++ })
 	if err != nil {
 		return err
 	}

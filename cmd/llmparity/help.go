@@ -16,21 +16,6 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// Documentation that help refers to.
-const (
-	docsIndex    = "docs/README.md"
-	docsPlans    = "docs/howto/write-a-plan.md"
-	docsFormats  = "docs/reference/formats.md"
-	docsProtocol = "docs/howto/add-an-engine.md"
-	docsGate     = "docs/howto/gate-in-ci.md"
-	docsEstimate = "docs/explanation/prediction.md"
-	docsDoctor   = "docs/howto/check-a-machine.md"
-	docsRepeat   = "docs/howto/reproduce-a-run.md"
-	docsWatch    = "docs/howto/watch-a-process.md"
-	docsModels   = "docs/howto/use-your-own-model.md"
-	docsFigures  = "docs/howto/draw-figures.md"
-)
-
 // helpWidth is the number of columns that help keeps to.
 const helpWidth = 100
 
@@ -38,16 +23,14 @@ const helpWidth = 100
 const heading, common = "heading", "common"
 
 // under puts flags, whose names are separated by blanks, under a heading of the command's help.
-func under(flags *pflag.FlagSet, title, names string) {
-	for name := range strings.FieldsSeq(names) {
-		annotate(flags, heading, name, title)
-	}
-}
+func under(flags *pflag.FlagSet, title, names string) { annotate(flags, heading, title, names) }
 
 // annotate panics for a flag that does not exist: the command's definition contradicts itself.
-func annotate(flags *pflag.FlagSet, key, name, value string) {
-	if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
-		panic(err)
+func annotate(flags *pflag.FlagSet, key, value, names string) {
+	for name := range strings.FieldsSeq(names) {
+		if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
+			panic(err)
+		}
 	}
 }
 
@@ -137,7 +120,8 @@ func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
 		printFlags(w, sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
 		return
 	}
-	fmt.Fprintf(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\nDocs: %s\n", docsIndex)
+	fmt.Fprint(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\n"+
+		"Docs: docs/README.md\n")
 }
 
 // description is a command's long text, or a sentence of the short one.

@@ -25,6 +25,7 @@ func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
 
 // reuse runs an engine whose repetitions share a launch, and checks that they are independent.
 func reuse(t *testing.T, name string) {
+	t.Parallel()
 	run := program(t, "run", "--engines", name, "--isolation", "reused", "--repetitions", "3", "--max-tokens", "12")
 	well(t, run)
 	r := recorded(t, run.Dir)

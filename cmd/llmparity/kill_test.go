@@ -38,6 +38,7 @@ include:
 // A run that is killed at random instants and resumed ends with the same cells as an undisturbed one: none lost, none
 // repeated.
 func TestKilledRunsResume(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	whole := planned(t)
 	well(t, whole)
@@ -82,13 +83,6 @@ func planned(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, "run", "-q", "plan.yaml")
 	put(t, cmd.Dir, "plan.yaml", killed)
-	return cmd
-}
-
-// resumed is a command in the folder of another.
-func resumed(earlier *exec.Cmd, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Dir, cmd.Env = earlier.Dir, earlier.Env
 	return cmd
 }
 

@@ -5,6 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"llmparity/assets/plans"
+	"llmparity/compare"
+	"llmparity/internal/baseline"
+	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 )
@@ -22,15 +28,13 @@ func listFlags(command string) map[string]*regexp.Regexp {
 	default:
 		return nil
 	}
-	number := regexp.MustCompile(`^[0-9]+$`)
-	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
-	out := map[string]*regexp.Regexp{
-		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number,
-		"thread-counts": number,
-		"prompt-toks":   number, "gen-toks": number, "seqlens": number,
-		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
-		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`),
-		"models":  regexp.MustCompile(`^.+$`),
+	number, word := regexp.MustCompile(`^[0-9]+$`), regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
+	out := map[string]*regexp.Regexp{"dtype": word, "kv-cache-dtype": word, "models": regexp.MustCompile(`^.+$`),
+		"start":   regexp.MustCompile(`^(cold|warm)$`),
+		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`)}
+	const numbers = "input-len output-len batch-size concurrency contexts thread-counts prompt-toks gen-toks seqlens"
+	for name := range strings.FieldsSeq(numbers) {
+		out[name] = number
 	}
 	for _, name := range kinds.All.VersionAxes() {
 		out[strings.ReplaceAll(name, "_", "-")] = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`)
@@ -48,44 +52,35 @@ func joinLists(args []string) []string {
 		return args
 	}
 	lists := listFlags(args[0])
-	if lists == nil {
-		return args
-	}
 	var out []string
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--" {
-			return append(out, args[i:]...)
-		}
-		name, assigned, has := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+	for len(args) > 0 && args[0] != "--" {
+		arg := args[0]
+		args = args[1:]
+		name, value, has := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		form := lists[name]
-		if !strings.HasPrefix(args[i], "--") {
-			form = nil
+		switch {
+		case form == nil || !strings.HasPrefix(arg, "--"):
+			out = append(out, arg)
+		case form == figureName && !has && (len(args) == 0 || strings.HasPrefix(args[0], "-") || record.IsRun(args[0])):
+			out = append(out, arg+"="+allFigures)
+		case !has && len(args) == 0:
+			out = append(out, arg)
+		default:
+			if !has { // the next argument is the value, whatever its form
+				value, args = args[0], args[1:]
+			}
+			for len(args) > 0 && isElement(form, args[0]) {
+				value = strings.Trim(value, ",") + "," + strings.Trim(args[0], ",")
+				args = args[1:]
+			}
+			out = append(out, "--"+name+"="+value)
 		}
-		if form == figureName && !has && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-") ||
-			record.IsRun(args[i+1])) {
-			out = append(out, args[i]+"="+allFigures)
-			continue
-		}
-		if form == nil || !has && i+1 == len(args) {
-			out = append(out, args[i])
-			continue
-		}
-		values := []string{assigned}
-		if !has { // the next argument is the value, whatever its form
-			i++
-			values[0] = args[i]
-		}
-		for i+1 < len(args) && element(form, args[i+1]) {
-			i++
-			values = append(values, args[i])
-		}
-		out = append(out, "--"+name+"="+joined(values))
 	}
-	return out
+	return append(out, args...)
 }
 
-// element reports whether an argument is a value of a list, or several with commas.
-func element(form *regexp.Regexp, arg string) bool {
+// isElement reports whether an argument is a value of a list, or several with commas.
+func isElement(form *regexp.Regexp, arg string) bool {
 	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) || form == figureName && record.IsRun(arg) {
 		return false
 	}
@@ -93,13 +88,84 @@ func element(form *regexp.Regexp, arg string) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(s string) bool { return !form.MatchString(s) })
 }
 
-// joined puts commas between values, which may end in one already: 1, 2, 4.
-func joined(values []string) string {
-	if len(values) == 1 {
-		return values[0]
+// complete lets the shell complete flags of a command and of those below it.
+func complete(c *cobra.Command) {
+	always := func(list func() []string) func([]string) []string {
+		return func([]string) []string { return list() }
 	}
-	for i, v := range values {
-		values[i] = strings.Trim(v, ",")
+	const no, file, number = cobra.ShellCompDirectiveNoFileComp, cobra.ShellCompDirectiveDefault,
+		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	for _, values := range []struct {
+		flags string
+		list  func([]string) []string // after these arguments
+		then  cobra.ShellCompDirective
+	}{
+		{"engines engine", always(kinds.All.Names), no}, {"preset", always(plans.Names), no},
+		{"model models", modelNames, file}, {"format", always(formatNames), no},
+		{"until-figure", always(figure.Typed), no}, {"by", always(compare.Fields), no},
+		{"max min vs-baseline detect", limits, number}, {"baseline", baselines, file}, {"figures", figuresOf, no},
+	} {
+		for flag := range strings.FieldsSeq(values.flags) {
+			if c.Flags().Lookup(flag) == nil {
+				continue
+			}
+			err := c.RegisterFlagCompletionFunc(flag,
+				func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+					// Values follow those of a list that are typed already.
+					before, out := typed[:strings.LastIndexByte(typed, ',')+1], []string{}
+					for _, v := range values.list(args) {
+						out = append(out, before+v)
+					}
+					return out, values.then
+				})
+			if err != nil {
+				panic(err) // it is registered twice
+			}
+		}
 	}
-	return strings.Join(values, ",")
+	for _, sub := range c.Commands() {
+		complete(sub)
+	}
+}
+
+// modelNames are the built-in models and those of WebLLM's catalogue.
+func modelNames([]string) []string {
+	out := []string{"tiny", "smollm2"}
+	known, err := builtInCatalogue()
+	if err != nil {
+		return out
+	}
+	return append(out, known.IDs()...)
+}
+
+// limits are figures, before a number.
+func limits([]string) (out []string) {
+	for _, name := range figure.Typed() {
+		out = append(out, name+"=")
+	}
+	return out
+}
+
+// baselines are the saved baseline runs.
+func baselines([]string) (out []string) {
+	all, _ := baseline.Store{Dir: baseline.Default}.List()
+	for _, b := range all {
+		out = append(out, b.Name)
+	}
+	return out
+}
+
+// figuresOf are the figures of the runs that a command line names.
+func figuresOf(args []string) []string {
+	var runs []*record.Run
+	for _, path := range args {
+		if r, err := openRun(path, true); err == nil {
+			runs = append(runs, r)
+		}
+	}
+	names, _ := colours().FigureNames(false, compare.Runs(runs...), runs...)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], "fig-")
+	}
+	return append(names, allFigures)
 }

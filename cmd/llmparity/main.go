@@ -22,8 +22,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -127,6 +129,26 @@ func version() string {
 		}
 	}
 	return fmt.Sprintf("%s %s/%s %s", text, runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// identity is the program's version and platform.
+func identity() record.Tool {
+	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		t.Version = info.Main.Version
+	}
+	return t
+}
+
+// tool identifies the program in the record, by its hash too.
+func tool() record.Tool {
+	t := identity()
+	if path, err := os.Executable(); err == nil {
+		if sum, err := cache.HashFile(path); err == nil {
+			t.SHA256 = sum
+		}
+	}
+	return t
 }
 
 // usage makes a usage error of one of cobra's.

@@ -71,6 +71,13 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// resumed is a command in the folder of another.
+func resumed(earlier *exec.Cmd, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir, cmd.Env = earlier.Dir, earlier.Env
+	return cmd
+}
+
 // oneLaunch is a run of one launch without warm-up, to save a start of the browser.
 func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()

@@ -1,20 +1,29 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"llmparity/assets/page"
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/inspect"
+	"llmparity/internal/kinds"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
+	"llmparity/internal/record"
 	"llmparity/internal/tiny"
+	"llmparity/internal/whole"
+	"llmparity/internal/words"
 )
 
 func modelCommand() *cobra.Command {
@@ -23,6 +32,182 @@ func modelCommand() *cobra.Command {
 	c.Example = "  llmparity model list Llama\n  llmparity model convert my.gguf --to webllm"
 	return c
 }
+
+func listCommand() *cobra.Command {
+	var asJSON bool
+	var mirror string
+	c := &cobra.Command{
+		Use:   "list [FILTER]",
+		Short: "List the models of WebLLM's catalogue",
+		Long: `List the models of WebLLM ` + page.WebLLM + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
+that WebLLM states, and whether shader-f16 is needed. "-" means unknown: sizes are known for downloaded
+models, or with --mirror. Nothing is downloaded.
+
+Docs: docs/howto/use-your-own-model.md`,
+		Example: "  llmparity model list\n  llmparity model list q4f16_1 --json",
+		Args:    arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			known, err := builtInCatalogue()
+			if err != nil {
+				return err
+			}
+			models, err := known.List(c.Context(), strings.Join(args, ""), mirror,
+				catalogue.Store(cache.Dir(os.Getenv)), said(c))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), models)
+			}
+			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "MODEL\tGPU MEMORY\tWEIGHTS\tSHADER-F16\tDOWNLOADED")
+			for _, m := range models {
+				size, f16, stored := "-", "-", "-"
+				if m.WeightsB != nil {
+					size = words.Size(*m.WeightsB)
+				}
+				if m.F16 {
+					f16 = "needed"
+				}
+				if m.Stored {
+					stored = "yes"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.ID, words.Size(int64(m.VRAMMB*record.MiB)), size, f16, stored)
+			}
+			return t.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&mirror, "mirror", "", "address or folder that has the sizes; the same layout as the public site")
+	return c
+}
+
+// said prints messages to standard error.
+func said(c *cobra.Command) func(string) {
+	return func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
+}
+
+// builtInCatalogue is the catalogue of the embedded WebLLM.
+func builtInCatalogue() (catalogue.Catalogue, error) {
+	text, err := page.Catalogue()
+	if err != nil {
+		return catalogue.Catalogue{}, err
+	}
+	return catalogue.Parse(text)
+}
+
+func infoCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "info MODEL",
+		Short: "Show a model's architecture, size, and which engines here can run it",
+		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a GGUF file, a WebLLM
+package's folder, or a compiled model library (.wasm), which is not executed.`,
+		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			info, err := inspect.Open(c.Context(), args[0], kinds.All, new(engineFlags).chosen())
+			if err != nil {
+				return err
+			}
+			return show(c.OutOrStdout(), info, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func convertCommand() *cobra.Command {
+	var to, out string
+	var window int
+	var f engineFlags
+	c := &cobra.Command{
+		Use:   "convert IN.gguf --to webllm|gguf",
+		Short: "Convert a GGUF file to a WebLLM package, or to a float32 GGUF file",
+		Long: `Convert a GGUF file to a WebLLM package with its model library, or to a GGUF file with float32 weights.
+
+To compare a quantised model token by token, convert it to a float32 GGUF file first, and make the
+package from that file: quantised weights are computed differently in the browser and natively.
+
+Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N). An existing
+one is replaced.
+
+Docs: docs/howto/use-your-own-model.md`,
+		Example: `  llmparity model convert my.gguf --to webllm
+  llmparity model convert my-q4_0.gguf --to gguf -o models`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.valid(c.Flags().Changed); err != nil {
+				return err
+			}
+			if f.dtype != webllm.F32 && f.dtype != webllm.F16 {
+				return fault.New(fault.Usage, "use f32 or f16", "--dtype: unknown dtype %q", f.dtype)
+			}
+			if window < 0 || window == 1 {
+				return fault.New(fault.Usage, "", "--context %d: must be at least 2, or 0 for the model's maximum", window)
+			}
+			name := strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
+			switch to {
+			case "webllm":
+				name += "-webllm"
+				if f.dtype == webllm.F16 {
+					name += "-f16"
+				}
+				if window > 0 {
+					name += fmt.Sprintf("-c%d", window)
+				}
+				return writePackage(c, args[0], filepath.Join(out, name), window, &f)
+			case "gguf":
+				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
+					if c.Flags().Changed(name) {
+						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
+					}
+				}
+				return writeGGUF(c, args[0], filepath.Join(out, name+"-f32.gguf"))
+			}
+			return fault.New(fault.Usage, "use webllm or gguf", "--to: unknown format %q", to)
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "format to convert to: webllm or gguf")
+	c.Flags().StringVarP(&out, "output", "o", ".", "folder to write into")
+	f.register(c.Flags(), ofPackages)
+	c.Flags().StringVar(&f.dtype, "dtype", webllm.F32,
+		"dtype of weights, activations and KV cache: f32 or f16 (needs shader-f16)")
+	c.Flags().IntVar(&window, "context", 0, "context window of the package in tokens (default: the model's maximum)")
+	return c
+}
+
+// writeGGUF writes the model's values as float32, atomically.
+func writeGGUF(c *cobra.Command, path, target string) error {
+	f, err := gguf.OpenReadable(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// Refuse an incomplete model, and a vocabulary that engines would read in different ways.
+	if _, err := f.Architecture(); err != nil {
+		return err
+	}
+	if _, err := f.Vocabulary(); err != nil {
+		return err
+	}
+	var bytes int64
+	for _, t := range f.Tensors {
+		bytes += 4 * t.Elements()
+	}
+	if err := cache.Free(filepath.Dir(target), bytes, chooseFolder); err != nil {
+		return err
+	}
+	return writeModel(c, target, func() error {
+		return writeFault(whole.Write(target, func(out io.Writer) error {
+			return gguf.Write(whole.Until(c.Context(), out), gguf.AsFloat32(f.Metadata), f.Unquantised())
+		}), target)
+	})
+}
+
+const chooseFolder = "name another folder with -o"
+
+func writeFault(err error, target string) error { return fault.WriteError(err, target, chooseFolder) }
 
 func tinyCommand() *cobra.Command {
 	var out string
@@ -35,23 +220,19 @@ Python and Emscripten ("make setup").`,
 		Example: "  llmparity model tiny\n  llmparity model tiny -o models",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return writeTiny(c.Context(), out, func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }, c.OutOrStdout())
+			path := filepath.Join(out, "tiny.gguf")
+			if err := writeModel(c, path, func() error { return tiny.WriteFile(path) }); err != nil {
+				return err
+			}
+			return writePackage(c, path, filepath.Join(out, "webllm"), 0, new(engineFlags))
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", ".", "folder to write into")
 	return c
 }
 
-func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) error {
-	path := filepath.Join(out, "tiny.gguf")
-	if err := writeModel(path, w, func() error { return tiny.WriteFile(path) }); err != nil {
-		return err
-	}
-	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, new(engineFlags), say, w)
-}
-
 // writeModel writes a file into a folder, which it makes, and prints its path and hash.
-func writeModel(path string, w io.Writer, write func() error) error {
+func writeModel(c *cobra.Command, path string, write func() error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return writeFault(err, path)
 	}
@@ -62,13 +243,12 @@ func writeModel(path string, w io.Writer, write func() error) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s  %s\n", path, sum)
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", path, sum)
 	return err
 }
 
 // writePackage writes a WebLLM package with its model library, lib.wasm. A context of 0 is the model's maximum.
-func writePackage(ctx context.Context, path, target string, context int, f *engineFlags, say func(string),
-	w io.Writer) error {
+func writePackage(c *cobra.Command, path, target string, context int, f *engineFlags) error {
 	m, err := model.Open(path, context)
 	if err == nil {
 		err = m.Unsupported
@@ -80,31 +260,78 @@ func writePackage(ctx context.Context, path, target string, context int, f *engi
 	if err := writable(target); err != nil {
 		return err
 	}
-	c := f.chosen().Config(webllm.Kind).(*webllm.Config)
-	s := f.chosen().Settings
+	config, s := f.chosen().Config(webllm.Kind).(*webllm.Config), f.chosen().Settings
 	s.DType = f.dtype
-	if err := webllm.Write(ctx, m, target, *c, s, say); err != nil {
+	if err := webllm.Write(c.Context(), m, target, *config, s, said(c)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s/\n%s\n", target, filepath.Join(target, mlc.LibraryName))
+	fmt.Fprintf(c.OutOrStdout(), "%s/\n%s\n", target, filepath.Join(target, mlc.LibraryName))
 	return nil
 }
 
 // writable returns the reason why a package cannot be written to target.
 func writable(target string) error {
 	if info, err := os.Stat(target); err == nil && !info.IsDir() {
-		return writeFault(errors.New("not a folder"), target)
+		return fault.New(fault.Unwritable, "name another folder with -o", "can't write %s: it is not a folder", target)
 	}
 	parent := filepath.Dir(target)
-	err := os.MkdirAll(parent, 0o755)
-	if err == nil {
-		var probe string
-		if probe, err = os.MkdirTemp(parent, ".probe-*"); err == nil {
-			err = os.Remove(probe)
-		}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return writeFault(err, target)
 	}
+	probe, err := os.MkdirTemp(parent, ".probe-*")
 	if err != nil {
 		return writeFault(err, target)
 	}
-	return nil
+	return os.Remove(probe)
+}
+
+func randomCommand() *cobra.Command {
+	var s tiny.Spec
+	var out string
+	c := &cobra.Command{
+		Use:   "random -o FILE",
+		Short: "Create a model of any shape with random weights",
+		Long: `Create a GGUF file of any shape with random float32 weights. The same flags give the same file everywhere.
+
+Use it to measure how memory and speed depend on layers, heads, context window or vocabulary, and
+whether engines agree on a feature of the architecture. The generated text is meaningless.`,
+		Example: `  llmparity model random --layers 8 --hidden 512 --heads 8 --kv-heads 2 -o gqa.gguf
+  llmparity model random --arch qwen2 --tied -o qwen2.gguf`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := refuseZeros(c.Flags(), "window"); err != nil {
+				return err
+			}
+			if c.Flags().Changed("rope-factor") && !c.Flags().Changed("rope-scaling") {
+				return fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling")
+			}
+			return writeModel(c, out, func() error { return tiny.WriteRandomFile(c.Context(), out, s) })
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&out, "output", "o", "random.gguf", "file to write")
+	f.StringVar(&s.Architecture, "arch", "", "architecture: llama, qwen2, qwen3, gemma2, gemma3 or phi3 (default llama)")
+	f.IntVar(&s.Layers, "layers", 0, "number of layers (default 2)")
+	f.IntVar(&s.Hidden, "hidden", 0, "size of the hidden state (default 128)")
+	f.IntVar(&s.Heads, "heads", 0, "number of attention heads (default 4, or hidden size / --head-dim)")
+	f.IntVar(&s.KVHeads, "kv-heads", 0, "number of key-value heads; must divide --heads (default: --heads)")
+	f.IntVar(&s.HeadDim, "head-dim", 0, "size of a head (default: hidden size / heads)")
+	f.IntVar(&s.FFN, "ffn", 0, "size of the feed-forward layer (default: 2 * hidden size)")
+	f.IntVar(&s.Vocab, "vocab", 0, "size of the vocabulary, at least 512 (default 640)")
+	f.IntVar(&s.Context, "context", 0, "maximum context in tokens (default 1024)")
+	f.IntVar(&s.Window, "window", 0, "sliding window in tokens; llama.cpp ignores that of a llama or phi3 (default none)")
+	f.Float64Var(&s.AttentionCap, "attention-cap", 0, "soft cap of attention scores, of gemma2 (default none)")
+	f.Float64Var(&s.OutputCap, "output-cap", 0, "soft cap of logits, of gemma2 and gemma3 (default none)")
+	f.BoolVar(&s.Tied, "tied", false, "the output head shares the embedding's weights")
+	f.BoolVar(&s.Bias, "bias", false, "add biases to queries, keys and values (qwen2 always has them)")
+	f.BoolVar(&s.Fused, "fused", false, "store queries, keys and values as one tensor (phi3 always does)")
+	f.Float64Var(&s.RopeBase, "rope-base", 0, "RoPE base frequency (default 10000)")
+	f.Float64Var(&s.LocalBase, "local-base", 0, "RoPE base of a gemma3's layers with a window (default 10000)")
+	f.IntVar(&s.RotaryDim, "rotary-dim", 0, "values of a phi3's head that are rotated (default all)")
+	f.StringVar(&s.RopeScaling, "rope-scaling", "", "RoPE scaling: linear, llama3 or, of phi3, longrope (default none)")
+	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "factor of --rope-scaling (default 8)")
+	f.StringVar(&s.Tokenizer, "tokenizer",
+		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default that of the architecture, gpt-2 for llama)")
+	f.Uint64Var(&s.Seed, "seed", 0, "random seed (default 1)")
+	return c
 }

@@ -21,6 +21,7 @@ import (
 
 // The record names a model library and a WebLLM bundle that the user gave.
 func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
+	t.Parallel()
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
 	check(t, err)
 	f, err := gguf.Open(m.Path)

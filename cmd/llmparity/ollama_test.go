@@ -26,6 +26,7 @@ func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.
 }
 
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt",
 		"The third clock had stopped.")
 	well(t, cmd)
@@ -65,6 +66,7 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 
 // Ollama's runner would outlive its server.
 func TestKillLeavesNoRunner(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
 	check(t, cmd.Start())
 	waitFor(t, "a runner", func() bool {

@@ -21,6 +21,7 @@ func recorded(t *testing.T, dir string) *record.Run {
 }
 
 func TestServedModelNeedsNoFile(t *testing.T) {
+	t.Parallel()
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key",
 		"sk-very-secret")
@@ -75,6 +76,7 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 
 // A server that was running generates the same text as one that llmparity starts.
 func TestServerAgreesWithLlamaCpp(t *testing.T) {
+	t.Parallel()
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")
 	run := program(t, "run", "-q", "--engines", "llamacpp,openai", "--openai-url", server.URL+"/v1", "--model", m.Path,
@@ -105,6 +107,7 @@ func TestServerAgreesWithLlamaCpp(t *testing.T) {
 }
 
 func TestServerWithoutRoomForPrompt(t *testing.T) {
+	t.Parallel()
 	server := openaitest.Llama(t, enginetest.TinyModel(t).Path, "-np", "1", "-c", "512", "--alias", "mouse")
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse",
 		"--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))

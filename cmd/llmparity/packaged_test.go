@@ -14,6 +14,7 @@ import (
 
 // A catalogue model from a mirror generates the same tokens as the GGUF of the same weights.
 func TestCatalogueModelRunsFromMirror(t *testing.T) {
+	t.Parallel()
 	known, err := builtInCatalogue()
 	check(t, err)
 	e, err := known.Find("SmolLM2-135M-Instruct-q0f32-MLC")

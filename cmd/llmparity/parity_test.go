@@ -20,6 +20,7 @@ import (
 
 // Every engine generates the reference's tokens for every prompt of the tiny model. All comparisons rely on it.
 func TestEnginesGenerateReferenceTokens(t *testing.T) {
+	t.Parallel()
 	const n = 64
 	cases := enginetest.Tiny(t, n)
 	if len(cases) < 8 {
@@ -53,6 +54,7 @@ func TestEnginesGenerateReferenceTokens(t *testing.T) {
 // All engines continue after an end-of-text token and add a beginning-of-text token if the model asks for it. The tiny
 // model never generates its own end, so another token becomes one.
 func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
+	t.Parallel()
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
 	begins := withMetadata(t, c.Model, gguf.Entry{Key: "tokenizer.ggml.add_bos_token", Value: true})
@@ -100,7 +102,8 @@ func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Mode
 
 // bothEngines run a GGUF in f32 and report token ids.
 func bothEngines() []engine.Engine {
-	return new(engineFlags).chosen().Engines([]string{webllm.Name, llamacpp.Name})
+	c := new(engineFlags).chosen()
+	return []engine.Engine{c.Engine(webllm.Name), c.Engine(llamacpp.Name)}
 }
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

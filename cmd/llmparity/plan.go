@@ -1,21 +1,89 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"llmparity/assets/plans"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/model"
 	"llmparity/internal/plan"
-	"llmparity/internal/progress"
-	"llmparity/internal/record"
-	"llmparity/internal/resolve"
+	"llmparity/internal/words"
 )
+
+func planCommand() *cobra.Command {
+	c := parent("plan", "Create or check a plan", &cobra.Command{
+		Use:     "init [FILE]",
+		Short:   "Write a commented plan to a new file, or print it",
+		Example: "  llmparity plan init my-plan.yaml\n  llmparity plan init",
+		Args:    arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				_, err := c.OutOrStdout().Write(plans.Init)
+				return err
+			}
+			if err := beginPlan(args[0]); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "Wrote %s. Edit it, then: llmparity run %s --dry-run\n",
+				args[0], args[0])
+			return err
+		},
+	}, &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a plan: count its cells, or name the line that is wrong",
+		Long: `Check a plan: count its cells, or name the line that is wrong. To check also what can run on this machine,
+use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
+		Example: "  llmparity plan check my-plan.yaml\n  llmparity plan check results/latest/plan.yaml",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := readPlan(args[0])
+			if err != nil {
+				return err
+			}
+			if err := kinds.All.Known(enginesIn(p)); err != nil {
+				return err
+			}
+			setups, cells, err := p.Count()
+			if err != nil {
+				return fault.Wrap(fault.Usage, err, "", "%s", args[0])
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(cells, "cell"),
+				words.Count(setups, "start setting"))
+			return err
+		},
+	})
+	c.Example = "  llmparity plan init my-plan.yaml\n  llmparity plan check my-plan.yaml"
+	return c
+}
+
+// beginPlan writes a plan to a new file.
+func beginPlan(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fault.New(fault.Usage, "choose another name", "%s exists", path)
+	}
+	if err == nil {
+		_, err = f.Write(plans.Init)
+		err = errors.Join(err, f.Close())
+	}
+	return writeFault(err, path)
+}
+
+// readPlan reads the plan in a file.
+func readPlan(path string) (plan.Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
+	}
+	return plan.Parse(text, path, kinds.All...)
+}
 
 // plan reads the plan or preset and applies the flags. Afterwards f has the plan's settings of engines.
 func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
@@ -26,15 +94,11 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if err := f.presetFlags.check(given, args); err != nil {
 		return plan.Plan{}, err
 	}
-	text, name := f.presetFlags.text()
+	read := f.presetFlags.builtIn
 	if len(args) == 1 {
-		var err error
-		if text, err = os.ReadFile(args[0]); err != nil {
-			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
-		}
-		name = args[0]
+		read = func() (plan.Plan, error) { return readPlan(args[0]) }
 	}
-	p, err := plan.Parse(text, name, kinds.All...)
+	p, err := read()
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -58,8 +122,13 @@ func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
 	if err := kinds.All.Used(engines, given); err != nil {
 		return err
 	}
-	if err := f.files(); err != nil {
-		return err
+	// Files that flags name must be there. Those that a plan names are checked when it runs.
+	for _, k := range kinds.All.Sections() {
+		if c, ok := f.chosen().Config(k).(interface{ CheckFiles() error }); ok {
+			if err := c.CheckFiles(); err != nil {
+				return err
+			}
+		}
 	}
 	f.engineFlags.follow(p)
 	return nil
@@ -71,13 +140,8 @@ func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
 	return func(name string) bool {
 		k, _ := kinds.All.Of(name)
 		return all || k != nil && slices.ContainsFunc(k.Flags(), func(flag string) bool {
-			others := 0
-			for _, o := range kinds.All {
-				if o != k && o.Heeds(flag) {
-					others++
-				}
-			}
-			return others == 0 && given(flag)
+			shared := slices.ContainsFunc(kinds.All, func(o *engine.Kind) bool { return o != k && o.Heeds(flag) })
+			return given(flag) && !shared
 		})
 	}
 }
@@ -98,9 +162,8 @@ func enginesIn(p plan.Plan) []string {
 // sound refuses flags that contradict each other in any plan.
 func (f *runFlags) sound(given func(string) bool) error {
 	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"},
-		{"max-tokens", "gen-toks"},
-		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"},
-		{"prompt", "seqlens"}} {
+		{"max-tokens", "gen-toks"}, {"context", "contexts"}, {"threads", "thread-counts"},
+		{"prompt", "input-len"}, {"prompt", "prompt-toks"}, {"prompt", "seqlens"}} {
 		if given(one.flag) && given(one.list) {
 			return fault.New(fault.Usage, "use one of them", "--%s and --%s set the same thing", one.flag, one.list)
 		}
@@ -134,38 +197,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	return f.axisFlags.change(p, given)
 }
 
-// complete writes defaults into the plan, so that it repeats the run.
-func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
-	if p.Isolation == "" {
-		p.Isolation = plan.OfLaunch
-	}
-	f.engineFlags.complete(p, m)
-	packaged := m.Format == model.WebLLM || m.Format == record.Served // these have their own dtype
-	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
-		p.DType = f.chosen().Settings.DType
-	}
-}
-
 // isAxis reports whether a plan, or a model of it, has a list for an axis.
 func isAxis(p plan.Plan, of func(plan.Axes) int) bool {
 	return of(p.Axes) > 0 || slices.ContainsFunc(p.Models, func(g plan.Group) bool { return of(g.Axes) > 0 })
 }
-
-// completeAll writes the defaults of the first setup that can run into the plan. Axes are left out.
-func (f *runFlags) completeAll(of *resolve.Plan, show *progress.Progress) {
-	s := of.First()
-	if s == nil {
-		return
-	}
-	if s.Plan.ContextNote != "" {
-		show.Say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
-	}
-	p := &of.Plan
-	if len(of.Setups) == 1 && len(p.Contexts) == 0 {
-		p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
-	}
-	f.complete(p, s.Model)
-}
-
-var contextHelp = fmt.Sprintf(
-	"context window in tokens; 0: the model's maximum (default %d, or the model's maximum if smaller)", resolve.MaxUnasked)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +17,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 	"llmparity/internal/tiny"
@@ -34,6 +37,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 
 // A run's plan has all settings, so that running it again is the same run.
 func TestResolvedPlanRepeatsRun(t *testing.T) {
+	t.Parallel()
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
 		"--adapter", "swiftshader", "--thread", "worker")
@@ -49,17 +53,20 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(p.Sections["webllm"], said) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	again := program(t, "run", "-q", filepath.Join(first, "plan.yaml"))
-	well(t, again)
-	second := filepath.Join(again.Dir, "results", "latest")
-	if q := resolved(t, second); !reflect.DeepEqual(p, q) {
-		t.Errorf("%+v, then %+v", p, q)
+	// Run again, nothing would be added to it.
+	f := new(runFlags)
+	check(t, f.follow(p, func(string) bool { return false }))
+	show := progress.New(io.Discard, true)
+	defer show.Close()
+	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+	check(t, err)
+	if !reflect.DeepEqual(p, again.Plan) {
+		t.Errorf("%+v, then %+v", p, again.Plan)
 	}
-	if a, b := policies(t, first), policies(t, second); !reflect.DeepEqual(a, b) || len(a) != 2 ||
-		a["llamacpp"]["threads"] != "2" ||
+	if a := policies(t, first); len(a) != 2 || a["llamacpp"]["threads"] != "2" ||
 		!strings.Contains(a["webllm"]["model_library"], "software kernels, full sort") ||
 		a["webllm"]["thread"] != "worker" {
-		t.Errorf("%v, then %v", a, b)
+		t.Errorf("%v", a)
 	}
 }
 
@@ -85,50 +92,53 @@ func policies(t *testing.T, run string) map[string]map[string]string {
 
 func TestDefaultContextIsModelsMaximum(t *testing.T) {
 	for _, c := range []struct {
-		own        int
-		plan, flag string
-		want       int
-		reported   bool
-	}{
-		{512, "", "", 512, false},
-		{8192, "", "", resolve.MaxUnasked, true},
-		{8192, "context: 0", "", 8192, false},
-		{8192, "context: 256", "5120", 5120, false},
-	} {
-		t.Run(fmt.Sprint(c.own, c.plan, c.flag), func(t *testing.T) {
-			args := []string{"run", "plan.yaml", "--model", "m.gguf"}
-			if c.flag != "" {
-				args = append(args, "--context", c.flag)
-			}
-			cmd := program(t, args...)
-			text := "name: p\nengines: [llamacpp]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n" + c.plan
-			put(t, cmd.Dir, "plan.yaml", text)
-			check(t, tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"),
-				tiny.Spec{Context: c.own}))
-			_, stderr, code := output(t, cmd)
-			if code != 0 || strings.Contains(stderr, "context: 4096 tokens of the model's 8192") != c.reported {
-				t.Errorf("exit code %d\n%s", code, stderr)
-			}
-			latest := filepath.Join(cmd.Dir, "results", "latest")
-			p := resolved(t, latest)
-			written, err := os.ReadFile(filepath.Join(latest, "plan.yaml"))
-			if err != nil || p.Context != c.want ||
-				strings.Contains(string(written), "# of the model's 8192; --context 0 uses all") != c.reported {
-				t.Errorf("context %d, want %d (%v)\n%s", p.Context, c.want, err, written)
-			}
-			r, err := record.Open(latest)
-			if err != nil || r.Cells[0].Model.Context != c.want || r.Cells[0].Model.MaxContext != c.own {
-				t.Errorf("%v: the record has %+v", err, r.Cells)
-			}
-			if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil ||
-				strings.Contains(string(page), "capped") != (c.want < c.own) {
-				t.Errorf("the report of %d tokens of %d (%v)", c.want, c.own, err)
-			}
-			if policy := policies(t, latest)["llamacpp"]; policy["context"] != fmt.Sprint(c.want) {
-				t.Errorf("%v, want a context of %d", policy, c.want)
-			}
-		})
+		own, context int
+		want         int
+		reported     bool
+	}{{512, -1, 512, false}, {8192, -1, resolve.MaxUnasked, true}, {8192, 0, 8192, false},
+		{8192, 5120, 5120, false}} {
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		check(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Context: c.own}))
+		text := "engines: [llamacpp]\nmodel: " + path + "\nprompts: [the]\nmax_tokens: 2\n"
+		if c.context >= 0 {
+			text += fmt.Sprintf("context: %d\n", c.context)
+		}
+		p, err := plan.Parse([]byte(text), "plan.yaml", kinds.All...)
+		check(t, err)
+		f, stderr := new(runFlags), &bytes.Buffer{}
+		check(t, f.follow(p, func(string) bool { return false }))
+		show := progress.New(stderr, false)
+		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+		check(t, err)
+		show.Close()
+		written, err := got.Plan.YAML()
+		check(t, err)
+		if m := got.Setups[0].Model; got.Context != c.want || m.Context != c.want || m.MaxContext != c.own {
+			t.Errorf("%+v: context %d of %+v", c, got.Context, m)
+		}
+		if strings.Contains(stderr.String(), "context: 4096 tokens of the model's 8192") != c.reported ||
+			strings.Contains(string(written), "# of the model's 8192; --context 0 uses all") != c.reported {
+			t.Errorf("%+v:\n%s%s", c, stderr, written)
+		}
 	}
+}
+
+// An engine gets the context that was resolved, and the report says that the model has more.
+func TestContextIsCapped(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "plan.yaml", "--context", "5120")
+	put(t, cmd.Dir, "plan.yaml", "name: p\nengines: [llamacpp]\nmodel: m.gguf\nprompts: [the]\nmax_tokens: 2\n"+
+		"warmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\ncontext: 256\n")
+	check(t, tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"), tiny.Spec{Context: 8192}))
+	well(t, cmd)
+	r := recorded(t, cmd.Dir)
+	if m := r.Cells[0].Model; m.Context != 5120 || m.MaxContext != 8192 || resolved(t, r.Dir).Context != 5120 {
+		t.Errorf("the record has %+v", m)
+	}
+	if policy := policies(t, r.Dir)["llamacpp"]; policy["context"] != "5120" {
+		t.Errorf("%v", policy)
+	}
+	mentions(t, readFile(t, filepath.Join(r.Dir, "report.html")), "capped")
 }
 
 func TestWatchdogIsWrittenIfSupported(t *testing.T) {
@@ -152,6 +162,7 @@ func tinyOf(t *testing.T) engine.Model {
 }
 
 func TestWrongPlansAreRefused(t *testing.T) {
+	t.Parallel()
 	const whole = "name: p\nengines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n"
 	for _, c := range []struct {
 		text string

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,6 +103,7 @@ func TestDryRunChecksFiles(t *testing.T) {
 // Only llama.cpp knows whether it supports an unfamiliar architecture: a dry run shows the cell as unknown, and the
 // first launch fails with llama.cpp's message.
 func TestUnknownArchitectureMayRun(t *testing.T) {
+	t.Parallel()
 	path, err := model.Path(model.Tiny)
 	check(t, err)
 	whole, err := os.ReadFile(path)
@@ -147,6 +147,7 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 
 // It is no failure if the user did not ask for the missing engine.
 func TestOtherEnginesRunIfOneCannot(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args     string
 		launches int
@@ -154,7 +155,6 @@ func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 	}{
 		{"run", 1, ""},
 		{"run --engines webllm,llamacpp", 1, fault.NoChrome},
-		{"run --thread worker", 1, fault.NoChrome}, // a flag that is for webllm alone
 		{"run --strict", 0, fault.NoChrome},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -171,10 +171,8 @@ func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 			if err != nil {
 				return
 			}
-			resumed := exec.Command(os.Args[0], "run", "--resume", "results/latest")
-			resumed.Dir, resumed.Env = cmd.Dir, cmd.Env
-			if _, stderr, code := output(t, resumed); code != c.code.ExitCode() ||
-				!strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
+			_, stderr, code := output(t, resumed(cmd, "run", "--resume", "results/latest"))
+			if code != c.code.ExitCode() || !strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
 				t.Errorf("resumed: exit code %d, want %q: %s", code, c.code, stderr)
 			}
 			counted := 0

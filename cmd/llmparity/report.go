@@ -1,26 +1,36 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/fault"
 	"llmparity/internal/foreign"
+	"llmparity/internal/kinds"
+	"llmparity/internal/nearest"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/parquet"
+	"llmparity/reports/tables"
 )
 
 func reportCommand() *cobra.Command {
-	var out string
 	var profile, details bool
 	var as formatFlags
 	var figures figureFlags
@@ -29,12 +39,13 @@ func reportCommand() *cobra.Command {
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
 		Long: `Print the result of a run and write its report.html again. DIR is the run's folder.
 
-Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
+Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures.md`,
 		Example: `  llmparity report results/latest --details
   llmparity report results/latest --figures decode,ttft`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := as.check(out); err != nil {
+			format, err := as.chosen()
+			if err != nil {
 				return err
 			}
 			r, err := openRun(args[0], false)
@@ -46,8 +57,8 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}
-			if as.given() {
-				if err := as.write(c, out, result, r); err != nil {
+			if format != nil {
+				if err := format.write(c.OutOrStdout(), as.out, result, r); err != nil {
 					return err
 				}
 				return figures.write(c, args[0], result, r)
@@ -59,9 +70,7 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			if err := show(c.OutOrStdout(), result); err != nil {
 				return err
 			}
-			if out == "" {
-				out = filepath.Join(args[0], "report.html")
-			}
+			out := cmp.Or(as.out, filepath.Join(args[0], "report.html"))
 			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
 				return err
 			}
@@ -75,16 +84,14 @@ Formats: ` + docsFormats + `. Figures for a paper: ` + docsFigures,
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "",
+	c.Flags().StringVarP(&as.out, "output", "o", "",
 		"HTML file to write (default DIR/report.html); with --format: file or folder to write")
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	figures.register(c)
 	detailsFlag(c, &details)
-	c.MarkFlagsMutuallyExclusive("json", "details")
-	c.MarkFlagsMutuallyExclusive("json", "profile")
-	c.MarkFlagsMutuallyExclusive("format", "details")
-	c.MarkFlagsMutuallyExclusive("format", "profile")
+	c.MarkFlagsMutuallyExclusive("json", "format", "details")
+	c.MarkFlagsMutuallyExclusive("json", "format", "profile")
 	return c
 }
 
@@ -127,9 +134,16 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 	return reports.File(path, do, func(w io.Writer) error { return colours().HTML(w, result, runs...) })
 }
 
+// writeProfiles writes a memory profile of each cell. A record may come from elsewhere, with any engine name.
 func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {
 	for _, cell := range r.Cells {
-		path := filepath.Join(dir, profileName(cell))
+		engine := strings.Map(func(r rune) rune {
+			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
+				return r
+			}
+			return '-'
+		}, cell.Engine)
+		path := filepath.Join(dir, fmt.Sprintf("profile-%d-%.60s.json", cell.ID, engine))
 		err := reports.File(path, "copy the run's folder to a writable place",
 			func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
 		if err != nil {
@@ -140,13 +154,195 @@ func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *reco
 	return nil
 }
 
-// profileName makes a valid file name: a record may come from elsewhere, with any engine name.
-func profileName(cell record.Cell) string {
-	engine := strings.Map(func(r rune) rune {
-		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
-			return r
+// frugalAbove is the heap size above which garbage is collected more often.
+const frugalAbove = 48 << 20
+
+// frugal reduces peak memory after a long run was read. By default, Go lets garbage grow to the size of live data.
+// Collections are cheap here because rows hold few pointers. GOGC takes precedence. restore undoes it.
+func frugal() (restore func()) {
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.HeapAlloc < frugalAbove || os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	was := debug.SetGCPercent(10)
+	return func() { debug.SetGCPercent(was) }
+}
+
+// format is a way to write a result. One text goes to standard output or to the file that -o names, several files go
+// into the folder that -o names.
+type format struct {
+	name   string
+	text   func(io.Writer, *compare.Result, ...*record.Run) error
+	file   func(io.Writer, tables.Table) error // of each table
+	suffix string
+}
+
+// formats are those of report and compare. docs/reference/formats.md describes them.
+func formats() []format {
+	alone := func(f func(io.Writer, *compare.Result) error) func(io.Writer, *compare.Result, ...*record.Run) error {
+		return func(w io.Writer, res *compare.Result, _ ...*record.Run) error { return f(w, res) }
+	}
+	return []format{
+		{name: "table", text: alone(reports.Table)},
+		{name: "json", text: alone(reports.JSON)},
+		{name: "markdown", text: alone(reports.Markdown)},
+		{name: "benchstat", text: alone(reports.Benchstat)},
+		{name: "junit", text: alone(reports.JUnit)},
+		{name: "html", text: colours().HTML},
+		{name: "csv", text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
+		{name: "parquet", file: parquet.Write, suffix: ".parquet"},
+	}
+}
+
+// colours are the engines' colours in charts.
+func colours() reports.Colours { return kinds.All.Colours() }
+
+// comparison are the options of comparing, with the engines' names for people.
+func comparison() compare.Options {
+	o := compare.Defaults()
+	o.Titles = kinds.All.Titles()
+	return o
+}
+
+func formatNames() (names []string) {
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// formatFlags choose the format of a result, and where it goes.
+type formatFlags struct {
+	name, out string
+	json      bool
+}
+
+func (f *formatFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.name, "format", "", "print the result as "+strings.Join(formatNames(), ", ")+
+		"; csv and parquet write several files and need -o DIR (docs/reference/formats.md)")
+	c.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
+}
+
+// chosen returns the format; nil if none is chosen. It refuses an impossible one before anything is read.
+func (f *formatFlags) chosen() (*format, error) {
+	if f.json {
+		f.name = "json"
+	}
+	if f.name == "" {
+		return nil, nil
+	}
+	at := slices.IndexFunc(formats(), func(known format) bool { return known.name == f.name })
+	if at < 0 {
+		return nil, fault.New(fault.Usage, didYouMean(f.name, formatNames()), "unknown format %q", f.name)
+	}
+	known := &formats()[at]
+	if known.text == nil && f.out == "" {
+		return nil, fault.New(fault.Usage, "name a folder with -o", "--format %s writes several files", known.name)
+	}
+	return known, nil
+}
+
+// write writes a result to standard output, or to the file or folder out. A table can be long, so it is streamed to a
+// temporary name.
+func (f *format) write(stdout io.Writer, out string, res *compare.Result, runs ...*record.Run) error {
+	if out == "" || f.file == nil {
+		return toFile(stdout, out, func(w io.Writer) error { return f.text(w, res, runs...) })
+	}
+	const do = "name another folder with -o"
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fault.Wrap(fault.Unwritable, err, do, "can't write into %s", out)
+	}
+	for _, t := range tables.Of(res, runs...) {
+		path := filepath.Join(out, t.Name+f.suffix)
+		if err := reports.Stream(path, do, func(w io.Writer) error { return f.file(w, t) }); err != nil {
+			return err
 		}
-		return '-'
-	}, cell.Engine)
-	return fmt.Sprintf("profile-%d-%.60s.json", cell.ID, engine)
+	}
+	return nil
+}
+
+// toFile writes to the file that -o names, or without one to standard output.
+func toFile(stdout io.Writer, out string, render func(io.Writer) error) error {
+	if out == "" {
+		return render(stdout)
+	}
+	return reports.File(out, "name another file with -o", render)
+}
+
+// figureFlags choose the figures to draw for a paper, and their folder.
+type figureFlags struct {
+	names       []string // as they are typed; a value with a slash is the folder
+	dir, chrome string
+	all         bool
+}
+
+// allFigures is the value of --figures without one.
+const allFigures = "all"
+
+func (f *figureFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringSliceVar(&f.names, "figures", nil,
+		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
+	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
+	flags.BoolVar(&f.all, "all-launches", false, "draw each launch, not only the one nearest to the median")
+	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+
+		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	under(flags, "Figures", "figures figures-dir all-launches chrome")
+}
+
+// write draws the chosen figures in one browser. It writes nothing unless all can be drawn.
+func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result, runs ...*record.Run) (err error) {
+	if f.names == nil {
+		if f.all || f.dir != "" || f.chrome != "" {
+			return fault.New(fault.Usage, "", "--figures-dir, --all-launches and --chrome require --figures")
+		}
+		return nil
+	}
+	chosen := slices.DeleteFunc(slices.Clone(f.names), func(name string) bool {
+		if strings.Contains(name, "/") {
+			f.dir = name
+		}
+		return strings.Contains(name, "/") || name == allFigures
+	})
+	known, err := colours().FigureNames(f.all, result, runs...)
+	if err != nil {
+		return err
+	}
+	for _, name := range chosen {
+		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
+			for i := range known {
+				known[i] = strings.TrimPrefix(known[i], "fig-")
+			}
+			return fault.New(fault.Usage, "the nearest are "+strings.Join(nearest.Of(name, known, 3), ", ")+
+				"; name a folder with --figures-dir", "unknown figure %q", name)
+		}
+	}
+	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))
+	begin := time.Now()
+	sheet, err := browser.OpenSheet(c.Context(), f.chrome)
+	if missing, ok := errors.AsType[*fault.Error](err); ok && missing.Kind == fault.NoChrome {
+		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
+			Do: missing.Do}
+	}
+	if err != nil {
+		return err
+	}
+	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, func(of string) bool {
+		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(name string) bool { return isFigure(of, name) })
+	}, result, runs...)
+	if err = errors.Join(err, sheet.Close()); err != nil {
+		return err
+	}
+	if err := reports.WriteFigures(f.dir, figures); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "Figures: %d in %s, listed in %s; drawn in %.1f s\n", len(figures), f.dir,
+		reports.FigureIndex, time.Since(begin).Seconds())
+	return nil
+}
+
+// isFigure reports whether a name stands for a figure. "memory" stands for fig-memory and fig-memory-webllm.
+func isFigure(figure, name string) bool {
+	short := strings.TrimPrefix(figure, "fig-")
+	return figure == name || short == name || strings.HasPrefix(short, strings.TrimPrefix(name, "fig-")+"-")
 }

@@ -25,20 +25,44 @@ func reproduceCommand() *cobra.Command {
 program versions and hashes, model. Nothing is measured. The exit code is 1 if a difference can change
 figures.
 
-Docs: ` + docsRepeat,
+Docs: docs/howto/reproduce-a-run.md`,
 		Example: "  llmparity reproduce results/latest\n  llmparity reproduce results/latest --out again.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c.Flags().Changed); err != nil {
 				return err
 			}
-			r, err := f.reproduction(c.Context(), args[0])
+			was, err := record.Open(args[0])
 			if err != nil {
 				return err
 			}
-			if err := writeReproduction(r, out, asJSON, c.OutOrStdout(), c.ErrOrStderr()); err != nil {
+			planned, p, err := reproduce.Plan(was, kinds.All)
+			if err != nil {
 				return err
 			}
+			f.follow(p)
+			r := reproduce.Of(c.Context(), was, planned, p,
+				reproduce.Here{Tool: tool(), Kinds: kinds.All, Choice: f.chosen()})
+			if err := context.Cause(c.Context()); err != nil {
+				return err
+			}
+			if out != "" {
+				if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
+					return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
+				}
+			}
+			if asJSON {
+				if err := printJSON(c.OutOrStdout(), r); err != nil {
+					return err
+				}
+				return r.Err()
+			}
+			if out == "" {
+				if _, err := io.WriteString(c.OutOrStdout(), r.Plan); err != nil {
+					return fmt.Errorf("writing the plan: %w", err)
+				}
+			}
+			r.Print(c.ErrOrStderr())
 			return r.Err()
 		},
 	}
@@ -46,38 +70,4 @@ Docs: ` + docsRepeat,
 	c.Flags().StringVar(&out, "out", "", "file to write the plan to (default: standard output)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-// reproduction compares a run with what would run here.
-func (f *engineFlags) reproduction(ctx context.Context, dir string) (*reproduce.Reproduction, error) {
-	was, err := record.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	planned, p, err := reproduce.Plan(was, kinds.All)
-	if err != nil {
-		return nil, err
-	}
-	f.follow(p)
-	r := reproduce.Of(ctx, was, planned, p, reproduce.Here{Tool: tool(), Kinds: kinds.All, Choice: f.chosen()})
-	return r, context.Cause(ctx)
-}
-
-// writeReproduction writes the plan and prints what differs.
-func writeReproduction(r *reproduce.Reproduction, out string, asJSON bool, stdout, stderr io.Writer) error {
-	if out != "" {
-		if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
-			return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
-		}
-	}
-	if asJSON {
-		return printJSON(stdout, r)
-	}
-	if out == "" {
-		if _, err := io.WriteString(stdout, r.Plan); err != nil {
-			return fmt.Errorf("writing the plan: %w", err)
-		}
-	}
-	r.Print(stderr)
-	return nil
 }

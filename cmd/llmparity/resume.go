@@ -1,38 +1,177 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/compare"
+	"llmparity/compare/gate"
+	"llmparity/internal/baseline"
+	"llmparity/internal/dryrun"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
+	"llmparity/internal/progress"
 	"llmparity/internal/record"
+	"llmparity/internal/run"
 	"llmparity/internal/words"
+	"llmparity/native/protocol"
 )
 
-// resumeFlags continue an interrupted run.
-type resumeFlags struct {
-	resume       string
-	retryFailed  bool
-	allowChanged bool
+// otherSide is the side of --against. Its launches alternate with the run's, and the gate compares the run with it.
+type otherSide struct {
+	flags *runFlags
+	plan  plan.Plan
+	dir   string // the run's folder that the plan comes from; empty: a plan's file
 }
 
-func (f *resumeFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
-	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
-	flags.BoolVar(&f.allowChanged, "allow-changed", false,
-		"with --resume: continue even if llmparity, an engine or a browser has changed")
-	under(flags, "Resume", "resume retry-failed allow-changed")
+// everywhere are the flags that apply to both sides: where parts are, how much is measured and what is printed. All
+// other flags only change PLAN.
+var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome-flag", "repetitions", "out", "output-dir"}
+
+// opposite reads the plan that --against names, with its own flags.
+func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
+	if f.against == "" {
+		return nil, nil
+	}
+	if f.baseline != "" {
+		return nil, fault.New(fault.Usage, "use one of them", "--baseline and --against both name a baseline run")
+	}
+	words := []string{f.against}
+	if !there(f.against) {
+		named, err := protocol.ParseCommand(f.against)
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "", "--against")
+		}
+		words = named.Argv
+	}
+	o := &otherSide{flags: &runFlags{}}
+	own := &cobra.Command{Use: "run --against", Args: cobra.NoArgs}
+	o.flags.register(own)
+	var err error
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(everywhere, flag.Name) && !isPlace(flag.Name) {
+			return
+		}
+		to := own.Flags().Lookup(flag.Name)
+		to.Changed = true
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			err = errors.Join(err, to.Value.(pflag.SliceValue).Replace(list.GetSlice()))
+		} else {
+			err = errors.Join(err, to.Value.Set(flag.Value.String()))
+		}
+	})
+	if err == nil {
+		err = own.ParseFlags(joinLists(words[1:]))
+	}
+	if err == nil && own.Flags().NArg() > 0 {
+		err = fault.New(fault.Usage, "name one plan or folder, then flags", "unexpected argument %q",
+			own.Flags().Arg(0))
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "", "--against %s", f.against)
+	}
+	path := words[0]
+	if record.IsRun(path) {
+		o.dir = path
+	} else if b, err := (baseline.Store{Dir: baseline.Default}).Open(path); err == nil && !there(path) {
+		o.dir = b.Dir
+	}
+	if o.dir != "" {
+		path = filepath.Join(o.dir, "plan.yaml")
+	}
+	if o.plan, err = o.flags.plan(own, []string{path}); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// resumedWith is the other side of a resumed run; nil: there is none.
+func (f *runFlags) resumedWith() (*otherSide, error) {
+	s, err := record.Scan(f.resume)
+	if err != nil || s.Meta.Against == "" {
+		return nil, err
+	}
+	o := &otherSide{flags: new(*f)}
+	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
+	if o.plan, err = readPlan(filepath.Join(o.flags.resume, "plan.yaml")); err != nil {
+		return nil, fault.Wrap(fault.BadRecord, err, "", "the other side of %s (--against) is in %s",
+			f.resume, o.flags.resume)
+	}
+	return o, o.flags.follow(o.plan, func(string) bool { return false })
+}
+
+// measure carries out a run, alone or alternating with the other side, whose report is written too.
+func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Progress, stderr io.Writer) (
+	string, error) {
+	if f.other == nil {
+		return run.Do(ctx, o)
+	}
+	other := f.other.flags
+	show = show.Beside("baseline run")
+	r := other.resolver(false, show.Say, stderr)
+	defer r.Close()
+	resolved, err := other.ready(ctx, r, f.other.plan, show)
+	if err != nil {
+		return "", err
+	}
+	dirs, errs := run.Both(ctx, other.options(r, resolved, o.Tool, show), o)
+	if dirs[0] != "" {
+		_, _, err := conclude(dirs[0], io.Discard, false)
+		errs[0] = errors.Join(errs[0], err)
+	}
+	if dirs[1] == "" || errs[1] == nil {
+		errs[1] = errors.Join(errs[1], errs[0])
+	}
+	return dirs[1], errs[1]
+}
+
+// untested notes differences between the run that --against names and this machine: both sides ran what is here now, so
+// they were not tested.
+func (o *otherSide) untested(is *compare.Result) ([]string, error) {
+	if o == nil || o.dir == "" {
+		return nil, nil
+	}
+	was, err := record.Open(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, d := range gate.Differences(compare.With(comparison(), was), is) {
+		out = append(out, "not tested: "+d+" ("+o.dir+"): both sides ran what is here now")
+	}
+	return out, nil
+}
+
+// dry prints what a plan would do, and the other side's below it.
+func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+	if f.other != nil && f.json {
+		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
+	}
+	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
+	if err != nil {
+		return err
+	}
+	would := dryrun.Of(resolved, slices.DeleteFunc([]string{f.left}, func(note string) bool { return note == "" })...)
+	if f.json {
+		return would.JSON(stdout)
+	}
+	if err = would.Print(stdout); err != nil || f.other == nil {
+		return err
+	}
+	fmt.Fprint(stdout, "\nBaseline run\n")
+	return f.other.flags.dry(ctx, f.other.plan, stdout)
 }
 
 // besides are the flags that may be combined with --resume: they change nothing that is measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
-	"under-test",
-	"inconclusive", "no-baseline", "mirror"}
+	"under-test", "inconclusive", "no-baseline", "mirror"}
 
 // resumeRun continues an interrupted run with the plan in its folder.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
@@ -85,9 +224,9 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 		return "", err
 	}
 	well, failed, refused := 0, 0, 0
-	for id := range state.Cells() {
+	for _, cell := range state.Cells {
 		done := map[int]bool{} // by repetition: a failed one may have been repeated
-		for _, c := range state.Commits(id) {
+		for _, c := range state.Commits(cell.ID) {
 			if c.Status == record.Refused {
 				refused++
 			} else if c.Scoring == nil && !c.Warmup && c.Status != record.Interrupted {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,7 @@ import (
 	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/compare/gate"
-	"llmparity/internal/cache"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -25,30 +23,24 @@ import (
 	"llmparity/internal/resolve"
 	"llmparity/internal/run"
 	"llmparity/reports"
+	"llmparity/reports/tables"
 )
 
 // runFlags are the flags of run. Most of them change a plan.
 type runFlags struct {
-	engines    []string
-	engine     []string // from --engine, whose value may contain commas
-	model      string
-	prompts    []string
-	maxTokens  int
-	out        string
-	quiet      bool
-	json       bool
-	dryRun     bool
-	strict     bool
-	baseline   string
-	against    string
-	other      *otherSide // the side that --against measures; nil: none
-	noCheckOOM bool
-	parity     bool
-	context    int
-	mirror     string
-	helpAll    bool
-	byName     func(engine string) bool // whether the user asked for the engine; nil: for all
-	resumeFlags
+	engines, engine            []string // a value of --engine may contain commas
+	model, mirror, out         string
+	prompts                    []string
+	maxTokens, context         int
+	quiet, json, helpAll       bool
+	dryRun, strict, noCheckOOM bool
+	parity                     bool
+	baseline, against          string
+	other                      *otherSide               // the side that --against measures; nil: none
+	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
+	// Of an interrupted run: its folder, whether failed launches are repeated, and whether programs may have changed.
+	resume                    string
+	retryFailed, allowChanged bool
 	presetFlags
 	axisFlags
 	scheduleFlags
@@ -62,6 +54,9 @@ const (
 	mirrorHelp = "address or folder to fetch catalogue models from; it has the same layout as the public site"
 )
 
+var contextHelp = fmt.Sprintf(
+	"context window in tokens; 0: the model's maximum (default %d, or the model's maximum if smaller)", resolve.MaxUnasked)
+
 func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -73,7 +68,7 @@ Without PLAN (a YAML file), the built-in tiny model runs in WebLLM and in llama.
 plan. If flags take lists, every combination of their values is measured: each is a cell. The run is
 saved in a folder of its own, with a report at the end.
 
-Plans: ` + docsPlans,
+Plans: docs/howto/write-a-plan.md`,
 		Example: `  llmparity run --model my.gguf --prompt "Once upon a time" --max-tokens 100
   llmparity run plan.yaml --baseline main`,
 		Args: arguments(cobra.MaximumNArgs(1)),
@@ -96,7 +91,7 @@ Plans: ` + docsPlans,
 				return err
 			}
 			if f.dryRun {
-				return f.dryBoth(c.Context(), p, c.OutOrStdout())
+				return f.dry(c.Context(), p, c.OutOrStdout())
 			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -114,7 +109,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.model, "model", "", modelHelp)
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines to run, e.g. webllm,llamacpp; one of "+kinds.All.List())
 	flags.StringArrayVar(&f.engine, "engine", nil,
-		"one more engine, e.g. 'exec:./my-engine --flag' ("+docsProtocol+"); repeatable")
+		"one more engine, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
@@ -129,9 +124,15 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
 	under(flags, "Before the run", "dry-run strict no-check-oom")
-	f.resumeFlags.register(flags)
+	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
+	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
+	flags.BoolVar(&f.allowChanged, "allow-changed", false,
+		"with --resume: continue even if llmparity, an engine or a browser has changed")
+	under(flags, "Resume", "resume retry-failed allow-changed")
 	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
-	flags.StringVar(&f.against, "against", "", againstHelp)
+	flags.StringVar(&f.against, "against", "",
+		"also measure another plan, run or saved baseline run, alternating launches, and gate the difference; "+
+			"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
 	under(flags, "Gate", "baseline against")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a folder in it")
@@ -148,9 +149,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.engineFlags.register(flags, ofRuns)
 	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")
 	_ = flags.MarkHidden("help-all")
-	for name := range strings.FieldsSeq(runCommon) {
-		annotate(flags, common, name, "")
-	}
+	annotate(flags, common, "", runCommon)
 }
 
 // run carries out a plan, or the rest of an interrupted run.
@@ -168,8 +167,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.InJSON(stdout)
 		defer func() { show.Done(result.Ended(err, deciding(ctx, err))) }()
 	}
-	r := f.resolver(false, show.Say, stderr)
-	defer r.Close()
+	resolver := f.resolver(false, show.Say, stderr)
+	defer resolver.Close()
 	if f.left != "" {
 		show.Note(f.left)
 	}
@@ -178,7 +177,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 			show.Note(text)
 		}
 	}
-	resolved, err := f.ready(ctx, r, p, show)
+	resolved, err := f.ready(ctx, resolver, p, show)
 	if err != nil {
 		return err
 	}
@@ -197,9 +196,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.Parts(resolved), Out: f.out, Tool: <-identity,
-		Progress: show.Event, Profiles: profiles, Strict: f.strict, Optional: f.optional,
-		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
+	o := f.options(resolver, resolved, <-identity, show)
+	o.Profiles = profiles
+	dir, err := f.measure(ctx, o, show, stderr)
 	show.Close()
 	if dir == "" {
 		return err
@@ -213,23 +212,28 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.json {
 		say = io.Discard
 	}
-	shown := conclude(dir, say, f.quiet)
+	r, compared, shown := conclude(dir, say, f.quiet)
 	if shown == nil {
 		result.Report = filepath.Join(dir, "report.html")
 	}
 	if shown != nil || ctx.Err() != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
 		return fault.First(err, shown)
 	}
-	notes, judged := f.other.untested(dir)
+	notes, judged := f.other.untested(compared)
 	if judged == nil {
-		judged = gateRun(dir, checks, f.baseline, say, notes...)
+		judged = gateRun(r, compared, checks, f.baseline, say, notes...)
 	}
 	result.Gated(judged)
 	return fault.First(err, judged)
 }
 
-// optional reports whether the user did not ask for an engine, so that the run does not fail without it.
-func (f *runFlags) optional(engine string) bool { return f.byName != nil && !f.byName(engine) }
+// options are those of a side of the run. It does not fail without engines that the user did not ask for.
+func (f *runFlags) options(r *resolve.Resolver, resolved *resolve.Plan, tool record.Tool,
+	show *progress.Progress) run.Options {
+	return run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: f.out, Tool: tool, Progress: show.Event,
+		Strict: f.strict, Optional: func(engine string) bool { return f.byName != nil && !f.byName(engine) },
+		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}
+}
 
 // ready resolves a plan, reports what cannot run, and writes defaults into the plan.
 func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress.Progress) (
@@ -247,15 +251,25 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	f.completeAll(resolved, show)
+	s := resolved.First() // setup that can run; its defaults are written into the plan
+	if s == nil {
+		return resolved, nil
+	}
+	if s.Plan.ContextNote != "" {
+		show.Say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
+	}
+	if len(resolved.Setups) == 1 && len(resolved.Plan.Contexts) == 0 {
+		resolved.Plan.Context, resolved.Plan.ContextNote = s.Plan.Context, s.Plan.ContextNote
+	}
+	f.complete(&resolved.Plan, s.Model)
 	return resolved, nil
 }
 
 // conclude prints the result of a run, or only the answer if it is quiet, and writes its report.
-func conclude(dir string, stdout io.Writer, quiet bool) error {
+func conclude(dir string, stdout io.Writer, quiet bool) (*record.Run, *compare.Result, error) {
 	r, err := record.Open(dir)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	result := compare.With(comparison(), r)
 	show := reports.Table
@@ -263,35 +277,69 @@ func conclude(dir string, stdout io.Writer, quiet bool) error {
 		show = reports.Answer
 	}
 	if err := show(stdout, result); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := writeSummary(dir, result); err != nil {
-		return err
+	const do = "name another folder with --out"
+	path, summary := filepath.Join(dir, "report.html"), func(w io.Writer) error { return tables.Summary(w, result) }
+	err = reports.File(filepath.Join(dir, "summary.csv"), do, summary)
+	if err == nil {
+		err = writeHTML(path, do, result, r)
 	}
-	path := filepath.Join(dir, "report.html")
-	if err := writeHTML(path, "name another folder with --out", result, r); err != nil {
-		return err
+	if err == nil {
+		places(stdout, dir, path, result, quiet)
 	}
-	places(stdout, dir, path, result, quiet)
-	return nil
+	return r, result, err
 }
 
-// identity is the program's version and platform.
-func identity() record.Tool {
-	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		t.Version = info.Main.Version
-	}
-	return t
+// profileFlags choose the profiles that a browser records.
+type profileFlags struct {
+	kinds  map[engine.Profile]*bool
+	phases []string
 }
 
-// tool identifies the program in the record, by its hash too.
-func tool() record.Tool {
-	t := identity()
-	if path, err := os.Executable(); err == nil {
-		if sum, err := cache.HashFile(path); err == nil {
-			t.SHA256 = sum
+// profileKinds are the kinds of profiles, in the order of the help.
+var profileKinds = []struct {
+	kind engine.Profile
+	what string
+}{
+	{engine.HeapSnapshot, "save a heap snapshot of the page at the end of each phase (.heapsnapshot)"},
+	{engine.SamplingProfile, "save an allocation profile of each phase (.heapprofile)"},
+	{engine.Trace, "save a trace of each phase (.trace.json)"},
+	{engine.CPUProfile, "save a CPU profile of each phase (.cpuprofile)"},
+}
+
+func (f *profileFlags) register(flags *pflag.FlagSet) {
+	f.kinds = map[engine.Profile]*bool{}
+	for _, k := range profileKinds {
+		f.kinds[k.kind] = flags.Bool(string(k.kind), false, k.what)
+		under(flags, "Profiles for Chrome DevTools", string(k.kind))
+	}
+	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)},
+		"phases to profile: "+strings.Join(phaseNames(), ", "))
+	under(flags, "Profiles for Chrome DevTools", "profile-phases")
+}
+
+// profiles returns the profiles that were chosen.
+func (f *profileFlags) profiles() (run.Profiles, error) {
+	var p run.Profiles
+	for _, k := range profileKinds {
+		if *f.kinds[k.kind] {
+			p.Kinds = append(p.Kinds, k.kind)
 		}
 	}
-	return t
+	for _, name := range f.phases {
+		if !slices.Contains(phaseNames(), name) {
+			return p, fault.New(fault.Usage, didYouMean(name, phaseNames()), "--profile-phases: unknown phase %q", name)
+		}
+		p.Phases = append(p.Phases, record.Phase(name))
+	}
+	return p, nil
+}
+
+// phaseNames are the phases of a launch, in order.
+func phaseNames() (names []string) {
+	for _, phase := range record.Phases() {
+		names = append(names, string(phase))
+	}
+	return names
 }

@@ -31,14 +31,16 @@ var moments = []struct{ name, journal, tokens string }{
 }
 
 func TestSignalsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		signal syscall.Signal
 		code   int
 		at     []int // moments; kills at others has TestKilledRunsResume
-	}{{syscall.SIGINT, 130, []int{0, 1, 2, 3}}, {syscall.SIGTERM, 143, []int{2}}, {syscall.SIGKILL, -1, []int{0, 2}}} {
+	}{{syscall.SIGINT, 130, []int{0, 2, 3}}, {syscall.SIGTERM, 143, []int{1}}, {syscall.SIGKILL, -1, []int{2}}} {
 		for _, at := range c.at {
 			moment := moments[at]
 			t.Run(fmt.Sprintf("%v/%s", c.signal, moment.name), func(t *testing.T) {
+				t.Parallel()
 				cmd := program(t, "run", "--repetitions", "2", "--max-tokens", moment.tokens)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
@@ -82,6 +84,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	cmd := program(t)
 	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }),
 		asStubborn+"=1")
@@ -109,6 +112,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 
 // The compilation before a first run can be interrupted too.
 func TestSignalWhileCompiling(t *testing.T) {
+	t.Parallel()
 	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
 	for _, signal := range []struct {
 		signal syscall.Signal

@@ -17,7 +17,7 @@ func validateCommand() *cobra.Command {
 share within the predicted range, for each component, by engine and by context window. Then the cells,
 the worst first. The exit code is 4 if a run cannot be read.
 
-Docs: ` + docsEstimate,
+Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity validate results
   llmparity validate results --markdown > table.md`,
 		Args: arguments(cobra.ExactArgs(1)),

@@ -438,7 +438,7 @@ func (l *launch) measure() {
 	if l.e.Usage != nil {
 		l.e.Usage(&u)
 	}
-	l.r.Request(record.Measure, u, tokens, returned)
+	l.r.Request(record.Slot{}, time.Time{}, record.Measure, u, tokens, returned)
 }
 
 func (l *launch) cost() record.Cost {

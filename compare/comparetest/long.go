@@ -158,6 +158,6 @@ func (l *launch) requests(begin, end time.Time, tokens int) {
 		}
 		u.Spans = []record.Span{{Name: record.Prefill, Begin: sent, End: first, How: "sent to first token"},
 			{Name: record.Decode, Begin: first, End: last, How: "first to last token"}}
-		l.r.Request(record.Measure, u, out, sent.Add(took))
+		l.r.Request(record.Slot{}, time.Time{}, record.Measure, u, out, sent.Add(took))
 	}
 }

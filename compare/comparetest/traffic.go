@@ -79,7 +79,7 @@ func (l *launch) traffic() {
 				{Name: record.Prefill, Begin: a.sent, End: a.tokens[0].At, How: "sent to first token"},
 				{Name: record.Decode, Begin: a.tokens[0].At, End: a.tokens[len(a.tokens)-1].At,
 					How: "first to last token"}}}
-		l.r.RequestIn(a.slot, a.due, record.Measure, u, a.tokens, a.end)
+		l.r.Request(a.slot, a.due, record.Measure, u, a.tokens, a.end)
 	}
 }
 

@@ -6,6 +6,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,19 +42,18 @@ func Summarised(figures []Figure) []Figure {
 }
 
 // PerLaunch has one value a launch: repetitions in one launch are not independent.
-func (f Figure) PerLaunch(launch map[int]int) []float64 {
-	var order []int
-	values := map[int][]float64{}
-	for _, v := range f.Values {
-		l := launch[v.Attempt]
-		if values[l] == nil {
-			order = append(order, l)
-		}
-		values[l] = append(values[l], v.Value)
+func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
+	launch := map[int]int{}
+	for _, a := range counted {
+		launch[a.ID] = a.Launch().ID
 	}
-	out := make([]float64, len(order))
-	for i, l := range order {
-		out[i] = stats.Median(values[l])
+	var by Groups[int, float64]
+	for _, v := range f.Values {
+		by.Add(launch[v.Attempt], v.Value)
+	}
+	var out []float64
+	for _, values := range by.All() {
+		out = append(out, stats.Median(values))
 	}
 	return out
 }
@@ -132,9 +132,7 @@ func (f *Figure) Summarise() {
 		f.Values = []Value{}
 	}
 	if f.N == 0 {
-		if f.Absent == "" {
-			f.Absent = "not measured"
-		}
+		f.Absent = cmp.Or(f.Absent, "not measured")
 		return
 	}
 	f.Absent = ""
@@ -142,8 +140,7 @@ func (f *Figure) Summarise() {
 		f.Method = ByClock
 	}
 	f.Origin = f.origin()
-	center := stats.Median(f.Numbers())
-	f.Median = &center
+	f.Median = new(stats.Median(f.Numbers()))
 	if f.Arithmetic() {
 		f.Note = string(f.Origin)
 		return
@@ -206,4 +203,127 @@ func (f Figure) Value(launch int) float64 {
 		return f.Values[at].Value
 	}
 	return math.NaN()
+}
+
+// EngineLog is the method of sizes in an engine's log; AskedPS that of Ollama's answer to /api/ps.
+const (
+	EngineLog = "engine_log"
+	AskedPS   = "api_ps"
+)
+
+// Methods of a component beside those of sources.
+const (
+	ByTensors    = "tensors"    // sizes of the tensors in the model's file
+	ByFormula    = "formula"    // arithmetic from the engine's settings
+	ByDifference = "difference" // the rest of the whole
+)
+
+// Methods of figures that come from no source of the record.
+const (
+	ByClock  = "clock"
+	ByTokens = "tokens_by_engine" // tokens or their number, as the engine reports them
+)
+
+// origin follows from the method. The filled part of a KV cache is always calculated: tokens × bytes per token.
+func (f *Figure) origin() record.Origin {
+	switch {
+	case f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
+		return record.OriginCalculated
+	case f.Reported:
+		return record.OriginReported
+	}
+	switch f.Method {
+	case ByTensors:
+		return record.OriginFileSize
+	case ByFormula, ByDifference:
+		return record.OriginCalculated
+	case EngineLog, AskedPS, ServerMethod, ByTokens:
+		return record.OriginReported
+	}
+	return record.OriginMeasured
+}
+
+// Arithmetic tells figures without an interval: they were calculated, not measured.
+func (f *Figure) Arithmetic() bool {
+	return f.Origin == record.OriginFileSize || f.Origin == record.OriginCalculated && f.Method != ByDifference
+}
+
+// From is the origin with the method, for people; empty without a value.
+func (f Figure) From() string {
+	words := string(f.Origin)
+	if f.Origin == record.OriginReported {
+		words += " by the engine"
+	}
+	switch {
+	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == figure.KVUsed,
+		f.Name == figure.KVCacheUsed:
+		return words
+	}
+	return words + " (" + f.Method + ")"
+}
+
+// ServerMethod is that of figures which a server reports while it works.
+const ServerMethod = "server_metrics"
+
+const (
+	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier is from the
+	// median. Of ten normal values the deviation is uncertain: with 5, 1 series in 20 has an outlier; with 8, fewer
+	// than 1 in 100.
+	farOut = 8
+	// trendAlpha is stricter than alpha, because every figure of every cell is tested.
+	trendAlpha = 0.01
+	// noisyShare is the robust standard deviation, as a share of the median, above which launches are noisy.
+	noisyShare = 0.10
+	// mentioned is the share of the median below which outliers and trends are ignored.
+	mentioned = 0.02
+)
+
+// watch warns of outliers, drift and noise, if there are enough launches for an interval.
+func (f *Figure) watch() {
+	if f.N < stats.MinRuns {
+		return
+	}
+	warn := func(r explain.Remark, args ...any) { f.Warnings = append(f.Warnings, r.With(args...)) }
+	values, center := f.Numbers(), math.Abs(f.Center())
+	deviation := stats.RobustDeviation(values)
+	far := 0
+	var farthest Value
+	for _, v := range f.Values {
+		off := math.Abs(v.Value - f.Center())
+		if off > farOut*deviation && off > mentioned*center {
+			if far++; off > math.Abs(farthest.Value-f.Center()) || far == 1 {
+				farthest = v
+			}
+		}
+	}
+	if far > 0 {
+		warn(explain.Outliers, far, f.N, explain.WithUnit(farthest.Value, f.Unit), farthest.Attempt)
+	}
+	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
+		warn(explain.Trend, slope, f.Unit, p)
+	}
+	if center > 0 && deviation > noisyShare*center {
+		warn(explain.WideInterval, 100*deviation/center)
+	}
+}
+
+// Watch adds warnings to a cell's figures, except to counts of tokens; busy says what else used the machine.
+func Watch(figures []Figure, busy string) {
+	for i := range figures {
+		f := &figures[i]
+		if f.Name != figure.Tokens && f.Name != figure.Prompt && f.Name != figure.Cached {
+			f.watch()
+		}
+		if busy != "" && f.TimeOrRate() && f.Known() {
+			f.Warnings = append(f.Warnings, record.Warning{Code: explain.BusyMachine.Code, Text: busy})
+		}
+	}
+}
+
+// Warning is a warning or a note, and where it belongs.
+type Warning struct {
+	record.Warning
+	Where string `json:"where"`
+	// RecordCode is its more detailed code in the record, where that is another one.
+	RecordCode string `json:"record_code,omitempty"`
 }

@@ -36,9 +36,6 @@ func sourceOf(counted []*record.Attempt, method string) (record.Source, bool) {
 // Mebi converts bytes.
 func Mebi(bytes float64) float64 { return bytes / record.MiB }
 
-// MiB converts whole bytes.
-func MiB(bytes int64) float64 { return float64(bytes) / record.MiB }
-
 // Rejoined tells whether repetitions share a launch.
 func Rejoined(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
@@ -84,16 +81,13 @@ type Launch struct {
 
 // Launches groups attempts by launch, in the order in which launches were opened.
 func Launches(counted []*record.Attempt) []Launch {
-	var out []Launch
-	at := map[int]int{}
+	var by Groups[*record.Attempt, *record.Attempt]
 	for _, a := range counted {
-		of := a.Launch()
-		n, ok := at[of.ID]
-		if !ok {
-			n = len(out)
-			at[of.ID], out = n, append(out, Launch{ID: of.ID, Opener: of})
-		}
-		out[n].Attempts = append(out[n].Attempts, a)
+		by.Add(a.Launch(), a)
+	}
+	var out []Launch
+	for opener, attempts := range by.All() {
+		out = append(out, Launch{opener.ID, opener, attempts})
 	}
 	return out
 }

@@ -20,12 +20,6 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Few joins at most twelve names.
-func Few(names []string) string {
-	const most = 12
-	return Some(names, most)
-}
-
 // Some joins at most so many words.
 func Some(words []string, most int) string {
 	if more := len(words) - most; more > 0 {
@@ -97,9 +91,6 @@ func thousands(s string) string {
 	}
 	return s
 }
-
-// WithAmount is Amount with a unit.
-func WithAmount(v float64, unit string) string { return Amount(v) + " " + unit }
 
 // Share writes a share in percent, with two digits.
 func Share(share float64) string {

@@ -160,8 +160,9 @@ func kindOf(key, was, is string) string {
 	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
 		return gates.TestBrowser
 	case key == "model_library":
-		if origin(was) == origin(is) {
-			return gates.TestKernels
+		maker, _, _ := strings.Cut(was, " (")
+		if now, _, _ := strings.Cut(is, " ("); now == maker {
+			return gates.TestKernels // the same maker's, with other kernels
 		}
 		return gates.TestLibrary
 	case strings.HasPrefix(key, "model_library"):
@@ -170,12 +171,6 @@ func kindOf(key, was, is string) string {
 		return gates.TestModel
 	}
 	return gates.TestEngine
-}
-
-// origin is who made a model library, without the kernels that it has.
-func origin(library string) string {
-	who, _, _ := strings.Cut(library, " (")
-	return who
 }
 
 // sort notes what differs and is under test, and says what differs and is not; empty: nothing.

@@ -10,7 +10,7 @@ import (
 )
 
 // Whatever a cell has a figure of, a gate can judge by its name.
-func TestAGateKnowsEveryFigure(t *testing.T) {
+func TestGateKnowsEveryFigure(t *testing.T) {
 	run := comparetest.Run(t, "run", comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
 		comparetest.Native(6))
 	res := compare.Runs(run)

@@ -58,7 +58,7 @@ func expect(t *testing.T, c gates.Check, status gates.Status, why string) {
 }
 
 // A refused cell is no failed launch: the gate can't be decided, and says why.
-func TestGateSaysThatACellWasRefused(t *testing.T) {
+func TestGateReportsRefusedCells(t *testing.T) {
 	refused := comparetest.Browser(2)
 	refused.Refused = fault.New(fault.NoChrome, "", "there is no browser")
 	g := gate.Evaluate(parse(t, "peak_pss_mb: {max: 900}"), result(t, refused, comparetest.Native(8)), nil)
@@ -255,7 +255,7 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 
 // What is under test may differ from the baseline run, and is noted; what is not makes the check inconclusive, by its
 // name.
-func TestGateNamesWhatIsNotUnderTest(t *testing.T) {
+func TestGateReportsChangesNotUnderTest(t *testing.T) {
 	part := func(key, value string) func(*comparetest.Engine, *record.Run) {
 		return func(e *comparetest.Engine, _ *record.Run) {
 			parts := maps.Clone(e.Info.Parts)
@@ -345,7 +345,7 @@ func TestGateNamesWhatIsNotUnderTest(t *testing.T) {
 
 // A figure that others have made worse is not held against the engine, and one that others may have made look better
 // does not pass.
-func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
+func TestGateIsInconclusiveOnBusyMachines(t *testing.T) {
 	base := comparetest.Run(t, "base", comparetest.Native(8))
 	slower := comparetest.Native(8)
 	slower.Token *= 2
@@ -410,7 +410,7 @@ func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
 		"no regression seen, but the sum of RSS grew (")
 }
 
-func TestCellsThatAreMissingNewOrFailed(t *testing.T) {
+func TestMissingNewAndFailedCells(t *testing.T) {
 	g := parse(t, usual)
 	both, alone := result(t, comparetest.Native(8), comparetest.Browser(8)), result(t, comparetest.Native(8))
 	gone := gate.Evaluate(g, alone, both)

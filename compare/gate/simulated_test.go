@@ -132,7 +132,7 @@ func changes(t testing.TB, texts ...string) *gates.Gate {
 }
 
 // At most 1 in 20 gates over equal runs may fail, whatever the tolerance and the number of cells.
-func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
+func TestGateRarelyFailsEqualRuns(t *testing.T) {
 	t.Parallel()
 	strict := changes(t, "decode_tps=0%", "peak_pss_mb=0%", "ttft_ms=0%", "load_time_ms=0%")
 	usual := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
@@ -151,7 +151,7 @@ func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 }
 
 // A change of 10% in one figure is found: always at tolerance 0, and mostly at 3%.
-func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
+func TestGateFindsAShiftOfTenPercent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		cv    float64
@@ -175,7 +175,7 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 }
 
 // A change of exactly the tolerance passes: few gates may fail.
-func TestOfEqualsAtTheToleranceFewGatesFail(t *testing.T) {
+func TestGateRarelyFailsAtTheTolerance(t *testing.T) {
 	t.Parallel()
 	equal := runsOf(10, 1, 0.05, 0.015)
 	worse := equal

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -67,14 +68,11 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	if len(out.Tokens) == 0 {
 		return nil
 	}
-	refused := map[string][]string{} // by reason, the launches
-	var reasons []string
+	var refused evidence.Groups[string, string] // launches by reason
 	refuse := func(a *record.Attempt, why string) {
-		name := fmt.Sprint(a.Repetition)
-		if refused[why] == nil {
-			reasons = append(reasons, why)
+		if name := fmt.Sprint(a.Repetition); !slices.Contains(refused.Of[why], name) {
+			refused.Add(why, name)
 		}
-		refused[why] = explain.AppendNew(refused[why], name)
 	}
 	for _, l := range evidence.Launches(counted) {
 		c := clocksOf(l)
@@ -101,9 +99,9 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 				fmt.Sprintf("the clock of tokens (%s) was not compared with the host's at the end of every launch; its drift is not known", c.isolate))
 		}
 	}
-	for _, why := range reasons {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", explain.Plural(len(refused[why]), "launch", "launches"),
-			explain.Few(refused[why]), why))
+	for why, launches := range refused.All() {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", explain.Plural(len(launches), "launch", "launches"),
+			explain.Some(launches, 12), why))
 	}
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)
@@ -220,9 +218,65 @@ func (l *Aligned) summarise(places []int) {
 		}
 		p := AlignedPoint{Token: k, N: len(values), Median: stats.Round(stats.Median(values), 6)}
 		if i := stats.MedianInterval(values, stats.Confidence); i != nil {
-			lo, hi := stats.Round(i.Lo, 6), stats.Round(i.Hi, 6)
-			p.Lo, p.Hi = &lo, &hi
+			p.Lo, p.Hi = new(stats.Round(i.Lo, 6)), new(stats.Round(i.Hi, 6))
 		}
 		l.Median = append(l.Median, p)
 	}
 }
+
+// clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets
+// and errors are in nanoseconds. Engines that are timed by our own clock have none.
+type clocks struct {
+	isolate string
+	known   bool  // it was compared with ours at all
+	checked bool  // and once more at the end
+	start   int64 // error of the first comparison
+	drift   int64 // by how much the two moved apart, whichever way
+}
+
+// clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
+// repetitions share a launch the end is compared in the last of them. Of several isolates it is the one that is worst
+// known.
+func clocksOf(l evidence.Launch) clocks {
+	first, last := map[string]*record.Clock{}, map[string]*record.Clock{}
+	attempts := l.Attempts
+	if len(attempts) == 0 || attempts[0] != l.Opener {
+		attempts = append([]*record.Attempt{l.Opener}, attempts...)
+	}
+	for _, a := range attempts {
+		for _, e := range a.Events {
+			if c := e.Clock; c != nil {
+				if first[c.Isolate] == nil {
+					first[c.Isolate] = c
+				} else {
+					last[c.Isolate] = c
+				}
+			}
+		}
+	}
+	var worst clocks
+	for isolate, begin := range first {
+		c := clocks{isolate: isolate, known: true, start: begin.ErrorNS}
+		if end := last[isolate]; end != nil {
+			c.checked, c.drift = true, max(end.OffsetNS-begin.OffsetNS, begin.OffsetNS-end.OffsetNS)
+		}
+		if !worst.known || c.bound() > worst.bound() || c.bound() == worst.bound() && c.isolate < worst.isolate {
+			worst = c
+		}
+	}
+	return worst
+}
+
+// bound is how far off a token's time may be.
+func (c clocks) bound() int64 { return c.drift + c.start }
+
+// trouble says why tokens can't be put beside samples of this interval; empty where they can.
+func (c clocks) trouble(every int64) string {
+	if every <= 0 || c.bound() <= every {
+		return ""
+	}
+	return fmt.Sprintf("the clock of its tokens (%s) is known to %v at worst, more than the %v between two samples",
+		c.isolate, span(c.bound()), span(every))
+}
+
+func span(ns int64) time.Duration { return time.Duration(ns).Round(10 * time.Microsecond) }

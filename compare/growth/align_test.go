@@ -88,7 +88,7 @@ func (o *OverTokens) line(name string) *Aligned {
 	return nil
 }
 
-func TestWhatLiesOnALineIsAlignedExactly(t *testing.T) {
+func TestLinearMemoryIsAlignedExactly(t *testing.T) {
 	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond,
 		at: line}.attempt())
 	for _, name := range []string{figure.TotalPSS, "rss_sum"} {
@@ -222,7 +222,7 @@ func TestFigureNeedsHalfOfLaunches(t *testing.T) {
 	}
 }
 
-func TestTokensThatCameAtOnceHaveNoPlaces(t *testing.T) {
+func TestTokensAtOnceAreNotAligned(t *testing.T) {
 	a := follower{id: 2, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
 	a.Requests[0].Spans = a.Requests[0].Spans[:1] // as where an engine answers with the whole text
 	o := alignedOf(t, a)

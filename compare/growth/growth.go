@@ -6,6 +6,7 @@
 package growth
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -93,28 +94,21 @@ const edgesHow = "the slope through readings at the end of the warm-up and of th
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {
 	counted := c.Counted
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
-	for _, p := range memory.Parted() {
-		if p.Name == figure.KVReserved {
-			g.Rates = append(g.Rates, cacheRate(p.Of(counted), counted, followed))
-		}
-	}
-	var names []string
-	for _, a := range counted {
-		for _, t := range followed[a] {
-			if t.name != figure.KVReserved {
-				names = explain.AppendNew(names, t.name)
+	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
+	of := map[string]int{figure.KVReserved: 0} // indexes of rates by name
+	for _, l := range evidence.Launches(counted) {
+		clock := clocksOf(l)
+		for _, a := range l.Attempts {
+			for _, t := range followed[a] {
+				if _, ok := of[t.name]; !ok {
+					of[t.name] = len(g.Rates)
+					g.Rates = append(g.Rates, Rate{Figure: evidence.Figure{Name: t.name, How: growthHow}, Of: OfHeld})
+				}
+				if t.name != figure.KVReserved {
+					g.Rates[of[t.name]].follow(a, t, clock)
+				}
 			}
 		}
-	}
-	for _, name := range names {
-		r := Rate{Figure: evidence.Figure{Name: name, How: growthHow}, Of: OfHeld}
-		for _, l := range evidence.Launches(counted) {
-			clock := clocksOf(l)
-			for _, a := range l.Attempts {
-				r.follow(a, followed[a], clock)
-			}
-		}
-		g.Rates = append(g.Rates, r)
 	}
 	g.Rates = slices.DeleteFunc(g.Rates, func(r Rate) bool { return r.Title == "" })
 	known := false
@@ -153,18 +147,9 @@ func theory(c *memory.Cell, run *record.Run) *Theory {
 }
 
 // follow adds a launch's slope by its readings between the first token and the last.
-func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
-	at := slices.IndexFunc(all, func(t track) bool { return t.name == r.Name })
-	if at < 0 {
-		return
-	}
-	t := all[at]
+func (r *Rate) follow(a *record.Attempt, t track, clock clocks) {
 	r.Title, r.Method, r.Blind = t.title, t.method, t.blind
-	if why := untimed(a); why != "" {
-		r.Absent = why
-		return
-	}
-	if why := t.refused(clock); why != "" {
+	if why := cmp.Or(untimed(a), t.refused(clock)); why != "" {
 		r.Absent = why
 		return
 	}
@@ -228,11 +213,14 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 		clock := clocksOf(l)
 		for _, a := range l.Attempts {
 			before := len(r.Values)
-			if r.follow(a, followed[a], clock); len(r.Values) > before {
-				continue
+			for _, t := range followed[a] {
+				if t.name == r.Name {
+					r.follow(a, t, clock)
+				}
 			}
-			if evidence.InFlight(a) > 1 {
-				continue // what is held at the end is several requests', and the tokens are the last one's
+			// Of several requests what is held at the end is that of all, and the tokens are the last one's.
+			if len(r.Values) > before || evidence.InFlight(a) > 1 {
+				continue
 			}
 			points := edges(p, a)
 			line, ok := stats.TheilSen(points)
@@ -283,8 +271,7 @@ func (r *Rate) hold(t *Theory) {
 	if t == nil || !r.Known() {
 		return
 	}
-	share := stats.Round(r.Center()/t.Bytes, 6)
-	r.OfTheory = &share
+	r.OfTheory = new(stats.Round(r.Center()/t.Bytes, 6))
 }
 
 // fit is the line to draw within launches: from the first token of any to the last, from 0.
@@ -308,8 +295,7 @@ func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
 	}
 	f := &Fit{From: GrowthAt{stats.Round(from, 3), stats.Round(mib, 6)}, To: end(rate)}
 	if t != nil {
-		theory := end(t.Bytes)
-		f.Theory = &theory
+		f.Theory = new(end(t.Bytes))
 	}
 	return f
 }

@@ -91,21 +91,15 @@ func axes() []axis {
 func Sweeps(cells []Cell) []Sweep {
 	out := []Sweep{}
 	for _, x := range axes() {
-		of := map[string][]int{}
-		var keys []string
+		var by evidence.Groups[string, int]
 		for i := range cells {
 			c := &cells[i]
-			if _, ok := x.of(c); !ok || len(c.Counted) == 0 {
-				continue
+			if _, ok := x.of(c); ok && len(c.Counted) > 0 {
+				by.Add(c.otherwise(x.name), i)
 			}
-			key := c.otherwise(x.name)
-			if of[key] == nil {
-				keys = append(keys, key)
-			}
-			of[key] = append(of[key], i)
 		}
-		for _, key := range keys {
-			if s, ok := sweep(cells, x, of[key]); ok {
+		for _, of := range by.All() {
+			if s, ok := sweep(cells, x, of); ok {
 				out = append(out, s)
 			}
 		}
@@ -297,15 +291,8 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 		if !f.Known() {
 			continue
 		}
-		rate.Figure = evidence.Figure{
-			Name:   q.name,
-			Title:  f.Title,
-			Unit:   "bytes/token",
-			Origin: f.Origin,
-			Method: f.Method,
-			Blind:  f.Blind,
-			How:    how + f.How,
-		}
+		rate.Figure = evidence.Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin,
+			Method: f.Method, Blind: f.Blind, How: how + f.How}
 		for _, v := range f.Values {
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
 			points = append(points, stats.Point{X: s.At[n], Y: v.Value})

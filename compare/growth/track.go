@@ -73,13 +73,8 @@ func (g *gatherer) track(name, title, method string, every int64) *track {
 	if t := g.of[name]; t != nil {
 		return t
 	}
-	t := &track{
-		name:   name,
-		title:  title,
-		method: method,
-		every:  every,
-		blind:  evidence.Blind([]*record.Attempt{g.a}, method),
-	}
+	t := &track{name: name, title: title, method: method, every: every,
+		blind: evidence.Blind([]*record.Attempt{g.a}, method)}
 	g.of[name], g.order = t, append(g.order, name)
 	return t
 }
@@ -163,11 +158,8 @@ func (g *gatherer) computing() []int {
 
 // followed are the metrics that are worth following, in bytes, by method and name.
 func followed() []memory.Part {
-	out := slices.DeleteFunc(memory.Parted(), func(p memory.Part) bool {
-		return !slices.Contains([]string{figure.Ledger, figure.KVReserved}, p.Name)
-	})
-	return append(out, memory.Part{Name: figure.JSHeap, Title: "JavaScript heap", Method: "performance_metrics",
-		Value: "js_heap_used_bytes"})
+	return []memory.Part{memory.PartOf(figure.Ledger), memory.PartOf(figure.KVReserved), {Name: figure.JSHeap,
+		Title: "JavaScript heap", Method: "performance_metrics", Value: "js_heap_used_bytes"}}
 }
 
 func (g *gatherer) metrics() {

@@ -7,6 +7,7 @@ package hardware
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -157,17 +158,12 @@ func tells(logs []*hardwareLog, s record.Source, value string) bool {
 }
 
 // byMethod groups sources by what reads them, in the order in which methods come first.
-func byMethod(sources []record.Source) [][]record.Source {
-	var out [][]record.Source
+func byMethod(sources []record.Source) iter.Seq2[string, []record.Source] {
+	var by evidence.Groups[string, record.Source]
 	for _, s := range sources {
-		i := slices.IndexFunc(out, func(of []record.Source) bool { return of[0].Method == s.Method })
-		if i < 0 {
-			i = len(out)
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], s)
+		by.Add(s.Method, s)
 	}
-	return out
+	return by.All()
 }
 
 func roleNames(of []record.Source) string {
@@ -224,7 +220,7 @@ func (b *builder) device() {
 	d := b.of[0]
 	b.reading(freeBytes, GPUFree, "free memory at the start", "MiB",
 		"the first reading of the launch, before the load", func(l *hardwareLog) float64 {
-			return evidence.Mebi(first(l.launch().of(d, freeBytes)))
+			return evidence.Mebi(first(newHardwareLog(l.attempt.Launch()).of(d, freeBytes)))
 		})
 	b.reading(usedBytes, GPUPeak, "memory used, peak", "MiB",
 		"the highest reading of the repetition, of all programs", func(l *hardwareLog) float64 {

@@ -199,7 +199,7 @@ func TestSeveralGPUsTogether(t *testing.T) {
 		GPUDeviation: math.Sqrt(8.0/3) * 1024})
 }
 
-func TestWhatProcessesHold(t *testing.T) {
+func TestGPUMemoryOfProcesses(t *testing.T) {
 	a, b := measuredAttempt(1), measuredAttempt(2)
 	source(a, 1, "worker", "nvml_process", 10)
 	source(a, 2, "worker", "nvml_process", 11)

@@ -18,7 +18,6 @@ type hardwareLog struct {
 	begin, end int64                              // of the measure phase
 	until      int64                              // of the reading at its end
 	measured   bool
-	opener     *hardwareLog // nil: it is its own
 }
 
 type hardwareKey struct{ role, method, name string }
@@ -49,17 +48,6 @@ func ofHardware(name string) bool {
 		return true
 	}
 	return strings.HasSuffix(name, heldOfDevice)
-}
-
-// launch is the log of the attempt that opened the session.
-func (l *hardwareLog) launch() *hardwareLog {
-	if l.opener == nil {
-		l.opener = l
-		if opener := l.attempt.Launch(); opener != l.attempt {
-			l.opener = newHardwareLog(opener)
-		}
-	}
-	return l.opener
 }
 
 func (l *hardwareLog) of(s record.Source, name string) []record.MetricRow {

@@ -41,7 +41,7 @@ func live(run *record.Run, bytes float64) {
 	}
 }
 
-func TestWhatABrowserTakesIsParted(t *testing.T) {
+func TestBrowserMemoryIsSplit(t *testing.T) {
 	p := mappedParts(t, func(run *record.Run) { live(run, 3<<20) })
 	addsUp(t, p)
 	if len(p.Beyond) != 9 || p.Beyond[0].Name != figure.BrowserShare || p.Beyond[8].Name != figure.EverythingElse {
@@ -88,7 +88,7 @@ func TestWhatABrowserTakesIsParted(t *testing.T) {
 }
 
 // Without a baseline, without a ledger, and without any reading there is nothing to part.
-func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
+func TestBrowserMemoryNeedsReadings(t *testing.T) {
 	for name, change := range map[string]func(*record.Attempt, *record.MetricRow){
 		"no baseline": func(a *record.Attempt, m *record.MetricRow) {
 			if m.Edge == record.Baseline && a.Sources[m.Source].Method == record.MethodSmapsRollup {

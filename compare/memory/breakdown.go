@@ -52,13 +52,10 @@ func LedgerParts() []string {
 	return []string{figure.Weights, figure.KVReserved, figure.Workspaces, figure.Unattributed}
 }
 
-// Parted lists the parts of an engine's own memory.
-func Parted() []Part {
-	var out []Part
-	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
-		out = append(out, Part{r.Name, r.Title, r.Inside.Method, r.Inside.Value, r.How, r.Inside.Logged})
-	}
-	return out
+// PartOf is the part that a row of the table is about.
+func PartOf(name string) Part {
+	r := figure.New(name)
+	return Part{r.Name, r.Title, r.Inside.Method, r.Inside.Value, r.How, r.Inside.Logged}
 }
 
 // breakdown is nil if no launch read an engine's inside or its processes' peaks.
@@ -71,7 +68,8 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		Notes:    []string{},
 	}
 	known := len(b.Peaks) > 0
-	for _, p := range Parted() {
+	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
+		p := PartOf(row.Name)
 		if p.Name == figure.EngineSays && !evidence.Has(counted, p.Method) {
 			continue // neither a part nor the sum of the others
 		}

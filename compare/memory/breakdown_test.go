@@ -78,7 +78,7 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 }
 
 // Medians of parts that grow at each other's expense don't add up, and the reader is told.
-func TestMediansThatDoNotAddUpAreSaid(t *testing.T) {
+func TestMediansThatDoNotAddUpAreNoted(t *testing.T) {
 	run := measured(t, 3)
 	for i, more := range [][2]float64{{10 << 20, 0}, {0, 10 << 20}, {4 << 20, 4 << 20}} {
 		part(t, run.Attempts[i], record.Measure, "workspaces_bytes", more[0])
@@ -89,7 +89,7 @@ func TestMediansThatDoNotAddUpAreSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsRetained(t *testing.T) {
+func TestRetainedMemory(t *testing.T) {
 	run := measured(t, 1)
 	cell := compare.Runs(run).Cells[0]
 	for name, want := range map[string]float64{figure.Ledger: 0, figure.JSHeap: 8_327_632 - 6_914_020,
@@ -118,7 +118,7 @@ func TestWhatIsRetained(t *testing.T) {
 }
 
 // What a source did not answer is no zero, and no sum over the others.
-func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
+func TestUnmeasuredMemoryIsAbsent(t *testing.T) {
 	for _, e := range []comparetest.Engine{comparetest.Browser(2), comparetest.Native(2)} {
 		if b := compare.Runs(comparetest.Run(t, "old", e)).Cells[0].Memory; b != nil {
 			t.Errorf("nothing looked inside: %+v", b)
@@ -182,7 +182,7 @@ func TestPeaksByProcessAndPhase(t *testing.T) {
 	}
 }
 
-func TestAnUncertainLedgerIsAWarning(t *testing.T) {
+func TestUncertainLedgerIsWarnedOf(t *testing.T) {
 	in := comparetest.Page()
 	count := func() (n int) {
 		e := comparetest.Measured(comparetest.Browser(2), in)
@@ -208,7 +208,7 @@ func TestAnUncertainLedgerIsAWarning(t *testing.T) {
 }
 
 // Another browser on the machine moves PSS and not RSS; a launch that really holds more moves both.
-func TestSharedFilesOutsideAreAWarning(t *testing.T) {
+func TestSharedFilesAreWarnedOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		from     record.Phase
 		pss, rss float64

@@ -157,11 +157,15 @@ type row struct {
 	of        func(footprint) float64
 }
 
-func rowsOf(all []footprint, rows ...row) []evidence.Figure {
+// rowsOf has the figures of footprints; rss is the method that read RSS.
+func rowsOf(all []footprint, rss string, rows ...row) []evidence.Figure {
 	var out []evidence.Figure
 	for _, r := range rows {
 		f := evidence.New(r.name)
 		f.How += r.how
+		if f.Method = record.MethodSmapsRollup; strings.HasSuffix(f.Name, "_rss_sum") {
+			f.Method = rss
+		}
 		for _, launch := range all {
 			f.Add(launch.attempt, r.of(launch))
 		}
@@ -170,16 +174,19 @@ func rowsOf(all []footprint, rows ...row) []evidence.Figure {
 	return out
 }
 
-// figures are in the order of reports.
-func figures(attempts []*record.Attempt) []evidence.Figure {
-	all, how := footprints(attempts), memoryHow(attempts)
+// Figures are a cell's totals, one value a launch, in the order of reports.
+func Figures(attempts []*record.Attempt) []evidence.Figure {
+	all, how, method := footprints(attempts), memoryHow(attempts), record.MethodStatm
+	if len(attempts) > 0 {
+		method = RSSMethod(attempts[0])
+	}
 	how.rss = ". " + how.rss + ". A page that n processes share counts n times"
 	unborn := slices.ContainsFunc(all, func(f footprint) bool { return f.unborn && !math.IsNaN(f.pss.peak) })
 	wholePeak := ""
 	if unborn {
 		wholePeak = ". If no process ran before the load, the whole peak"
 	}
-	out := rowsOf(all,
+	out := rowsOf(all, method,
 		row{figure.PeakPSS, ". " + how.pss + how.blind + carriedHow(all),
 			func(f footprint) float64 { return f.pss.peak }},
 		row{figure.Increase, wholePeak, func(f footprint) float64 { return f.increase(f.pss) }},
@@ -203,7 +210,7 @@ func figures(attempts []*record.Attempt) []evidence.Figure {
 		return out
 	}
 	// PSS can't be read of processes of another user, nor outside Linux.
-	instead := rowsOf(all,
+	instead := rowsOf(all, method,
 		row{figure.BaselineRSS, how.rss, func(f footprint) float64 { return f.rss.baseline }},
 		row{figure.PostWarmupRSS, how.rss, func(f footprint) float64 { return f.rss.warm }},
 		row{figure.IncreaseRSS, "", func(f footprint) float64 { return f.increase(f.rss) }})
@@ -290,4 +297,90 @@ func reading(attempts []*record.Attempt, method string) string {
 	}
 	return fmt.Sprintf("Read from %s at least every %s and at the end of each phase, for these processes: %s", method,
 		every, strings.Join(slices.Sorted(maps.Keys(roles)), ", "))
+}
+
+// retainedBy is a launch's memory after the unload minus that before the load, in MiB; NaN if either was not read. It
+// uses PSS, because USS misses the memory for uploads, which two processes of a browser share. A process that started
+// in between counts in full.
+func retainedBy(a *record.Attempt) float64 {
+	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
+	if len(before) == 0 || len(after) == 0 {
+		return math.NaN()
+	}
+	total := 0.0
+	for p, pss := range after {
+		total += pss - before[p] // 0 before its start
+	}
+	return total
+}
+
+// process identifies a process across attempts.
+type process struct {
+	role  string
+	pid   int
+	start uint64
+}
+
+// pssAtEnd is the last reading of each process's PSS in a phase, including the one at its end.
+func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
+	begin, end, ok := evidence.Reach(a, p)
+	if !ok {
+		return nil
+	}
+	out := map[process]float64{}
+	for _, s := range a.Samples {
+		if s.NS >= begin && s.NS < end && !math.IsNaN(s.PSS) {
+			of := a.Sources[s.Source]
+			out[process{of.Role, of.PID, of.Start}] = s.PSS
+		}
+	}
+	return out
+}
+
+// retainedFigure has the retained memory of each launch.
+func retainedFigure(attempts []*record.Attempt) evidence.Figure {
+	f := evidence.New(figure.Retained)
+	f.Method = record.MethodSmapsRollup
+	for _, a := range attempts {
+		f.Add(a.ID, retainedBy(a))
+	}
+	return f
+}
+
+// heapValue is the record's name for it.
+const heapValue = "heap_used_bytes"
+
+// noPhases is why only a peak is known.
+const noPhases = "imported rows have no phases"
+
+// written is how imported figures were obtained.
+const written = "imported from another program; misses peaks between its rows"
+
+// foreign tells whether figures were imported.
+func foreign(attempts []*record.Attempt) bool {
+	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+		return slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return t.Method == record.MethodForeign })
+	})
+}
+
+// heapFigure is the highest imported heap, if any.
+func heapFigure(attempts []*record.Attempt) []evidence.Figure {
+	f := evidence.New(figure.PeakHeap)
+	f.Method = record.MethodForeign
+	f.How += ". " + written + ". It is not the memory of a process"
+	for _, a := range attempts {
+		peak := -1.0
+		for _, m := range a.Metrics {
+			if m.Name == heapValue && a.Sources[m.Source].Method == record.MethodForeign {
+				peak = max(peak, m.Value/record.MiB)
+			}
+		}
+		if peak >= 0 {
+			f.Add(a.ID, peak)
+		}
+	}
+	if len(f.Values) == 0 {
+		return nil
+	}
+	return []evidence.Figure{f}
 }

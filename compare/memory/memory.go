@@ -6,8 +6,6 @@
 package memory
 
 import (
-	"strings"
-
 	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
@@ -20,32 +18,13 @@ type Cell struct {
 	Server    []evidence.Figure // reported by a server
 	Breakdown *Breakdown        // nil: nothing was read inside
 	Parts     *Parts            // nil: no launch counts
-
-	others float64 // MiB shared with other programs, if PSS leaves out much of it; 0: none
-}
-
-// Figures are a cell's totals, one value a launch, in the order of reports.
-func Figures(counted []*record.Attempt) []evidence.Figure {
-	out, rss := figures(counted), record.MethodStatm
-	if len(counted) > 0 {
-		rss = RSSMethod(counted[0])
-	}
-	for i := range out {
-		switch f := &out[i]; {
-		case f.Method != "":
-		case strings.HasSuffix(f.Name, "_rss_sum"):
-			f.Method = rss
-		default:
-			f.Method = record.MethodSmapsRollup
-		}
-	}
-	return out
+	Others    float64           // MiB shared with other programs, if PSS leaves out much of it; 0: none
 }
 
 // Of computes a cell's memory. figures and server are summarised.
 func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Cell {
 	c := &Cell{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
-		others: others(counted)}
+		Others: others(counted)}
 	c.Parts = c.split(counted)
 	return c
 }

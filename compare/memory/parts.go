@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -22,7 +23,10 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	whole := c.wholeOf(all)
 	p.Of = whole.of
 	weights, cache, used := c.weights(all), c.cacheReserved(all), c.cacheUsed(all)
-	working, several := c.working(all), c.several(all)
+	working, several := c.inside(figure.Activations, figure.Workspaces), c.several(all)
+	if !working.Known() {
+		working.Absent = "not read separately; part of everything else"
+	}
 	framework := c.remainder(all, whole, weights, cache, working, several)
 	for _, f := range []evidence.Figure{weights, cache, used, working, framework, several, whole.increase,
 		whole.total} {
@@ -31,11 +35,7 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
 	p.Confidence = HighConfidence
 	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations} {
-		level := p.Component(name).Confidence
-		if level == "" {
-			level = LowConfidence
-		}
-		p.Confidence = worseOf(p.Confidence, level)
+		p.Confidence = worseOf(p.Confidence, cmp.Or(p.Component(name).Confidence, LowConfidence))
 	}
 	p.Notes = append(p.Notes, whole.notes...)
 	for i := range p.Components {
@@ -99,13 +99,8 @@ func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
 			"4 bytes per parameter: the engine holds weights of other dtypes in f32",
 			4*float64(m.Parameters)/record.MiB, all)
 	case m.WeightsB > 0:
-		return always(
-			figure.ModelWeights,
-			evidence.ByTensors,
-			"sizes of the tensors in the file, not read from the engine",
-			float64(m.WeightsB)/record.MiB,
-			all,
-		)
+		return always(figure.ModelWeights, evidence.ByTensors, "sizes of the tensors in the file, not read from the engine",
+			float64(m.WeightsB)/record.MiB, all)
 	}
 	return evidence.Figure{Name: figure.ModelWeights, Absent: "not known: neither a file nor a log"}
 }
@@ -121,16 +116,8 @@ func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
 		return f
 	}
 	if b, n := c.TokenBytes(), c.Context(); b > 0 && n > 0 {
-		return always(
-			figure.KVCache,
-			evidence.ByFormula,
-			fmt.Sprintf(
-				"2 × layers × key-value heads × head size × bytes per element × context of %d tokens; for plain or grouped attention",
-				n,
-			),
-			b*float64(n)/record.MiB,
-			all,
-		)
+		return always(figure.KVCache, evidence.ByFormula, fmt.Sprintf("2 × layers × key-value heads × head size × "+
+			"bytes per element × context of %d tokens; for plain or grouped attention", n), b*float64(n)/record.MiB, all)
 	}
 	return evidence.Figure{Name: figure.KVCache, Absent: "not known: the engine reports neither its size nor its dtype"}
 }
@@ -139,12 +126,7 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
 		return f
 	}
-	ratio := evidence.Figure{}
-	for _, f := range c.Server {
-		if f.Name == "kv_cache_usage_ratio" && f.Known() {
-			ratio = f
-		}
-	}
+	ratio := evidence.Held(c.Server, "kv_cache_usage_ratio")
 	b := c.TokenBytes()
 	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):
@@ -157,14 +139,6 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 				explain.Short(100*ratio.Center()))}
 	}
 	return evidence.Figure{Name: figure.KVCacheUsed, Absent: "not known"}
-}
-
-func (c *Cell) working(all []evidence.Launch) evidence.Figure {
-	f := c.inside(figure.Activations, figure.Workspaces)
-	if !f.Known() {
-		f.Absent = "not read separately; part of everything else"
-	}
-	return f
 }
 
 // several is the overhead of several devices.
@@ -183,8 +157,7 @@ func (c *Cell) several(all []evidence.Launch) evidence.Figure {
 	}
 	switch {
 	case len(devices) > 1:
-		f.Absent = fmt.Sprintf("not known: %d GPUs hold its memory",
-			len(devices))
+		f.Absent = fmt.Sprintf("not known: %d GPUs hold its memory", len(devices))
 	case c.Device == nil:
 		f.Absent = "the number of devices is not known"
 	case len(devices) == 1 || c.Device.Class != record.GPU || c.Browser() != "":

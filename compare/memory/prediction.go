@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -66,17 +67,16 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)
 	if p.Absent != "" || len(p.Parts) == 0 {
-		if f.Absent == "" {
-			f.Absent = "no component was predicted"
-		}
+		f.Absent = cmp.Or(f.Absent, "no component was predicted")
 		return f
 	}
-	otherwise := byOtherDefinitions(p)
-	if len(otherwise) > 0 {
+	// Old predictions, which a component total_used marks, defined two components differently.
+	_, before := p.Part("total_used")
+	if before {
 		f.Notes = append(f.Notes, "predictions of everything else and total used other definitions and are not compared")
 	}
 	for _, row := range Components() {
-		if slices.Contains(otherwise, row.Name) {
+		if before && (row.Name == figure.FrameworkOverhead || row.Name == figure.TotalMemory) {
 			continue
 		}
 		said, ok := p.Part(row.Name)
@@ -93,7 +93,7 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 		}
 		f.Parts = append(f.Parts, held)
 	}
-	f.Recommendations = append(f.Recommendations, c.recommend(f, p)...)
+	c.recommend(f, p)
 	return f
 }
 
@@ -101,40 +101,31 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 func (c *Cell) comparable(name string) Component {
 	m := c.Parts.Component(name)
 	ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory
-	if ofWhole && m.Known() &&
-		c.Parts.Of == onGPUs {
-		return Component{Figure: evidence.Figure{Name: name,
-			Absent: "measured in GPU memory, predicted for host memory"}}
+	if ofWhole && m.Known() && c.Parts.Of == onGPUs {
+		m = Component{Figure: evidence.Figure{Name: name, Absent: "measured in GPU memory, predicted for host memory"}}
 	}
 	return m
-}
-
-// byOtherDefinitions lists components that old predictions defined differently. A component total_used marks those.
-func byOtherDefinitions(p record.Prediction) []string {
-	if _, before := p.Part("total_used"); before {
-		return []string{figure.FrameworkOverhead, figure.TotalMemory}
-	}
-	return nil
 }
 
 // hold compares the prediction of a component with its measurement.
 func hold(name string, said record.Predicted, reported bool, measured Component) Predicted {
 	f := Predicted{Name: name, Title: figure.Title(name), Origin: measured.Origin, Verdict: NotPredicted}
 	if reported {
-		low, best, high := evidence.MiB(said.Low), evidence.MiB(said.Best), evidence.MiB(said.High)
-		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence,
-			said.DType
+		mebi := func(bytes int64) *float64 { return new(evidence.Mebi(float64(bytes))) }
+		f.Low, f.Best, f.High = mebi(said.Low), mebi(said.Best), mebi(said.High)
+		f.Method, f.Confidence, f.DType = said.Method, said.Confidence, said.DType
 		f.Verdict = NotMeasured
 	}
-	if e, ok := accuracy.Of(name); ok {
-		f.Expected = &e
-	} else if e, ok := accuracy.Of(figure.TotalMemory); ok && name == figure.MemoryIncrease {
-		f.Expected = &e
+	usual, ok := accuracy.Of(name)
+	if name == figure.MemoryIncrease && !ok {
+		usual, ok = accuracy.Of(figure.TotalMemory)
+	}
+	if ok {
+		f.Expected = &usual
 	}
 	switch {
 	case measured.read():
-		center := measured.Center()
-		f.Measured, f.Interval, f.N, f.By = &center, measured.Interval, measured.N, measured.Method
+		f.Measured, f.Interval, f.N, f.By = new(measured.Center()), measured.Interval, measured.N, measured.Method
 	case measured.Known():
 		f.Why = measured.From() + ", which cannot confirm a prediction"
 	default:
@@ -149,8 +140,7 @@ func hold(name string, said record.Predicted, reported bool, measured Component)
 // judge allows for the last digit of a log, and for 1% if the predicted range is a single value.
 func (f *Predicted) judge() {
 	gap := *f.Best - *f.Measured
-	off := stats.Round(gap, 6)
-	f.Error = &off
+	f.Error = new(stats.Round(gap, 6))
 	if percent := stats.Round(100*gap / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
 		f.Percent = &percent
 	}
@@ -158,19 +148,17 @@ func (f *Predicted) judge() {
 	if *f.Low == *f.High {
 		tolerance = max(tolerance, 0.01*math.Abs(*f.Measured))
 	}
-	within := *f.Measured >= *f.Low-tolerance && *f.Measured <= *f.High+tolerance
-	f.Within = &within
+	f.Within = new(*f.Measured >= *f.Low-tolerance && *f.Measured <= *f.High+tolerance)
 	switch {
-	case within:
+	case *f.Within:
 		f.Verdict = WithinRange
-	case off > 0:
+	case *f.Error > 0:
 		f.Verdict = TooMuch
 	default:
 		f.Verdict = TooLittle
 	}
 	if f.Expected != nil && f.Percent != nil {
-		near := math.Abs(*f.Percent) <= f.Expected.Variance*(1+1e-9)
-		f.AsExpected = &near
+		f.AsExpected = new(math.Abs(*f.Percent) <= f.Expected.Variance*(1+1e-9))
 	}
 }
 
@@ -201,26 +189,20 @@ func (f *Prediction) Part(name string) (Predicted, bool) {
 }
 
 // recommend says which predictions are off, and the likely cause.
-func (c *Cell) recommend(f *Prediction, p record.Prediction) []string {
-	var out []string
+func (c *Cell) recommend(f *Prediction, p record.Prediction) {
 	setup := c.otherwise(p)
 	for _, x := range f.Parts {
 		if !x.off() || x.Name == figure.TotalMemory &&
 			slices.ContainsFunc(f.Parts, func(o Predicted) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s MiB predicted, %s measured (%s): %s", x.Title,
-			explain.Short(*x.Best),
-			explain.Short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
+		by := off(*x.Error) + " MiB"
+		if x.Percent != nil {
+			by = off(*x.Percent) + "%"
+		}
+		f.Recommendations = append(f.Recommendations, fmt.Sprintf("%s: %s MiB predicted, %s measured (%s): %s", x.Title,
+			explain.Short(*x.Best), explain.Short(*x.Measured), by, c.reason(f, x, setup)))
 	}
-	return out
-}
-
-func errorWords(x Predicted) string {
-	if x.Percent == nil {
-		return off(*x.Error) + " MiB"
-	}
-	return off(*x.Percent) + "%"
 }
 
 // off writes an error; zero has no sign.
@@ -269,7 +251,7 @@ func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 		return "predicted from the steps of the load; the time of garbage collection and files shared with other browsers change it"
 	case x.Name == figure.FrameworkOverhead:
 		return "a difference that carries the errors of all other components, predicted by a rule of thumb"
-	case high && c.others > 0:
+	case high && c.Others > 0:
 		return c.OthersWords()
 	case ok:
 		return "most of it comes from " + worst

@@ -89,7 +89,7 @@ func TestPredictedAndMeasured(t *testing.T) {
 }
 
 // Growth of GPU memory is not compared with a prediction for host memory.
-func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
+func TestHostPredictionIsNotComparedWithGPUMemory(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
 	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 4, 4, 4, "f32"),
@@ -202,7 +202,7 @@ func TestUnpredictedCells(t *testing.T) {
 }
 
 // A forecast of a cell that no launch came of is kept, and nothing is held against it.
-func TestARefusedCell(t *testing.T) {
+func TestRefusedCell(t *testing.T) {
 	a, b := comparetest.Browser(2), comparetest.Native(2)
 	a.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"))
 	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"},
@@ -270,7 +270,7 @@ func TestValidation(t *testing.T) {
 func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // A median outside of a range whose interval reaches into it is no error that anything can be said of.
-func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
+func TestPredictionWithinIntervalIsNotOff(t *testing.T) {
 	of := func(low, high float64, launches int, vary float64) *memory.Prediction {
 		e := comparetest.Native(launches)
 		e.Vary = vary

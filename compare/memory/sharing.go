@@ -19,17 +19,14 @@ const (
 
 // sharingWarning says if other programs have changed a cell's PSS.
 func (c *Cell) sharingWarning() []record.Warning {
-	rss := func(a *record.Attempt, p record.Phase) float64 {
-		return lastTotal(a, p, RSSMethod(a), rssOf)
-	}
+	rss := func(a *record.Attempt, p record.Phase) float64 { return lastTotal(a, p, RSSMethod(a), rssOf) }
 	var held, rssHeld, retained, rssRetained []float64
 	for _, a := range c.Counted {
 		if pss, r := lastPSS(a, record.Measure), rss(a, record.Measure); !math.IsNaN(pss + r) {
 			held, rssHeld = append(held, pss), append(rssHeld, r)
 		}
-		// NaN without a process before the load.
-		pss, r := lastPSS(a, record.Unload)-footprintOf(a).pss.baseline,
-			rss(a, record.Unload)-footprintOf(a).rss.baseline
+		before := footprintOf(a) // NaN without a process before the load
+		pss, r := lastPSS(a, record.Unload)-before.pss.baseline, rss(a, record.Unload)-before.rss.baseline
 		if !math.IsNaN(pss + r) {
 			retained, rssRetained = append(retained, pss), append(rssRetained, r)
 		}
@@ -75,15 +72,12 @@ func others(counted []*record.Attempt) float64 {
 	return most
 }
 
-// Others is how much memory other programs share, in MiB, if PSS leaves out much of it; 0: none.
-func (c *Cell) Others() float64 { return c.others }
-
 // OthersWords says so; empty if there is none.
 func (c *Cell) OthersWords() string {
-	if c.others == 0 {
+	if c.Others == 0 {
 		return ""
 	}
-	return explain.Others.With(explain.Short(c.others)).Text
+	return explain.Others.With(explain.Short(c.Others)).Text
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

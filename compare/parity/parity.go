@@ -75,8 +75,8 @@ type SelfParity struct {
 	Verdict    string `json:"verdict"`
 }
 
-// Output is what a request generated.
-type Output struct {
+// output is what a request generated.
+type output struct {
 	prompt, ids []int
 	text        string
 	finish      string
@@ -84,12 +84,12 @@ type Output struct {
 	count       int    // of tokens, as they came or as the engine counts them
 }
 
-// Outputs are those of all launches, of requests that ask for the same.
-func Outputs(attempts []*record.Attempt) []Output {
-	var out []Output
+// outputs are those of all launches, of requests that ask for the same.
+func outputs(attempts []*record.Attempt) []output {
+	var out []output
 	for _, a := range attempts {
 		for _, r := range alikeRequests(a.Measured()) {
-			out = append(out, Output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
+			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
 				count: r.Tokened()})
 		}
 	}
@@ -129,11 +129,11 @@ func ids(r *record.Request) []int {
 
 // Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
 func Itself(counted []*record.Attempt) SelfParity {
-	all := Outputs(counted)
+	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
-	byText := slices.ContainsFunc(all, func(o Output) bool { return len(o.ids) == 0 })
+	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
 	switch {
-	case byText && slices.ContainsFunc(all, func(o Output) bool { return o.text == "" }):
+	case byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }):
 		s.Verdict = "not known: no token ids"
 		return s
 	case len(all) < 2:
@@ -187,7 +187,7 @@ type Party struct {
 // Of compares the first measured request of either side.
 func Of(left, right Party) Parity {
 	p := empty(left.Cell, right.Cell)
-	a, b := Outputs(left.Counted), Outputs(right.Counted)
+	a, b := outputs(left.Counted), outputs(right.Counted)
 	switch {
 	case left.Temperature != 0:
 		p.Verdict = fmt.Sprintf("not compared: tokens are random at temperature %g", left.Temperature)
@@ -232,35 +232,36 @@ func empty(a, b int) Parity {
 		Tokenisation: "not known"}
 }
 
-// Said sets what the same cell of the baseline run and of the run generated against each other; nil: it generated
-// nothing. random tells that tokens are drawn at random.
-func Said(base, now *Output, random bool) Parity {
+// Said sets what launches of the same cell of the baseline run and of the run generated against each other. random:
+// tokens are drawn at random.
+func Said(base, now []*record.Attempt, random bool) Parity {
 	p := empty(0, 0)
+	a, b := outputs(base), outputs(now)
 	switch {
-	case base == nil || now == nil:
+	case len(a) == 0 || len(b) == 0:
 		p.Verdict = "not compared: no counted launch of one returned a request"
 	case random:
 		p.Verdict = "not compared: tokens are drawn at random"
 	default:
-		p.fill(base.of("the baseline run"), now.of("the run"))
+		p.fill(a[0].of("the baseline run"), b[0].of("the run"))
 		p.Verdict += p.but
 	}
 	return p
 }
 
 // of is the output with the name of whose it is.
-func (o Output) of(label string) Output {
+func (o output) of(label string) output {
 	o.label = label
 	return o
 }
 
-func (p *Parity) fill(a, b Output) {
+func (p *Parity) fill(a, b output) {
 	p.PromptA, p.PromptB = append(p.PromptA, a.prompt...), append(p.PromptB, b.prompt...)
 	p.IDsA, p.IDsB = append(p.IDsA, a.ids...), append(p.IDsB, b.ids...)
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
 	p.tokenisation()
 	var without []string // of which there are no ids
-	for _, o := range []Output{a, b} {
+	for _, o := range []output{a, b} {
 		if len(o.ids) == 0 {
 			without = append(without, o.label)
 		}
@@ -284,9 +285,8 @@ func (p *Parity) tokenisation() {
 	if len(p.PromptA) == 0 || len(p.PromptB) == 0 {
 		return
 	}
-	same := slices.Equal(p.PromptA, p.PromptB)
-	p.SamePrompt = &same
-	if same {
+	p.SamePrompt = new(slices.Equal(p.PromptA, p.PromptB))
+	if *p.SamePrompt {
 		p.Tokenisation = fmt.Sprintf("equal: %d prompt token ids", len(p.PromptA))
 		return
 	}
@@ -294,7 +294,7 @@ func (p *Parity) tokenisation() {
 		len(p.PromptA), len(p.PromptB))
 }
 
-func (p *Parity) byIDs(a, b Output) {
+func (p *Parity) byIDs(a, b output) {
 	p.Tokens, p.Agreed = min(len(a.ids), len(b.ids)), agreed(a.ids, b.ids)
 	switch {
 	case p.Agreed < p.Tokens:
@@ -314,13 +314,13 @@ func (p *Parity) byIDs(a, b Output) {
 }
 
 // endings say after how many tokens two outputs ended, and why.
-func endings(a Output, ended int, unit string, b Output, other int) string {
+func endings(a output, ended int, unit string, b output, other int) string {
 	const unknown = "no reason given"
 	return fmt.Sprintf("; %s ended after %d%s (%s), %s after %d (%s)", a.label, ended, unit, cmp.Or(a.finish, unknown),
 		b.label, other, cmp.Or(b.finish, unknown))
 }
 
-func (p *Parity) byText(a, b Output) {
+func (p *Parity) byText(a, b output) {
 	p.ByText, p.Identical = true, a.text == b.text
 	switch {
 	case p.Identical:

@@ -123,14 +123,11 @@ func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
 		r.IntervalNote = evidence.TooFewRuns
 	}
 	if a > 0 {
-		percent := stats.Round(100*(b-a)/a, 6)
-		r.Percent = &percent
+		r.Percent = new(stats.Round(100*(b-a)/a, 6))
 	}
-	if a > 0 && b > 0 {
-		if ratio := stats.Round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
-			r.Ratio = &ratio
-			r.Interval, r.PercentInterval = s.Ratio()
-		}
+	if ratio := stats.Round(a/b, 6); a > 0 && b > 0 && ratio > 0 { // of less than half a millionth there is no ratio
+		r.Ratio = &ratio
+		r.Interval, r.PercentInterval = s.Ratio()
 	}
 	if r.PercentInterval == nil && !s.Few {
 		r.IntervalNote = NotPositive

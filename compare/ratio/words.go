@@ -17,7 +17,11 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 	var words string
 	switch x.Call {
 	case stats.Differs, stats.TooSmall:
-		words = x.apart(a, b, sides)
+		words = sides + ", significantly different"
+		if x.Ratio != nil {
+			times, interval, left, right := larger(*x.Ratio, x.Interval, a, b)
+			words = fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, times, right, interval)
+		}
 		if x.Call == stats.TooSmall {
 			words += tooSmall(minEffect)
 		}
@@ -28,9 +32,8 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 	case stats.TooFewToSay:
 		words = sides + fmt.Sprintf("; too few launches to compare (%s)", few)
 		if reused {
-			words = sides + fmt.Sprintf(
-				"; too few launches to compare (%d and %d): repetitions in one launch are not independent",
-				t.Left, t.Right)
+			words = sides + fmt.Sprintf("; too few launches to compare (%d and %d): repetitions in one launch are not "+
+				"independent", t.Left, t.Right)
 		}
 	default:
 		x.Limit = x.limit(s)
@@ -53,15 +56,6 @@ func pWords(p float64) string {
 // leastP is the smallest p that is told: p are rounded to nine digits behind the point.
 const leastP = 1e-9
 
-// apart is said of a difference: how many times as much the larger is.
-func (x *Ratio) apart(a, b, sides string) string {
-	if x.Ratio == nil {
-		return sides + ", significantly different"
-	}
-	times, interval, left, right := larger(*x.Ratio, x.Interval, a, b)
-	return fmt.Sprintf("%s of %s is %s times that of %s%s", x.Title, left, times, right, interval)
-}
-
 // AtLeast1 turns a ratio with its interval round where it is below 1.
 func AtLeast1(ratio float64, i *stats.Interval) (float64, *stats.Interval) {
 	switch {
@@ -78,15 +72,10 @@ func larger(ratio float64, i *stats.Interval, a, b string) (times, interval, lef
 	if ratio < 1 {
 		a, b = b, a
 	}
-	ratio, i = AtLeast1(ratio, i)
-	return explain.Short(ratio), between(i), a, b
-}
-
-func between(i *stats.Interval) string {
-	if i == nil {
-		return ""
+	if ratio, i = AtLeast1(ratio, i); i != nil {
+		interval = fmt.Sprintf(" (95%% CI %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
 	}
-	return fmt.Sprintf(" (95%% CI %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
+	return explain.Short(ratio), interval, a, b
 }
 
 // NotAlike marks what would have been refused.
@@ -131,14 +120,12 @@ func (x *Ratio) limit(s stats.Sides) string {
 	if !x.Headline || math.IsNaN(vary) {
 		return ""
 	}
-	needed, over := 0, ""
+	needed, over := 0, "over "
 	for _, e := range stats.TenthFound() {
 		if needed = e.Launches; vary <= e.Vary {
+			over = ""
 			break
 		}
-	}
-	if last := stats.TenthFound()[len(stats.TenthFound())-1]; vary > last.Vary {
-		over = "over "
 	}
 	if over == "" && min(len(s.A), len(s.B)) >= needed {
 		return ""

@@ -8,7 +8,7 @@ import (
 )
 
 // Every way to draw a sample from itself, one by one.
-func TestTheLawOfAMedianCountsAllDraws(t *testing.T) {
+func TestMedianLawCountsAllDraws(t *testing.T) {
 	for _, sample := range [][]float64{{3}, {1, 5}, {2, 2, 9}, {1, 2, 4, 8}, {7, 7, 7, 7}, {5, 1, 3, 2, 8},
 		{9, 1, 1, 4, 6, 2}} {
 		n := len(sample)

@@ -45,7 +45,7 @@ func brute(x, y []float64) float64 {
 
 func chance(x, y []float64) Test { return NewSides(x, y).Chance() }
 
-func TestChanceIsThatOfAllPermutations(t *testing.T) {
+func TestChanceCountsAllPermutations(t *testing.T) {
 	known := map[float64][2][]float64{ // p
 		0.2:    {{2, 2, 3}, {1, 1.5}},
 		0.1:    {{-1, -1, -1}, {1, 1, 1}},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPointsOfOnePlaceHaveNoSlope(t *testing.T) {
+func TestPointsWithOneXHaveNoSlope(t *testing.T) {
 	for _, points := range [][]Point{nil, {{1, 2}}, {{4, 1}, {4, 9}, {4, 5}}} {
 		if f, ok := TheilSen(points); ok {
 			t.Errorf("%v: %+v", points, f)

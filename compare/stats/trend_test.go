@@ -33,7 +33,7 @@ func pairs(values []float64) (s int) {
 	return s
 }
 
-func TestADriftsChanceIsThatOfAllOrders(t *testing.T) {
+func TestDriftPCountsAllOrders(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	all := orders([]float64{1, 2, 3, 4, 5, 6})
 	for range 20 {

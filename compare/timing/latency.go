@@ -43,15 +43,16 @@ func Distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 	if evidence.Uncounted(spec, counted) {
 		gapTitle, gapOf = "time between pieces of text", "gaps between pieces of text"
 	}
-	one := func(of func(*record.Request) float64) func(*record.Request) []float64 {
-		return func(r *record.Request) []float64 { return []float64{of(r)} }
+	of := map[string]Distribution{
+		figure.OfTTFT: {Name: "ttft", Title: "time to first token", Of: "requests"},
+		figure.OfITL:  {Name: "inter_token_latency", Title: gapTitle, Of: gapOf},
+		figure.E2E:    {Name: "latency", Title: "request latency, end to end", Of: "requests"},
 	}
-	out := []Distribution{
-		distribution(counted, one(figure.TimeToFirst),
-			Distribution{Name: "ttft", Title: "time to first token", Of: "requests"}),
-		distribution(counted, figure.Gaps, Distribution{Name: "inter_token_latency", Title: gapTitle, Of: gapOf}),
-		distribution(counted, one(figure.EndToEnd),
-			Distribution{Name: "latency", Title: "request latency, end to end", Of: "requests"}),
+	var out []Distribution
+	for _, t := range figure.TimesOfTraffic() {
+		if d, ok := of[t.Name]; ok {
+			out = append(out, distribution(counted, t.Of, d))
+		}
 	}
 	return slices.DeleteFunc(out, func(d Distribution) bool { return d.N == 0 })
 }

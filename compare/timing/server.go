@@ -1,11 +1,13 @@
 package timing
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -16,19 +18,17 @@ var counters = []string{"preemptions_count", "prompt_tokens_count", "generated_t
 // Server is what servers say of themselves, in the order of names: of what is counted, by how much it grew; of
 // the rest, its peak.
 func Server(attempts []*record.Attempt) []evidence.Figure {
-	var out []evidence.Figure
-	var names []string
-	sees := ""
+	sees := map[string]string{}
 	for _, a := range attempts {
 		for _, m := range a.Metrics {
 			if s := a.Sources[m.Source]; s.Method == evidence.ServerMethod {
-				names, sees = explain.AppendNew(names, m.Name), s.Sees
+				sees[m.Name] = s.Sees
 			}
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		out = append(out, serverFigure(attempts, name, sees))
+	var out []evidence.Figure
+	for _, name := range slices.Sorted(maps.Keys(sees)) {
+		out = append(out, serverFigure(attempts, name, sees[name]))
 	}
 	return out
 }
@@ -40,25 +40,19 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	if end == "bytes" || end == "ms" || end == "count" || end == "ratio" {
 		words = strings.TrimSuffix(name, "_"+end)
 	}
-	what := ", peak"
-	how := "the highest reading during a repetition"
+	what, how := ", peak", "the highest reading during a repetition"
 	if counted {
-		what, how = ", increase", "the last reading of a repetition minus the first; includes other clients of the server"
+		what = ", increase"
+		how = "the last reading of a repetition minus the first; includes other clients of the server"
 	}
-	f := evidence.Figure{
-		Name:     name,
-		Title:    strings.ReplaceAll(words, "_", " ") + what,
-		Unit:     units[end],
-		Reported: true,
-		Method:   evidence.ServerMethod,
-		Blind:    evidence.Blind(attempts, evidence.ServerMethod),
-		How:      sees + "; " + how,
-	}
+	f := evidence.Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end],
+		Reported: true, Method: evidence.ServerMethod, Blind: evidence.Blind(attempts, evidence.ServerMethod),
+		How: sees + "; " + how}
 	if !counted {
 		f.Blind += "; peaks between readings"
 	}
 	for _, a := range attempts {
-		if v, ok := reported(a, name, counted); ok {
+		if v, ok := served(a, name, counted); ok {
 			f.Add(a.ID, v)
 		}
 	}
@@ -68,9 +62,9 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	return f
 }
 
-// reported is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was
+// served is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was
 // not read, and where a count was not read twice or went down, which it does where a server starts anew.
-func reported(a *record.Attempt, name string, counted bool) (float64, bool) {
+func served(a *record.Attempt, name string, counted bool) (float64, bool) {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {
 		if m.Name == name && a.Sources[m.Source].Method == evidence.ServerMethod {
@@ -91,4 +85,31 @@ func reported(a *record.Attempt, name string, counted bool) (float64, bool) {
 		return sum, ok
 	}
 	return highest, ok
+}
+
+// Reported are the engine's own, in the order of their names.
+func Reported(attempts []*record.Attempt) []evidence.Figure {
+	names := map[string]bool{}
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			for name := range r.Reported {
+				names[name] = true
+			}
+		}
+	}
+	out := []evidence.Figure{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		unit, beside := figure.Reported(name)
+		of := func(r *record.Request) float64 {
+			v, ok := r.Reported[name]
+			if !ok {
+				return math.NaN()
+			}
+			return v
+		}
+		out = append(out, evidence.PerRequest(attempts, of,
+			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true, Beside: beside,
+				How: name + " as the engine reports it, by its own clock and count; not measured by llmparity"}))
+	}
+	return out
 }

@@ -8,7 +8,7 @@ import (
 	"llmparity/internal/record"
 )
 
-func TestWhatAServerSaysOfItself(t *testing.T) {
+func TestServerFigures(t *testing.T) {
 	rows := func(source int, name string, values ...float64) []record.MetricRow {
 		var out []record.MetricRow
 		for i, v := range values {

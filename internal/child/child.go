@@ -50,52 +50,38 @@ type Process struct {
 }
 
 // Start starts cmd, which ends when ctx is done, at the latest.
-func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
-	Own(cmd)
-	p, err := launch(cmd)
-	if err == nil {
-		p.follow(ctx)
-	}
-	return p, err
-}
+func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) { return start(ctx, cmd, false) }
 
 // StartGuarded is Start for a program that starts others, which the parent-death signal would not reach. A process in
 // its group waits for our end and then kills the group. Kill also kills processes that left the group but kept their
 // environment; always call it, even if the process ended by itself. Outside Linux it is Start.
-func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
-	Own(cmd)
-	mark := marked(cmd)
-	p, err := launch(cmd)
-	if err != nil {
-		return nil, err
-	}
-	p.mark = mark
-	p.guard, err = newGuard(p.PID()) // before the process is reaped and its group number can be reused
-	p.follow(ctx)
-	if err != nil {
-		p.Kill()
-		return nil, err
-	}
-	return p, nil
-}
+func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) { return start(ctx, cmd, true) }
 
-func launch(cmd *exec.Cmd) (*Process, error) {
-	// A grandchild with our pipes must not block Wait.
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
+func start(ctx context.Context, cmd *exec.Cmd, guarded bool) (*Process, error) {
+	Own(cmd)
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	if guarded {
+		p.mark = marked(cmd)
+	}
+	cmd.WaitDelay = time.Second // a grandchild with our pipes must not block Wait
+	err := cmd.Start()
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	return &Process{cmd: cmd, done: make(chan struct{})}, nil
-}
-
-// follow waits for the end of the process, and kills it when ctx is done.
-func (p *Process) follow(ctx context.Context) {
+	if guarded { // before the process is reaped and its group number can be reused
+		p.guard, err = newGuard(p.PID())
+	}
 	release := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		p.err = p.cmd.Wait()
 		release() // the group number may be reused
 		close(p.done)
 	}()
+	if err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
 }
 
 // PID returns the process ID.

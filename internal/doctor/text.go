@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/reports"
+	"llmparity/reports/plain"
 )
 
 // rule is the Banner's.
@@ -31,7 +31,7 @@ func (d *Diagnosis) Print(w io.Writer) {
 			say("  %-*s  %s", width, r[0], r[1])
 		}
 	}
-	section("Machine", slices.DeleteFunc(reports.Machine(d.Machine), func(r [2]string) bool { return r[0] == "GPUs" }))
+	section("Machine", slices.DeleteFunc(plain.Machine(d.Machine), func(r [2]string) bool { return r[0] == "GPUs" }))
 	section("GPUs", d.gpuRows())
 	section("WebGPU", d.WebGPU.rows())
 	section("Engines and what they can run here", d.engineRows())

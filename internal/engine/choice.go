@@ -11,13 +11,7 @@ type Choice struct {
 }
 
 // NewChoice returns a Choice with each engine's default configuration.
-func NewChoice(kinds Kinds) *Choice {
-	c := &Choice{Kinds: kinds, configs: map[string]Config{}, made: map[string]Engine{}}
-	for _, k := range kinds.Sections() {
-		c.configs[k.Section] = k.Config()
-	}
-	return c
-}
+func NewChoice(kinds Kinds) *Choice { return (&Choice{Kinds: kinds}).With(Settings{}, nil) }
 
 // Config returns the configuration of a kind; nil if it has none.
 func (c *Choice) Config(k *Kind) Config { return c.configs[k.Section] }
@@ -58,13 +52,4 @@ func (c *Choice) Engine(name string) Engine {
 	}
 	c.made[name] = k.New(name, c.configs[k.Section], c.Settings)
 	return c.made[name]
-}
-
-// Engines returns the engines of several names, in their order.
-func (c *Choice) Engines(names []string) []Engine {
-	var out []Engine
-	for _, name := range names {
-		out = append(out, c.Engine(name))
-	}
-	return out
 }

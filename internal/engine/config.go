@@ -162,9 +162,12 @@ func (f Field) check() error {
 	return nil
 }
 
-// clone copies a configuration.
+// clone copies a configuration; the copy of nil has the defaults.
 func clone(k *Kind, c Config) Config {
 	out := k.Config()
+	if c == nil {
+		return out
+	}
 	to := out.Fields()
 	for i, f := range c.Fields() {
 		to[i].value().Set(f.value())

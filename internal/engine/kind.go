@@ -158,10 +158,7 @@ func (ks Kinds) List() string {
 	return strings.Join(of(ks, func(*Kind) bool { return true }, (*Kind).Shown), ", ")
 }
 
-// Defaults returns the engines that run if none is named.
-func (ks Kinds) Defaults() []string { return ks.In("") }
-
-// In returns the engines that a preset runs.
+// In returns the engines that a preset runs; without one, the engines that run if none is named.
 func (ks Kinds) In(preset string) []string {
 	return of(ks, func(k *Kind) bool { return k.Default || slices.Contains(k.Presets, preset) }, (*Kind).name)
 }
@@ -178,13 +175,8 @@ func (ks Kinds) Concerned(list string) []string {
 
 // Memories returns the distinct memory models of all kinds.
 func (ks Kinds) Memories() []*Memory {
-	var out []*Memory
-	for _, k := range ks {
-		if k.Memory != nil && !slices.Contains(out, k.Memory) {
-			out = append(out, k.Memory)
-		}
-	}
-	return out
+	all := of(ks, func(k *Kind) bool { return k.Memory != nil }, func(k *Kind) *Memory { return k.Memory })
+	return slices.Compact(all)
 }
 
 // Colours returns the engines' own colours by name.
@@ -224,7 +216,8 @@ func (ks Kinds) Known(names []string) error {
 	for _, name := range names {
 		k, rest := ks.Of(name)
 		if k == nil {
-			return ks.unknown(name)
+			return fault.New(fault.UnknownEngine,
+				fmt.Sprintf("did you mean %q? Engines: %s", ks.meant(name), ks.List()), "unknown engine %q", name)
 		}
 		called := name
 		if k.Called != nil {
@@ -240,11 +233,6 @@ func (ks Kinds) Known(names []string) error {
 		typed[called] = name
 	}
 	return nil
-}
-
-func (ks Kinds) unknown(name string) error {
-	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? Engines: %s", ks.meant(name), ks.List()),
-		"unknown engine %q", name)
 }
 
 // meant guesses the intended name. A path is taken for a program.
@@ -264,14 +252,6 @@ func (ks Kinds) meant(name string) string {
 	return nearest
 }
 
-// Heed reports whether one of the engines uses a flag.
-func (ks Kinds) Heed(engines []string, flag string) bool {
-	return slices.ContainsFunc(engines, func(name string) bool {
-		k, _ := ks.Of(name)
-		return k != nil && k.Heeds(flag)
-	})
-}
-
 // Used refuses flags that none of the engines uses.
 func (ks Kinds) Used(engines []string, given func(string) bool) error {
 	heeded := map[string][]string{} // engines by flag
@@ -285,7 +265,11 @@ func (ks Kinds) Used(engines []string, given func(string) bool) error {
 		}
 	}
 	for _, flag := range flags {
-		if given(flag) && !ks.Heed(engines, flag) {
+		heeds := func(name string) bool {
+			k, _ := ks.Of(name)
+			return k != nil && k.Heeds(flag)
+		}
+		if given(flag) && !slices.ContainsFunc(engines, heeds) {
 			of := strings.Join(heeded[flag], " or ")
 			return fault.New(fault.Usage, "omit it, or add "+of+" to --engines", "--%s applies only to %s", flag, of)
 		}

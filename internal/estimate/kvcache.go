@@ -18,18 +18,10 @@ type cached struct {
 	extra          int64 // copies on several devices
 }
 
-// kvType is a dtype of keys and values: a number, or a GGUF type with blocks.
+// kvType is a dtype of keys and values: a GGUF type with blocks, or a number.
 type kvType struct {
-	name  string
-	bits  int64 // per value; 0: has blocks
-	block block
-}
-
-func (t kvType) bytes(values int64) int64 {
-	if t.bits > 0 {
-		return bitsOf(values, t.bits)
-	}
-	return ceil(values, t.block.values) * t.block.bytes
+	name string
+	block
 }
 
 // kvType returns the dtype of keys or values.
@@ -42,10 +34,10 @@ func (e *Estimate) kvType(name string) (kvType, error) {
 		}
 	}
 	if n, ok := numberOf(name); ok && n.bits >= 8 && n.bits <= 32 {
-		return kvType{name: n.name, bits: n.bits}, nil
+		return kvType{n.name, block{1, n.bits / 8}}, nil
 	}
 	if b := blockOf(name); b.values == 32 && e.runs(engine.GGML) && name != "mxfp4" && name != "q8_1" {
-		return kvType{name: name, block: b}, nil
+		return kvType{name, b}, nil
 	}
 	return kvType{}, fault.New(fault.Usage,
 		"choose float32, float16, bfloat16, fp8 (e4m3, e5m2) or int8; llama.cpp and Ollama also have q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl",
@@ -92,7 +84,7 @@ func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 	if c.Expanded > 0 && e.runs(engine.Torch) {
 		values, keys = c.Expanded, c.ExpandedKeys
 	}
-	return t.bytes(keys) + v.bytes(values-keys)
+	return t.of(1, keys) + v.of(1, values-keys)
 }
 
 // cache predicts the KV cache: reserved, and used at the end of the text.

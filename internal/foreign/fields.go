@@ -117,7 +117,7 @@ func (f *file) size(line int, fields []string, column string) (float64, error) {
 	}
 	switch strings.ToLower(text) {
 	case "nan", "na", "n/a", "null", "none", "-":
-		f.notices.first("not-a-number", column+": fields without a number are ignored, the first in line", line)
+		f.note("not-a-number", column+": fields without a number are ignored, the first in line", line)
 		return math.NaN(), nil
 	}
 	v, err := strconv.ParseFloat(text, 64)

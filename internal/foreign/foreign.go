@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -53,7 +52,7 @@ func Open(path string) (*record.Run, error) {
 
 // Read parses a file's text; path is its name.
 func Read(path string, text []byte) (*record.Run, error) {
-	f := &file{path: path, lines: 1}
+	f := &file{path: path, noted: map[string]bool{}}
 	rows, err := f.rows(text)
 	if err != nil {
 		return nil, err
@@ -67,10 +66,10 @@ type file struct {
 	path    string
 	column  map[string]int
 	header  []string
-	lines   int // lines read
 	ns      func(string) (int64, error)
 	times   string // form of the timestamps
-	notices notices
+	notices []record.Warning
+	noted   map[string]bool
 }
 
 // row is a line of the file; sizes in MiB, or NaN.
@@ -110,13 +109,11 @@ func (f *file) rows(text []byte) ([]row, error) {
 	// numbers and times are ASCII in any encoding, so only letters of names are lost
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
-		f.notices.add("not-utf-8", fmt.Sprintf(
-			"%s: invalid UTF-8 in labels and names is replaced by \ufffd", filepath.Base(f.path)))
+		f.note("not-utf-8", filepath.Base(f.path)+": invalid UTF-8 in labels and names is replaced by \ufffd", 0)
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if rest := bytes.TrimSpace(text[whole:]); len(rest) > 0 {
-		f.notices.add("cut", fmt.Sprintf("%s: incomplete last line ignored",
-			filepath.Base(f.path)))
+		f.note("cut", filepath.Base(f.path)+": incomplete last line ignored", 0)
 	}
 	in := csv.NewReader(bytes.NewReader(text[:whole]))
 	in.FieldsPerRecord, in.ReuseRecord = -1, true
@@ -227,21 +224,15 @@ func (f *file) row(line int, fields []string) (row, error) {
 	return r, nil
 }
 
-// notices collects warnings, each once.
-type notices []record.Warning
-
-// add adds a warning, if there is none with that code and text.
-func (n *notices) add(code, text string) {
-	if w := (record.Warning{Code: code, Text: text}); !slices.Contains(*n, w) {
-		*n = append(*n, w)
+// note adds a warning, once; with a line, it is about the first line in which something happens, and text ends before
+// its number.
+func (f *file) note(code, text string, line int) {
+	if f.noted[code+text] {
+		return
 	}
-}
-
-// first adds a warning about the first line in which something happens; text ends before its number.
-func (n *notices) first(code, text string, line int) {
-	if !slices.ContainsFunc(*n, func(w record.Warning) bool {
-		return w.Code == code && strings.HasPrefix(w.Text, text)
-	}) {
-		*n = append(*n, record.Warning{Code: code, Text: fmt.Sprintf("%s %d", text, line)})
+	f.noted[code+text] = true
+	if line > 0 {
+		text += fmt.Sprintf(" %d", line)
 	}
+	f.notices = append(f.notices, record.Warning{Code: code, Text: text})
 }

@@ -32,9 +32,8 @@ func (f *file) run(rows []row, sum string) *record.Run {
 		of[r.label] = append(of[r.label], r)
 	}
 	if len(labels) > mostLabels {
-		f.notices.add("many-labels", fmt.Sprintf(
-			"%s has %d labels; only the first %d are shown (each label becomes a cell)",
-			filepath.Base(f.path), len(labels), mostLabels))
+		f.note("many-labels", fmt.Sprintf("%s has %d labels; only the first %d are shown (each label becomes a cell)",
+			filepath.Base(f.path), len(labels), mostLabels), 0)
 		labels = labels[:mostLabels]
 	}
 	for i, label := range labels {
@@ -46,9 +45,8 @@ func (f *file) run(rows []row, sum string) *record.Run {
 			Parts: map[string]string{"rows": strconv.Itoa(len(of[label])), "timestamps": f.times}}}}}
 		run.Attempts = append(run.Attempts, a)
 	}
-	f.notices.add("foreign-rows", fmt.Sprintf(
-		"%s was written by another program or by watch: sizes are read as MiB, timestamps are %s; "+
-			"model, prompt, device and load are unknown", filepath.Base(f.path), f.times))
+	f.note("foreign-rows", fmt.Sprintf("%s was written by another program or by watch: sizes are read as MiB, "+
+		"timestamps are %s; model, prompt, device and load are unknown", filepath.Base(f.path), f.times), 0)
 	run.Warnings = f.notices
 	return run
 }
@@ -89,7 +87,7 @@ func (f *file) backwards(rows []row) {
 	at := map[who]int64{}
 	for _, r := range rows {
 		if before, ok := at[r.who]; ok && r.ns < before {
-			f.notices.first("clock-backwards", "rows are sorted by time, because some are earlier than the previous row "+
+			f.note("clock-backwards", "rows are sorted by time, because some are earlier than the previous row "+
 				"of their process (clock set back, or unsorted): the first in line", r.line)
 		}
 		at[r.who] = r.ns

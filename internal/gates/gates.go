@@ -26,9 +26,6 @@ const (
 	Off   Level = "off"   // nobody looks
 )
 
-// Levels lists them.
-func Levels() []string { return []string{string(Error), string(Warn), string(Off)} }
-
 // Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than
 // a baseline they may be, and whether engines must say the same words. A level that is not given is the gate's; the
 // gate's is error.
@@ -39,19 +36,19 @@ func Levels() []string { return []string{string(Error), string(Warn), string(Off
 //	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
 //	  parity: {min_agreement: 100%}
 type Gate struct {
-	Level  Level // of checks that have none of their own
-	Failed Level // of launches that failed; empty: error
-	Gone   Level // of cells that the baseline has and the run has not; empty: error
+	Level  Level `yaml:"level"`  // of checks that have none of their own
+	Failed Level `yaml:"failed"` // of launches that failed; empty: error
+	Gone   Level `yaml:"gone"`   // of cells that the baseline has and the run has not; empty: error
 	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
 	// lets it pass with a warning, off lets it pass; empty: error.
-	Inconclusive Level
-	NoBaseline   string   // BaselineOptional: pass without one; empty: inconclusive
+	Inconclusive Level    `yaml:"inconclusive"`
+	NoBaseline   string   `yaml:"no_baseline"` // BaselineOptional: pass without one; empty: inconclusive
 	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
 	Detect       float64  // a share: what passing checks must rule out; 0: the figure's
-	Baseline     string   // by its name in the store, or a run's folder; empty: none
+	Baseline     string   `yaml:"baseline"` // by its name in the store, or a run's folder; empty: none
 	Limits       []Limit
 	Changes      []Change
-	Parity       *Parity // nil: nobody asks
+	Parity       *Parity `yaml:"parity"` // nil: nobody asks
 }
 
 // Scope restricts a check to some cells; what is empty restricts nothing.
@@ -125,14 +122,9 @@ const (
 // DetectOf is the smallest regression, as a signed share of the baseline, that a passing check must rule out: never
 // less than its tolerance.
 func (g *Gate) DetectOf(c Change) float64 {
-	size := DetectTime
+	size := cmp.Or(c.Detect, g.Detect, DetectTime)
 	if strings.HasSuffix(c.Figure.Column.Name, "_mb") {
-		size = DetectMemory
-	}
-	for _, own := range []float64{g.Detect, c.Detect} {
-		if own > 0 {
-			size = own
-		}
+		size = cmp.Or(c.Detect, g.Detect, DetectMemory)
 	}
 	size = max(size, math.Abs(c.Change))
 	if c.Figure.Better == figure.Higher {
@@ -178,10 +170,17 @@ func (g *Gate) Valid() error {
 		field string
 		err   error
 	}{{"level", g.Level.Valid()}, {"failed", g.Failed.Valid()}, {"gone", g.Gone.Valid()},
-		{"inconclusive", g.Inconclusive.Valid()}, {"no_baseline", validNoBaseline(g.NoBaseline)},
-		{"under_test", validUnderTest(g.UnderTest)}, {"detect", validDetect(g.Detect)}} {
+		{"inconclusive", g.Inconclusive.Valid()}, {"detect", validDetect(g.Detect)}} {
 		if c.err != nil {
 			return fmt.Errorf("%s: %w", c.field, c.err)
+		}
+	}
+	if g.NoBaseline != "" && g.NoBaseline != BaselineOptional {
+		return fmt.Errorf("no_baseline: %q, use %s, or leave it out", g.NoBaseline, BaselineOptional)
+	}
+	for _, t := range g.UnderTest {
+		if !slices.Contains(UnderTests(), t) {
+			return fmt.Errorf("under_test: %q, use %s", t, strings.Join(UnderTests(), ", "))
 		}
 	}
 	for _, l := range g.Limits {
@@ -194,36 +193,18 @@ func (g *Gate) Valid() error {
 			return fmt.Errorf("vs_baseline.%s: %w", c.Figure.Column.Name, err)
 		}
 	}
-	if g.Parity != nil {
-		if err := g.Parity.Valid(); err != nil {
-			return fmt.Errorf("parity: %w", err)
-		}
+	if err := g.Parity.Valid(); err != nil {
+		return fmt.Errorf("parity: %w", err)
 	}
 	return nil
 }
 
 // Valid tells whether it is one of the levels, or none.
 func (l Level) Valid() error {
-	if l == "" || slices.Contains(Levels(), string(l)) {
+	if l == "" || l == Error || l == Warn || l == Off {
 		return nil
 	}
 	return fmt.Errorf("%q, use error, warn or off", string(l))
-}
-
-func validNoBaseline(text string) error {
-	if text == "" || text == BaselineOptional {
-		return nil
-	}
-	return fmt.Errorf("%q, use %s, or leave it out", text, BaselineOptional)
-}
-
-func validUnderTest(all []string) error {
-	for _, t := range all {
-		if !slices.Contains(UnderTests(), t) {
-			return fmt.Errorf("%q, use %s", t, strings.Join(UnderTests(), ", "))
-		}
-	}
-	return nil
 }
 
 func validDetect(v float64) error {
@@ -262,9 +243,11 @@ func (c Change) Valid() error {
 	return c.Level.Valid()
 }
 
-// Valid tells whether it asks for anything.
-func (p Parity) Valid() error {
+// Valid tells whether it asks for anything; nil asks for nothing.
+func (p *Parity) Valid() error {
 	switch {
+	case p == nil:
+		return nil
 	case p.MinAgreement < 0 || p.MinAgreement > 1:
 		return fmt.Errorf("min_agreement: %s, give a share from 0%% to 100%%", share(p.MinAgreement))
 	case p.FirstDiffers < 0:
@@ -299,17 +282,13 @@ func ParseRegression(text string) (float64, error) {
 	return v, cmp.Or(err, validDetect(v))
 }
 
-// MaxFlag, MinFlag and ChangeFlag add what flags say: figure=number, figure=share.
-func (g *Gate) MaxFlag(text string) error {
-	return g.limitFlag(text, func(v *float64) Limit { return Limit{Max: v} })
-}
+// MaxFlag adds an upper limit: figure=number.
+func (g *Gate) MaxFlag(text string) error { return g.limitFlag(text, true) }
 
 // MinFlag adds a lower limit.
-func (g *Gate) MinFlag(text string) error {
-	return g.limitFlag(text, func(v *float64) Limit { return Limit{Min: v} })
-}
+func (g *Gate) MinFlag(text string) error { return g.limitFlag(text, false) }
 
-func (g *Gate) limitFlag(text string, limit func(*float64) Limit) error {
+func (g *Gate) limitFlag(text string, most bool) error {
 	row, value, err := flagFigure(text, "900")
 	if err != nil {
 		return err
@@ -318,8 +297,10 @@ func (g *Gate) limitFlag(text string, limit func(*float64) Limit) error {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("%q stands where a number is wanted", value)
 	}
-	l := limit(&v)
-	l.Figure = row
+	l := Limit{Figure: row, Min: &v}
+	if most {
+		l.Min, l.Max = nil, &v
+	}
 	g.Limits = append(g.Limits, l)
 	return nil
 }

@@ -41,3 +41,6 @@ func listen(long time.Duration) func(context.Context) *record.Background {
 		return here().work().since(before, os.Getpid())
 	}
 }
+
+// Room returns the available memory and where that figure comes from; ok is false if it is unknown.
+func Room(context.Context) (free int64, how string, ok bool) { return here().room() }

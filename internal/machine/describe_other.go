@@ -66,3 +66,12 @@ func processorName() string {
 func listen(time.Duration) func(context.Context) *record.Background {
 	return func(context.Context) *record.Background { return nil }
 }
+
+// Room returns the available memory and where that figure comes from; ok is false if it is unknown.
+func Room(ctx context.Context) (free int64, how string, ok bool) {
+	m, err := mem.VirtualMemoryWithContext(ctx)
+	if err != nil || m.Available == 0 {
+		return 0, "", false
+	}
+	return int64(m.Available), "available, as the system estimates", true
+}

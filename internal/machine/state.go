@@ -1,6 +1,13 @@
 package machine
 
-import "llmparity/internal/record"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+
+	"llmparity/internal/record"
+)
 
 // state reads the current state, except for the load.
 func (f files) state() (s record.MachineState) {
@@ -37,4 +44,36 @@ func (f files) throttled() *int64 {
 		return nil
 	}
 	return &sum
+}
+
+// memory returns the machine's total memory and details.
+func (f files) memory() (total int64, m *record.Memory) {
+	info, err := f.proc.Meminfo()
+	if err != nil || info == (procfs.Meminfo{}) {
+		return 0, nil
+	}
+	return known(info.MemTotalBytes), &record.Memory{AvailableB: known(info.MemAvailableBytes),
+		SwapB: known(info.SwapTotalBytes), SwapFreeB: known(info.SwapFreeBytes),
+		HugePages: chosen(f.text("sys/kernel/mm/transparent_hugepage/enabled")), Reclaimers: f.reclaimers(),
+		Merged: f.text("sys/kernel/mm/ksm/run") == "1", Zswap: f.text("sys/module/zswap/parameters/enabled") == "Y"}
+}
+
+// known returns a size; 0 if it is not reported.
+func known(bytes *uint64) int64 {
+	if bytes == nil {
+		return 0
+	}
+	return int64(*bytes)
+}
+
+// MemoryKills returns how many processes the kernel's OOM killer has ended since boot; -1 if unknown.
+func MemoryKills() int {
+	for line := range strings.Lines(at("/").text("proc/vmstat")) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+			if n, err := strconv.Atoi(value); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
 }

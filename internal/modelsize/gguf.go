@@ -3,6 +3,7 @@ package modelsize
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,7 +134,7 @@ func (m *Model) byKeys(k keys) bool {
 	if rank := k.one("attention.kv_lora_rank"); rank > 0 {
 		return m.latent(k, rank, key, value)
 	}
-	window, pattern, has := k.window(), k.windows(m), k.attends(m.Layers)
+	window, pattern, has := k.window(), k.windows(), k.attends(m.Layers)
 	windowKey, windowValue := cmp.Or(k.one("attention.key_length_swa"), key),
 		cmp.Or(k.one("attention.value_length_swa"), value)
 	groups := map[hfconfig.Cache]int{}
@@ -230,29 +231,20 @@ func (m *Model) latent(k keys, rank, key, value int) bool {
 	return true
 }
 
-// windows returns which layers have the sliding window: by a list in the metadata, or by the architecture's rule.
-func (k keys) windows(m *Model) func(int) bool {
+// periods has the rule of an architecture: every n-th layer has no window; math.MaxInt: all layers have one.
+var periods = map[string]int{"gemma2": 2, "gpt-oss": 2, "gemma3n": 5, "gemma3": 6, "cohere2": 4, "exaone4": 4,
+	"olmo2": 4, "llama4": 4, "llama": math.MaxInt, "mistral": math.MaxInt, "phi3": math.MaxInt,
+	"starcoder2": math.MaxInt}
+
+// windows returns which layers have the sliding window: by a list or a period in the metadata, or by the architecture.
+func (k keys) windows() func(int) bool {
 	if v, ok := k.f.Lookup(k.name + ".attention.sliding_window_pattern"); ok {
 		if list, ok := v.([]bool); ok {
 			return func(i int) bool { return i < len(list) && list[i] }
 		}
-		if n := k.one("attention.sliding_window_pattern"); n > 0 {
-			return func(i int) bool { return (i+1)%n != 0 }
-		}
 	}
-	switch k.name {
-	case "gemma2", "gpt-oss":
-		return func(i int) bool { return (i+1)%2 != 0 }
-	case "gemma3n":
-		return func(i int) bool { return (i+1)%5 != 0 }
-	case "gemma3":
-		return func(i int) bool { return (i+1)%6 != 0 }
-	case "cohere2", "exaone4", "olmo2", "llama4":
-		return func(i int) bool { return (i+1)%4 != 0 }
-	case "llama", "mistral", "phi3", "starcoder2":
-		return func(int) bool { return true }
-	}
-	return func(int) bool { return false }
+	period := cmp.Or(k.one("attention.sliding_window_pattern"), periods[k.name], 1)
+	return func(i int) bool { return (i+1)%period != 0 }
 }
 
 // passed counts the parameters used for a token: all, but only the active share of the experts.

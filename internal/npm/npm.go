@@ -31,14 +31,11 @@ const (
 // exact matches a full version: no range, no tag, nothing else that npm would interpret.
 var exact = regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}(-[0-9A-Za-z.-]{1,64})?$`)
 
-// Kept reports whether File needs no download.
-func Kept(dir, name, version, file string) bool {
-	_, err := os.Stat(kept(dir, name, version, file))
-	return err == nil && exact.MatchString(version)
-}
-
-func kept(dir, name, version, file string) string {
-	return filepath.Join(dir, "npm", strings.ReplaceAll(name, "/", "+"), version, filepath.Base(file))
+// Kept returns where File keeps a file, and whether it is there, so that it needs no download.
+func Kept(dir, name, version, file string) (path string, ok bool) {
+	path = filepath.Join(dir, "npm", strings.ReplaceAll(name, "/", "+"), version, filepath.Base(file))
+	_, err := os.Stat(path)
+	return path, err == nil && exact.MatchString(version)
 }
 
 // File returns the path of a package's file in the cache folder dir. If it is missing, File downloads it and reports
@@ -47,8 +44,8 @@ func File(ctx context.Context, dir, name, version, file string, say func(string)
 	if !exact.MatchString(version) {
 		return "", fault.New(fault.Usage, "use a version such as 0.2.80", "%q is not a version of %s", version, name)
 	}
-	path := kept(dir, name, version, file)
-	if _, err := os.Stat(path); err == nil {
+	path, ok := Kept(dir, name, version, file)
+	if ok {
 		return path, nil
 	}
 	scratch, err := child.Scratch("npm")

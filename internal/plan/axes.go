@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
@@ -31,6 +30,7 @@ const (
 	ofPrompt // the rest needs none. Input lengths are prompts that are generated.
 	ofOutput
 	ofEngine
+	ofModel // each has its own cells
 	axisCount
 )
 
@@ -51,6 +51,7 @@ var dimensions = [axisCount]struct {
 	ofPrompt:      {name: "prompt", least: 1, most: mostTokens},
 	ofOutput:      {name: "output_length", least: 1, most: mostTokens},
 	ofEngine:      {name: "engine", isText: true},
+	ofModel:       {name: "model", isText: true},
 }
 
 // axes are the axes of a plan, in the order of cells: values of the last one change first.
@@ -61,9 +62,6 @@ func axes(kinds engine.Kinds) []axis {
 	}
 	return append(out, ofThreads, ofStart, ofBatch, ofConcurrency, ofPrompt, ofOutput, ofEngine)
 }
-
-// launches reports whether another value of the axis needs another launch.
-func (a axis) launches() bool { return a < ofPrompt || a >= axisCount }
 
 // name is the field of a single value.
 func (a axis) name(kinds engine.Kinds) string {
@@ -81,50 +79,37 @@ func (a axis) list(kinds engine.Kinds) string {
 	return listOf(a.name(kinds))
 }
 
+// lists are the lists of fields of a single value. Versions have one as well.
+var lists = map[string]string{"model": "models", "engine": "engines", "prompt": "prompts",
+	"input_length": "input_lengths", "output_length": "output_lengths", "max_tokens": "output_lengths",
+	"batch_size": "batch_sizes", "dtype": "dtypes", "kv_cache_dtype": "kv_cache_dtypes", "context": "contexts",
+	"start": "starts", "threads": "thread_counts"}
+
 // listOf is the list that belongs to the field of a single value; other names are returned unchanged.
 func listOf(name string) string {
-	switch name {
-	case "model", "engine", "prompt", "input_length", "output_length", "batch_size", "dtype", "kv_cache_dtype",
-		"context", "start":
-		return name + "s"
-	case "max_tokens":
-		return "output_lengths"
-	case "threads":
-		return "thread_counts"
-	}
 	if strings.HasSuffix(name, "_version") {
 		return name + "s"
 	}
-	return name
+	return cmp.Or(lists[name], name)
 }
 
-// canonical is our name of a field that other tools call differently.
-func canonical(name string) string {
-	switch name {
-	case "model_id":
-		return "model"
-	case "max_model_len":
-		return "context"
-	case "concurrencies":
-		return "concurrency"
-	}
-	return name
-}
+// foreign are fields and dtypes that other tools call differently. auto leaves a dtype to the engine.
+var (
+	foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
+	foreignDTypes = map[string]string{"float32": "f32", "float": "f32", "fp32": "f32", "float16": "f16", "half": "f16",
+		"fp16": "f16", "bfloat16": "bf16", "auto": ""}
+)
+
+// canonical is our name of a field.
+func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
 
 // axisOf returns the same for all names of an axis.
 func axisOf(name string) string { return listOf(canonical(name)) }
 
-// dtype is our name of a dtype that other tools call differently; empty: the engine's choice.
+// dtype is our name of a dtype.
 func dtype(text string) string {
-	switch strings.ToLower(text) {
-	case "float32", "float", "fp32":
-		return "f32"
-	case "float16", "half", "fp16":
-		return "f16"
-	case "bfloat16":
-		return "bf16"
-	case "auto":
-		return ""
+	if own, known := foreignDTypes[strings.ToLower(text)]; known {
+		return own
 	}
 	return text
 }
@@ -135,12 +120,19 @@ type value struct {
 	n    int    // a number, or the index of a prompt
 }
 
-// shown is a value in messages.
-func (v value) shown(a axis) string {
-	if a.texts() {
-		return strconv.Quote(v.text)
+// value reads a value of the axis.
+func (a axis) value(text string) (value, error) {
+	switch {
+	case a == ofDType, a == ofKVDType:
+		return value{text: dtype(text)}, nil
+	case a.texts():
+		return value{text: text}, nil
 	}
-	return v.text
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return value{}, fmt.Errorf("must be a whole number, not %q", text)
+	}
+	return value{strconv.Itoa(n), n}, nil
 }
 
 // texts reports whether values of the axis are texts.
@@ -191,15 +183,14 @@ type Group struct {
 }
 
 func (g *Group) read(r *reader, n *node, path string) error {
-	if n.grouped() {
-		return r.group(n, reflect.ValueOf(g).Elem(), path)
+	if text, ok := n.single(); ok {
+		g.Model = text
+		return nil
 	}
-	text, ok := n.single()
-	if !ok {
+	if !n.grouped() {
 		return mistyped(n, path, "a model's name or a group with a model")
 	}
-	g.Model = text
-	return nil
+	return r.axes(n, reflect.ValueOf(g).Elem(), &g.Axes, nil, path)
 }
 
 // scope is what a plan and a model of models have in common. path is the prefix of its fields.
@@ -221,16 +212,19 @@ func (p *Plan) scopes() []scope {
 func (g Group) plain() bool { return reflect.DeepEqual(g, Group{Model: g.Model}) }
 
 // MarshalYAML writes the name alone if nothing else is set.
-func (g Group) MarshalYAML() ([]byte, error) {
+func (g Group) MarshalYAML() (any, error) {
 	if g.plain() {
-		return yaml.Marshal(g.Model)
+		return g.Model, nil
 	}
 	type written Group
-	return appended(written(g), g.written())
+	return struct {
+		written `yaml:",inline"`
+		More    map[string]any `yaml:",inline"`
+	}{written(g), g.written()}, nil
 }
 
-// Deployment has fields of other tools' plans. No engine here uses them: Unserved refuses cells that would differ,
-// Unheeded reports fields that make no difference.
+// Deployment has fields of other tools' plans. No engine here uses them: package resolve refuses cells that would
+// differ, and reports fields that make no difference.
 type Deployment struct {
 	// Accepted and ignored.
 	ContainerName string `yaml:"container_name,omitempty"`
@@ -252,65 +246,59 @@ type Deployment struct {
 	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 
-// field is the list of an axis: *[]int, *[]string, or nil for a version and for engines.
-func (x *Axes) field(a axis) any {
+// fields are the single value of an axis, *int or *string, and its list, *[]int or *[]string; nil for versions, and
+// where there is none.
+func (a axis) fields(p *Plan, x *Axes) (one, list any) {
 	if a >= axisCount {
-		return nil
+		return nil, nil
 	}
-	return [axisCount]any{ofContext: &x.Contexts, ofDType: &x.DTypes, ofKVDType: &x.KVDTypes,
-		ofThreads: &x.ThreadCounts, ofStart: &x.Starts, ofBatch: &x.BatchSizes, ofConcurrency: &x.Concurrency,
-		ofPrompt: &x.InputLengths, ofOutput: &x.OutputLengths}[a]
-}
-
-// field is the single value of an axis: *int, *string, or nil for a version and where there is none.
-func (p *Plan) field(a axis) any {
-	if a >= axisCount {
-		return nil
-	}
-	return [axisCount]any{ofContext: &p.Context, ofDType: &p.DType, ofKVDType: &p.KVDType, ofThreads: &p.Threads,
-		ofStart: &p.Start, ofOutput: &p.MaxTokens}[a]
+	of := [axisCount][2]any{ofContext: {&p.Context, &x.Contexts}, ofDType: {&p.DType, &x.DTypes},
+		ofKVDType: {&p.KVDType, &x.KVDTypes}, ofThreads: {&p.Threads, &x.ThreadCounts}, ofStart: {&p.Start, &x.Starts},
+		ofBatch: {1: &x.BatchSizes}, ofConcurrency: {1: &x.Concurrency}, ofPrompt: {1: &x.InputLengths},
+		ofOutput: {&p.MaxTokens, &x.OutputLengths}, ofModel: {0: &p.Model}}[a]
+	return of[0], of[1]
 }
 
 // values are the values of an axis' list.
 func (x *Axes) values(a axis, kinds engine.Kinds) (out []value) {
-	var texts []string
-	switch list := x.field(a).(type) {
+	_, of := a.fields(new(Plan), x)
+	switch list := of.(type) {
 	case *[]int:
 		for _, n := range *list {
 			out = append(out, value{strconv.Itoa(n), n})
 		}
+		return out
 	case *[]string:
-		texts = *list
-	case nil:
-		texts = x.VersionLists[a.name(kinds)]
+		return textValues(*list)
 	}
+	return textValues(x.VersionLists[a.name(kinds)])
+}
+
+func textValues(texts []string) (out []value) {
 	for _, text := range texts {
 		out = append(out, value{text: text})
 	}
 	return out
 }
 
-// set replaces the list of an axis; nil removes it.
-func (x *Axes) set(a axis, kinds engine.Kinds, values []string) error {
-	switch to := x.field(a).(type) {
+// set replaces the list of an axis; no values remove it.
+func (x *Axes) set(a axis, kinds engine.Kinds, values []value) {
+	var texts []string
+	var numbers []int
+	for _, v := range values {
+		texts, numbers = append(texts, v.text), append(numbers, v.n)
+	}
+	_, of := a.fields(new(Plan), x)
+	switch to := of.(type) {
 	case *[]string:
-		*to = values
-		x.rename()
+		*to = texts
 	case *[]int:
-		*to = nil
-		for _, v := range values {
-			n, err := strconv.Atoi(v)
-			if err != nil {
-				return fmt.Errorf("%s: must be a whole number, not %q", a.list(kinds), v)
-			}
-			*to = append(*to, n)
-		}
+		*to = numbers
 	case nil:
 		if a >= axisCount {
-			x.VersionLists = with(x.VersionLists, a.name(kinds), values, len(values) > 0)
+			x.VersionLists = with(x.VersionLists, a.name(kinds), texts, len(texts) > 0)
 		}
 	}
-	return nil
 }
 
 func (x *Axes) rename() {
@@ -323,7 +311,8 @@ func (x *Axes) rename() {
 
 // one is the single value of an axis; ok is false if the axis has no field for one.
 func (p *Plan) one(a axis) (v value, ok bool) {
-	switch of := p.field(a).(type) {
+	field, _ := a.fields(p, &p.Axes)
+	switch of := field.(type) {
 	case *int:
 		return value{strconv.Itoa(*of), *of}, true
 	case *string:
@@ -334,7 +323,8 @@ func (p *Plan) one(a axis) (v value, ok bool) {
 
 // setOne sets the field of a single value; the zero value clears it.
 func (p *Plan) setOne(a axis, v value) {
-	switch of := p.field(a).(type) {
+	field, _ := a.fields(p, &p.Axes)
+	switch of := field.(type) {
 	case *int:
 		*of = v.n
 	case *string:
@@ -349,70 +339,70 @@ func (p *Plan) setOne(a axis, v value) {
 // with returns a copy of a map with a value, or without it; nil if it would be empty. Copies of a plan share maps.
 func with[V any](m map[string]V, name string, v V, there bool) map[string]V {
 	out := maps.Clone(m)
-	if !there {
-		delete(out, name)
-		if len(out) == 0 {
-			return nil
-		}
-		return out
-	}
 	if out == nil {
 		out = map[string]V{}
 	}
-	out[name] = v
+	if out[name] = v; !there {
+		delete(out, name)
+	}
+	if len(out) == 0 {
+		return nil
+	}
 	return out
 }
 
 // Set replaces the values of an axis, also in models. Axes are named by their lists: models, engines, input_lengths and
 // so on. A single value sets the field of a single value, if there is one. Validate checks the values afterwards.
 func (p *Plan) Set(list string, values ...string) error {
-	if list == "models" {
-		p.setModels(values)
-		return nil
-	}
 	known := []string{"models"}
 	for _, a := range axes(p.kinds) {
 		if known = append(known, a.list(p.kinds)); a.list(p.kinds) == list {
 			return p.setAxis(a, values)
 		}
 	}
-	return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
-}
-
-func (p *Plan) setModels(names []string) {
-	p.Model, p.Models = "", nil
-	if len(names) == 1 {
-		p.Model = names[0]
-		return
+	if list != "models" {
+		return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
 	}
-	for _, name := range names {
+	p.Model, p.Models = "", nil
+	if len(values) == 1 {
+		p.Model = values[0]
+		return nil
+	}
+	for _, name := range values {
 		p.Models = append(p.Models, Group{Model: name})
 	}
+	return nil
 }
 
-func (p *Plan) setAxis(a axis, values []string) error {
+func (p *Plan) setAxis(a axis, texts []string) error {
+	var values []value
+	for _, text := range texts {
+		v, err := a.value(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.list(p.kinds), err)
+		}
+		values = append(values, v)
+	}
 	if a == ofEngine {
-		p.Engines = values
-	} else if err := p.Axes.set(a, p.kinds, values); err != nil {
-		return err
+		p.Engines = texts
 	}
 	if _, ok := p.one(a); ok {
 		v := value{}
 		if a == ofContext {
 			v.n = Unsaid
 		}
-		if list := p.Axes.values(a, p.kinds); len(list) == 1 {
-			v = list[0]
-			_ = p.Axes.set(a, p.kinds, nil) // nil is always valid
+		if len(values) == 1 {
+			v, values = values[0], nil
 		}
 		p.setOne(a, v)
 	}
+	p.Axes.set(a, p.kinds, values)
 	for i := range p.Models {
 		g := &p.Models[i]
 		if a == ofEngine {
 			g.Engines = nil
 		}
-		_ = g.Axes.set(a, p.kinds, nil)
+		g.Axes.set(a, p.kinds, nil)
 	}
 	switch a {
 	case ofPrompt:
@@ -433,10 +423,24 @@ func (p *Plan) setAxis(a axis, values []string) error {
 	return nil
 }
 
+// validateAxes refuses wrong and duplicate values, and lists beside a single value.
 func (p Plan) validateAxes() error {
 	for _, s := range p.scopes() {
-		if err := s.Axes.validate(s.path, p.kinds); err != nil {
-			return err
+		for _, a := range axes(p.kinds) {
+			seen := map[value]bool{}
+			for i, v := range s.Axes.values(a, p.kinds) {
+				err, text := a.known(v), v.text
+				if a.texts() {
+					text = strconv.Quote(text)
+				}
+				if err == nil && seen[v] {
+					err = errors.New("duplicate value " + text)
+				}
+				if err != nil {
+					return fmt.Errorf("%s%s[%d]: %w", s.path, a.list(p.kinds), i, err)
+				}
+				seen[v] = true
+			}
 		}
 	}
 	for _, a := range axes(p.kinds) {
@@ -444,23 +448,6 @@ func (p Plan) validateAxes() error {
 		said := ok && one != value{} && one != value{text: "0"} && one.n != Unsaid
 		if said && a != ofOutput && len(p.Axes.values(a, p.kinds)) > 0 {
 			return fmt.Errorf("%s: cannot be combined with %s; remove one", a.list(p.kinds), a.name(p.kinds))
-		}
-	}
-	return nil
-}
-
-// validate refuses wrong and duplicate values.
-func (x Axes) validate(at string, kinds engine.Kinds) error {
-	for _, a := range axes(kinds) {
-		field, seen := at+a.list(kinds), map[value]bool{}
-		for i, v := range x.values(a, kinds) {
-			if err := a.known(v); err != nil {
-				return fmt.Errorf("%s[%d]: %w", field, i, err)
-			}
-			if seen[v] {
-				return fmt.Errorf("%s[%d]: duplicate value %s", field, i, v.shown(a))
-			}
-			seen[v] = true
 		}
 	}
 	return nil
@@ -482,8 +469,16 @@ func (a axis) known(v value) error {
 		return unknown(v.text, d.known)
 	case a == ofContext && badContext(v.n):
 		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", v.n)
-	case a != ofContext && (v.n < d.least || v.n > d.most):
-		return fmt.Errorf("%d is out of range; use %d to %d", v.n, d.least, d.most)
+	case a != ofContext:
+		return within(v.n, d.least, d.most)
+	}
+	return nil
+}
+
+// within refuses numbers outside a range.
+func within(n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf("%d is out of range; use %d to %d", n, least, most)
 	}
 	return nil
 }

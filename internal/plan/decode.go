@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,31 +11,41 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
 )
-
-// aside is the prefix of fields that are ignored, for anchors.
-const aside = "x-"
 
 // reader reads a document's tree into Go values. The library's decoder does not fit: it accepts 2.5 and "2" as whole
 // numbers, reads the text 0.10 as 0.1, refuses a group that overrides a merged field, and supports neither aliases of
 // fields nor a single value for a list.
 type reader struct {
-	kinds    engine.Kinds // engines whose sections are allowed
-	sections map[string]engine.Section
-	values   int // read so far
+	kinds  engine.Kinds // engines whose sections are allowed
+	values int          // read so far
 }
 
 // selfReader reads itself. path is the field as written.
 type selfReader interface {
 	read(r *reader, n *node, path string) error
 }
+
+// scalar reads its text; wanted describes it, with an example.
+type scalar interface {
+	parse(text string) error
+	wanted() string
+}
+
+// shorthand is a group that may be written as the value of one of its fields alone.
+type shorthand interface{ alone() (field any) }
+
+// valid checks itself after it was read.
+type valid interface{ Valid() error }
 
 // wrong is an error at a node. path is the field; empty: the document.
 func wrong(n ast.Node, path, format string, args ...any) error {
@@ -50,15 +61,13 @@ func wrong(n ast.Node, path, format string, args ...any) error {
 
 // mistyped is the error for a value of the wrong type.
 func mistyped(n *node, path, wanted string) error {
-	is := ""
+	is := "empty"
 	switch {
 	case n.grouped():
-		is = "a group of settings"
+		is = groupOfSettings
 	case n.listed():
 		is = "a list"
-	case n.null():
-		is = "empty"
-	default:
+	case !n.null():
 		value := n.GetToken().Value
 		if len(value) > 60 {
 			value = value[:60] + "…"
@@ -70,15 +79,12 @@ func mistyped(n *node, path, wanted string) error {
 
 // unknownField is the error for a field that does not exist; names are those that do.
 func unknownField(e entry, path string, names []string) error {
-	do := nearest.Question(e.name, names)
-	if do == "" {
-		do = "docs/reference/plan.md lists the fields"
-	}
-	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name), do)
+	return wrong(e.key, "", "unknown field %q; %s", join(path, e.name),
+		cmp.Or(nearest.Question(e.name, names), "docs/reference/plan.md lists the fields"))
 }
 
 // value reads a node into a Go value.
-func (r *reader) value(n *node, into reflect.Value, path string) error {
+func (r *reader) value(n *node, into reflect.Value, path string) (err error) {
 	if r.values++; r.values > maxValues {
 		return wrong(n, path, tooMany, maxValues)
 	}
@@ -87,25 +93,26 @@ func (r *reader) value(n *node, into reflect.Value, path string) error {
 			return nil
 		}
 		made := reflect.New(into.Type().Elem())
-		if err := r.value(n, made.Elem(), path); err != nil {
-			return err
-		}
 		into.Set(made)
-		return nil
+		return r.value(n, made.Elem(), path)
 	}
-	if x := selfReaderOf(into.Addr().Interface()); x != nil {
-		return x.read(r, n, path)
-	}
-	switch into.Kind() {
-	case reflect.Struct:
-		return r.group(n, into, path)
-	case reflect.Slice:
+	to := into.Addr().Interface()
+	_, formed := to.(scalar)
+	check, checks := to.(valid)
+	switch kind := into.Kind(); {
+	case selfReaderOf(to) != nil:
+		return selfReaderOf(to).read(r, n, path)
+	case kind == reflect.Struct:
+		err = r.group(n, into, path)
+	case kind == reflect.Slice:
 		return r.list(n, into, path)
+	case !n.null() || formed || checks || strings.HasSuffix(path, "]"): // else an empty field means its default
+		err = simple(n, into, path)
 	}
-	if n.null() && !strings.HasSuffix(path, "]") { // an empty field means its default
-		return nil
+	if checks && err == nil {
+		return n.placed(path, check.Valid())
 	}
-	return simple(n, into, path)
+	return err
 }
 
 // list reads a list, or a single value as a list.
@@ -131,9 +138,18 @@ func (r *reader) list(n *node, into reflect.Value, path string) error {
 
 // simple reads a single value. The library converts it after its type was checked.
 func simple(n *node, into reflect.Value, path string) error {
+	text, single := n.single()
+	if to, ok := into.Addr().Interface().(scalar); ok {
+		if !single {
+			return mistyped(n, path, to.wanted())
+		}
+		if to.parse(strings.TrimSpace(text)) != nil {
+			return wrong(n, path, "%.60q is not %s", text, to.wanted())
+		}
+		return nil
+	}
 	if into.Kind() == reflect.String {
-		text, ok := n.single()
-		if !ok {
+		if !single {
 			return mistyped(n, path, "text")
 		}
 		into.SetString(text)
@@ -163,12 +179,8 @@ var powers = regexp.MustCompile(`^[+-]?[0-9]+[eE][+-]?[0-9]{1,3}$`)
 func (n *node) number() (float64, bool) {
 	switch x := n.Node.(type) {
 	case *ast.IntegerNode:
-		switch v := x.Value.(type) {
-		case int64:
-			return float64(v), true
-		case uint64:
-			return float64(v), true
-		}
+		v, err := strconv.ParseFloat(fmt.Sprint(x.Value), 64)
+		return v, err == nil
 	case *ast.FloatNode:
 		return x.Value, !math.IsInf(x.Value, 0)
 	case *ast.StringNode:
@@ -200,71 +212,218 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// group reads a struct's fields.
+// group reads a struct, or the value that stands for one.
 func (r *reader) group(n *node, into reflect.Value, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, groupOfSettings)
+	if n.grouped() {
+		return r.fields(n.fields, fieldsOf(into), path)
 	}
-	return r.fields(n.fields, into, path)
+	switch to := into.Addr().Interface().(type) {
+	case shorthand:
+		return r.value(n, reflect.ValueOf(to.alone()).Elem(), path)
+	case *gates.Limit:
+		return mistyped(n, path, "a limit such as {max: 900}")
+	}
+	return mistyped(n, path, groupOfSettings)
 }
 
-// fields reads entries into a struct. A list in the field of a single value sets the axis, and the other way round.
-func (r *reader) fields(entries []entry, into reflect.Value, path string) error {
-	fields := fieldsOf(into.Type())
+// fields reads entries into values by name. A list in the field of a single value sets the axis, and the other way
+// round.
+func (r *reader) fields(entries []entry, to map[string]reflect.Value, path string) error {
 	said := map[string]string{} // names as written, by axis
 	for _, e := range entries {
-		at, axis := join(path, e.name), axisOf(e.name)
-		if path == "" && strings.HasPrefix(e.name, aside) {
+		if path == "" && strings.HasPrefix(e.name, "x-") { // ignored: a place for anchors
 			continue
 		}
-		if before, twice := said[axis]; twice {
-			if before == e.name {
-				return wrong(e.key, at, "duplicate field")
-			}
-			return wrong(e.key, at, "cannot be combined with %s; remove one", before)
+		at, axis, name := join(path, e.name), axisOf(e.name), canonical(e.name)
+		if said[axis] != "" {
+			return wrong(e.key, at, "cannot be combined with %s; remove one", said[axis])
 		}
 		said[axis] = e.name
-		if err := r.entry(e, fields, into, path); err != nil {
+		into, known := to[name]
+		if list, has := to[axis]; has && (!known || e.value.listed()) {
+			into, known = list, true
+		}
+		if !known {
+			return unknownField(e, path, slices.Collect(maps.Keys(to)))
+		}
+		if err := r.value(e.value, into, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry reads an entry into its field, or into an engine's section.
-func (r *reader) entry(e entry, fields map[string][]int, into reflect.Value, path string) error {
-	at, name := join(path, e.name), canonical(e.name)
-	_, known := fields[name]
-	if _, has := fields[listOf(name)]; has && (!known || e.value.listed()) {
-		name = listOf(name)
-	}
-	if index, ok := fields[name]; ok {
-		return r.value(e.value, into.FieldByIndex(index), at)
-	}
-	ok, err := r.version(e, into, at)
-	if !ok && path == "" {
-		ok, err = r.section(e)
-	}
-	if ok {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(fields))
-	if path == "" {
-		names = append(names, top(r.kinds)...)
-	} else if _, model := fields["input_lengths"]; model {
-		names = append(names, versions(r.kinds)...)
-	}
-	return unknownField(e, path, names)
-}
-
 // fieldsOf are a struct's fields by their names in YAML, including those of inline structs.
-func fieldsOf(t reflect.Type) map[string][]int {
-	out := map[string][]int{}
-	for _, f := range reflect.VisibleFields(t) {
+func fieldsOf(v reflect.Value) map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name != "-" && name != "" {
-			out[name] = f.Index
+			out[name] = v.FieldByIndex(f.Index)
 		}
 	}
 	return out
+}
+
+// Say replaces a plan's section of an engine.
+func (p *Plan) Say(section string, said engine.Section) {
+	p.Sections = with(p.Sections, section, said, true)
+}
+
+// Like reads a plan that may have the same sections as p.
+func (p Plan) Like(text []byte, file string) (Plan, error) { return Parse(text, file, p.kinds...) }
+
+// Kind is what is known of an engine by its name; without fields if there is none.
+func (p Plan) Kind(name string) *engine.Kind {
+	k, _ := p.kinds.Of(name)
+	return cmp.Or(k, &engine.Kind{})
+}
+
+// section is what is read of an engine's section.
+type section struct {
+	kind   *engine.Kind
+	fields map[string]reflect.Value
+	said   bool
+}
+
+func (s *section) read(r *reader, n *node, path string) error {
+	switch {
+	case n.null():
+		return nil
+	case !n.grouped():
+		return mistyped(n, path, groupOfSettings)
+	}
+	s.said = true
+	return r.fields(n.fields, s.fields, path)
+}
+
+// sections adds the sections of all engines to the fields of a plan: groups, and settings at the top level.
+func (r *reader) sections(to map[string]reflect.Value) (out []*section) {
+	for _, k := range r.kinds.Sections() {
+		s := &section{kind: k, fields: map[string]reflect.Value{}}
+		for _, f := range k.Config().Fields() {
+			if f.Key != "" {
+				s.fields[f.Key] = reflect.ValueOf(f.To).Elem()
+				s.fields[f.Key].SetZero() // a missing one means the engine's default, not the flag's
+			}
+		}
+		if out = append(out, s); k.Root {
+			maps.Copy(to, s.fields)
+		} else {
+			to[k.Section] = reflect.ValueOf(s).Elem()
+		}
+	}
+	return out
+}
+
+// axes reads a group with axes, among them versions of engines, which are no fields of its type. A single version is
+// a list, unless it is the plan's.
+func (r *reader) axes(n *node, into reflect.Value, x *Axes, p *Plan, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
+	}
+	to := fieldsOf(into)
+	lists, ones := map[string]*[]string{}, map[string]*string{}
+	for _, name := range r.kinds.VersionAxes() {
+		lists[name], ones[name] = new([]string), new(string)
+		to[listOf(name)] = reflect.ValueOf(lists[name]).Elem()
+		if p != nil {
+			to[name] = reflect.ValueOf(ones[name]).Elem()
+		}
+	}
+	var sections []*section
+	if p != nil {
+		sections = r.sections(to)
+	}
+	if err := r.fields(n.fields, to, path); err != nil {
+		return err
+	}
+	for name, list := range lists {
+		x.VersionLists = with(x.VersionLists, name, *list, len(*list) > 0)
+		if p != nil {
+			p.Versions = with(p.Versions, name, *ones[name], *ones[name] != "")
+		}
+	}
+	for _, s := range sections {
+		said := engine.Section{}
+		for key, v := range s.fields {
+			if !v.IsZero() {
+				said[key] = v.Interface()
+			}
+		}
+		if s.said || len(said) > 0 {
+			p.Say(s.kind.Section, said)
+		}
+	}
+	return nil
+}
+
+// written returns the lists of versions as written in their group.
+func (x Axes) written() map[string]any {
+	out := map[string]any{}
+	for name, list := range x.VersionLists {
+		out[listOf(name)] = list
+	}
+	return out
+}
+
+// written returns sections and versions as written at the top level of a plan.
+func (p Plan) written() map[string]any {
+	out := p.Axes.written()
+	for name, version := range p.Versions {
+		out[name] = version
+	}
+	for name, said := range p.Sections {
+		if p.Kind(name).Root {
+			maps.Copy(out, said)
+		} else {
+			out[name] = said
+		}
+	}
+	return out
+}
+
+func (p Plan) validateSections() error {
+	for _, k := range p.kinds.Sections() {
+		said, ok := p.Sections[k.Section]
+		if !ok {
+			continue
+		}
+		if err := k.CheckSection(said, engine.Settings{Timeout: time.Duration(p.Timeout)}); err != nil {
+			return err
+		}
+		for _, f := range k.Config().Fields() {
+			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) {
+				return fmt.Errorf("%s: cannot be combined with %s; remove one", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
+			}
+		}
+	}
+	return nil
+}
+
+// Unversion removes an axis of versions.
+func (p *Plan) Unversion(axis string) {
+	p.Versions, p.VersionLists = with(p.Versions, axis, "", false), with(p.VersionLists, axis, nil, false)
+}
+
+// Says reports whether a plan has values of an axis, named by its list.
+func (p Plan) Says(list string) bool {
+	return slices.ContainsFunc(axes(p.kinds), func(a axis) bool {
+		one, _ := p.one(a)
+		return a.list(p.kinds) == list && (one.text != "" ||
+			slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.values(a, p.kinds)) > 0 }))
+	})
+}
+
+// unsay removes the fields of sections that set the same as an axis.
+func (p *Plan) unsay(list string) {
+	for _, k := range p.kinds.Sections() {
+		for _, f := range k.Config().Fields() {
+			if _, ok := p.Sections[k.Section][f.Key]; ok && f.Axis == list {
+				said := maps.Clone(p.Sections[k.Section])
+				delete(said, f.Key)
+				p.Say(k.Section, said)
+			}
+		}
+	}
 }

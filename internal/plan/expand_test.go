@@ -160,45 +160,11 @@ func TestPlanOfAnotherTool(t *testing.T) {
 				s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
 				t.Errorf("%+v", s.Plan)
 			}
-			if got := s.Plan.Unserved("llamacpp"); len(got) > 0 {
-				t.Errorf("%q", got)
-			}
 		}
 		last = s
 	}
 	if last.Plan.Context != 4096 || last.Plan.HeadDim != 128 || last.Plan.Slots != 8 {
 		t.Errorf("%+v", last.Plan)
-	}
-	var fields []string
-	for _, line := range append(last.Plan.Unheeded(), last.Plan.Unserved("webllm")...) {
-		field, _, _ := strings.Cut(line, ":")
-		fields = append(fields, field)
-	}
-	if got := strings.Join(fields, " "); got != "container_name gpu_memory_utilization tensor_parallel_size quantization dtype kv_cache_dtype" {
-		t.Error(got)
-	}
-}
-
-func TestUnserved(t *testing.T) {
-	for _, c := range []struct {
-		kv, dtype    string
-		engine, want string
-	}{
-		{"", "", "webllm", ""},
-		{"f32", "", "webllm", ""},
-		{"f32", "f16", "webllm", `kv_cache_dtype: f32: webllm supports f16`},
-		{"q8_0", "", "llamacpp", ""},
-		{"q8_0", "", "ollama", ""},
-		{"bf16", "", "ollama", `kv_cache_dtype: bf16: ollama supports f16, q8_0, q4_0`},
-		{"f16", "", "openai", `kv_cache_dtype: f16: not supported by openai`},
-		{"", "bf16", "openai", ""},
-		{"", "bf16", "llamacpp", `dtype: bf16: llamacpp supports f32 or f16`},
-	} {
-		p := parse(t, head+"prompts: [a]\nmax_tokens: 4\n")
-		p.KVDType, p.DType = c.kv, c.dtype
-		if got := strings.Join(p.Unserved(c.engine), "\n"); got != c.want {
-			t.Errorf("%s: %q, want %q", c.engine, got, c.want)
-		}
 	}
 }
 

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -147,4 +150,216 @@ func (f Field) check() error {
 		}
 	}
 	return nil
+}
+
+// Maxima, against typing errors.
+const (
+	mostTokens      = 10_000_000
+	mostRequests    = 1_000_000
+	mostRepetitions = 100_000
+)
+
+// nameForm is the form of a plan's name, which becomes the name of a folder.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// Validate returns an error that begins with the field that is wrong.
+func (p Plan) Validate() error {
+	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
+		p.validatePrompts, p.validateSchedule, p.validateAxes, p.validateSections,
+		p.validateLoad, p.Gate.Validate, p.validateReference,
+		func() error { _, _, err := p.Count(); return err }} // no cells, or too many
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Plan) validateScalars() error {
+	switch {
+	case p.Name == "":
+		return errors.New("name: missing; it becomes the name of the run's folder")
+	case !nameForm.MatchString(p.Name):
+		return fmt.Errorf("name: %q is invalid; use up to 100 letters, digits, dots, dashes and underscores", p.Name)
+	case p.Temperature != 0:
+		return fmt.Errorf("temperature: %g is not supported; use 0 (greedy)", p.Temperature)
+	case badContext(p.Context):
+		return fmt.Errorf("context: %d is too small; use at least 2, or 0 for the model's maximum", p.Context)
+	}
+	for _, f := range p.Fields() {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.CellTimeout > 0 && p.CellTimeout < p.Timeout:
+		return fmt.Errorf("cell_timeout: %s is less than the timeout of one launch, %s", time.Duration(p.CellTimeout),
+			time.Duration(p.Timeout))
+	case p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second:
+		return fmt.Errorf("watchdog: %s is too short; use at least 1s", time.Duration(p.Watchdog))
+	}
+	return nil
+}
+
+func badContext(n int) bool { return n < 2 && n != 0 && n != Unsaid || n > mostTokens }
+
+func (p Plan) validateModels() error {
+	switch {
+	case len(p.Models) > 0 && p.Model != "":
+		return errors.New("models: cannot be combined with model; remove one")
+	case len(p.Models) == 0 && p.Model == "":
+		return errors.New("model: missing; use tiny if you have no file")
+	}
+	seen := map[string]bool{}
+	for _, g := range p.scopes() {
+		at := strings.TrimSuffix(g.path, ".")
+		switch {
+		case at != "" && g.Model == "":
+			return fmt.Errorf("%s.model: missing; use tiny if you have no file", at)
+		case len(g.Engines)+len(p.Engines) == 0 && (at != "" || len(p.Models) == 0):
+			return errors.New("engines: missing")
+		case g.plain() && seen[g.Model]:
+			return fmt.Errorf("%s: duplicate model %s", at, g.Model)
+		}
+		seen[g.Model] = seen[g.Model] || g.plain()
+		for i, e := range g.Engines {
+			switch {
+			case e == "":
+				return fmt.Errorf("%sengines[%d]: empty", g.path, i)
+			case slices.Contains(g.Engines[:i], e):
+				return fmt.Errorf("%sengines: duplicate engine %s", g.path, e)
+			}
+		}
+		if err := g.Deployment.validate(g.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Deployment) validate(at string) error {
+	v := reflect.ValueOf(d)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if f := v.Field(i); f.CanInt() && f.Int() < 0 || f.CanFloat() && f.Float() < 0 {
+			return fmt.Errorf("%s%s: %v is negative", at, name, f)
+		}
+	}
+	if d.GPUMemory > 1 {
+		return fmt.Errorf("%sgpu_memory_utilization: %g is out of range; use a share, e.g. 0.9", at, d.GPUMemory)
+	}
+	return nil
+}
+
+func (p Plan) validatePrompts() error {
+	for i, prompt := range p.Prompts {
+		if err := prompt.validate(); err != nil {
+			return fmt.Errorf("prompts[%d]%w", i, err)
+		}
+	}
+	given := len(p.Prompts) > 0
+	mixed := p.Traffic.complete()
+	if given && len(p.InputLengths) > 0 {
+		return errors.New("input_lengths: cannot be combined with prompts; remove one")
+	}
+	converses := func(s Prompt) bool { return s.Conversation != nil }
+	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Prompts, converses) {
+		return errors.New("traffic.turns: cannot be combined with a conversation in prompts; remove it")
+	}
+	for i, g := range p.Models {
+		if !given && !mixed && len(p.InputLengths)+len(g.InputLengths) == 0 {
+			return fmt.Errorf("models[%d].input_lengths: missing; set prompts or input_lengths", i)
+		}
+	}
+	if !given && !mixed && len(p.InputLengths) == 0 && len(p.Models) == 0 {
+		return errors.New("prompts: missing; set prompts or input_lengths")
+	}
+	return p.validateOutputs()
+}
+
+func (p Plan) validateOutputs() error {
+	switch {
+	case p.MaxTokens > mostTokens:
+		return fmt.Errorf("max_tokens: %d is too large; use at most %d", p.MaxTokens, mostTokens)
+	case len(p.OutputLengths) > 0 && p.MaxTokens != 0:
+		return errors.New("output_lengths: cannot be combined with max_tokens; remove one")
+	case p.MaxTokens > 0, len(p.OutputLengths) > 0:
+		return nil
+	}
+	alone := len(p.Prompts) > 0 ||
+		slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.InputLengths) > 0 })
+	mix := p.Traffic.complete() && !alone && all(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens != 0 })
+	traces := all(p.Prompts, func(s Prompt) bool { return s.Trace != "" }) // which have lengths
+	models := all(p.Models, func(g Group) bool { return len(g.OutputLengths) > 0 })
+	if mix || p.MaxTokens == 0 && (traces || models) {
+		return nil
+	}
+	return fmt.Errorf("max_tokens: %d is too small; use at least 1", p.MaxTokens)
+}
+
+// all reports whether there is something in a list, and all of it is so.
+func all[T any](list []T, so func(T) bool) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(v T) bool { return !so(v) })
+}
+
+func unknown(value string, known []string) error {
+	last := len(known) - 1
+	return fmt.Errorf("unknown value %.60q; use %s or %s", value, strings.Join(known[:last], ", "), known[last])
+}
+
+func (p Plan) validateSchedule() error {
+	cold := slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Starts, record.ColdStart) })
+	if err := p.UntilCI.validate(p); err != nil {
+		return err
+	}
+	if (cold || p.Start == record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
+		return fmt.Errorf("isolation: %s cannot be combined with a cold start; use launch", p.Isolation)
+	}
+	return nil
+}
+
+// validateLoad refuses contradicting loads.
+func (p Plan) validateLoad() error {
+	for _, s := range p.scopes() {
+		if len(s.BatchSizes) == 0 {
+			s.BatchSizes = p.BatchSizes
+		}
+		if len(s.Concurrency) == 0 {
+			s.Concurrency = p.Concurrency
+		}
+		if err := p.load(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Plan) load(s scope) error {
+	several := func(n int) bool { return n > 1 }
+	t := cmp.Or(p.Traffic, &Traffic{})
+	for _, c := range []struct {
+		set  bool
+		what string
+	}{{slices.ContainsFunc(s.Concurrency, several), "concurrency; remove one, or set it to 1"},
+		{p.traced(), "a trace; remove one"},
+		{t.Loop != "" && t.Loop != record.Batch, "traffic.loop: " + t.Loop + "; remove one"},
+		{t.Rate > 0, "traffic.rate; remove one"}, {t.Concurrency > 0, "traffic.concurrency; remove one"}} {
+		if c.set && slices.ContainsFunc(s.BatchSizes, several) {
+			return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
+		}
+	}
+	most := slices.Max(slices.Concat([]int{t.Concurrency}, s.BatchSizes, s.Concurrency))
+	if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
+		return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
+	}
+	return nil
+}
+
+func (p Plan) validateReference() error {
+	if p.Reference == "" ||
+		slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Engines, p.Reference) }) {
+		return nil
+	}
+	return fmt.Errorf("reference: %q is not an engine of the plan (%s)", p.Reference, strings.Join(p.Engines, ", "))
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
@@ -17,17 +16,11 @@ import (
 
 // gateText is a gate as written, without its limits, whose fields are figures.
 type gateText struct {
-	Level        gates.Level   `yaml:"level"`
-	Failed       gates.Level   `yaml:"failed"`
-	Gone         gates.Level   `yaml:"gone"`
-	Inconclusive gates.Level   `yaml:"inconclusive"`
-	Unknown      gates.Level   `yaml:"unknown"` // the former name of inconclusive
-	NoBaseline   string        `yaml:"no_baseline"`
-	UnderTest    []string      `yaml:"under_test"`
-	Detect       string        `yaml:"detect"`
-	Baseline     string        `yaml:"baseline"`
-	Changes      figureChanges `yaml:"vs_baseline"`
-	Parity       *gates.Parity `yaml:"parity"`
+	gates.Gate `yaml:",inline"`
+	Unknown    gates.Level   `yaml:"unknown"` // the former name of inconclusive
+	UnderTest  []string      `yaml:"under_test"`
+	Detect     string        `yaml:"detect"`
+	Changes    figureChanges `yaml:"vs_baseline"`
 }
 
 // ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
@@ -38,44 +31,28 @@ func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate
 func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
 
 func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
-	g, err := decodeGate(text, inPlan)
-	if err != nil {
-		return nil, yamlFault(err, file)
-	}
-	if err := g.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "%s", file)
-	}
-	return g, nil
-}
-
-func decodeGate(text []byte, inPlan bool) (g *gates.Gate, err error) {
-	defer survive(&err)
-	body, err := open(text, "gate")
-	if err != nil {
-		return nil, err
-	}
-	if !body.grouped() {
-		return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
-	}
-	for _, e := range body.fields {
-		if e.name == "gate" && (inPlan || len(body.fields) == 1) {
-			body, inPlan = e.value, false
+	return read(text, file, "gate", func(body *node) (*gates.Gate, error) {
+		if !body.grouped() {
+			return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
 		}
-	}
-	if inPlan {
-		return nil, nil
-	}
-	g = &gates.Gate{}
-	return g, (*gateNode)(g).read(&reader{}, body, "gate")
+		for _, e := range body.fields {
+			if e.name == "gate" && (inPlan || len(body.fields) == 1) {
+				body, inPlan = e.value, false
+			}
+		}
+		if inPlan {
+			return nil, nil
+		}
+		g := &gates.Gate{}
+		return g, (*gateNode)(g).read(&reader{}, body, "gate")
+	})
 }
 
 // Types of package gates, which does not depend on YAML, with methods to read them.
 type (
 	gateNode   gates.Gate
-	limitNode  gates.Limit
 	changeNode gates.Change
 	parityNode gates.Parity
-	levelNode  gates.Level
 )
 
 // selfReaderOf returns a value that reads itself; nil: it does not.
@@ -85,14 +62,10 @@ func selfReaderOf(v any) selfReader {
 		return v
 	case *gates.Gate:
 		return (*gateNode)(v)
-	case *gates.Limit:
-		return (*limitNode)(v)
 	case *gates.Change:
 		return (*changeNode)(v)
 	case *gates.Parity:
 		return (*parityNode)(v)
-	case *gates.Level:
-		return (*levelNode)(v)
 	}
 	return nil
 }
@@ -102,14 +75,19 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		return mistyped(n, path, groupOfSettings)
 	}
 	t := gateText{}
-	known := fieldsOf(reflect.TypeOf(t))
+	known := fieldsOf(reflect.ValueOf(&t).Elem())
 	var fields []entry
 	for _, e := range n.fields {
 		row, err := figure.Find(e.name)
 		switch {
 		case err == nil:
-			err = g.limits(r, row, e.value, join(path, e.name))
-		case known[e.name] != nil:
+			var limits []gates.Limit
+			err = r.value(e.value, reflect.ValueOf(&limits).Elem(), join(path, e.name))
+			for _, l := range limits {
+				l.Figure = row
+				g.Limits = append(g.Limits, l)
+			}
+		case known[e.name].IsValid():
 			fields, err = append(fields, e), nil
 		default:
 			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
@@ -120,12 +98,12 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 			return err
 		}
 	}
-	if err := r.fields(fields, reflect.ValueOf(&t).Elem(), path); err != nil {
+	if err := r.fields(fields, known, path); err != nil {
 		return err
 	}
-	g.Level, g.Failed, g.Gone, g.Baseline, g.NoBaseline = t.Level, t.Failed, t.Gone, t.Baseline, t.NoBaseline
+	t.Gate.Limits, t.Gate.Changes = g.Limits, t.Changes
+	*g = gateNode(t.Gate)
 	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
-	g.Changes, g.Parity = t.Changes, t.Parity
 	for _, list := range t.UnderTest {
 		for name := range strings.SplitSeq(list, ",") {
 			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))
@@ -140,34 +118,6 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 		err = (*gates.Gate)(g).Valid()
 	}
 	return n.placed(path, err)
-}
-
-// limits reads the limits of a figure.
-func (g *gateNode) limits(r *reader, f *figure.Row, n *node, path string) error {
-	var limits []gates.Limit
-	err := r.value(n, reflect.ValueOf(&limits).Elem(), path)
-	for _, l := range limits {
-		l.Figure = f
-		g.Limits = append(g.Limits, l)
-	}
-	return err
-}
-
-func (l *limitNode) read(r *reader, n *node, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, "a limit such as {max: 900}")
-	}
-	if err := r.group(n, reflect.ValueOf(l).Elem(), path); err != nil {
-		return err
-	}
-	return n.placed(path, (*gates.Limit)(l).Valid())
-}
-
-func (l *levelNode) read(_ *reader, n *node, path string) error {
-	if err := simple(n, reflect.ValueOf(l).Elem(), path); err != nil {
-		return err
-	}
-	return n.placed(path, gates.Level(*l).Valid())
 }
 
 // figureChanges are written as a group whose fields are figures.

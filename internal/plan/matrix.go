@@ -1,8 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"iter"
+	"llmparity/internal/record"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,14 +15,6 @@ import (
 // MostCells is the maximum number of cells of a plan. More launches would take weeks.
 const MostCells = 10_000
 
-// asked is a prompt.
-type asked struct {
-	text   string
-	source *Source
-	tokens int  // length of a generated prompt
-	mixed  bool // the requests of a mix have their own prompts; other prompts are measured alone
-}
-
 // combination has an index into a group's values for every axis.
 type combination []int
 
@@ -26,43 +22,39 @@ type combination []int
 func (c combination) launch() string {
 	var key []byte
 	for a, i := range c {
-		if axis(a).launches() {
+		if axis(a) < ofPrompt || axis(a) >= axisCount {
 			key = binary.AppendUvarint(key, uint64(i))
 		}
 	}
 	return string(key)
 }
 
+// cell is a combination before and after include.
+type cell struct{ was, is combination }
+
 // group is a model with its axes' values, and with its cells.
 type group struct {
-	model      string
 	values     [][]value // by axis
 	deployment Deployment
-	was, cells []combination // before and after include
+	cells      []cell
 }
 
 // matrix expands a plan's axes into cells.
 type matrix struct {
 	plan   Plan
 	axes   []axis
-	asked  []asked
+	asked  []Shape     // prompts; one without any stands for a mix, whose requests have their own
 	tokens map[int]int // index in asked by length
 	groups []*group
-	listed []bool         // by axis: whether there is a list
-	heeds  map[value]bool // results of concerns, by engine and axis
+	listed []bool // by axis: whether there is a list
 }
 
 // newMatrix makes a plan's cells. Its errors begin with a field.
 func newMatrix(p Plan) (*matrix, error) {
-	m := &matrix{plan: p, axes: axes(p.kinds), tokens: map[int]int{}, heeds: map[value]bool{}}
+	m := &matrix{plan: p, axes: append(axes(p.kinds), ofModel), tokens: map[int]int{}}
 	m.ask()
 	m.gather()
-	for i, g := range m.groups {
-		if err := m.heeded(i, g); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.fits("the plan"); err != nil {
+	if err := cmp.Or(m.heeded(), m.fits("the plan")); err != nil {
 		return nil, err
 	}
 	exclude, err := m.rules("exclude", p.Exclude)
@@ -83,14 +75,14 @@ func newMatrix(p Plan) (*matrix, error) {
 func (m *matrix) ask() {
 	p := m.plan
 	for i := range p.Prompts {
-		of := asked{text: p.Prompts[i].Text}
-		if of.text == "" {
-			of.source = &p.Prompts[i].Source
+		s := Shape{PromptID: i + 1, Prompt: p.Prompts[i].Text}
+		if s.Prompt == "" {
+			s.Source = &p.Prompts[i].Source
 		}
-		m.asked = append(m.asked, of)
+		m.asked = append(m.asked, s)
 	}
 	if p.Traffic.complete() {
-		m.asked = append(m.asked, asked{mixed: true})
+		m.asked = append(m.asked, Shape{PromptID: len(m.asked) + 1})
 	}
 	for _, s := range p.scopes() {
 		for _, n := range s.InputLengths {
@@ -105,10 +97,13 @@ func (m *matrix) length(tokens int) int {
 	if !ok {
 		i = len(m.asked)
 		m.tokens[tokens] = i
-		m.asked = append(m.asked, asked{tokens: tokens})
+		m.asked = append(m.asked, Shape{PromptID: i + 1, InputTokens: tokens})
 	}
 	return i
 }
+
+// mixed reports whether the requests of a mix have their own prompts; other prompts are measured alone.
+func (s Shape) mixed() bool { return s.Prompt == "" && s.Source == nil && s.InputTokens == 0 }
 
 // gather makes a group of each model, with its own lists, or the plan's lists, or the plan's single values.
 func (m *matrix) gather() {
@@ -119,11 +114,11 @@ func (m *matrix) gather() {
 	}
 	m.listed = make([]bool, len(m.axes))
 	for _, of := range models {
-		g := &group{model: of.Model, values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
+		g := &group{values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
 		for _, a := range m.axes {
-			g.values[a] = m.list(a, of.Axes, of.Engines)
+			g.values[a] = m.list(a, of)
 			if g.values[a] == nil {
-				g.values[a] = m.list(a, p.Axes, p.Engines)
+				g.values[a] = m.list(a, Group{Engines: p.Engines, Axes: p.Axes})
 			}
 			if m.listed[a] = m.listed[a] || g.values[a] != nil; g.values[a] == nil {
 				g.values[a] = m.single(a)
@@ -137,8 +132,8 @@ func (m *matrix) gather() {
 
 // load combines a mix with other prompts, and batches with clients.
 func (m *matrix) load(g *group) {
-	mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed })
-	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
+	mix := slices.IndexFunc(m.asked, Shape.mixed)
+	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].InputTokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
 	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of them is 1
@@ -151,14 +146,14 @@ func (m *matrix) load(g *group) {
 }
 
 // list returns the values of an axis' list.
-func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
-	if a == ofEngine {
-		for _, name := range engines {
-			out = append(out, value{text: name})
-		}
-		return out
+func (m *matrix) list(a axis, of Group) (out []value) {
+	switch a {
+	case ofModel:
+		return []value{{text: of.Model}}
+	case ofEngine:
+		return textValues(of.Engines)
 	}
-	out = x.values(a, m.plan.kinds)
+	out = of.Axes.values(a, m.plan.kinds)
 	if a == ofPrompt {
 		for i, v := range out {
 			out[i].n = m.length(v.n)
@@ -170,11 +165,9 @@ func (m *matrix) list(a axis, x Axes, engines []string) (out []value) {
 // single returns the plan's values of an axis without a list.
 func (m *matrix) single(a axis) (out []value) {
 	switch a {
-	case ofBatch, ofConcurrency:
-		return []value{{"0", 0}}
 	case ofPrompt:
-		for i := range m.asked {
-			if m.asked[i].tokens == 0 {
+		for i, s := range m.asked {
+			if s.InputTokens == 0 {
 				out = append(out, value{"", i})
 			}
 		}
@@ -187,47 +180,42 @@ func (m *matrix) single(a axis) (out []value) {
 }
 
 // heeded refuses lists that no engine of a group uses.
-func (m *matrix) heeded(i int, g *group) error {
-	for _, a := range m.axes {
-		heeds := func(v value) bool { return m.concerns(a, v.text) }
-		if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
-			continue
+func (m *matrix) heeded() error {
+	for i, g := range m.groups {
+		for _, a := range m.axes {
+			heeds := func(v value) bool { return m.concerns(a, v.text) }
+			if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
+				continue
+			}
+			field := a.list(m.plan.kinds)
+			of := strings.Join(m.plan.kinds.Concerned(field), " or ")
+			if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
+				field = fmt.Sprintf("models[%d].%s", i, field)
+			}
+			return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
 		}
-		field := a.list(m.plan.kinds)
-		of := strings.Join(m.plan.kinds.Concerned(field), " or ")
-		if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
-			field = fmt.Sprintf("models[%d].%s", i, field)
-		}
-		return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
 	}
 	return nil
 }
 
-// size is the number of cells of a group before include and exclude, as a float against overflow.
-func (m *matrix) size(g *group) (all float64) {
-	for _, name := range g.values[ofEngine] {
-		n := 1.0
-		for _, a := range m.axes {
-			if a != ofEngine && m.concerns(a, name.text) {
-				n *= float64(len(g.values[a]))
-			}
-		}
-		all += n
-	}
-	return all
-}
-
-// fits refuses a plan with too many cells before they are made.
+// fits refuses a plan with too many cells, counted before they are made, and as a float against overflow.
 func (m *matrix) fits(field string) error {
 	all := 0.0
 	for _, g := range m.groups {
-		all += m.size(g)
+		for _, name := range g.values[ofEngine] {
+			n := 1.0
+			for _, a := range m.axes {
+				if a != ofEngine && m.concerns(a, name.text) {
+					n *= float64(len(g.values[a]))
+				}
+			}
+			all += n
+		}
 	}
 	if all <= MostCells {
 		return nil
 	}
-	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all,
-		MostCells)
+	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all, MostCells)
 }
 
 // combine makes the group's combinations that exclude does not choose, in the order of the axes.
@@ -244,8 +232,7 @@ func (m *matrix) combine(g *group, exclude []rule) {
 		}
 		chosen := func(r rule) bool { return m.chooses(r, g, c) }
 		if m.concerned(g, c) && !slices.ContainsFunc(exclude, chosen) {
-			g.was = append(g.was, slices.Clone(c))
-			g.cells = append(g.cells, slices.Clone(c))
+			g.cells = append(g.cells, cell{slices.Clone(c), slices.Clone(c)})
 		}
 	}
 	from(m.axes)
@@ -253,24 +240,18 @@ func (m *matrix) combine(g *group, exclude []rule) {
 
 // concerned reports whether the engine uses all axes that differ from their first value.
 func (m *matrix) concerned(g *group, c combination) bool {
-	return !slices.ContainsFunc(m.axes, func(a axis) bool {
-		return a != ofEngine && c[a] > 0 && !m.concerns(a, g.values[ofEngine][c[ofEngine]].text)
-	})
+	return !slices.ContainsFunc(m.axes, func(a axis) bool { return c[a] > 0 && !m.concerns(a, g.engine(c)) })
 }
+
+func (g *group) engine(c combination) string { return g.values[ofEngine][c[ofEngine]].text }
 
 // concerns reports whether an engine uses an axis. If it does not, only the first value makes a cell.
 func (m *matrix) concerns(a axis, name string) bool {
 	if a != ofThreads && a < axisCount {
 		return true
 	}
-	key := value{name, int(a)}
-	heeds, known := m.heeds[key]
-	if !known {
-		k, _ := m.plan.kinds.Of(name)
-		heeds = k == nil && a == ofThreads || k != nil && k.Concerned(a.list(m.plan.kinds))
-		m.heeds[key] = heeds
-	}
-	return heeds // an unknown engine may have threads
+	k := m.plan.Kind(name)
+	return k.Name == "" && a == ofThreads || k.Concerned(a.list(m.plan.kinds)) // an unknown engine may have threads
 }
 
 // with returns a deployment with the non-zero values of another.
@@ -282,4 +263,150 @@ func (d Deployment) with(own Deployment) Deployment {
 		}
 	}
 	return d
+}
+
+// Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
+type Setup struct {
+	ID     int  // from 1, in the plan's order
+	Plan   Plan // with single values instead of lists
+	Shapes []Shape
+}
+
+// Shape is the request of a cell.
+type Shape struct {
+	PromptID    int     // from 1; the same prompt has the same number in all setups
+	Prompt      string  // empty if it is generated with InputTokens
+	Source      *Source // nil: Prompt or InputTokens
+	InputTokens int
+	MaxTokens   int
+	Traffic     *record.Traffic // nil: one request
+	Engines     []string        // engines of the setup that have such a cell; nil: all
+}
+
+// Asks reports whether an engine of the setup has a cell of this shape.
+func (s Shape) Asks(engine string) bool {
+	return s.Engines == nil || slices.Contains(s.Engines, engine)
+}
+
+// Cells is the number of cells of a setup.
+func (s Setup) Cells() (n int) {
+	for _, shape := range s.Shapes {
+		if n += len(shape.Engines); shape.Engines == nil {
+			n += len(s.Plan.Engines)
+		}
+	}
+	return n
+}
+
+// Count returns the numbers of setups and cells. No cell, or more than MostCells, is an error.
+func (p Plan) Count() (setups, cells int, err error) {
+	all, err := p.expand()
+	for _, s := range all {
+		cells += s.Cells()
+	}
+	if err == nil && cells == 0 {
+		err = errors.New("engines: the plan has no cells")
+		if len(p.Exclude) > 0 {
+			err = errors.New("exclude: leaves no cells; remove entries or make them more specific")
+		}
+	}
+	return len(all), cells, err
+}
+
+// Setups returns the setups in order; none if the plan is not valid.
+func (p Plan) Setups() iter.Seq[Setup] {
+	all, _ := p.expand()
+	return slices.Values(all)
+}
+
+// expand groups cells with the same start settings into setups, in the order of their first cells. Cells whose start
+// settings include changes are setups of their own.
+func (p Plan) expand() ([]Setup, error) {
+	m, err := newMatrix(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []Setup
+	for _, g := range m.groups {
+		var order []string
+		cells := map[string][]combination{}
+		for _, c := range g.cells {
+			k := c.was.launch() + c.is.launch()
+			if cells[k] == nil {
+				order = append(order, k)
+			}
+			cells[k] = append(cells[k], c.is)
+		}
+		for _, k := range order {
+			out = append(out, m.setup(len(out)+1, g, cells[k]))
+		}
+	}
+	return out, nil
+}
+
+// setup makes a setup of cells with the same start settings.
+func (m *matrix) setup(id int, g *group, cells []combination) Setup {
+	p := m.plan
+	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
+	p.Deployment, p.Engines = g.deployment, g.names(cells)
+	for _, a := range m.axes {
+		p.setOne(a, g.values[a][cells[0][a]])
+	}
+	p.MaxTokens, p.Slots = 0, 0
+	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines))}
+	for _, shape := range s.Shapes {
+		p.MaxTokens = max(p.MaxTokens, shape.MaxTokens)
+		if shape.Traffic != nil {
+			p.Slots = max(p.Slots, cmp.Or(shape.Traffic.Concurrency, openSlots))
+		}
+	}
+	s.Plan = p
+	return s
+}
+
+// names are the engines of cells, in the plan's order.
+func (g *group) names(cells []combination) (out []string) {
+	for i, engine := range g.values[ofEngine] {
+		if slices.ContainsFunc(cells, func(c combination) bool { return c[ofEngine] == i }) {
+			out = append(out, engine.text)
+		}
+	}
+	return out
+}
+
+// shapes are the requests of cells, with their engines.
+func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape) {
+	slices.SortStableFunc(cells, func(x, y combination) int { // include may have changed the order
+		return slices.Compare(x[ofPrompt:axisCount], y[ofPrompt:axisCount])
+	})
+	for len(cells) > 0 {
+		first, n := cells[0], 1
+		for n < len(cells) && cells[n][ofPrompt] == first[ofPrompt] && cells[n][ofOutput] == first[ofOutput] {
+			n++
+		}
+		s := m.shape(g, first)
+		if n < engines {
+			s.Engines = g.names(cells[:n])
+		}
+		out, cells = append(out, s), cells[n:]
+	}
+	return out
+}
+
+// shape is the request of a cell.
+func (m *matrix) shape(g *group, c combination) Shape {
+	at := func(a axis) int { return g.values[a][c[a]].n }
+	s := m.asked[at(ofPrompt)]
+	s.MaxTokens = at(ofOutput)
+	s.Traffic = m.plan.traffic(at(ofBatch), at(ofConcurrency), s)
+	if s.Traffic == nil {
+		return s
+	}
+	if !s.mixed() && m.plan.Traffic.complete() { // measured alone, for comparison with the mix
+		s.Traffic.Mix = nil
+	}
+	for _, k := range s.Traffic.Mix {
+		s.MaxTokens = max(s.MaxTokens, k.MaxTokens)
+	}
+	return s
 }

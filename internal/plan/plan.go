@@ -5,19 +5,21 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 )
 
@@ -110,23 +112,9 @@ const (
 	Shared   = "shared" // a process for all cells of an engine in a setup
 )
 
-// Which outputs engines score after the run.
-const (
-	ScoreDiffering = iota // those that differ between engines; the default
-	ScoreAll
-	ScoreNothing
-)
-
-// Scores returns which outputs are scored.
-func (p Plan) Scores() int {
-	switch {
-	case p.Parity == nil:
-		return ScoreDiffering
-	case *p.Parity:
-		return ScoreAll
-	}
-	return ScoreNothing
-}
+// ScoresNothing reports whether no engine scores outputs after the run. Otherwise those are scored that differ between
+// engines, and with parity all.
+func (p Plan) ScoresNothing() bool { return p.Parity != nil && !*p.Parity }
 
 // ChecksOOM reports whether cells that are predicted to run out of memory are skipped.
 func (p Plan) ChecksOOM() bool { return p.CheckOOM == nil || *p.CheckOOM }
@@ -145,18 +133,13 @@ type Warmup struct {
 // Duration is written like 90s or 3m.
 type Duration time.Duration
 
-func (d *Duration) read(_ *reader, n *node, path string) error {
-	text, ok := n.single()
-	if !ok {
-		return mistyped(n, path, "a duration such as 90s or 3m")
-	}
-	v, err := time.ParseDuration(strings.TrimSpace(text))
-	if err != nil {
-		return wrong(n, path, "%.60q is not a duration such as 90s or 3m", text)
-	}
+func (d *Duration) parse(text string) error {
+	v, err := time.ParseDuration(text)
 	*d = Duration(v)
-	return nil
+	return err
 }
+
+func (*Duration) wanted() string { return "a duration such as 90s or 3m" }
 
 // MarshalYAML writes the duration with a unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -164,63 +147,36 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 // Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The
 // plan's default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
-	p, err := parse(text, file, kinds)
-	if err != nil {
-		return Plan{}, yamlFault(err, file)
-	}
-	return p, nil
+	return read(text, file, "plan", func(root *node) (Plan, error) {
+		p := Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
+			Timeout: Duration(3 * time.Minute), kinds: kinds}
+		r := &reader{kinds: kinds}
+		if err := r.axes(root, reflect.ValueOf(&p).Elem(), &p.Axes, &p, ""); err != nil {
+			return p, err
+		}
+		p.complete(root, file)
+		if err := p.Validate(); err != nil {
+			at, text := root.find(err.Error())
+			return p, wrong(at, "", "%s", text)
+		}
+		return p, nil
+	})
 }
 
-func parse(text []byte, file string, kinds engine.Kinds) (p Plan, err error) {
-	defer survive(&err)
-	root, err := open(text, "plan")
-	if err != nil {
-		return p, err
-	}
-	p = Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
-		Timeout: Duration(3 * time.Minute), kinds: kinds}
-	r := &reader{kinds: kinds}
-	if err := r.value(root, reflect.ValueOf(&p).Elem(), ""); err != nil {
-		return p, err
-	}
-	p.Sections = r.sections
+// complete sets what a document leaves out, and uses our names of dtypes.
+func (p *Plan) complete(root *node, file string) {
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
-	p.Axes.rename()
-	for i := range p.Models {
-		p.Models[i].rename()
+	for _, s := range p.scopes() { // which share their lists with the plan
+		s.rename()
 	}
-	if !root.has("name") {
-		p.Name = fileName(file)
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
+	if !root.has("name") && nameForm.MatchString(name) {
+		p.Name = name
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !root.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
-		p.Engines, p.DefaultEngines = p.kinds.Defaults(), len(p.Models) == 0
+		p.Engines, p.DefaultEngines = p.kinds.In(""), len(p.Models) == 0
 	}
-	if err := p.Validate(); err != nil {
-		at, text := root.find(err.Error())
-		return p, wrong(at, "", "%s", text)
-	}
-	return p, nil
-}
-
-// fileName makes a plan's name from its file name; empty if that is not possible.
-func fileName(file string) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
-	if !nameForm.MatchString(name) {
-		return ""
-	}
-	return name
-}
-
-// yamlFault makes one line of the parser's error, which quotes the source.
-func yamlFault(err error, file string) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-		what, _, _ := strings.Cut(at.GetMessage(), "\n")
-		return fault.New(fault.Usage, "", "%s:%d: %s", file, at.GetToken().Position.Line, what)
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return fault.New(fault.Usage, "", "%s: %s", file, first)
 }
 
 // YAML writes the resolved plan.
@@ -229,19 +185,162 @@ func (p Plan) YAML() ([]byte, error) {
 	if p.ContextNote != "" {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
-	text, err := appended(p, p.written(), yaml.WithComment(comments))
+	text, err := yaml.MarshalWithOptions(struct {
+		Plan `yaml:",inline"`
+		More map[string]any `yaml:",inline"`
+	}{p, p.written()}, yaml.WithComment(comments))
 	if p.Context == Unsaid {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
 	return text, err
 }
 
-// appended writes a group of settings, followed by more.
-func appended(v any, more map[string]any, options ...yaml.EncodeOption) ([]byte, error) {
-	text, err := yaml.MarshalWithOptions(v, options...)
-	if len(more) == 0 || err != nil {
-		return text, err
+// Source is where prompts come from that are not texts of the plan. Exactly one of File, Dataset, Trace and
+// Conversation is set. Paths are relative to the current folder; the files are read when the plan is resolved.
+type Source struct {
+	// File whose text is the prompt.
+	File string `yaml:"file,omitempty"`
+	// File of JSON lines, each with the prompt of a request.
+	Dataset string `yaml:"dataset,omitempty"`
+	// CSV or JSON file with arrival times and lengths of requests.
+	Trace string `yaml:"trace,omitempty"`
+	// What the user says in each turn of a conversation.
+	Conversation []string `yaml:"conversation,omitempty"`
+	// Field of a dataset that has the prompt. Default: a usual name such as prompt.
+	Field string `yaml:"field,omitempty"`
+	// Lines of a dataset or trace to use. Default: all.
+	Limit int `yaml:"limit,omitempty"`
+}
+
+// Prompt is a text, or a source of one or several. A text can be written alone.
+type Prompt struct {
+	Text   string `yaml:"text,omitempty"`
+	Source `yaml:",inline"`
+}
+
+// Texts returns prompts.
+func Texts(texts ...string) (out []Prompt) {
+	for _, text := range texts {
+		out = append(out, Prompt{Text: text})
 	}
-	rest, err := yaml.Marshal(more)
-	return append(text, rest...), err
+	return out
+}
+
+func (p *Prompt) alone() any { return &p.Text }
+
+// MarshalYAML writes a text alone.
+func (p Prompt) MarshalYAML() (any, error) {
+	if p.Text != "" {
+		return p.Text, nil
+	}
+	return p.Source, nil
+}
+
+// validate returns an error that follows the prompt's field.
+func (p Prompt) validate() error {
+	set := map[string]bool{"file": p.File != "", "dataset": p.Dataset != "", "trace": p.Trace != "",
+		"conversation": p.Conversation != nil}
+	kinds := slices.DeleteFunc([]string{"file", "dataset", "trace", "conversation"},
+		func(kind string) bool { return !set[kind] })
+	switch {
+	case reflect.ValueOf(p).IsZero():
+		return errors.New(": empty")
+	case p.Text != "" && !reflect.ValueOf(p.Source).IsZero():
+		return errors.New(": text cannot be combined with other sources; make them separate entries")
+	case p.Text != "":
+		return nil
+	case len(kinds) == 0:
+		return errors.New(".file: missing; set text, file, dataset, trace or conversation")
+	case len(kinds) > 1:
+		return fmt.Errorf(".%s: cannot be combined with %s; remove one", kinds[1], kinds[0])
+	case p.Field != "" && p.Dataset == "":
+		return fmt.Errorf(".field: requires dataset, not %s", kinds[0])
+	case p.Limit != 0 && p.Dataset == "" && p.Trace == "":
+		return fmt.Errorf(".limit: requires dataset or trace, not %s", kinds[0])
+	case p.Limit < 0 || p.Limit > mostRequests:
+		return fmt.Errorf(".limit: %d is out of range; use 1 to %d", p.Limit, mostRequests)
+	case p.Conversation != nil && len(p.Conversation) == 0:
+		return errors.New(".conversation: empty")
+	}
+	if i := slices.Index(p.Conversation, ""); i >= 0 {
+		return fmt.Errorf(".conversation[%d]: empty", i)
+	}
+	return nil
+}
+
+// Orders of launches.
+const (
+	Interleaved = "interleaved" // each cell once, then each cell again, so that drift affects all alike; the default
+	Shuffled    = "shuffled"    // the same, each time in a random order
+	Grouped     = "grouped"     // all repetitions of a cell, one after the other
+)
+
+// Percent is written like 5%.
+type Percent float64
+
+func (p *Percent) parse(text string) error {
+	number, sign := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if *p = Percent(v); !sign {
+		return strconv.ErrSyntax
+	}
+	return err
+}
+
+func (*Percent) wanted() string { return "a percentage such as 5%" }
+
+// String writes the number with the sign.
+func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
+
+// MarshalYAML writes the percentage with its sign.
+func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
+
+// UntilCI repeats cells beyond the plan's repetitions, until the confidence interval of a figure is narrow enough. It
+// can be written as the width alone, e.g. until_ci: 5%.
+type UntilCI struct {
+	// Maximum distance of the 95% confidence interval from the median, as a share of the median, e.g. 5%.
+	Width Percent `yaml:"width"`
+	// Figure that must be known so well. Default: decode_tps.
+	Figure string `yaml:"figure,omitempty"`
+	// Maximum launches of a cell. Default: 5 times repetitions.
+	Most int `yaml:"max_repetitions,omitempty"`
+}
+
+func (u *UntilCI) alone() any { return &u.Width }
+
+// MarshalYAML writes the width alone if nothing else is set.
+func (u UntilCI) MarshalYAML() (any, error) {
+	if u.Figure == "" && u.Most == 0 {
+		return u.Width, nil
+	}
+	type plain UntilCI
+	return plain(u), nil
+}
+
+// DefaultUntil is the default figure of UntilCI.
+const DefaultUntil = "decode_tps"
+
+// MostRepetitions is the maximum number of repetitions of a cell.
+func (p Plan) MostRepetitions() int {
+	if p.UntilCI == nil {
+		return p.Repetitions
+	}
+	return cmp.Or(p.UntilCI.Most, 5*p.Repetitions)
+}
+
+func (u *UntilCI) validate(p Plan) error {
+	switch {
+	case u == nil:
+		return nil
+	case !(u.Width > 0 && u.Width <= 100):
+		return fmt.Errorf("until_ci: %s is out of range; use more than 0%% and at most 100%%", u.Width)
+	case u.Most < 0 || u.Most > mostRepetitions:
+		return fmt.Errorf("until_ci.max_repetitions: %d is out of range; use at most %d", u.Most, mostRepetitions)
+	case u.Most > 0 && u.Most < p.Repetitions:
+		return fmt.Errorf("until_ci.max_repetitions: %d is less than repetitions: %d", u.Most, p.Repetitions)
+	}
+	if _, err := figure.Find(cmp.Or(u.Figure, DefaultUntil)); err != nil {
+		return fmt.Errorf("until_ci.figure: %w", err)
+	}
+	return nil
 }

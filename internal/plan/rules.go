@@ -3,72 +3,128 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
+
+// Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
+type Cells map[string][]string
+
+// cellNames are the fields, in the order in which they are written.
+func cellNames(versions []string) []string {
+	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype"}, versions,
+		[]string{"threads", "start", "batch_size", "concurrency", "prompt", "output_length", "input_length"})
+}
+
+// read accepts single values and lists, and the names of either.
+func (c *Cells) read(r *reader, n *node, path string) error {
+	if !n.grouped() {
+		return mistyped(n, path, groupOfSettings)
+	}
+	*c = Cells{}
+	names := cellNames(r.kinds.VersionAxes())
+	for _, e := range n.fields {
+		at, own := join(path, e.name), axisOf(e.name)
+		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
+		if i < 0 {
+			return unknownField(e, path, names)
+		}
+		var values []string
+		if (*c)[names[i]] != nil {
+			return wrong(e.key, at, "duplicate field")
+		}
+		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
+			return err
+		}
+		if len(values) == 0 {
+			return wrong(e.key, at, "no value")
+		}
+		(*c)[names[i]] = values
+	}
+	if len(*c) == 0 {
+		return wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
+	}
+	return nil
+}
+
+// MarshalYAML writes the fields in order.
+func (c Cells) MarshalYAML() (any, error) {
+	var out yaml.MapSlice
+	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
+		func(name string) bool { return !strings.HasSuffix(name, "_version") })
+	for _, name := range cellNames(versions) {
+		var values []any
+		for _, text := range c[name] {
+			if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
+				values = append(values, n)
+			} else {
+				values = append(values, text)
+			}
+		}
+		switch len(values) {
+		case 0:
+		case 1:
+			out = append(out, yaml.MapItem{Key: name, Value: values[0]})
+		default:
+			out = append(out, yaml.MapItem{Key: name, Value: values})
+		}
+	}
+	return out, nil
+}
 
 // mostRules is the maximum number of entries of include and of exclude.
 const mostRules = 1000
 
 // rule is an entry of include or exclude.
 type rule struct {
-	path   string
-	models []string         // empty: any
-	axes   map[axis][]value // values named
-	sets   map[axis]bool    // axes that an entry of include sets instead of choosing cells by them
+	path    string
+	include bool
+	axes    map[axis][]value // values named
 }
 
 // rules reads the entries of include or exclude.
-func (m *matrix) rules(field string, list []Cells) ([]rule, error) {
+func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 	if len(list) > mostRules {
 		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. An entry may have lists", field, len(list),
 			mostRules)
 	}
-	out := make([]rule, 0, len(list))
 	for i, c := range list {
-		r, err := m.rule(fmt.Sprintf("%s[%d]", field, i), c, field == "include")
-		if err != nil {
-			return nil, err
+		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[axis][]value{}}
+		for _, name := range append(cellNames(m.plan.kinds.VersionAxes())[1:], "model") {
+			if err := m.names(&r, name, c[name]); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// rule reads an entry's values.
-func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
-	r := rule{path: path, models: c["model"], axes: map[axis][]value{}, sets: map[axis]bool{}}
-	for _, a := range append([]axis{ofEngine}, m.axes[:len(m.axes)-1]...) { // which is the last one
-		if err := m.names(&r, a, a.name(m.plan.kinds), c, include); err != nil {
-			return r, err
-		}
-	}
-	if err := m.names(&r, ofPrompt, "input_length", c, include); err != nil {
-		return r, err
-	}
-	for _, model := range r.models {
-		if !include && !slices.ContainsFunc(m.groups, func(g *group) bool { return g.model == model }) {
-			return r, fmt.Errorf("%s.model: no cell has %s; available: %s", path, model, m.models())
-		}
-	}
-	return r, nil
-}
+// sets reports whether an entry sets the values of an axis instead of choosing cells by them.
+func (m *matrix) sets(r rule, a axis) bool { return r.include && !m.listed[a] }
 
 // names reads an entry's values of an axis.
-func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) error {
-	if c[name] != nil && r.axes[a] != nil {
+func (m *matrix) names(r *rule, name string, texts []string) error {
+	a := ofPrompt
+	if name != "input_length" {
+		a = m.axes[slices.IndexFunc(m.axes, func(a axis) bool { return a.name(m.plan.kinds) == name })]
+	} else if texts != nil && r.axes[a] != nil {
 		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
 	}
-	for i, text := range c[name] {
-		r.sets[a] = include && !m.listed[a]
-		v, err := m.named(a, name, text, include)
+	for i, text := range texts {
+		v, err := m.named(a, name, text, r.include)
+		has := func(g *group) bool { return slices.Contains(g.values[a], v) }
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s.%s: %w", r.path, name, err)
-		case !include && !m.has(a, v):
+		case !r.include && !slices.ContainsFunc(m.groups, has):
 			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, m.those(a, name))
-		case r.sets[a] && i > 0:
+		case i > 0 && m.sets(*r, a):
 			return fmt.Errorf("%s.%s: not an axis of this plan, so only one value can be set; "+
 				"add a list to the plan for several", r.path, name)
 		}
@@ -79,54 +135,33 @@ func (m *matrix) names(r *rule, a axis, name string, c Cells, include bool) erro
 
 // named parses a value of an entry.
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
-	if a.texts() {
-		v := value{text: text}
-		if a == ofDType || a == ofKVDType {
-			v.text = dtype(text)
-		}
-		if a == ofEngine || a >= axisCount {
-			return v, nil
-		}
+	v, err := a.value(text)
+	switch {
+	case err != nil, a == ofEngine, a == ofModel, a >= axisCount:
+		return v, err
+	case a.texts():
 		return v, a.known(v)
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return value{}, fmt.Errorf("must be a whole number, not %q", text)
-	}
-	if name == "prompt" {
-		prompts := len(m.plan.Prompts)
-		if prompts == 0 {
-			return value{}, errors.New("the plan only has input_lengths; use input_length")
-		}
-		if n < 1 || n > prompts {
-			return value{}, fmt.Errorf("%d is out of range; use 1 to %d", n, prompts)
-		}
-		return value{"", n - 1}, nil
+	case name == "prompt" && len(m.plan.Prompts) == 0:
+		return value{}, errors.New("the plan only has input_lengths; use input_length")
+	case name == "prompt":
+		return value{"", v.n - 1}, within(v.n, 1, len(m.plan.Prompts))
 	}
 	least := 1
 	if a == ofContext || a == ofThreads {
 		least = 0
 	}
-	if n < least || n > mostTokens {
-		return value{}, fmt.Errorf("%d is out of range; use %d to %d", n, least, mostTokens)
+	if err := within(v.n, least, mostTokens); err != nil || a != ofPrompt {
+		return v, err
 	}
-	v := value{strconv.Itoa(n), n}
-	if name == "input_length" {
-		if _, there := m.tokens[n]; there || include {
-			v.n = m.length(n)
-		} else {
-			v.n = -1
-		}
+	if _, there := m.tokens[v.n]; there || include {
+		v.n = m.length(v.n)
+	} else {
+		v.n = -1
 	}
 	return v, nil
 }
 
-// has reports whether any cell has a value.
-func (m *matrix) has(a axis, v value) bool {
-	return slices.ContainsFunc(m.groups, func(g *group) bool { return slices.Contains(g.values[a], v) })
-}
-
-// those lists an axis' values in a message.
+// those lists an axis' first distinct values in a message.
 func (m *matrix) those(a axis, name string) string {
 	var out []string
 	for _, g := range m.groups {
@@ -138,43 +173,22 @@ func (m *matrix) those(a axis, name string) string {
 			case a == ofContext && v.n == Unsaid, text == "", text == "0" && a != ofContext:
 				text = "only the default"
 			}
+			if slices.Contains(out, text) {
+				continue
+			}
+			if len(out) == 12 {
+				return strings.Join(out, ", ") + " …"
+			}
 			out = append(out, text)
 		}
-	}
-	return few(out)
-}
-
-func (m *matrix) models() string {
-	var out []string
-	for _, g := range m.groups {
-		out = append(out, g.model)
-	}
-	return few(out)
-}
-
-// few lists the first distinct texts.
-func few(list []string) string {
-	var out []string
-	for _, text := range list {
-		if slices.Contains(out, text) {
-			continue
-		}
-		if len(out) == 12 {
-			return strings.Join(out, ", ") + " …"
-		}
-		out = append(out, text)
 	}
 	return strings.Join(out, ", ")
 }
 
 // chooses reports whether a rule names a cell. A cell has no value of an axis that its engine does not use.
 func (m *matrix) chooses(r rule, g *group, c combination) bool {
-	if len(r.models) > 0 && !slices.Contains(r.models, g.model) {
-		return false
-	}
 	for a, values := range r.axes {
-		if !r.sets[a] && (!slices.Contains(values, g.values[a][c[a]]) ||
-			!m.concerns(a, g.values[ofEngine][c[ofEngine]].text)) {
+		if !m.sets(r, a) && (!slices.Contains(values, g.values[a][c[a]]) || !m.concerns(a, g.engine(c))) {
 			return false
 		}
 	}
@@ -188,10 +202,10 @@ func (m *matrix) include(rules []rule) error {
 	for _, r := range rules {
 		found := false
 		for _, g := range own {
-			for i, was := range g.was {
-				if m.chooses(r, g, was) {
+			for _, c := range g.cells {
+				if m.chooses(r, g, c.was) {
 					found = true
-					r.set(g, g.cells[i])
+					m.set(r, g, c.is)
 				}
 			}
 		}
@@ -205,15 +219,14 @@ func (m *matrix) include(rules []rule) error {
 }
 
 // set sets a cell's values of the axes that the rule does not choose by.
-func (r rule) set(g *group, c combination) {
-	for a := range r.sets {
-		if !r.sets[a] {
+func (m *matrix) set(r rule, g *group, c combination) {
+	for a, values := range r.axes {
+		if !m.sets(r, a) {
 			continue
 		}
-		v := r.axes[a][0]
-		if c[a] = slices.Index(g.values[a], v); c[a] < 0 { // behind the others
+		if c[a] = slices.Index(g.values[a], values[0]); c[a] < 0 { // behind the others
 			c[a] = len(g.values[a])
-			g.values[a] = append(slices.Clip(g.values[a]), v)
+			g.values[a] = append(slices.Clip(g.values[a]), values[0])
 		}
 	}
 }
@@ -221,25 +234,26 @@ func (r rule) set(g *group, c combination) {
 // add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and
 // the first value of all other axes.
 func (m *matrix) add(r rule) error {
-	models := r.models
-	if len(models) == 0 {
-		models = []string{m.groups[0].model}
+	models := r.axes[ofModel]
+	if models == nil {
+		models = m.groups[0].values[ofModel]
 	}
 	for _, model := range models {
 		like := m.groups[0]
-		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.model == model }); i >= 0 {
+		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.values[ofModel][0] == model }); i >= 0 {
 			like = m.groups[i]
 		}
-		g := &group{model: model, values: make([][]value, len(m.axes)), deployment: like.deployment}
+		g := &group{values: make([][]value, len(m.axes)), deployment: like.deployment}
 		for _, a := range m.axes {
 			switch {
+			case a == ofModel:
+				g.values[a] = []value{model}
 			case r.axes[a] != nil:
 				g.values[a] = r.axes[a]
 			case a == ofEngine:
 				g.values[a] = like.values[a]
 			case len(like.values[a]) == 0:
-				return fmt.Errorf("%s: adds a cell without a prompt; set input_length",
-					r.path)
+				return fmt.Errorf("%s: adds a cell without a prompt; set input_length", r.path)
 			default:
 				g.values[a] = like.values[a][:1]
 			}

@@ -63,10 +63,7 @@ const (
 
 // complete reports whether each kind of the mix has a prompt, so that the plan needs none.
 func (t *Traffic) complete() bool {
-	if t == nil || len(t.Mix) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(t.Mix, func(k Kind) bool { return k.Prompt == "" && k.InputTokens == 0 })
+	return t != nil && all(t.Mix, func(k Kind) bool { return k.Prompt != "" || k.InputTokens != 0 })
 }
 
 // loop is the kind of load, or its default.
@@ -161,27 +158,23 @@ func (t *Traffic) validate(p Plan) error {
 	if t == nil {
 		return nil
 	}
-	for _, check := range []func(Plan) error{t.sizes, t.pace, t.mix} {
-		if err := check(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(t.sizes(p), t.pace(p), t.mix())
 }
 
 // sizes checks the numbers of requests and clients.
 func (t *Traffic) sizes(p Plan) error {
-	switch turns := max(1, t.Turns); {
+	switch {
 	case t.Goal != nil && *t.Goal == (record.Goal{}):
 		return errors.New("traffic.goal: empty; set ttft_ms, tpot_ms or e2e_ms")
 	case t.Concurrency > 0 && len(p.Concurrency) > 0:
 		return errors.New("traffic.concurrency: cannot be combined with concurrency; remove one")
-	case t.Requests%turns != 0:
-		return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests,
-			turns)
 	}
+	turns := []int{t.Turns}
 	for _, s := range p.Prompts {
-		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {
+		turns = append(turns, len(s.Conversation))
+	}
+	for _, n := range turns {
+		if n > 0 && t.Requests%n != 0 {
 			return fmt.Errorf("traffic.requests: %d is not a multiple of the %d turns of a conversation", t.Requests, n)
 		}
 	}
@@ -211,7 +204,7 @@ func (t *Traffic) pace(p Plan) error {
 }
 
 // mix checks the kinds of requests.
-func (t *Traffic) mix(Plan) error {
+func (t *Traffic) mix() error {
 	shares := 0
 	for i, k := range t.Mix {
 		at := fmt.Sprintf("traffic.mix[%d]", i)

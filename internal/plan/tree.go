@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"llmparity/internal/fault"
 	"regexp"
 	"slices"
 	"strconv"
@@ -48,17 +50,33 @@ func (n *node) listed() bool { return n.Type() == ast.SequenceType }
 
 func (n *node) null() bool { return n.Type() == ast.NullType }
 
-// errUnreadable is the error for documents on which the parser panics.
-var errUnreadable = errors.New("cannot parse this YAML; use plain lists and values without tags")
-
-// survive turns a panic into errUnreadable.
-func survive(err *error) {
-	if r := recover(); r != nil {
-		*err = errUnreadable
+// read reads a text with one document; what names it in errors, which begin with file and line, and have one line
+// although the parser's quote the source.
+func read[T any](text []byte, file, what string, from func(*node) (T, error)) (out T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = fault.New(fault.Usage, "", "%s: cannot parse this YAML; use plain lists and values without tags", file)
+		}
+	}()
+	root, err := open(text, what)
+	if err == nil {
+		if out, err = from(root); err == nil {
+			return out, nil
+		}
 	}
+	var at yaml.Error // whose Error prints all of the source
+	place, message := file, ""
+	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
+		place, message = fmt.Sprintf("%s:%d", file, at.GetToken().Position.Line), at.GetMessage()
+	} else {
+		message = err.Error()
+	}
+	var none T
+	message, _, _ = strings.Cut(message, "\n")
+	return none, fault.New(fault.Usage, "", "%s: %s", place, message)
 }
 
-// open parses a text with one document. what names it in errors.
+// open parses a text with one document.
 func open(text []byte, what string) (*node, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("too large: %d bytes; the maximum is %d", len(text), maxText)
@@ -227,9 +245,7 @@ func (n *node) placed(path string, err error) error {
 		return nil
 	}
 	at, text := n.find(err.Error())
-	if at == nil {
-		at = n.begin()
-	}
+	at = cmp.Or(at, n.begin())
 	if fieldFirst.MatchString(text) {
 		return wrong(at, "", "%s.%s", path, text)
 	}

@@ -1,8 +1,6 @@
 package progress
 
 import (
-	"encoding/json"
-	"io"
 	"time"
 
 	"llmparity/internal/fault"
@@ -63,61 +61,42 @@ type Line struct {
 	Gate   string        `json:"gate,omitempty"`      // done: pass, fail, inconclusive; absent: no gate
 }
 
-// jsonEvents writes events as lines of JSON.
-type jsonEvents struct {
-	out   *json.Encoder
-	drawn time.Time // time of the last line about tokens
-}
+// kinds of lines about the runner's events.
+var kinds = map[run.EventKind]Kind{run.Preparing: kindPreparing, run.Recording: kindRecording, run.Judged: kindNote,
+	run.Launched: kindLaunched, run.Entered: kindPhase, run.Generated: kindTokens, run.Scoring: kindScoring,
+	run.Ended: kindEnded}
 
-func newJSONEvents(w io.Writer) *jsonEvents {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return &jsonEvents{out: e}
-}
-
-func (j *jsonEvents) write(e Line, now time.Time) {
+func (p *Progress) write(e Line, now time.Time) {
 	e.Schema, e.Time = Schema, now
-	_ = j.out.Encode(e) // a reader that went away must not end the measurement
+	_ = p.json.Encode(e) // a reader that went away must not end the measurement
 }
 
-// event writes an event of the runner.
-func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
-	out := Line{Side: side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone,
-		Launch: e.Launch, Launches: e.Launches,
-		Repetition: e.Repetition, Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
+// line is what programs read of an event of the runner.
+func (p *Progress) line(e run.Event, now time.Time) Line {
+	out := Line{Kind: kinds[e.Kind], Side: p.side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells,
+		CellsDone: e.CellsDone, Launch: e.Launch, Launches: e.Launches, Repetition: e.Repetition,
+		Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
 	if e.Err != nil {
 		out.Error = fault.OneLine(e.Err.Error())
 	}
 	switch e.Kind {
-	case run.Preparing:
-		out.Kind = kindPreparing
 	case run.Recording:
-		out.Kind, out.Record, out.Text = kindRecording, e.Text, ""
-	case run.Judged:
-		out.Kind = kindNote
-	case run.Launched:
-		out.Kind = kindLaunched
+		out.Record, out.Text = e.Text, ""
 	case run.Entered:
-		out.Kind, out.Phase = kindPhase, e.Phase
+		out.Phase = e.Phase
 	case run.Generated, run.Scoring:
-		if e.Token > 0 && now.Sub(j.drawn) < redraw {
-			return
-		}
-		j.drawn = now
-		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = kindTokens, e.Phase, e.Token, e.Tokens,
-			p.rate(now), p.memory
-		if e.Kind == run.Scoring {
-			out.Kind, out.Rate = kindScoring, 0
+		out.Phase, out.Token, out.Tokens, out.MemoryB = e.Phase, e.Token, e.Tokens, p.pace.memory
+		if e.Kind == run.Generated {
+			out.Rate = p.pace.rate(now)
 		}
 	case run.Ended:
-		out.Kind, out.Status, out.Text = kindEnded, record.Status(e.Text), ""
-		out.MemoryB = p.memory
+		out.Status, out.Text, out.MemoryB = record.Status(e.Text), "", p.pace.memory
 	}
-	if rest, known := p.rest(now); known && e.Launches > 0 {
-		s := float64(rest.Round(time.Second)) / float64(time.Second)
+	if rest, known := p.pace.rest(now); known && e.Launches > 0 {
+		s := rest.Round(time.Second).Seconds()
 		out.LeftS = &s
 	}
-	j.write(out, now)
+	return out
 }
 
 // Ended completes the last event with the run's error, and with the one that decides the exit code.

@@ -9,13 +9,12 @@ import (
 
 // pace computes from the events of a run how fast tokens come and how long the rest may take.
 type pace struct {
-	done    int       // launches that ended
 	left    int       // launches to come, including the current one
 	opened  time.Time // start of the current launch; zero: none
 	first   time.Time // first token of the current phase
 	tokens  int       // tokens of the current phase
 	memory  int64     // at the last reading
-	engines map[string]*spent
+	engines map[string]spent
 }
 
 // spent is the time of one engine's launches. Engines differ, and a round of them may be incomplete.
@@ -41,15 +40,10 @@ func (p *pace) take(e run.Event, now time.Time) {
 			break // a refused cell: its time says nothing about launches
 		}
 		if p.engines == nil {
-			p.engines = map[string]*spent{}
+			p.engines = map[string]spent{}
 		}
 		of := p.engines[e.Engine]
-		if of == nil {
-			of = &spent{}
-			p.engines[e.Engine] = of
-		}
-		of.launches, of.took = of.launches+1, of.took+now.Sub(p.opened)
-		p.done++
+		p.engines[e.Engine] = spent{of.launches + 1, of.took + now.Sub(p.opened)}
 		p.opened = time.Time{}
 	}
 	if e.Memory > 0 && e.Kind != run.Launched { // then it is still the previous launch's
@@ -69,7 +63,7 @@ func (p *pace) rate(now time.Time) float64 {
 // weight, because a run that has only had a fast engine's launches would promise too little. It is unknown before the
 // first launch has ended.
 func (p *pace) rest(now time.Time) (time.Duration, bool) {
-	if p.done == 0 {
+	if len(p.engines) == 0 {
 		return 0, false
 	}
 	var mean time.Duration

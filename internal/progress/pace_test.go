@@ -55,14 +55,13 @@ func TestPace(t *testing.T) {
 func TestLiveLineShowsTheState(t *testing.T) {
 	var out strings.Builder
 	width := 100
-	live := &liveLine{out: &out, width: func() int { return width }}
-	p := Progress{mu: &sync.Mutex{}, out: &out, live: live}
+	p := Progress{mu: &sync.Mutex{}, out: &out, width: func() int { return width }}
 	e := run.Event{Engine: "webllm", Cell: 2, Cells: 8, Launch: 3, Launches: 12, Repetition: 3, Repetitions: 6,
 		Phase: record.Measure, Tokens: 64}
 	send := func(kind run.EventKind, token int) string {
 		out.Reset()
 		e.Kind, e.Token, e.Memory = kind, token, 441<<20
-		live.drawn = time.Time{}
+		p.drawn = time.Time{}
 		p.Event(e)
 		return out.String()
 	}

@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,9 +24,11 @@ type Progress struct {
 	mu    *sync.Mutex // shared with the baseline run's, if two runs alternate
 	out   io.Writer
 	quiet bool
-	side  string      // "baseline run" for the other one of two runs that alternate
-	live  *liveLine   // nil: plain lines
-	json  *jsonEvents // nil: for people
+	side  string        // "baseline run" for the other one of two runs that alternate
+	width func() int    // of the terminal that has a live line, 0: unknown; nil: plain lines
+	phase string        // in the live line
+	json  *json.Encoder // nil: for people
+	drawn time.Time     // when tokens were last shown
 	pace  pace
 }
 
@@ -33,8 +36,8 @@ type Progress struct {
 func New(out io.Writer, quiet bool) *Progress {
 	p := &Progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
-		p.live = &liveLine{out: f, width: func() int { w, _, _ := term.GetSize(int(f.Fd())); return w }}
-		p.live.show("checking", time.Now())
+		p.width = func() int { w, _, _ := term.GetSize(int(f.Fd())); return w }
+		p.show("checking")
 	}
 	return p
 }
@@ -42,32 +45,39 @@ func New(out io.Writer, quiet bool) *Progress {
 // Beside returns the progress of another run that alternates with this one. Both print plain lines.
 func (p *Progress) Beside(side string) *Progress {
 	p.Close()
-	p.live = nil
+	p.width = nil
 	return &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side}
 }
 
 // InJSON writes lines of JSON to w instead.
 func (p *Progress) InJSON(w io.Writer) {
 	p.Close()
-	p.live, p.json = nil, newJSONEvents(w)
+	p.width, p.json = nil, json.NewEncoder(w)
+	p.json.SetEscapeHTML(false)
 }
 
-// Event shows what the runner does.
+// Event shows what the runner does. Tokens come faster than anyone reads, so most of them are not shown.
 func (p *Progress) Event(e run.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	p.pace.take(e, now)
+	if e.Token > 0 && (e.Kind == run.Generated || e.Kind == run.Scoring) {
+		if now.Sub(p.drawn) < redraw {
+			return
+		}
+		p.drawn = now
+	}
 	switch {
 	case p.json != nil:
-		p.json.event(e, &p.pace, now, p.side)
+		p.write(p.line(e, now), now)
 	case p.quiet:
-	case p.live != nil:
+	case p.width != nil:
 		if e.Kind == run.Judged || e.Kind == run.Ended && e.Err != nil {
-			p.live.clear()
+			p.clear()
 			p.print(e, now)
 		}
-		p.live.event(e, &p.pace, now)
+		p.draw(e, now)
 	default:
 		p.print(e, now)
 	}
@@ -83,10 +93,10 @@ func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.json.write(Line{Kind: kindNote, Text: text, Side: p.side}, time.Now())
+		p.write(Line{Kind: kindNote, Text: text, Side: p.side}, time.Now())
 		return
 	}
-	p.live.clear()
+	p.clear()
 	fmt.Fprintln(p.out, text)
 }
 
@@ -96,7 +106,7 @@ func (p *Progress) Done(e Line) {
 	defer p.mu.Unlock()
 	if p.json != nil {
 		e.Kind = kindDone
-		p.json.write(e, time.Now())
+		p.write(e, time.Now())
 	}
 }
 
@@ -104,7 +114,7 @@ func (p *Progress) Done(e Line) {
 func (p *Progress) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live.clear()
+	p.clear()
 }
 
 // print writes the events that a log should have.
@@ -120,7 +130,14 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			line = fmt.Sprintf("%s: scoring %d tokens for parity (not measured)", e.Engine, e.Tokens)
 		}
 	case run.Ended:
-		line = fmt.Sprintf("[%d/%d] %s %s: %s%s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text, cellOf(e))
+		which := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
+		if e.Warmup {
+			which = "warm-up"
+		}
+		line = fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, which, e.Text)
+		if e.Cells > 1 {
+			line += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
+		}
 		if e.Err != nil {
 			line += ": " + fault.OneLine(e.Err.Error())
 		}
@@ -135,19 +152,4 @@ func (p *Progress) print(e run.Event, now time.Time) {
 		line = p.side + ": " + line
 	}
 	fmt.Fprintln(p.out, line)
-}
-
-// cellOf names the cell if there are several.
-func cellOf(e run.Event) string {
-	if e.Cells < 2 {
-		return ""
-	}
-	return fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
-}
-
-func launchName(e run.Event) string {
-	if e.Warmup {
-		return "warm-up"
-	}
-	return fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
 }

@@ -68,19 +68,6 @@ type doneEntry struct {
 	Status Status `json:"status"`
 }
 
-// The columns of the CSV files. Readers find columns by name, so later versions may append some.
-var (
-	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell",
-		"attempt", "role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
-	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb",
-		"swap_mb", "t_ns", "read_ns", "cell", "attempt", "pss_read_mb", "pss_low_mb", "pss_high_mb"}
-	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt",
-		"role", "edge"}
-	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
-	// rank is 0 for a forced token that is not among the likeliest; logprob is empty if the engine can't report it.
-	scoreColumns = []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}
-)
-
 // Names of the files in a run folder.
 const (
 	metaFile    = "run.json"
@@ -95,6 +82,34 @@ const (
 	lockFile    = ".lock"
 	logsDir     = "logs"
 )
+
+// The files that only grow. The journal is the last: rows reach the disk before the lines about them.
+const (
+	toSamples = iota
+	toTotals
+	toTokens
+	toMetrics
+	toScores
+	toJournal
+)
+
+// growing has the name of each such file and its columns. Readers find columns by name, so later versions may append
+// some.
+var growing = [...]struct {
+	name    string
+	columns []string
+}{
+	toSamples: {samplesFile, []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source",
+		"cell", "attempt", "role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}},
+	toTotals: {totalsFile, []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb",
+		"uss_mb", "swap_mb", "t_ns", "read_ns", "cell", "attempt", "pss_read_mb", "pss_low_mb", "pss_high_mb"}},
+	toTokens: {tokensFile, []string{"cell", "attempt", "request", "index", "id", "t_ns"}},
+	toMetrics: {metricsFile, []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell",
+		"attempt", "role", "edge"}},
+	// rank is 0 for a forced token that is not among the likeliest; logprob is empty if the engine can't report it.
+	toScores:  {scoresFile, []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}},
+	toJournal: {journalFile, nil},
+}
 
 const timestampLayout = "2006-01-02T15:04:05.000000Z07:00"
 

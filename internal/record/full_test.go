@@ -18,8 +18,8 @@ func TestFullDiskErrorSticks(t *testing.T) {
 		t.Skip("this system has no /dev/full")
 	}
 	w.mu.Lock()
-	_ = w.samples.Close()
-	w.samples = lines.To(full)
+	_ = w.files[toSamples].Close()
+	w.files[toSamples] = lines.To(full)
 	w.mu.Unlock()
 
 	c := Cell{ID: 1}

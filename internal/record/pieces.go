@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -29,7 +30,14 @@ func (w *Writer) Pieces(texts map[int]string) {
 
 // readPieces reads the texts of tokens, if there are any.
 func (r *Run) readPieces(path string) {
-	if err := readJSON(path, &r.Pieces); err != nil && !errors.Is(err, os.ErrNotExist) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r.Pieces)
+	}
+	if err != nil {
 		r.Pieces = nil
 		r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
 			filepath.Base(path), err))

@@ -16,22 +16,15 @@ import (
 // Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and
 // attempts without an end are Interrupted. Any other invalid line is an error that names it.
 func Open(dir string) (*Run, error) {
-	r := newRun(dir)
-	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
-		return nil, notARun(err, dir)
-	}
-	newer, err := r.checkSchema(filepath.Join(dir, metaFile))
+	r, newer, err := newRun(dir)
 	if err != nil {
 		return nil, err
-	}
-	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
-		return nil, notARun(err, dir)
 	}
 	b := newBuilder(r)
 	b.newer = newer
 	cut, err := lines.Each(filepath.Join(dir, journalFile), b.journal)
 	if err != nil {
-		return nil, unreadable(err, dir)
+		return nil, notARun(err, dir)
 	}
 	r.warnCut(cut, journalFile)
 	if err := b.readRows(dir); err != nil {
@@ -45,50 +38,43 @@ func Open(dir string) (*Run, error) {
 	return r, nil
 }
 
-func newRun(dir string) *Run {
-	return &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
+// newRun reads what is known before the first line. newer says that a newer version wrote it.
+func newRun(dir string) (r *Run, newer bool, err error) {
+	r = &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
 		Stops: map[int]Stop{}}
+	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
+		return nil, false, notARun(err, dir)
+	}
+	if newer, err = r.checkSchema(filepath.Join(dir, metaFile)); err != nil {
+		return nil, false, err
+	}
+	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
+		return nil, false, notARun(err, dir)
+	}
+	return r, newer, nil
 }
 
+// notARun returns an error that has a class as it is, and that of a missing file as one of a folder that is not a run.
 func notARun(err error, dir string) error {
-	var missing *fs.PathError
-	if errors.Is(err, os.ErrNotExist) && errors.As(err, &missing) {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
 		return fault.New(fault.BadRecord, "name a run folder, such as results/latest",
 			"%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
-	}
-	var cut *brokenJSON
-	if errors.As(err, &cut) {
-		return fault.Wrap(fault.BadRecord, cut.error,
-			"copy the run folder again, or repeat the run",
-			"%s is damaged", filepath.Join(dir, cut.file))
 	}
 	return fault.Wrap(fault.BadRecord, err, "", "can't read %s", dir)
 }
 
-// unreadable returns the error of an invalid line as it is, and of a missing file as that of a folder that is not a
-// run.
-func unreadable(err error, dir string) error {
-	if _, ok := errors.AsType[*fault.Error](err); ok {
-		return err
-	}
-	return notARun(err, dir)
-}
-
-// brokenJSON is the error of a file that is not valid JSON.
-type brokenJSON struct {
-	error
-	file string
-}
-
 func readJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
+	if err == nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			return fault.Wrap(fault.BadRecord, err, "copy the run folder again, or repeat the run", "%s is damaged",
+				path)
+		}
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return &brokenJSON{err, filepath.Base(path)}
-	}
-	return nil
+	return err
 }
 
 func (r *Run) warnCut(cut bool, file string) {
@@ -109,8 +95,8 @@ type builder struct {
 	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
 	lastSample, lastTotal, lastMetric *Attempt
 	last                              struct { // highest values in the journal
-		ns              int64
-		attempt, source int
+		NS              int64
+		Attempt, Source int
 	}
 }
 
@@ -122,14 +108,6 @@ func newBuilder(r *Run) *builder {
 // requestKey identifies a request.
 type requestKey struct{ attempt, request int }
 
-func (b *builder) attempt(id int64) (*Attempt, error) {
-	a, ok := b.attempts[int(id)]
-	if !ok {
-		return nil, fmt.Errorf("attempt %d has no beginning", id)
-	}
-	return a, nil
-}
-
 // formerlyReused is the isolation that older runs have for reused sessions. It hides the isolation of their launches.
 const formerlyReused = "reused"
 
@@ -138,59 +116,49 @@ func (b *builder) journal(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return err
 	}
-	b.last.ns, b.last.attempt = max(b.last.ns, e.T), max(b.last.attempt, e.Attempt)
+	b.last.NS, b.last.Attempt = max(b.last.NS, e.T), max(b.last.Attempt, e.Attempt)
 	if e.Source != nil {
-		b.last.source = max(b.last.source, e.Source.ID)
+		b.last.Source = max(b.last.Source, e.Source.ID)
 	}
 	return b.entry(e)
 }
 
 func (b *builder) entry(e entry) error {
+	r := b.run
 	switch {
 	case b.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
-		return nil
+	case e.Index != nil:
 	case e.Cell != nil:
 		if e.Cell.Isolation == formerlyReused {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
 		at, again := b.cells[e.Cell.ID]
 		if !again {
-			at = len(b.run.Cells)
-			b.cells[e.Cell.ID], b.run.Cells = at, append(b.run.Cells, Cell{})
+			at = len(r.Cells)
+			b.cells[e.Cell.ID], r.Cells = at, append(r.Cells, Cell{})
 		}
-		b.run.Cells[at] = *e.Cell // a later line about it knows more
-		return nil
+		r.Cells[at] = *e.Cell // a later line about it knows more
 	case e.Done != nil:
-		b.run.Status = e.Done.Status
-		return nil
+		r.Status = e.Done.Status
 	case e.Stop != nil:
-		b.run.Stops[e.Stop.Cell] = *e.Stop
-		return nil
-	case e.Index != nil:
-		return nil
+		r.Stops[e.Stop.Cell] = *e.Stop
 	case e.Resumed != nil:
-		b.run.Resumes = append(b.run.Resumes, ResumedAt{e.T, *e.Resumed})
-		b.run.Status = Interrupted // until its end is read
-		return nil
+		r.Resumes = append(r.Resumes, ResumedAt{e.T, *e.Resumed})
+		r.Status = Interrupted // until its end is read
 	case e.Warning != nil && e.Attempt == 0:
-		if !slices.Contains(b.run.Warnings, *e.Warning) { // a resumed run repeats its warnings
-			b.run.Warnings = append(b.run.Warnings, *e.Warning)
+		if !slices.Contains(r.Warnings, *e.Warning) { // a resumed run repeats its warnings
+			r.Warnings = append(r.Warnings, *e.Warning)
 		}
-		return nil
+	case e.Prediction != nil:
+		r.Predictions[e.Prediction.Cell] = *e.Prediction
+	case e.Risk != nil:
+		r.Risks[e.Risk.Cell] = *e.Risk
 	case e.Begin != nil:
 		return b.begin(e)
-	case e.Prediction != nil:
-		b.run.Predictions[e.Prediction.Cell] = *e.Prediction
-		return nil
-	case e.Risk != nil:
-		b.run.Risks[e.Risk.Cell] = *e.Risk
-		return nil
+	default:
+		return b.add(e)
 	}
-	a, err := b.attempt(int64(e.Attempt))
-	if err != nil {
-		return err
-	}
-	return b.add(a, e)
+	return nil
 }
 
 func (b *builder) begin(e entry) error {
@@ -213,7 +181,12 @@ func (b *builder) begin(e entry) error {
 	return nil
 }
 
-func (b *builder) add(a *Attempt, e entry) error {
+// add adds a line about an attempt.
+func (b *builder) add(e entry) error {
+	a := b.attempts[e.Attempt]
+	if a == nil {
+		return fmt.Errorf("attempt %d has no beginning", e.Attempt)
+	}
 	a.EndNS = e.T
 	switch {
 	case e.Source != nil:

@@ -252,6 +252,9 @@ type Source struct {
 	Blind  string `json:"blind"` // what it does not include
 }
 
+// Describe returns the source, for a sample.Source that embeds it.
+func (s Source) Describe() Source { return s }
+
 // Sample is one reading of one source, in bytes; what the source does not read is Absent.
 type Sample struct {
 	Begin, End time.Time // of the read

@@ -37,11 +37,11 @@ func write(w *Writer, repetition int) time.Time {
 	r.Span(Span{Name: "fetch", Begin: at, End: at.Add(time.Millisecond), How: "progress"})
 	r.Event(Event{Device: &Device{Class: CPU, Name: "a CPU"}})
 	r.Warn(Warning{Code: "a", Text: "b"})
-	r.Request(Measure, Usage{PromptIDs: []int{5, 6}, Text: "abc", Finish: "length", Sent: at,
+	r.Request(Slot{}, time.Time{}, Measure, Usage{PromptIDs: []int{5, 6}, Text: "abc", Finish: "length", Sent: at,
 		Spans: []Span{{Name: Prefill, Begin: at, End: at.Add(time.Millisecond)}}},
 		[]Token{{Index: 0, ID: 9, At: at.Add(time.Millisecond)},
 			{Index: 1, ID: 8, At: at.Add(2 * time.Millisecond)}}, at.Add(time.Second))
-	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, at, Measure, Usage{Sent: at.Add(time.Second),
+	r.Request(Slot{Client: 2, Kind: "short", Turn: 3}, at, Measure, Usage{Sent: at.Add(time.Second),
 		CachedTokens: CacheUnknown}, nil, at.Add(2*time.Second))
 	if repetition == 1 {
 		r.Stolen(0.25)

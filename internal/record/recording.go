@@ -51,7 +51,7 @@ func (w *Writer) Begin(c Cell, b Beginning) *Recording {
 
 func (w *Writer) begin(c Cell, b Beginning) *Recording {
 	w.attempts++
-	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.tokens.Size()}
+	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}, tokens: w.files[toTokens].Size()}
 	b.Cell = c.ID
 	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, b.Repetition)
 	if b.Warmup {
@@ -106,7 +106,7 @@ func (r *Recording) value(source int, s Sample, v Value) {
 	l = text(l, r.source[source].Role)
 	l = text(l, string(s.Edge))
 	w.line = end(l)
-	w.write(w.metrics, w.line)
+	w.write(toMetrics, w.line)
 }
 
 func (r *Recording) process(source int, s Sample) {
@@ -121,7 +121,7 @@ func (r *Recording) process(source int, s Sample) {
 	l = mb(l, s.PSS, s.USS, s.Swap, s.HWM)
 	l = text(l, string(s.Edge))
 	w.line = end(l)
-	w.write(w.samples, w.line)
+	w.write(toSamples, w.line)
 }
 
 // Total writes the sum over an engine's processes at one tick.
@@ -140,7 +140,7 @@ func (r *Recording) Total(t Total) {
 		carried = Carried{Absent, Absent, Absent}
 	}
 	w.line = end(mb(l, carried.Read, carried.Low, carried.High))
-	w.write(w.totals, w.line)
+	w.write(toTotals, w.line)
 }
 
 // Log opens logs/<attempt>-<name>.log. If that fails, it warns and discards the log.
@@ -174,14 +174,10 @@ func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
 // Warn writes a warning about the attempt.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
-// Request writes a request that has returned, with its tokens, and returns it as a reader of the record finds it.
-func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) *Request {
-	return r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
-}
-
-// RequestIn writes a request of a traffic. due is when it was to be sent, and zero if it never waited. Requests are
-// numbered in the order in which they return.
-func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
+// Request writes a request that has returned, with its tokens, and returns it as a reader of the record finds it. due
+// is when a request of a traffic was to be sent, and zero if it never waited. Requests are numbered in the order in
+// which they return.
+func (r *Recording) Request(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) *Request {
 	w := r.w
 	if !due.IsZero() {
 		slot.Due = w.clock.ns(due)
@@ -205,7 +201,7 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	for _, t := range q.Tokens {
 		w.line = end(integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(q.ID), int64(t.Index), int64(t.ID),
 			t.NS))
-		w.write(w.tokens, w.line)
+		w.write(toTokens, w.line)
 	}
 	w.putLocked(entry{Attempt: r.id, Request: row})
 	for _, s := range u.Spans {
@@ -225,7 +221,7 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e := &endEntry{Status: status, Class: class, Cost: cost, Stolen: r.stolen,
-		Tokens: []int64{r.tokens, w.tokens.Size() - r.tokens}}
+		Tokens: []int64{r.tokens, w.files[toTokens].Size() - r.tokens}}
 	if err != nil {
 		e.Error = err.Error()
 	}

@@ -43,15 +43,15 @@ func (w *Writer) reopen(s *State) (err error) {
 	if err := os.MkdirAll(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
-	for _, f := range w.files() {
-		if *f.to, err = lines.Reopen(filepath.Join(w.dir, f.name), f.columns); err != nil {
+	for i, f := range growing {
+		if w.files[i], err = lines.Reopen(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
 	if err := s.read(); err != nil {
 		return err
 	}
-	w.attempts, w.sources = s.Attempts, s.Sources
+	w.attempts, w.sources = s.Last.Attempt, s.Last.Source
 	w.clock, w.setBack = s.clock(time.Now())
 	return repoint(w.dir)
 }
@@ -60,8 +60,8 @@ func (w *Writer) reopen(s *State) (err error) {
 func (s *State) clock(now time.Time) (c clock, setBack int64) {
 	// the wall clock is the only one that both processes share
 	elapsed := int64(now.Round(0).Sub(s.Meta.Started))
-	if elapsed <= s.LastNS {
-		elapsed, setBack = s.LastNS+1, s.LastNS-elapsed
+	if elapsed <= s.Last.NS {
+		elapsed, setBack = s.Last.NS+1, s.Last.NS-elapsed
 	}
 	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
 }

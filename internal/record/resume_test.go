@@ -114,7 +114,7 @@ func attempt(w *Writer, c Cell, repetition int, status Status) int {
 	r.Sample(src, s)
 	r.Total(Total{Sample: s, Method: MethodStatm, Processes: r.ID()})
 	r.Phase(Load, at, at.Add(time.Millisecond))
-	r.Request(Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"},
+	r.Request(Slot{}, time.Time{}, Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"},
 		[]Token{{0, r.ID(), at}, {1, r.ID(), at}}, at.Add(time.Millisecond))
 	r.Score(Score{Forced: r.ID(), Top: []Candidate{{r.ID(), -1}, {0, -2}}})
 	r.End(status, "", nil, Cost{})
@@ -125,7 +125,7 @@ func attempt(w *Writer, c Cell, repetition int, status Status) int {
 func sizes(t testing.TB, w *Writer) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
-	for _, f := range w.files() {
+	for _, f := range growing {
 		info, err := os.Stat(filepath.Join(w.dir, f.name))
 		check.Err(t, err)
 		out[f.name] = info.Size()
@@ -164,8 +164,8 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 		committed := random.IntN(attempts)
 		dir := filepath.Join(scratch(t), "cut")
 		copied(t, dir, w.dir)
-		begun := false                // the beginning is on disk before any row
-		for _, f := range w.files() { // the journal first
+		begun := false                                  // the beginning is on disk before any row
+		for _, f := range slices.Backward(growing[:]) { // the journal first
 			low, high := before[committed][f.name], before[committed+1][f.name]
 			if f.name == journalFile {
 				high = lineOf(t, w.dir, committed+1, "end") // its newline alone commits the next
@@ -200,9 +200,9 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 	if n := len(s.Commits(1)); n != committed {
 		t.Errorf("%d attempts are committed, %d were", n, committed)
 	}
-	last := s.LastNS
+	last := s.Last.NS
 	w.Resumed(Resumed{})
-	if !s.Announced(1) {
+	if _, announced := s.Cell(1); !announced {
 		w.Cell(resumed)
 	}
 	added := attempt(w, resumed, committed+1, OK)
@@ -241,8 +241,8 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	attempt(again, resumed, 2, OK)
 	r := ended(t, again, OK)
 	first, second := r.Attempts[0], r.Attempts[1]
-	if second.BeginNS <= first.EndNS || second.BeginNS <= s.LastNS || second.Samples[0].NS <= first.Samples[0].NS {
-		t.Errorf("from %d and %d on to %d", first.EndNS, s.LastNS, second.BeginNS)
+	if second.BeginNS <= first.EndNS || second.BeginNS <= s.Last.NS || second.Samples[0].NS <= first.Samples[0].NS {
+		t.Errorf("from %d and %d on to %d", first.EndNS, s.Last.NS, second.BeginNS)
 	}
 	if back := r.Resumes[0].SetBackNS; back < int64(59*time.Minute) || back > int64(61*time.Minute) {
 		t.Errorf("set back by %s", time.Duration(back))
@@ -319,8 +319,8 @@ func TestRepeatedAttemptsReplaceOthers(t *testing.T) {
 	for _, a := range s.Commits(1) {
 		committed = append(committed, a.Status)
 	}
-	if !slices.Equal(committed, []Status{OK, Failed}) || s.Attempts != 4 {
-		t.Errorf("committed %v of %d attempts", committed, s.Attempts)
+	if !slices.Equal(committed, []Status{OK, Failed}) || s.Last.Attempt != 4 {
+		t.Errorf("committed %v of %d attempts", committed, s.Last.Attempt)
 	}
 	again.Resumed(Resumed{})
 	attempt(again, resumed, 2, OK)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/internal/whole"
@@ -42,8 +43,18 @@ func (w *Writer) Resumed(r Resumed) {
 	defer w.mu.Unlock()
 	r.SetBackNS = w.setBack
 	w.putLocked(entry{Resumed: &r})
-	for _, warning := range r.warnings() {
-		w.putLocked(entry{Warning: &warning})
+	if len(r.Changed) > 0 {
+		var all []string
+		for _, d := range r.Changed {
+			all = append(all, d.String())
+		}
+		w.putLocked(entry{Warning: &Warning{Code: "resumed-elsewhere",
+			Text: "changed between the start of the run and its resumption: " + strings.Join(all, "; ")}})
+	}
+	if r.SetBackNS > 0 {
+		back := Warnf("clock-set-back", "the machine's clock was set back: on resuming it was %.1f s behind the last "+
+			"line of the record; times in the record continue from that line", float64(r.SetBackNS)/1e9)
+		w.putLocked(entry{Warning: &back})
 	}
 	w.sync()
 }
@@ -55,24 +66,6 @@ func replaceJSON(path string, v any) error {
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	})
-}
-
-func (r Resumed) warnings() []Warning {
-	var out []Warning
-	if len(r.Changed) > 0 {
-		var all []string
-		for _, d := range r.Changed {
-			all = append(all, d.String())
-		}
-		out = append(out, Warning{Code: "resumed-elsewhere",
-			Text: "changed between the start of the run and its resumption: " + strings.Join(all, "; ")})
-	}
-	if r.SetBackNS > 0 {
-		out = append(out, Warnf("clock-set-back", "the machine's clock was set back: on resuming it was %.1f s "+
-			"behind the last line of the record; times in the record continue from that line",
-			float64(r.SetBackNS)/1e9))
-	}
-	return out
 }
 
 // attemptKey identifies what an attempt is for.
@@ -87,43 +80,24 @@ func (a *Attempt) key() attemptKey {
 
 // redone moves attempts that a resumed run repeated, because they were interrupted or failed, to Run.Redone.
 func (b *builder) redone() {
-	if len(b.run.Resumes) == 0 {
-		return
-	}
+	r := b.run
 	last := map[attemptKey]int64{} // latest beginning
-	for _, all := range [][]*Attempt{b.run.Attempts, b.run.Scorings} {
-		for _, a := range all {
-			last[a.key()] = max(last[a.key()], a.BeginNS)
-		}
+	for _, a := range slices.Concat(r.Attempts, r.Scorings) {
+		last[a.key()] = max(last[a.key()], a.BeginNS)
 	}
 	again := func(a *Attempt) bool {
-		if a.Status == OK {
-			return false
+		repeated := a.Status != OK && slices.ContainsFunc(r.Resumes, func(at ResumedAt) bool {
+			return at.NS >= a.BeginNS && at.NS <= last[a.key()] && a.BeginNS < last[a.key()]
+		})
+		if repeated {
+			r.Redone = append(r.Redone, a)
 		}
-		for _, r := range b.run.Resumes {
-			if r.NS >= a.BeginNS && r.NS <= last[a.key()] && a.BeginNS < last[a.key()] {
-				return true
-			}
-		}
-		return false
+		return repeated
 	}
-	b.run.Attempts = b.putAside(b.run.Attempts, again)
-	b.run.Scorings = b.putAside(b.run.Scorings, again)
-	if len(b.run.Redone) > 0 {
-		b.run.Warnings = append(b.run.Warnings, madeAgain(b.run.Redone))
+	r.Attempts, r.Scorings = slices.DeleteFunc(r.Attempts, again), slices.DeleteFunc(r.Scorings, again)
+	if len(r.Redone) > 0 {
+		r.Warnings = append(r.Warnings, madeAgain(r.Redone))
 	}
-}
-
-func (b *builder) putAside(all []*Attempt, again func(*Attempt) bool) []*Attempt {
-	var kept []*Attempt
-	for _, a := range all {
-		if again(a) {
-			b.run.Redone = append(b.run.Redone, a)
-			continue
-		}
-		kept = append(kept, a)
-	}
-	return kept
 }
 
 // madeAgain warns of repeated attempts.

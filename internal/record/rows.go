@@ -31,7 +31,7 @@ func (b *builder) readRows(dir string) error {
 				return
 			}
 			if f.cut, f.err = lines.EachRow(path, f.take); f.err != nil {
-				f.err = unreadable(f.err, dir)
+				f.err = notARun(f.err, dir)
 			}
 		})
 	}

@@ -2,8 +2,6 @@ package record
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,20 +10,17 @@ import (
 	"llmparity/internal/lines"
 )
 
-// State is what resuming a run needs to know about it; it has no readings.
+// State is what resuming a run needs to know about it: the run without readings.
 type State struct {
-	Dir         string
-	Meta        Meta
-	Environment Environment // at the start of the run
-	Plan        []byte      // content of plan.yaml
-	Status      Status      // Interrupted if the run's end is missing
-	Resumes     int         // number of earlier resumptions
-	// Attempts and Sources are the highest numbers ever used, committed or not.
-	Attempts, Sources int
-	LastNS            int64 // latest time
+	*Run
+	Plan []byte // content of plan.yaml
+	// Last has the highest numbers ever used, committed or not, and the latest time.
+	Last struct {
+		NS              int64
+		Attempt, Source int
+	}
 
-	run     Run
-	cells   map[int]Cell
+	at      map[int]int        // cells: their index in the run
 	commits map[int][]*Attempt // by cell
 	engines map[ran]EngineInfo // latest report
 }
@@ -47,11 +42,7 @@ func Scan(dir string) (*State, error) {
 
 // newState reads everything but the journal.
 func newState(dir string) (*State, error) {
-	r := &Run{Dir: dir}
-	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
-		return nil, notARun(err, dir)
-	}
-	newer, err := r.checkSchema(filepath.Join(dir, metaFile))
+	r, newer, err := newRun(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,39 +50,30 @@ func newState(dir string) (*State, error) {
 		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+" or newer",
 			"%s was written by a newer llmparity (schema %s, this version writes %s)", dir, r.Meta.Schema, Schema)
 	}
-	s := &State{Dir: dir, Meta: r.Meta}
-	if err := readJSON(filepath.Join(dir, envFile), &s.Environment); err != nil {
+	plan, err := os.ReadFile(filepath.Join(dir, planFile))
+	if err != nil {
 		return nil, notARun(err, dir)
 	}
-	if s.Plan, err = os.ReadFile(filepath.Join(dir, planFile)); err != nil {
-		return nil, notARun(err, dir)
-	}
-	return s, nil
+	return &State{Run: r, Plan: plan}, nil
 }
 
 // read reads the journal and tokens.csv.
 func (s *State) read() error {
-	s.run = *newRun(s.Dir)
-	b := newBuilder(&s.run)
+	b := newBuilder(s.Run)
 	if _, err := lines.Each(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
-		return unreadable(err, s.Dir)
+		return notARun(err, s.Dir)
 	}
 	if _, err := lines.EachRow(filepath.Join(s.Dir, tokensFile), b.token); err != nil {
-		return unreadable(err, s.Dir)
+		return notARun(err, s.Dir)
 	}
-	s.Status, s.Resumes = s.run.Status, len(s.run.Resumes)
-	s.Attempts, s.Sources, s.LastNS = b.last.attempt, b.last.source, b.last.ns
-	s.cells, s.commits, s.engines = map[int]Cell{}, map[int][]*Attempt{}, map[ran]EngineInfo{}
-	for _, c := range s.run.Cells {
-		s.cells[c.ID] = c
-	}
-	ended := slices.DeleteFunc(slices.Concat(s.run.Attempts, s.run.Scorings), func(a *Attempt) bool { return !a.ended })
+	s.Last, s.at, s.commits, s.engines = b.last, b.cells, map[int][]*Attempt{}, map[ran]EngineInfo{}
+	ended := slices.DeleteFunc(slices.Concat(s.Attempts, s.Scorings), func(a *Attempt) bool { return !a.ended })
 	slices.SortFunc(ended, func(a, b *Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, a := range ended {
 		s.commits[a.Cell] = append(s.commits[a.Cell], a)
 		for _, e := range a.Events {
 			// a failed attempt may have reported less
-			if c := s.cells[a.Cell]; e.Engine != nil && a.Status == OK {
+			if c, _ := s.Cell(a.Cell); e.Engine != nil && a.Status == OK {
 				s.engines[ran{c.Engine, c.Setup}] = *e.Engine
 			}
 		}
@@ -99,27 +81,12 @@ func (s *State) read() error {
 	return nil
 }
 
-// Cells returns the numbers of the announced cells, in order.
-func (s *State) Cells() iter.Seq[int] { return slices.Values(slices.Sorted(maps.Keys(s.cells))) }
-
-// Announced reports whether a cell is in the journal.
-func (s *State) Announced(cell int) bool { return has(s.cells, cell) }
-
-// Predicted reports whether the cell has a prediction.
-func (s *State) Predicted(cell int) bool { return has(s.run.Predictions, cell) }
-
-// Stopped reports whether --until-ci has stopped the cell.
-func (s *State) Stopped(cell int) bool { return has(s.run.Stops, cell) }
-
-func has[V any](m map[int]V, id int) bool {
-	_, ok := m[id]
-	return ok
-}
-
 // Cell returns a cell as it was last announced.
 func (s *State) Cell(id int) (Cell, bool) {
-	c, ok := s.cells[id]
-	return c, ok
+	if at, ok := s.at[id]; ok {
+		return s.Cells[at], true
+	}
+	return Cell{}, false
 }
 
 // Engine returns what an engine last reported in a successful attempt with the given start settings.

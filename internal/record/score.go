@@ -95,7 +95,7 @@ func (r *Recording) Score(s Score) {
 			forced = 1
 		}
 		w.line = end(integers(l, forced))
-		w.write(w.scores, w.line)
+		w.write(toScores, w.line)
 	}
 	among := false
 	for i, c := range s.Top {

@@ -26,7 +26,7 @@ func scored(t testing.TB, tokens int, end Status) (dir string) {
 	c := Cell{ID: 1, Engine: "one", Repetitions: 1}
 	w := made(t, c)
 	launch := w.Begin(c, Beginning{Repetition: 1})
-	launch.Request(Measure, Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
+	launch.Request(Slot{}, time.Time{}, Measure, Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
 		[]Token{{ID: 7, At: time.Now()}}, time.Now())
 	launch.End(OK, "", nil, Cost{})
 	s := w.Begin(c, Beginning{Scoring: &Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2},

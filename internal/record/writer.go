@@ -31,16 +31,11 @@ type Writer struct {
 	clock clock
 	lock  *os.File
 
-	mu      sync.Mutex
-	err     error
-	failed  chan struct{}
-	journal *lines.Appender
-	samples *lines.Appender
-	totals  *lines.Appender
-	tokens  *lines.Appender
-	metrics *lines.Appender
-	scores  *lines.Appender
-	line    []byte // reused for CSV rows
+	mu     sync.Mutex
+	err    error
+	failed chan struct{}
+	files  [len(growing)]*lines.Appender
+	line   []byte // reused for CSV rows
 
 	attempts int
 	sources  int
@@ -129,8 +124,8 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {
 		return err
 	}
-	for _, f := range w.files() {
-		if *f.to, err = lines.Create(filepath.Join(w.dir, f.name), f.columns); err != nil {
+	for i, f := range growing {
+		if w.files[i], err = lines.Create(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
@@ -144,19 +139,6 @@ func lock(path, do string) (*os.File, error) {
 		return nil, fault.New(fault.Unwritable, do, "another run is writing to this folder (%s is locked)", path)
 	}
 	return f, err
-}
-
-// rowFile is a file that only grows, and its appender.
-type rowFile struct {
-	to      **lines.Appender
-	name    string
-	columns []string // nil: the journal
-}
-
-func (w *Writer) files() []rowFile {
-	return []rowFile{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns},
-		{&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns},
-		{&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns}}
 }
 
 // pointLatest replaces the link atomically.
@@ -215,7 +197,7 @@ func (w *Writer) closeFiles() {
 	if w.atLast != nil {
 		w.atLast.Stop() // a timer that has just fired finds nothing to flush
 	}
-	for _, a := range w.appenders() {
+	for _, a := range w.files {
 		if a != nil {
 			_ = a.Close() // flushed and synced before
 		}
@@ -223,10 +205,6 @@ func (w *Writer) closeFiles() {
 	if w.lock != nil {
 		_ = w.lock.Close()
 	}
-}
-
-func (w *Writer) appenders() []*lines.Appender {
-	return []*lines.Appender{w.samples, w.totals, w.tokens, w.metrics, w.scores, w.journal}
 }
 
 func (w *Writer) put(e entry) {
@@ -243,17 +221,17 @@ func (w *Writer) putLocked(e entry) {
 		w.fail(fmt.Errorf("encoding a journal line: %w", err))
 		return
 	}
-	if w.journal.Available() <= len(line) {
+	if w.files[toJournal].Available() <= len(line) {
 		w.flush() // in order: rows reach the disk before the lines about them
 	}
-	w.write(w.journal, append(line, '\n'))
+	w.write(toJournal, append(line, '\n'))
 }
 
-func (w *Writer) write(a *lines.Appender, line []byte) {
+func (w *Writer) write(to int, line []byte) {
 	if w.err != nil {
 		return
 	}
-	if err := a.Write(line); err != nil {
+	if err := w.files[to].Write(line); err != nil {
 		w.fail(err)
 		return
 	}
@@ -289,7 +267,7 @@ func (w *Writer) flushAtLast() {
 // flush hands rows to the system before the journal, whose lines may refer to them.
 func (w *Writer) flush() {
 	w.dirty = time.Time{}
-	for _, a := range w.appenders() {
+	for _, a := range w.files {
 		if w.err == nil {
 			w.fail(a.Flush())
 		}
@@ -298,7 +276,7 @@ func (w *Writer) flush() {
 
 func (w *Writer) sync() {
 	w.flush()
-	for _, a := range w.appenders() {
+	for _, a := range w.files {
 		if w.err == nil {
 			w.fail(a.Sync())
 		}

@@ -48,9 +48,8 @@ func pastRuns(out string) history {
 		if err != nil {
 			continue
 		}
-		for id := range s.Cells() {
-			c, _ := s.Cell(id)
-			for _, a := range s.Commits(id) {
+		for _, c := range s.Cells {
+			for _, a := range s.Commits(c.ID) {
 				h.take(pastKey{c.Engine, c.Model.Name}, a)
 			}
 		}

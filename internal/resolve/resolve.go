@@ -126,7 +126,7 @@ func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
 func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	s := &Setup{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan), from: len(out.Cells)}
 	out.Setups = append(out.Setups, s)
-	for _, line := range planned.Plan.Unheeded() {
+	for _, line := range unheeded(planned.Plan) {
 		out.note(line)
 	}
 	s.err = r.choose(s)
@@ -187,7 +187,7 @@ func queues(e engine.Engine, s *plan.Shape) string {
 
 // verdict decides for an engine of a setup.
 func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict {
-	if lines := s.Planned.Unserved(s.Plan.Engines[at]); len(lines) > 0 {
+	if lines := unserved(s.Planned, s.Plan.Engines[at]); len(lines) > 0 {
 		return engine.Refuse(fault.New(fault.NotSupported, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
 	}
 	if s.err != nil {

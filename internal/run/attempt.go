@@ -241,7 +241,7 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 	if err != nil && len(tokens) == 0 {
 		return err
 	}
-	q := a.rec.Request(p, usage, tokens, time.Now())
+	q := a.rec.Request(record.Slot{}, time.Time{}, p, usage, tokens, time.Now())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (r *runner) predictAll(ctx context.Context, s *current) {
 		}
 		p.Cell = c.ID
 		c.memory = p
-		if !r.past.Predicted(c.ID) {
+		if _, predicted := r.past.Predictions[c.ID]; !predicted {
 			r.w.Predict(p)
 		}
 	}

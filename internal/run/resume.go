@@ -25,7 +25,7 @@ type past struct {
 	reported map[string]bool // changed engines already warned about
 }
 
-func noPast() *past { return &past{State: &record.State{Status: record.Interrupted}} }
+func noPast() *past { return &past{State: &record.State{Run: &record.Run{Status: record.Interrupted}}} }
 
 // refusal is why a run can't be resumed: it ends the run and is not recorded.
 type refusal struct{ error }
@@ -190,7 +190,7 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 		if gaveUp && c.gaveUp == nil {
 			c.gaveUp, c.recorded = errGiven, true
 		}
-		if p.Stopped(c.ID) {
+		if _, stopped := p.Stops[c.ID]; stopped {
 			c.enough = cmp.Or(c.enough, &looks{})
 			c.enough.stop = &record.Stop{}
 		}
@@ -211,7 +211,7 @@ var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
 func (p *past) restore(s *current, c *cell) {
-	scores := s.Reference != nil && s.Plan.Scores() != plan.ScoreNothing
+	scores := s.Reference != nil && !s.Plan.ScoresNothing()
 	if !scores && c.enough == nil {
 		return
 	}
@@ -252,15 +252,15 @@ func (p *past) look(r *runner) {
 	if r.RetryFailed {
 		return
 	}
-	for cell := range p.Cells() {
+	for _, cell := range p.Cells {
 		last := map[int]record.Status{}
-		for _, c := range p.Commits(cell) {
+		for _, c := range p.Commits(cell.ID) {
 			if c.Scoring == nil {
 				last[c.Repetition] = c.Status
 			}
-			if of, _ := p.Cell(cell); c.Status == record.Refused && !r.optional(of.Engine) {
+			if c.Status == record.Refused && !r.optional(cell.Engine) {
 				p.refused = fault.First(p.refused, fault.New(cmp.Or(c.Fault, fault.NotSupported),
-					"use --retry-failed to try again", "%s: %s", of.Engine, c.Error))
+					"use --retry-failed to try again", "%s: %s", cell.Engine, c.Error))
 			}
 		}
 		for _, status := range last {
@@ -282,11 +282,11 @@ func (p *past) failure() error {
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.
 func (p *past) unscored(planned plan.Setup, from int) bool {
-	if p.Status != record.Interrupted || planned.Plan.Scores() == plan.ScoreNothing {
+	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() {
 		return false
 	}
-	for cell := range p.Cells() {
-		if cell >= from+planned.Cells() && len(p.Commits(cell)) > 0 {
+	for _, cell := range p.Cells {
+		if cell.ID >= from+planned.Cells() && len(p.Commits(cell.ID)) > 0 {
 			return false
 		}
 	}

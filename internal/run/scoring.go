@@ -11,7 +11,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -69,13 +68,13 @@ type job struct {
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
-		if ref.Engine != s.reference || ref.output == nil || s.Plan.Scores() == plan.ScoreNothing {
+		if ref.Engine != s.reference || ref.output == nil || s.Plan.ScoresNothing() {
 			continue
 		}
 		of := slices.DeleteFunc(slices.Clone(s.cells),
 			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
 		differ := slices.ContainsFunc(of, func(c *cell) bool { return c.output.differs(ref.output) })
-		if len(of) == 0 || s.Plan.Scores() == plan.ScoreDiffering && !differ {
+		if len(of) == 0 || s.Plan.Parity == nil && !differ {
 			continue
 		}
 		for _, c := range of {
@@ -115,7 +114,7 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 	case len(list) > 0 && ctx.Err() != nil:
 		r.w.Warn(record.Warning{Code: "not-scored",
 			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
-	case len(list) == 0 && s.Plan.Scores() == plan.ScoreAll:
+	case len(list) == 0 && s.Plan.Parity != nil && *s.Plan.Parity:
 		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
 			"engine that can score", s.reference))
 	}

@@ -269,7 +269,7 @@ func (r *runner) announce(one *current) {
 		}
 	}
 	for _, c := range cells {
-		if !r.past.Announced(c.ID) {
+		if _, announced := r.past.Cell(c.ID); !announced {
 			r.w.Cell(c.Cell)
 		}
 	}

@@ -44,7 +44,7 @@ func (a *attempt) drive(ctx context.Context) error {
 					usage.Sent = returned
 				}
 			}
-			answer := a.rec.RequestIn(slot, q.Due, record.Measure, usage, tokens, returned)
+			answer := a.rec.Request(slot, q.Due, record.Measure, usage, tokens, returned)
 			if err == nil {
 				a.keepOutput(answer)
 				a.lengths(asked, answer, r.MaxTokens)

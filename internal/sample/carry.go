@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -78,10 +79,10 @@ type process struct {
 // estimate is a carried total with its bounds.
 type estimate struct{ pss, uss, read, low, high int64 }
 
-// process returns the process of a source; nil if it is not one that PSS is carried for.
-func (c *carrier) process(d record.Source) *process {
+// join says that m reads the process of a source, unless it is not one that PSS is carried for.
+func (c *carrier) join(d record.Source, m *member, g *group) {
 	if d.PID == 0 || !ofProcesses(d.Method) {
-		return nil
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,14 +95,8 @@ func (c *carrier) process(d record.Source) *process {
 		p = &process{mark: record.Absent, held: record.Kinds{Anonymous: record.Absent}}
 		c.processes[id] = p
 	}
-	return p
-}
-
-// joins says that m reads the process.
-func (c *carrier) joins(p *process, m *member, g *group) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g.method == record.MethodStatm {
+	m.process = p
+	if d.Method == record.MethodStatm {
 		p.cheap, p.of = m, g
 	} else {
 		p.expensive = m
@@ -130,11 +125,7 @@ func (c *carrier) leaves(m *member) {
 		p.expensive, p.known = nil, false
 	}
 	if p.cheap == nil && p.expensive == nil {
-		for id, q := range c.processes {
-			if q == p {
-				delete(c.processes, id)
-			}
-		}
+		maps.DeleteFunc(c.processes, func(_ identity, q *process) bool { return q == p })
 	}
 }
 

@@ -27,10 +27,10 @@ func newBrowser(t *testing.T) *browserOf {
 }
 
 func (b *browserOf) join(pid int) *process {
-	p := b.process(record.Source{PID: pid, Method: record.MethodStatm})
-	b.joins(p, &member{process: p}, &b.quickly)
-	b.joins(p, &member{process: p}, &b.expensive)
-	return p
+	m := &member{}
+	b.carrier.join(record.Source{PID: pid, Method: record.MethodStatm}, m, &b.quickly)
+	b.carrier.join(record.Source{PID: pid, Method: record.MethodSmapsRollup}, &member{}, &b.expensive)
+	return m.process
 }
 
 func size(private, shared int64) *record.Sample {

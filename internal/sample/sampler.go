@@ -38,18 +38,17 @@ type Sampler struct {
 	mu      sync.Mutex
 	thread  thread
 	groups  []*group // in their order at phase edges
-	stopped bool     // nothing can be attached any more
+	cost    record.Cost
+	stopped bool // nothing can be attached any more
 
-	warnings sync.Mutex
-	warned   map[string]bool // keys of warnings
+	warned sync.Map // codes and keys of warnings
 }
 
 // New returns a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{},
-		thread: thread{busy: make(chan struct{}, 1)},
-		carry:  carrier{machine: sharedMemory}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, thread: thread{busy: make(chan struct{}, 1)},
+		carry: carrier{machine: sharedMemory}}
 }
 
 // atMostOneIn limits the share of a core that the ticks of a method use. Reading PSS of large processes takes long, and
@@ -74,7 +73,6 @@ type group struct {
 
 	mu      sync.Mutex // not held during reads
 	members []*member
-	cost    record.Cost // of the passes so far
 }
 
 // member is a source in its group, whose lock guards the flags.
@@ -82,23 +80,8 @@ type member struct {
 	id      int
 	src     Source
 	process *process // nil: none
-	pushes  *pushes  // nil: not a Pusher
 	reading bool
 	dropped bool
-}
-
-// pushes passes a source's readings on until it is detached.
-type pushes struct {
-	mu    sync.Mutex
-	ended bool
-}
-
-func (p *pushes) end() {
-	if p != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.ended = true
-	}
 }
 
 // Attach reads a source from its method's next tick or edge. It is not read at once, because a total of the first of
@@ -112,17 +95,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		closeSource(src)
 		return func() {}
 	}
-	m := &member{id: s.sink.Source(d), src: src, process: s.carry.process(d)}
-	if p, ok := src.(Pusher); ok {
-		m.pushes = &pushes{}
-		p.Pushes(func(r record.Sample) {
-			m.pushes.mu.Lock()
-			defer m.pushes.mu.Unlock()
-			if !m.pushes.ended {
-				s.sink.Sample(m.id, r)
-			}
-		})
-	}
+	m := &member{id: s.sink.Source(d), src: src}
 	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
 	if i < 0 {
 		i = len(s.groups)
@@ -137,17 +110,20 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		}
 	}
 	g := s.groups[i]
-	if m.process != nil {
-		s.carry.joins(m.process, m, g)
+	s.carry.join(d, m, g)
+	if p, ok := src.(Pusher); ok {
+		p.Pushes(func(r record.Sample) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if !m.dropped {
+				s.sink.Sample(m.id, r)
+			}
+		})
 	}
-	g.add(m)
-	return func() { s.drop(g, m) }
-}
-
-func (g *group) add(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members = append(g.members, m)
+	return func() { s.drop(g, m) }
 }
 
 func (s *Sampler) drop(g *group, m *member) {
@@ -163,7 +139,6 @@ func (g *group) drop(m *member) {
 		return
 	}
 	m.dropped = true
-	m.pushes.end()
 	g.members = slices.DeleteFunc(slices.Clone(g.members), func(have *member) bool { return have == m })
 	if !m.reading {
 		closeSource(m.src)
@@ -188,7 +163,7 @@ func (g *group) end(m *member) bool {
 	return !m.dropped
 }
 
-// all returns the members. The slice is not modified: drop replaces it, and add appends.
+// all returns the members. The slice is not modified: drop replaces it, and Attach appends.
 func (g *group) all() []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -201,18 +176,22 @@ func closeSource(src Source) {
 	}
 }
 
+// all returns the groups. The slice is not modified: Attach appends.
+func (s *Sampler) all() []*group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.groups
+}
+
 // Edge reads every source now, at the end of a phase, or before the first one if ended is empty, and resets peaks.
 func (s *Sampler) Edge(ended record.Phase) {
-	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(s.ctx, edgePatience) // for all together
 	defer cancel()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		if !g.waits {
-			s.pass(s.ctx, g, &ended)
+			s.pass(s.ctx, g, atEdge, ended)
 		} else {
-			s.pass(ctx, g, &ended)
+			s.pass(ctx, g, atEdge, ended)
 		}
 	}
 	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
@@ -222,10 +201,7 @@ func (s *Sampler) Edge(ended record.Phase) {
 // progress, so that readings and cost agree, unless its sources wait for answers and may hang.
 func (s *Sampler) Pause() {
 	s.paused.Store(true)
-	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		if g.waits {
 			continue
 		}
@@ -247,11 +223,10 @@ func (s *Sampler) Resume() {
 func (s *Sampler) Stop() record.Cost {
 	s.mu.Lock()
 	s.stopped = true
-	groups := slices.Clone(s.groups)
 	s.mu.Unlock()
 	s.cancel()
 	s.wg.Wait()
-	for _, g := range groups {
+	for _, g := range s.all() {
 		for _, m := range g.all() {
 			s.drop(g, m)
 		}
@@ -262,18 +237,8 @@ func (s *Sampler) Stop() record.Cost {
 // Cost returns the cost of reading so far.
 func (s *Sampler) Cost() record.Cost {
 	s.mu.Lock()
-	groups := slices.Clone(s.groups)
-	s.mu.Unlock()
-	var cost record.Cost
-	for _, g := range groups {
-		g.mu.Lock()
-		cost.Reads += g.cost.Reads
-		cost.ReadNS += g.cost.ReadNS
-		cost.Waits += g.cost.Waits
-		cost.WaitNS += g.cost.WaitNS
-		g.mu.Unlock()
-	}
-	return cost
+	defer s.mu.Unlock()
+	return s.cost
 }
 
 func (s *Sampler) loop(g *group, every time.Duration) {
@@ -290,7 +255,7 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(s.ctx, tickPatience)
-			spent := s.pass(ctx, g, nil)
+			spent := s.pass(ctx, g, onTick, "")
 			cancel()
 			if g.waits {
 				continue // waiting is not work; ticks that came meanwhile are dropped
@@ -302,8 +267,17 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 	}
 }
 
-// pass reads the sources of a group and returns the time spent reading. edge is nil between phase edges.
-func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.Duration {
+// kind is why a pass happens.
+type kind int
+
+const (
+	onTick kind = iota
+	atEdge
+	scanning // records only a total above the highest of the phase
+)
+
+// pass reads the sources of a group and returns the time spent reading. ended is the phase that an edge ends.
+func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Phase) time.Duration {
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done(): // the previous pass hangs
@@ -313,7 +287,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		return 0
 	}
 	defer func() { <-g.busy }()
-	if edge == nil && s.paused.Load() {
+	if why != atEdge && s.paused.Load() {
 		return 0 // paused since the tick
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
@@ -330,49 +304,56 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		*reading = record.NewSample()
 		begin := time.Now()
 		err := s.read(ctx, g, m, reading)
-		if !g.end(m) {
+		switch {
+		case !g.end(m):
 			continue
-		}
-		if err != nil {
+		case err == nil:
+			spent += reading.End.Sub(reading.Begin)
+			if reading.OfProcess() {
+				add(&total, reading)
+			}
+		case why != scanning: // else the next tick reports it
 			spent += time.Since(begin)
 			s.lose(ctx, g, m, err)
+		}
+		if err != nil || why == scanning {
 			continue
 		}
-		spent += reading.End.Sub(reading.Begin)
 		read++
-		if edge != nil {
-			reading.Edge = *edge
+		if why == atEdge {
+			reading.Edge = ended
 			reading.Values = append(reading.Values, reading.Kinds.Values()...)
 		}
 		s.sink.Sample(m.id, *reading)
-		if reading.OfProcess() {
-			add(&total, reading)
-		}
-		if p, ok := m.src.(Peaker); ok && edge != nil {
-			err := p.ResetPeak(ctx)
-			if err == nil && m.process != nil {
-				s.carry.resets(m.process)
-			}
-			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn("peak-not-reset", g.method,
-					fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
-			}
+		if p, ok := m.src.(Peaker); ok && why == atEdge {
+			s.resetPeak(ctx, g, m, p)
 		}
 	}
-	s.sum(g, &total)
-	g.spend(read, spent)
+	s.sum(g, why, &total)
+	s.spend(g, read, spent)
 	return spent
 }
 
-func (g *group) spend(read int, spent time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (s *Sampler) resetPeak(ctx context.Context, g *group, m *member, p Peaker) {
+	err := p.ResetPeak(ctx)
+	if err == nil && m.process != nil {
+		s.carry.resets(m.process)
+	}
+	if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
+		s.warn("peak-not-reset", g.method,
+			fmt.Sprintf("can't reset the peak of %s, so phases have no peaks of their own (%v)", g.method, err))
+	}
+}
+
+func (s *Sampler) spend(g *group, read int, spent time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if g.waits {
-		g.cost.Waits += read
-		g.cost.WaitNS += int64(spent)
+		s.cost.Waits += read
+		s.cost.WaitNS += int64(spent)
 	} else {
-		g.cost.Reads += read
-		g.cost.ReadNS += int64(spent)
+		s.cost.Reads += read
+		s.cost.ReadNS += int64(spent)
 	}
 }
 
@@ -409,12 +390,7 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 
 // warn warns once for each code and key.
 func (s *Sampler) warn(code, key, text string) {
-	key = code + " " + key
-	s.warnings.Lock()
-	said := s.warned[key]
-	s.warned[key] = true
-	s.warnings.Unlock()
-	if !said {
+	if _, said := s.warned.LoadOrStore(code+" "+key, true); !said {
 		s.sink.Warn(record.Warning{Code: code, Text: text})
 	}
 }

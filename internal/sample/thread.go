@@ -90,11 +90,11 @@ func (s *Sampler) readProcesses() {
 			continue
 		}
 		if tick.due(now) {
-			s.pass(s.ctx, cheap, nil)
+			s.pass(s.ctx, cheap, onTick, "")
 			tick.next(now)
 			scan.next(now)
 		} else if scan.due(now) {
-			s.scan(cheap)
+			s.pass(s.ctx, cheap, scanning, "")
 			scan.next(now)
 		}
 		if rollup != nil && s.wantsPSS(dense, expensive.due(now)) {
@@ -129,7 +129,7 @@ func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
 	runtime.LockOSThread() // to measure its CPU time
 	defer runtime.UnlockOSThread()
 	before := threadCPU()
-	s.pass(s.ctx, g, nil)
+	s.pass(s.ctx, g, onTick, "")
 	spent := threadCPU() - before
 	p.rest(time.Now(), spent)
 	if dense {
@@ -213,44 +213,16 @@ func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
 	return g.end(m) && err == nil && r.Shared != record.Absent
 }
 
-// scan is a pass over sizes that records only a total above the highest of the phase.
-func (s *Sampler) scan(g *group) {
-	select {
-	case g.busy <- struct{}{}:
-	case <-s.ctx.Done():
-		return
-	}
-	defer func() { <-g.busy }()
-	if s.paused.Load() {
-		return
-	}
-	begin := time.Now()
-	total := record.Total{Method: g.method, Sample: record.NewSample()}
-	s.carry.begin()
-	for _, m := range g.all() {
-		if !g.begin(m) {
-			continue
-		}
-		g.reading = record.NewSample()
-		err := s.read(s.ctx, g, m, &g.reading)
-		if g.end(m) && err == nil { // the next tick reports errors
-			add(&total, &g.reading)
-		}
-	}
-	if total.Processes > 0 && s.carry.carry(&total) {
-		s.sink.Total(total)
-	}
-	g.spend(0, time.Since(begin))
-}
-
 // sum records the total of a pass, and before it a hidden peak.
-func (s *Sampler) sum(g *group, total *record.Total) {
+func (s *Sampler) sum(g *group, why kind, total *record.Total) {
 	if total.Processes == 0 {
 		return
 	}
 	switch g.method {
 	case record.MethodStatm:
-		s.carry.carry(total)
+		if higher := s.carry.carry(total); why == scanning && !higher {
+			return
+		}
 	case record.MethodSmapsRollup:
 		if hidden, was := s.carry.done(total); was {
 			s.sink.Total(hidden)

@@ -18,9 +18,9 @@ import (
 // energy, with empty pid and start; or the name of a process.
 const GPUColumns = "timestamp,label,pid,start,role,method,name,value"
 
-// gpus samples devices and the GPU memory of the watched processes. Its methods accept nil.
+// gpus samples devices and the GPU memory of the watched processes.
 type gpus struct {
-	monitor *gpu.Monitor
+	monitor *gpu.Monitor // nil: there is nothing to sample
 	sampler *sample.Sampler
 	rows    *Rows // nil: no rows
 	say     func(string)
@@ -34,23 +34,22 @@ type gpus struct {
 	detaches map[*process][]func()
 }
 
-// newGPUs returns nil if there is nothing to sample.
 func newGPUs(o Options) *gpus {
-	if o.GPU == nil || len(o.GPU.GPUs()) == 0 {
-		return nil
-	}
-	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, held: map[string]float64{},
-		passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
+	g := &gpus{rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{},
+		detaches: map[*process][]func(){}}
 	g.sampler = sample.New(context.Background(), g)
-	for _, s := range o.GPU.Sources() {
-		g.sampler.Attach(s)
+	if o.GPU != nil && len(o.GPU.GPUs()) > 0 {
+		g.monitor = o.GPU
+		for _, s := range o.GPU.Sources() {
+			g.sampler.Attach(s)
+		}
 	}
 	return g
 }
 
 // follow starts sampling a process.
 func (g *gpus) follow(p *process) {
-	if g == nil {
+	if g.monitor == nil {
 		return
 	}
 	for _, s := range g.monitor.ProcessSources(p.PID, p.Start, p.Name) {
@@ -59,9 +58,6 @@ func (g *gpus) follow(p *process) {
 }
 
 func (g *gpus) leave(p *process) {
-	if g == nil {
-		return
-	}
 	for _, detach := range g.detaches[p] {
 		detach()
 	}
@@ -70,10 +66,10 @@ func (g *gpus) leave(p *process) {
 
 // stop ends sampling and returns the lines of the summary.
 func (g *gpus) stop() []string {
-	if g == nil {
+	g.sampler.Stop()
+	if g.monitor == nil {
 		return nil
 	}
-	g.sampler.Stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []string
@@ -92,9 +88,6 @@ func (g *gpus) stop() []string {
 
 // failed returns the error of writing rows.
 func (g *gpus) failed() error {
-	if g == nil {
-		return nil
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err

@@ -38,7 +38,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc})
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "out.gpu.csv")
-	rows, err := watch.CreateGPU(path, "a,b", false)
+	rows, err := watch.Create(path, "a,b", watch.GPUColumns, false)
 	check.Err(t, err)
 	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond,
 		Duration: 1500 * time.Millisecond,

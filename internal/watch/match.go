@@ -17,15 +17,7 @@ func matcher(name string) func(proc.Process) bool {
 	name = strings.ToLower(name)
 	program := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	watching := strings.ToLower(program + " watch")
-	ancestors := map[int]uint64{} // start times by pid
-	for pid := os.Getpid(); pid > 0; {
-		p, err := proc.Look(pid)
-		if _, seen := ancestors[pid]; err != nil || seen {
-			break
-		}
-		ancestors[pid] = p.Start
-		pid = p.Parent
-	}
+	ancestors := proc.Ancestors()
 	return func(p proc.Process) bool {
 		line := strings.ToLower(strings.Join(proc.CommandLine(p.PID), " "))
 		if !strings.Contains(line, name) && !strings.Contains(strings.ToLower(p.Name), name) {

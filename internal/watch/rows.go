@@ -35,18 +35,9 @@ type Rows struct {
 	lost  bool        // a write failed
 }
 
-// Create creates a file of rows. It overwrites an existing file only if overwrite is set. Pipes and devices are written
-// to.
-func Create(path, label string, overwrite bool) (*Rows, error) {
-	return create(path, label, Columns, overwrite)
-}
-
-// CreateGPU creates a file of rows about GPUs.
-func CreateGPU(path, label string, overwrite bool) (*Rows, error) {
-	return create(path, label, GPUColumns, overwrite)
-}
-
-func create(path, label, columns string, overwrite bool) (*Rows, error) {
+// Create creates a file of rows with these columns. It overwrites an existing file only if overwrite is set. Pipes and
+// devices are written to.
+func Create(path, label, columns string, overwrite bool) (*Rows, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if info, err := os.Stat(path); !overwrite && (err != nil || info.Mode().IsRegular()) {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -58,15 +49,13 @@ func create(path, label, columns string, overwrite bool) (*Rows, error) {
 	case err != nil:
 		return nil, fault.WriteError(err, path, "name another file with --output")
 	}
-	r := to(f, label, columns)
+	r := To(f, label, columns)
 	r.file = f
 	return r, nil
 }
 
 // To writes rows to an open writer.
-func To(w io.Writer, label string) *Rows { return to(w, label, Columns) }
-
-func to(w io.Writer, label, columns string) *Rows {
+func To(w io.Writer, label, columns string) *Rows {
 	r := &Rows{to: w, label: label}
 	r.csv = csv.NewWriter(&r.buf)
 	r.buf.WriteString(columns + "\n")

@@ -15,8 +15,8 @@ import (
 func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	var said []string
-	w := &watcher{o: Options{Rows: To(&out, "l"), Say: func(line string) { said = append(said, line) }},
-		family: proc.NewFamily(), said: map[string]bool{}}
+	w := &watcher{o: Options{Rows: To(&out, "l", Columns), Say: func(line string) { said = append(said, line) }},
+		family: proc.NewFamily(), gpus: newGPUs(Options{}), said: map[string]bool{}}
 	defer w.family.Close()
 	self, err := proc.Look(os.Getpid())
 	check.Err(t, err)

@@ -98,9 +98,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err == nil {
 		err = cmp.Or(w.follow(ctx), w.gpus.failed())
 	}
-	if w.sum.GPUs = w.gpus.stop(); w.gpus != nil {
-		w.sum.GPURows = w.gpus.written
-	}
+	w.sum.GPUs, w.sum.GPURows = w.gpus.stop(), w.gpus.written
 	if !w.began.IsZero() {
 		w.sum.Length = time.Since(w.began)
 		w.sum.CPU = machine.SelfCPU() - w.cpu

@@ -57,7 +57,7 @@ func run(t *testing.T, o watch.Options) *seen {
 	t.Helper()
 	s := &seen{}
 	var out bytes.Buffer
-	o.Rows, o.Say = watch.To(&out, `a "label", with a comma`), s.say
+	o.Rows, o.Say = watch.To(&out, `a "label", with a comma`, watch.Columns), s.say
 	if o.Interval == 0 {
 		o.Interval = 20 * time.Millisecond
 	}
@@ -259,11 +259,11 @@ func TestTerminationEndsCommand(t *testing.T) {
 func TestExistingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv")
 	check.Err(t, os.WriteFile(path, []byte("precious"), 0o644))
-	if _, err := watch.Create(path, "l", false); fault.Of(err) != fault.Usage {
+	if _, err := watch.Create(path, "l", watch.Columns, false); fault.Of(err) != fault.Usage {
 		t.Errorf("err = %v", err)
 	}
 	cmd, _ := sleeper(t)
-	rows, err := watch.Create(path, "l", true)
+	rows, err := watch.Create(path, "l", watch.Columns, true)
 	check.Err(t, err)
 	_, err = watch.Run(t.Context(), watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond,
 		MaxSamples: 2, Rows: rows, Say: func(string) {}})
@@ -275,7 +275,7 @@ func TestExistingFile(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 	fresh := filepath.Join(t.TempDir(), "new.csv")
-	rows, err = watch.Create(fresh, "l", false)
+	rows, err = watch.Create(fresh, "l", watch.Columns, false)
 	check.Err(t, err)
 	check.Err(t, rows.Close())
 	if _, err := os.Stat(fresh); err == nil {
@@ -336,7 +336,7 @@ func TestInvalidNames(t *testing.T) {
 }
 
 func TestFullDiskEndsWatching(t *testing.T) {
-	rows, err := watch.Create("/dev/full", "l", false)
+	rows, err := watch.Create("/dev/full", "l", watch.Columns, false)
 	check.Err(t, err)
 	c := command(t, "sleep", "0.2")
 	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows,

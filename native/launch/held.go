@@ -3,12 +3,15 @@ package launch
 import (
 	"errors"
 	"sync"
+
+	"llmparity/internal/engine"
 )
 
 // Held is the one thing that a session has at a time, such as a server. Close may be called while it is in use.
 type Held[T any] struct {
 	Name   string // for people
 	Closed error  // returned after the session was closed
+	Turns  engine.Turns
 
 	mu     sync.Mutex
 	what   *T
@@ -55,6 +58,17 @@ func (h *Held[T]) Now() (*T, error) {
 		return nil, errors.New(h.Name + " has no model loaded; load one first")
 	}
 	return h.what, nil
+}
+
+// Use takes a turn and returns what the session has. The caller calls done when it no longer needs either.
+func (h *Held[T]) Use() (what *T, done func(), err error) {
+	if done, err = h.Turns.Take(); err != nil {
+		return nil, nil, err
+	}
+	if what, err = h.Now(); err != nil {
+		done()
+	}
+	return what, done, err
 }
 
 // Drop forgets what the session has, if it is what.

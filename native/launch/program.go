@@ -1,5 +1,5 @@
-// Package launch has what engines of native programs share: starting a program, sampling it, waiting for it, what a
-// session holds, and the text that it generates.
+// Package launch has what engines of native programs share: starting a program, sampling it, waiting for it, and what a
+// session holds.
 //
 // It knows no engine: what to ask a program, and what its output means, is up to the engine.
 package launch
@@ -75,7 +75,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 		return p, nil
 	}
 	role := func(int, string, []string) string { return o.Role }
-	p.Tree, err = proc.NewTree(p.PID(), role, o.Attach, proc.TreeOptions{Ours: true})
+	p.Tree, err = proc.NewTree(p.PID(), role, o.Attach, true)
 	// If it died already, the caller finds out why when it asks the program something.
 	if err != nil && !errors.Is(err, sample.ErrGone) && !p.Ended(time.Second) {
 		p.End(0)
@@ -210,17 +210,12 @@ func Listener(ctx context.Context, hostPort string, here bool) (pid int, program
 	if pid == os.Getpid() {
 		return 0, "", errors.New("the server is part of this program")
 	}
-	program = programOf(pid, proc.CommandLine(pid))
+	program = fmt.Sprint(pid)
+	if line := proc.CommandLine(pid); len(line) > 0 {
+		program = filepath.Base(strings.Fields(line[0] + " ")[0])
+	}
 	if slices.Contains(forwarders, program) {
 		return 0, "", fmt.Errorf("process %d (%s) listens there and forwards to another process", pid, program)
 	}
 	return pid, program, nil
-}
-
-// programOf returns the name of a process's program; its pid if that is not visible.
-func programOf(pid int, line []string) string {
-	if len(line) == 0 {
-		return fmt.Sprint(pid)
-	}
-	return filepath.Base(strings.Fields(line[0] + " ")[0])
 }

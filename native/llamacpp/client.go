@@ -3,12 +3,9 @@ package llamacpp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"time"
 
 	"llmparity/native/wire"
 )
@@ -22,17 +19,10 @@ func newClient(port int, key string) *client {
 		Base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 }
 
-// health reports whether a server answers and whether its model is loaded.
-func (c *client) health(ctx context.Context) (answers, ready bool) {
-	err := c.Call(ctx, http.MethodGet, "/health", nil, nil)
-	return err == nil || wire.RefusalOf(err) != nil, err == nil
-}
-
 // properties holds the fields of /props that we use.
 type properties struct {
 	Build    string `json:"build_info"`
 	Slots    int    `json:"total_slots"`
-	Model    string `json:"model_path"`
 	Settings struct {
 		Context int `json:"n_ctx"`
 	} `json:"default_generation_settings"`
@@ -96,15 +86,6 @@ func newCompletion(prompt []int, n int, temperature float64, seed uint32) comple
 	return c
 }
 
-// stream sends a completion and returns its events; the caller closes the body.
-func (c *client) stream(ctx context.Context, body completion) (*stream, io.Closer, error) {
-	resp, err := c.Send(ctx, http.MethodPost, "/completion", body)
-	if err != nil {
-		return nil, nil, err
-	}
-	return newStream(resp.Body), resp.Body, nil
-}
-
 // whole runs a completion without streaming and returns all its ids.
 func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
 	body.Stream = false
@@ -113,29 +94,6 @@ func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
 		return nil, err
 	}
 	return e.Tokens, nil
-}
-
-// stream reads server-sent events with one JSON object each.
-type stream struct{ events *wire.Events }
-
-func newStream(r io.Reader) *stream { return &stream{wire.NewEvents(r)} }
-
-// next returns the next event and when its line was read. io.EOF means that the stream ended between two lines.
-func (s *stream) next() (event, time.Time, error) {
-	for {
-		sent, err := s.events.Next()
-		if err != nil {
-			return event{}, sent.At, err
-		}
-		if sent.Done() {
-			continue
-		}
-		var e event
-		if err := json.Unmarshal(sent.Data, &e); err != nil {
-			return event{}, sent.At, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, sent.Data)
-		}
-		return e, sent.At, nil
-	}
 }
 
 // event holds the fields of a /completion event that we use. Missing fields are zero.
@@ -163,13 +121,4 @@ func together(before, now map[string]float64) map[string]float64 {
 		sum[name] = before[name] + now[name]
 	}
 	return sum
-}
-
-// reported returns the server's figures under its own names.
-func reported(timings json.RawMessage) (map[string]float64, error) {
-	figures, err := wire.Figures(timings)
-	if err != nil {
-		return nil, fmt.Errorf("llama-server's timings: %w", err)
-	}
-	return figures, nil
 }

@@ -2,7 +2,6 @@ package llamacpp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,25 +25,29 @@ type oneShotSession struct {
 	name   string // of the program
 	probe  engine.Probe
 
-	turn    engine.Turns
+	own     launch.Held[fitting]
 	closing context.Context // ends with Close
 	close   context.CancelFunc
 
-	mu     sync.Mutex     // guards what Close may use at the same time
-	run    *completionRun // the latest
-	model  *engine.Model
-	detach func() // of the source that holds the sizes from the log
+	mu  sync.Mutex     // guards what Close may use at the same time
+	run *completionRun // the latest
 
 	info    record.EngineInfo // as last reported
 	context int
 	held    atomic.Int64 // tokens in the KV cache at the end of the last process; -1: unknown
 }
 
+// fitting is a model that the program could load.
+type fitting struct {
+	engine.Model
+	detach func() // of the source that holds the sizes from the log
+}
+
 // Load runs the program for one token. That shows whether it can load the model, how long this takes and which buffers
 // it allocates. Each generation loads the model again.
 func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
-	if s.loaded() != nil {
-		return errors.New("a model is loaded already; unload it first")
+	if err := s.own.Free(); err != nil {
+		return err
 	}
 	if err := m.Same(); err != nil {
 		return err
@@ -84,19 +87,15 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	policy["process"] = "one per generation, which loads the model; time to first token includes the load"
 	s.info = s.binary.info(OneShotName, nil, policy)
 	s.describeRun(run)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing.Err() != nil {
-		return errClosed
-	}
-	s.model = &m
-	s.held.Store(0)
-	if len(said.Buffers) == 0 {
-		engine.Warn(s.probe, "sizes-untold", "%s's log does not report buffer sizes in a known format", s.name)
-		return nil
-	}
-	s.detach = s.probe.Attach(sizes("completion", 0, said, func() int { return int(s.held.Load()) }))
-	return nil
+	_, err := s.own.Start(func() (*fitting, error) {
+		s.held.Store(0)
+		if len(said.Buffers) == 0 {
+			engine.Warn(s.probe, "sizes-untold", "%s's log does not report buffer sizes in a known format", s.name)
+			return &fitting{m, func() {}}, nil
+		}
+		return &fitting{m, s.probe.Attach(sizes("completion", 0, said, func() int { return int(s.held.Load()) }))}, nil
+	})
+	return err
 }
 
 // describeRun reports a process's arguments if they changed.
@@ -109,20 +108,10 @@ func (s *oneShotSession) describeRun(run *completionRun) {
 	s.probe.Event(record.Event{At: time.Now(), Engine: &reported})
 }
 
-func (s *oneShotSession) loaded() *engine.Model {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.model
-}
-
 // Unload forgets the model; no process holds it.
 func (s *oneShotSession) Unload(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.model = nil
-	if s.detach != nil {
-		s.detach()
-		s.detach = nil
+	if m := s.own.Take(); m != nil {
+		m.detach()
 	}
 	return nil
 }
@@ -137,19 +126,22 @@ func (s *oneShotSession) Close() error {
 		<-run.Done()
 		run.release()
 	}
-	return s.Unload(context.Background())
+	if m := s.own.Close(); m != nil {
+		m.detach()
+	}
+	return nil
 }
 
 // Generate starts a process and waits for it to end.
 func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
 	record.Usage, error) {
-	free, err := s.turn.Take()
+	fits, done, err := s.own.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	m, err := s.ready(r)
-	if err != nil {
+	defer done()
+	m := fits.Model
+	if err := s.possible(r); err != nil {
 		return record.Usage{}, err
 	}
 	s.held.Store(-1)
@@ -157,7 +149,7 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	if err != nil {
 		return record.Usage{}, err
 	}
-	said := &launch.Text{Token: token}
+	said := &engine.Text{Token: token}
 	p := &pieces{mark: run.mark, give: func(c chunk) {
 		if ctx.Err() == nil && !run.full.Load() {
 			said.Piece(string(c.text), c.at)
@@ -188,26 +180,20 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	return s.whole(u, run, said)
 }
 
-// ready returns the model if one is loaded and the request is possible.
-func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
-	m := s.loaded()
+// possible refuses a request that cannot be met.
+func (s *oneShotSession) possible(r engine.Request) error {
 	switch {
-	case s.closing.Err() != nil:
-		return engine.Model{}, errClosed
-	case m == nil:
-		return engine.Model{}, errors.New("no model is loaded; load one first")
 	case r.Prompt == "":
-		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
+		return engine.Fail(record.SetUp, "the prompt has no tokens")
 	// the program would generate until its context is full, and may end before it says so
 	case s.context > 0 && r.MaxTokens >= s.context:
-		return engine.Model{}, engine.TooLong("a prompt and %d tokens to generate do not fit in a context of %d",
-			r.MaxTokens, s.context)
+		return engine.TooLong("a prompt and %d tokens to generate do not fit in a context of %d", r.MaxTokens, s.context)
 	}
-	return *m, r.Check()
+	return r.Check()
 }
 
 // whole completes the usage of a generation that did not fail.
-func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.Text) (record.Usage, error) {
+func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *engine.Text) (record.Usage, error) {
 	if said.N == 0 && u.Finish == "length" {
 		return u, engine.Fail(record.BadOutput, "%s generated %d tokens and printed no text", s.name, u.Generated)
 	}
@@ -226,7 +212,7 @@ func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *launch.
 
 // timesDiffer returns a warning if pieces were read too late: evaluating the tokens cannot take longer than receiving
 // the text. It allows for a tenth, plus 20 ms because the clocks are coarse.
-func timesDiffer(t *launch.Text, u record.Usage) string {
+func timesDiffer(t *engine.Text, u record.Usage) string {
 	ours, own := t.Last.Sub(t.First), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
 	if t.N < 2 || own <= ours+ours/10+20*time.Millisecond {
 		return ""

@@ -96,6 +96,24 @@ func (c Config) server(m engine.Model, port int) []flag {
 	return append(flags, flag{"-cram", "0"}, flag{"--no-webui"})
 }
 
+// oneShot returns the options of a run. prompt is a file; mark is printed once the text has ended.
+func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
+	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", strconv.Itoa(r.MaxTokens)},
+		// print only the raw text as it is generated, and log the number of prompt tokens
+		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"},
+		flag{"--verbose-prompt"},
+		// at the end of the text, print the mark and wait for input
+		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", strconv.FormatFloat(max(0, r.Temperature), 'g', -1, 64)})
+	if r.IgnoreEOS {
+		flags = append(flags, flag{"--ignore-eos"})
+	}
+	// A single sampler: the largest logit at temperature 0, otherwise the whole distribution at that temperature.
+	if r.Temperature <= 0 {
+		return append(flags, flag{"--top-k", "1"})
+	}
+	return append(flags, flag{"--top-k", "0"}, flag{"--top-p", "1"}, flag{"--min-p", "0"})
+}
+
 // policy lists the settings that affect figures or ids, and what the log says was actually used.
 func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 	kv := c.cacheK()
@@ -128,22 +146,9 @@ func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 	return p
 }
 
-var (
-	_ engine.Settled = (*Engine)(nil)
-	_ engine.Settled = (*OneShot)(nil)
-)
-
 // Settings returns the configured settings; what llama.cpp chooses is not known yet.
 func (l *Engine) Settings(m engine.Model) map[string]string {
-	s := l.config.settings(m)
-	l.config.parallel(s)
-	return s
-}
-
-// Settings returns the configured settings.
-func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.settings(m) }
-
-func (c Config) settings(m engine.Model) map[string]string {
+	c := l.config
 	s := c.policy(m, logs.Load{Offloaded: -1, Batch: c.Batch, UBatch: c.UBatch})
 	delete(s, "repacking")           // known after the load
 	if c.Batch > 0 || c.UBatch > 0 { // cannot compute more at a time than is submitted
@@ -152,6 +157,7 @@ func (c Config) settings(m engine.Model) map[string]string {
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}
+	c.parallel(s)
 	return s
 }
 

@@ -12,17 +12,7 @@ import (
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
-	"llmparity/native/program"
 )
-
-// onCPU reports the CPU as the device, unless layers go to a GPU: that is known only after the load.
-func (c Config) onCPU(p engine.Probe) {
-	if c.GPULayers > 0 {
-		return
-	}
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(),
-		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": "0"}}})
-}
 
 // unknownClass is for a device that the log does not identify. It must not be compared with any other.
 const unknownClass record.DeviceClass = "unknown"
@@ -33,22 +23,19 @@ func noGPU(format string, args ...any) *engine.Failure {
 		"use a llama.cpp build with GPU support, or omit --llamacpp-gpu-layers", format, args...)}
 }
 
-// fits adapts options to a program, which must have a device for GPU layers: it would silently compute on the CPU.
-func (c Config) fits(ctx context.Context, p program.Program, b identity, flags []flag) error {
-	if _, err := b.options.fitted(p, b.path, flags); err != nil || c.GPULayers == 0 {
+// fits refuses a program that lacks an option, or a device for GPU layers: it would silently compute on the CPU.
+func (c Config) fits(ctx context.Context, b identity, flags []flag) error {
+	if _, err := b.fitted(flags); err != nil || c.GPULayers == 0 {
 		return err
 	}
-	lines, err := p.Ask(ctx, b.path, "--list-devices", environment(""))
-	if err == nil && !slices.ContainsFunc(lines, isDevice) {
+	lines, err := b.program.Ask(ctx, b.path, "--list-devices", environment(""))
+	if err == nil && !slices.ContainsFunc(lines, func(line string) bool { // a name, a colon and a description
+		name, _, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		return ok && !strings.ContainsAny(name, " \t") && name != "BLAS" && name != "warning"
+	}) {
 		err = noGPU("%s: no GPU for %d layers (--list-devices shows none)", b.path, c.GPULayers)
 	}
 	return err
-}
-
-// isDevice recognises a device in the list that a program prints: a name, a colon and a description.
-func isDevice(line string) bool {
-	name, _, ok := strings.Cut(strings.TrimSpace(line), ": ")
-	return ok && !strings.ContainsAny(name, " \t") && name != "BLAS" && name != "warning"
 }
 
 // offloaded reports the device that holds the GPU layers, if any were requested.

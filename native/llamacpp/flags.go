@@ -3,9 +3,6 @@ package llamacpp
 import (
 	"slices"
 	"strings"
-
-	"llmparity/internal/engine"
-	"llmparity/native/program"
 )
 
 // flag is a command-line option of llama.cpp, with its value if it has one.
@@ -45,39 +42,29 @@ func listed(help []string) options {
 }
 
 // harmless lists options that may be dropped: a program that lacks them does not have what they switch off.
-func harmless() []string {
-	return []string{"-dev", "-fit", "--offline", "--log-colors", "-lv", "--no-cache-prompt", "-cram", "--no-webui",
-		"-no-cnv", "--no-warmup",
-		"--simple-io", "--no-escape"}
-}
+var harmless = []string{"-dev", "-fit", "--offline", "--log-colors", "-lv", "--no-cache-prompt", "-cram", "--no-webui",
+	"-no-cnv", "--no-warmup", "--simple-io", "--no-escape"}
 
 // fitted adapts options to a version of llama.cpp. The error names an option that is needed and missing.
-func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, error) {
-	if k == nil {
+func (i identity) fitted(flags []flag) (out []flag, err error) {
+	if i.options == nil {
 		return flags, nil // the program itself will refuse unknown ones
 	}
-	var out []flag
+	_, modes := i.options["--load-mode"]
 	for _, f := range flags {
-		rest, ok := k[f[0]]
-		_, modes := k["--load-mode"]
+		rest, ok := i.options[f[0]]
+		old := f[0] == "-fa" && ok && !strings.Contains(rest, "auto") // a switch in old versions
 		switch {
 		case f[0] == noMmap && !ok && modes:
 			out = append(out, flag{"--load-mode", "none"})
-		case f[0] == "-fa" && ok && !strings.Contains(rest, "auto"): // a switch in old versions
-			if f[1] == "on" {
-				out = append(out, f[:1])
-			} else if f[1] != "off" {
-				return nil, tooOld(p, path, strings.Join(f, " "))
-			}
-		case ok:
+		case old && f[1] == "on":
+			out = append(out, f[:1])
+		case old && f[1] == "off":
+		case ok && !old:
 			out = append(out, f)
-		case !slices.Contains(harmless(), f[0]):
-			return nil, tooOld(p, path, strings.Join(f, " "))
+		case !slices.Contains(harmless, f[0]):
+			return nil, i.program.Unfit("%s is too old: it does not support %s", i.path, strings.Join(f, " "))
 		}
 	}
 	return out, nil
-}
-
-func tooOld(p program.Program, path, lacks string) *engine.Failure {
-	return p.Unfit("%s is too old: it does not support %s", path, lacks)
 }

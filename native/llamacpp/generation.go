@@ -2,14 +2,15 @@ package llamacpp
 
 import (
 	"context"
-	"errors"
-	"io"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
+	"llmparity/native/wire"
 )
 
 // generation continues a prompt with one streamed completion or several.
@@ -26,7 +27,7 @@ type generation struct {
 	client *client
 	body   completion
 	token  func(record.Token)
-	launch.Text
+	engine.Text
 	usage  record.Usage
 	beyond bool // continue after the end of the text
 
@@ -45,7 +46,14 @@ type generation struct {
 const unknown = record.NoID
 
 func (g *generation) run(ctx context.Context) error {
-	g.usage.Sent, g.Token = time.Now(), g.tell
+	g.Token = func(t record.Token) {
+		if g.heldBack > 0 { // keep back tokens after one whose id was lost
+			g.kept = append(g.kept, t)
+		} else {
+			g.token(t)
+		}
+	}
+	g.usage.Sent = time.Now()
 	defer g.measured()
 	for {
 		err := g.complete(ctx)
@@ -63,73 +71,54 @@ func (g *generation) run(ctx context.Context) error {
 func (g *generation) complete(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the server stops when the connection closes
-	events, body, err := g.client.stream(ctx, g.body)
+	resp, err := g.client.Send(ctx, http.MethodPost, "/completion", g.body)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	for {
-		e, at, err := events.next()
-		if ctx.Err() != nil {
-			return ctx.Err() // discard what was read ahead
+	defer resp.Body.Close()
+	return wire.Each(ctx, wire.NewEvents(resp.Body).Next, func(sent wire.Event) (last bool, err error) {
+		if sent.Done() {
+			return false, nil
 		}
-		if errors.Is(err, io.EOF) {
-			return io.ErrUnexpectedEOF // no last event
-		}
-		if err != nil {
-			return err
+		var e event
+		if err := json.Unmarshal(sent.Data, &e); err != nil {
+			return false, fmt.Errorf("llama-server sent an invalid event: %w in %.80q", err, sent.Data)
 		}
 		if e.Error != nil {
-			return g.client.Complaint(e.Error)
+			return false, g.client.Complaint(e.Error)
 		}
-		if err := g.take(e, at); err != nil {
-			return err
+		if err = g.take(e, sent.At); err == nil && e.Stop {
+			err = g.finish(ctx, e)
 		}
-		if e.Stop {
-			return g.finish(ctx, e)
-		}
-	}
+		return e.Stop, err
+	})
 }
 
 // take adds an event's tokens, and those before it that had no event of their own.
 func (g *generation) take(e event, at time.Time) error {
 	g.WriteString(e.Content)
+	ids := e.Tokens
 	if e.Predicted > 0 {
-		missing := e.Predicted - len(e.Tokens) - (len(g.ids) - g.base)
+		missing := e.Predicted - len(ids) - (len(g.ids) - g.base)
 		if missing < 0 || e.Predicted > g.body.NPredict {
 			return engine.Fail(record.BadOutput, "llama-server counts %d tokens, but its events had %d", e.Predicted,
-				len(g.ids)-g.base+len(e.Tokens))
+				len(g.ids)-g.base+len(ids))
 		}
 		g.heldBack += missing
-		for range missing {
-			g.add(unknown, at)
-		}
+		ids = append(slices.Repeat([]int{unknown}, missing), ids...)
 	}
-	for _, id := range e.Tokens {
-		g.add(id, at)
+	for _, id := range ids {
+		g.ids = append(g.ids, id)
+		g.Tell(id, at)
 	}
 	return nil
 }
 
-func (g *generation) add(id int, at time.Time) {
-	g.ids = append(g.ids, id)
-	g.Tell(id, at)
-}
-
-// tell keeps back tokens after one whose id was lost.
-func (g *generation) tell(t record.Token) {
-	if g.heldBack > 0 {
-		g.kept = append(g.kept, t)
-	} else {
-		g.token(t)
-	}
-}
-
 // finish reads the last event, which has the server's own figures.
 func (g *generation) finish(ctx context.Context, e event) error {
-	figures, err := reported(e.Timings)
+	figures, err := wire.Figures(e.Timings)
 	if err != nil {
-		return engine.Fail(record.BadOutput, "%w", err)
+		return engine.Fail(record.BadOutput, "llama-server's timings: %w", err)
 	}
 	g.usage.Reported = together(g.usage.Reported, figures)
 	if g.resumed == 0 { // a continuation finds everything before it in the cache

@@ -15,47 +15,45 @@ import (
 )
 
 // Kind is llama.cpp's server.
-var Kind = kind("llama-server", Find, nil, engine.Kind{
-	Name: Name, Title: "llama.cpp", Default: true, Colour: 2,
-	New:    func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(c.(*Config).with(s)) },
+var Kind = kind(false, engine.Kind{Name: Name, Title: "llama.cpp", Default: true, Colour: 2,
 	DTypes: []string{"f32", "f16"},
-	Runs:   func(dtype string) string { return "uses the file as it is, in " + dtype },
-})
+	Runs:   func(dtype string) string { return "uses the file as it is, in " + dtype }})
 
 // OneShotKind is llama.cpp's one-shot program.
-var OneShotKind = kind("llama-completion", FindCLI, unasked, engine.Kind{
-	Name: OneShotName, Title: "llama.cpp one-shot", Presets: []string{"engines"}, Colour: 6,
-	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
-		return NewOneShot(c.(*Config).with(s))
-	},
+var OneShotKind = kind(true, engine.Kind{Name: OneShotName, Title: "llama.cpp one-shot", Presets: []string{"engines"},
+	Colour: 6,
 	Runs: func(dtype string) string {
 		return "uses the file as it is, in " + dtype + "; one process per generation"
-	},
-})
+	}})
 
-// unasked reports whether nobody requested the one-shot program, which is optional.
-func unasked(c Config) bool { return c.CLI == "" && os.Getenv(CLIVariable) == "" }
-
-// kind adds what both programs share. part is the program as doctor lists it.
-func kind(part string, find func(Config) (string, error), optional func(Config) bool, k engine.Kind) *engine.Kind {
+// kind adds what both programs share.
+func kind(oneShot bool, k engine.Kind) *engine.Kind {
+	p, _ := Config{}.program(oneShot)
+	part := p.Names[0]
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
 	k.Memory, k.Libraries = Memory, LibrariesSHA256
 	k.KVTypes = func(string) []string { return cacheTypes() }
+	k.New = func(_ string, c engine.Config, s engine.Settings) engine.Engine {
+		if oneShot {
+			return NewOneShot(c.(*Config).with(s))
+		}
+		return New(c.(*Config).with(s))
+	}
 	k.Found = func(h engine.Here) engine.Finding { return program.Found(k.Name, h.Parts[part], h) }
-	k.Program = func(c engine.Config, s engine.Settings) (string, error) { return find(c.(*Config).with(s)) }
+	k.Program = func(c engine.Config, s engine.Settings) (string, error) { return c.(*Config).with(s).find(oneShot) }
 	k.Parts = func(c engine.Config, s engine.Settings) []engine.Search {
 		own := c.(*Config).with(s)
 		return []engine.Search{{Name: part, Find: func(ctx context.Context) engine.Part {
-			path, err := find(own)
+			path, err := own.find(oneShot)
 			switch {
-			case err != nil && optional != nil && optional(own):
+			case err == nil:
+				return program.Part(ctx, fault.NoLlamaServer, path)
+			case oneShot && own.CLI == "" && os.Getenv(CLIVariable) == "": // optional, and nobody requested it
 				return engine.Part{Absent: true,
 					Detail: "only for " + k.Name + ": build it with scripts/setup llamacpp-tools"}
-			case err != nil:
-				return engine.Part{Err: err}
 			}
-			return program.Part(ctx, fault.NoLlamaServer, path)
+			return engine.Part{Err: err}
 		}}}
 	}
 	return &k

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/program"
 )
 
 // smolLM2 is the real model that scripts/setup downloads.
@@ -140,8 +141,8 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 // within bounds.
 func BenchmarkAgainstLlamaBench(b *testing.B) {
 	const pairs = 12
-	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH",
-		"scripts/setup llamacpp-tools").Find("", cache.Dir(os.Getenv))
+	path, err := program.Program{Names: []string{"llama-bench"}, Build: "llamacpp/current/bin",
+		Do: "run scripts/setup llamacpp-tools"}.Find("", cache.Dir(os.Getenv))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"llmparity/native/launch"
 )
 
-func newOneShot() *OneShot { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
+func newOneShot() *Engine { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
 
 // Both programs of llama.cpp generate the same text. The one-shot program reports its own counts and times.
 func TestOneShotAgreesWithServer(t *testing.T) {
@@ -46,7 +46,7 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 	}
 }
 
-func loadedOneShot(t *testing.T, o *OneShot, m engine.Model) *oneShotSession {
+func loadedOneShot(t *testing.T, o *Engine, m engine.Model) *oneShotSession {
 	t.Helper()
 	opened, err := o.Open(t.Context(), &enginetest.Probe{})
 	if err != nil {
@@ -109,12 +109,12 @@ func TestSpansIfBeginIsReadLate(t *testing.T) {
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	run := &completionRun{Program: &launch.Program{Begun: start}, begun: at(101),
 		figures: map[string]float64{"prompt_eval_ms": 30}}
-	spans := run.spans(&launch.Text{First: at(100), Last: at(150), N: 5}, 5)
+	spans := run.spans(&engine.Text{First: at(100), Last: at(150), N: 5}, 5)
 	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond ||
 		!strings.Contains(spans[1].How, "own prompt evaluation time") {
 		t.Errorf("%+v", spans)
 	}
-	said := &launch.Text{First: at(100), Last: at(110), N: 5}
+	said := &engine.Text{First: at(100), Last: at(110), N: 5}
 	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" ||
 		timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
 		t.Error("timesDiffer reports a difference where there is none, or the reverse")

@@ -21,8 +21,6 @@ type output struct {
 	chunks chan chunk
 }
 
-func newOutput(ctx context.Context) *output { return &output{ctx, make(chan chunk, 64)} }
-
 // Write is called by one goroutine. Once ctx is done, output is dropped.
 func (o *output) Write(p []byte) (int, error) {
 	select {

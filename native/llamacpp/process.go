@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,6 @@ type completionRun struct {
 	read      *logs.Loads
 	shown     []string // arguments, with placeholders for what differs in each process
 	mark      string   // printed when it waits for input
-	input     io.Closer
 	scratch   string
 	concluded time.Time // when the text or the process ended
 
@@ -54,7 +52,7 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	defer s.mu.Unlock()
 	// no text contains the mark
 	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: "<" + rand.Text() + ">"}
-	alive, end := launch.Within(ctx, s.closing)
+	alive, end := engine.Within(ctx, s.closing)
 	run.end = end
 	if err := run.begin(alive, s, m, r); err != nil {
 		run.release()
@@ -78,7 +76,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 		return fmt.Errorf("writing the prompt: %w", err)
 	}
 	args := func(prompt, mark string) ([]string, error) {
-		flags, err := s.binary.options.fitted(completionProgram(), s.binary.path, s.config.oneShot(m, prompt, mark, r))
+		flags, err := s.binary.fitted(s.config.oneShot(m, prompt, mark, r))
 		return arguments(flags), err
 	}
 	run.shown, _ = args("PROMPT", "MARK") // fails as the next one does
@@ -86,21 +84,22 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	if err != nil {
 		return err
 	}
-	run.out = newOutput(ctx)
+	run.out = &output{ctx, make(chan chunk, 64)}
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, given...)
 	cmd.Env = environment("")
-	// An input that stays empty, and closes when we end.
-	in, hold, err := os.Pipe()
-	if err != nil {
+	if _, err := cmd.StdinPipe(); err != nil { // stays empty, and closes when the process or we end
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	defer in.Close()
-	cmd.Stdin, run.input = in, hold
 	cmd.Stdout = run.out
 	run.Program, err = launch.Start(ctx, cmd, launch.Options{Name: s.name, Log: s.probe.Log("llama-completion"),
 		Keep: 16 << 10, Read: run.read, Role: "completion",
-		Attach: func(src sample.Source) func() { return s.probe.Attach(often(src)) }})
+		Attach: func(src sample.Source) func() {
+			if p, ok := src.(sample.Peaker); ok {
+				src = oftener{p}
+			}
+			return s.probe.Attach(src)
+		}})
 	return err
 }
 
@@ -165,9 +164,6 @@ func (run *completionRun) wait(p *pieces) {
 func (run *completionRun) release() {
 	run.released.Do(func() {
 		run.end()
-		if run.input != nil {
-			_ = run.input.Close() // nothing was written
-		}
 		if run.Program != nil {
 			run.End(0) // also processes that a wrapper left behind
 		}
@@ -195,7 +191,7 @@ func (run *completionRun) generated(most, pieces int) (int, string) {
 
 // spans returns the spans of a generation. The line that says that it begins comes through another pipe than the text,
 // and may be read after it.
-func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
+func (run *completionRun) spans(said *engine.Text, tokens int) []record.Span {
 	if said.N == 0 {
 		return nil
 	}
@@ -221,15 +217,8 @@ func (run *completionRun) spans(said *launch.Text, tokens int) []record.Span {
 	return append([]record.Span{process}, spans...)
 }
 
-// often samples the expensive source of a short-lived process as often as the cheap one; the sampler limits what that
+// oftener samples the expensive source of a short-lived process as often as the cheap one; the sampler limits what that
 // costs.
-func often(src sample.Source) sample.Source {
-	if p, ok := src.(sample.Peaker); ok {
-		return oftener{p}
-	}
-	return src
-}
-
 type oftener struct{ sample.Peaker }
 
 func (o oftener) Describe() record.Source {

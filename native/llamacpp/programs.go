@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 
 // identity describes a program.
 type identity struct {
+	program               program.Program
 	path, version, sha256 string
 	options               options
 	libraries             string // hash of its shared libraries; empty: it has none
@@ -34,21 +34,6 @@ func (i identity) info(name string, args []string, policy map[string]string) rec
 		Policy: policy}
 }
 
-// known caches the identity of one program.
-type known struct{ program.Known[identity] }
-
-func (k *known) identify(ctx context.Context, p program.Program, path string) (identity, error) {
-	return k.Of(path, func(sha256 string) (identity, error) {
-		v, err := p.Version(ctx, path, environment(""), versionLine)
-		if err != nil {
-			return identity{}, err
-		}
-		help, err := p.Ask(ctx, path, "--help", environment(""))
-		return identity{path: path, version: v, sha256: sha256, options: listed(help),
-			libraries: LibrariesSHA256(path)}, err
-	})
-}
-
 // versionLine matches the version in what the programs print.
 var versionLine = regexp.MustCompile(`(?m)^version:(.*)$`)
 
@@ -58,28 +43,29 @@ const (
 	CLIVariable  = "LLMPARITY_LLAMA_CLI"
 )
 
-func serverProgram() program.Program {
-	return llamaProgram([]string{"llama-server"}, "--llama-server", PathVariable, "make setup")
+// program returns one of llama.cpp's programs, and where the user says that it is.
+func (c Config) program(oneShot bool) (p program.Program, given string) {
+	p = program.Program{Names: []string{"llama-server"}, Build: "llamacpp/current/bin", Flag: "--llama-server",
+		Variable: PathVariable, Kind: fault.NoLlamaServer}
+	build := "make setup"
+	given = c.Path
+	if oneShot {
+		// It was once llama-cli, and main before that. Newer llama-cli is a chat client, which its help reveals.
+		p.Names, p.Flag, p.Variable = []string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable
+		build, given = "scripts/setup llamacpp-tools", c.CLI
+	}
+	p.Do = fmt.Sprintf("run `%s`, put it on PATH, or set %s", build, p.Flag)
+	return p, given
 }
 
-// completionProgram was once llama-cli, and main before that. Newer llama-cli is a chat client, which its help
-// reveals.
-func completionProgram() program.Program {
-	return llamaProgram([]string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable,
-		"scripts/setup llamacpp-tools")
+// find searches for a program at the given path, then on PATH, then in the cache.
+func (c Config) find(oneShot bool) (string, error) {
+	p, given := c.program(oneShot)
+	return p.Find(given, c.Cache)
 }
 
-func llamaProgram(names []string, flag, variable, build string) program.Program {
-	return program.Program{Names: names, Build: "llamacpp/current/bin", Flag: flag, Variable: variable,
-		Kind: fault.NoLlamaServer,
-		Do:   fmt.Sprintf("run `%s`, put it on PATH, or set %s", build, flag)}
-}
-
-// Find searches for llama-server at the given path, then on PATH, then in the cache.
-func Find(c Config) (string, error) { return serverProgram().Find(c.Path, c.Cache) }
-
-// FindCLI searches for the one-shot program in the same places.
-func FindCLI(c Config) (string, error) { return completionProgram().Find(c.CLI, c.Cache) }
+// Find searches for llama-server.
+func Find(c Config) (string, error) { return c.find(false) }
 
 // LibrariesSHA256 hashes llama.cpp's own shared libraries beside a program or in lib beside its folder. If there are
 // any, the computation is in them and not in the program. It returns "" if there are none or one is unreadable.

@@ -24,8 +24,7 @@ type probed struct {
 
 // probabilities holds the fields of the answer that we use.
 type probabilities struct {
-	Tokens []int `json:"tokens"`
-	Of     []struct {
+	Of []struct {
 		ID      *int     `json:"id"`
 		LogProb *float64 `json:"logprob"`
 		Top     []struct {
@@ -43,15 +42,11 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	free, err := s.turns.Take()
+	srv, done, err := s.own.Use()
 	if err != nil {
 		return err
 	}
-	defer free()
-	srv, err := s.own.Now()
-	if err != nil {
-		return err
-	}
+	defer done()
 	if err := f.Fit(s.context); err != nil {
 		return err
 	}

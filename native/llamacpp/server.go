@@ -48,7 +48,7 @@ func environment(key string) []string {
 
 // startServer starts the process and has it sampled; it does not answer yet.
 func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
-	flags, err := b.options.fitted(serverProgram(), b.path, c.server(m, port))
+	flags, err := b.fitted(c.server(m, port))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,10 @@ func (s *server) said(ctx context.Context) logs.Load {
 
 // ready waits until the model is loaded, and reports the stages.
 func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
-	first, last, err := s.Await(ctx, time.Minute, s.client.health)
+	first, last, err := s.Await(ctx, time.Minute, func(ctx context.Context) (answers, ready bool) {
+		err := s.client.Call(ctx, http.MethodGet, "/health", nil, nil)
+		return err == nil || wire.RefusalOf(err) != nil, err == nil
+	})
 	switch {
 	case errors.Is(err, launch.ErrEnded):
 		return properties{}, s.died(m)

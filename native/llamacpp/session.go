@@ -29,7 +29,6 @@ type session struct {
 	probe  engine.Probe
 
 	own     launch.Held[server]
-	turns   engine.Turns
 	held    cached
 	context int         // limit for a prompt and its continuation
 	givenUp atomic.Bool // a slot may still be working on a cancelled request
@@ -44,30 +43,28 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	return engine.Repeat(ctx, s.probe, "llama-server",
-		func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
+		func() error {
+			return child.OnFreePort(s.pick, func(port int) error { return s.start(ctx, m, port) })
+		})
 }
 
-// starts returns a function that starts a server on a port and loads the model.
-func (s *session) starts(ctx context.Context, m engine.Model) func(port int) error {
-	return func(port int) error {
-		srv, err := s.own.Start(func() (*server, error) {
-			return startServer(s.config, s.binary, m, port, s.probe)
-		})
-		if err != nil {
-			return err
-		}
-		props, err := srv.ready(ctx, m, s.probe)
-		if err == nil {
-			err = m.Same() // the server has read the file by now
-		}
-		if err == nil {
-			err = s.loaded(ctx, srv, m, props)
-		}
-		if err != nil {
-			s.drop(srv, 0)
-		}
+// start starts a server on a port and loads the model.
+func (s *session) start(ctx context.Context, m engine.Model, port int) error {
+	srv, err := s.own.Start(func() (*server, error) { return startServer(s.config, s.binary, m, port, s.probe) })
+	if err != nil {
 		return err
 	}
+	props, err := srv.ready(ctx, m, s.probe)
+	if err == nil {
+		err = m.Same() // the server has read the file by now
+	}
+	if err == nil {
+		err = s.loaded(ctx, srv, m, props)
+	}
+	if err != nil {
+		s.drop(srv, 0)
+	}
+	return err
 }
 
 // loaded reports what is running.
@@ -80,7 +77,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)
 	}
-	s.context = launch.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
+	s.context = engine.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
 	s.givenUp.Store(false)
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)
@@ -135,15 +132,11 @@ func (s *session) Close() error {
 
 // Generate tokenises the prompt, untimed, and streams its continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	srv, done, err := s.own.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	srv, err := s.own.Now()
-	if err != nil {
-		return record.Usage{}, err
-	}
+	defer done()
 	s.held.begin()
 	slot, left := -1, 0 // until the generation completes
 	defer func() { s.held.end(slot, left) }()
@@ -203,7 +196,7 @@ func (s *session) free(ctx context.Context, srv *server) error {
 		if err != nil && wire.RefusalOf(err) == nil {
 			return fmt.Errorf("waiting for llama-server to be free: %w", err)
 		}
-		if busy <= s.turns.Going()-1 {
+		if busy <= s.own.Turns.Going()-1 {
 			s.givenUp.Store(false)
 			break
 		}

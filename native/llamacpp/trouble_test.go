@@ -16,7 +16,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
-	"llmparity/native/program"
 )
 
 const (
@@ -147,37 +146,30 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 			"-cram, --cache-ram N  cache", "-fit, --fit [on|off]  fit"}),
 			"-m x -fa off --load-mode none -cram 0 -fit off"},
 	} {
-		got, err := c.known.fitted(serverProgram(), "llama-server", flags)
+		got, err := identity{options: c.known}.fitted(flags)
 		if s := strings.Join(arguments(got), " "); err != nil || s != c.want {
 			t.Errorf("%s: %s, %v; want %s", name, s, err, c.want)
 		}
 	}
 	// The real programs know every option, possibly by another name.
-	for _, p := range []struct {
-		of    program.Program
-		flags []flag
-	}{{serverProgram(), newEngine(t).config.server(engine.Model{Path: "m"}, 1)},
-		{completionProgram(), newOneShot().config.oneShot(engine.Model{Path: "m"}, "f", "x",
-			engine.Request{MaxTokens: 1})}} {
-		path, err := p.of.Find("", newEngine(t).config.Cache)
+	one := newOneShot()
+	for e, flags := range map[*Engine][]flag{
+		newEngine(t): newEngine(t).config.server(engine.Model{Path: "m"}, 1),
+		one:          one.config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1}),
+	} {
+		b, err := e.identify(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		var k known
-		b, err := k.identify(t.Context(), p.of, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := b.options.fitted(p.of, path, p.flags); err != nil || b.options == nil ||
-			len(got) != len(p.flags) {
-			t.Errorf("%s: %s of %s, %v", path, got, p.flags, err)
+		if got, err := b.fitted(flags); err != nil || b.options == nil || len(got) != len(flags) {
+			t.Errorf("%s: %s of %s, %v", b.path, got, flags, err)
 		}
 	}
 }
 
 // A server that dies or hangs before it is ready is started again, and its output is kept.
 func TestStartIsRepeated(t *testing.T) {
-	path, err := serverProgram().Find("", newEngine(t).config.Cache)
+	path, err := Find(newEngine(t).config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,26 +40,20 @@ func contains(lines []string, what string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
-// loadError returns the line with the reason; the lines after it only pass it on.
-func loadError(lines []string) string {
-	const mark = "error loading model: "
-	for _, l := range slices.Backward(lines) {
-		if _, reason, ok := strings.Cut(l, mark); ok {
-			return reason
-		}
-	}
-	return logs.LastWords(lines)
-}
-
 // notLoaded returns why a program could not load its model, if its words say so; nil if not.
 func notLoaded(who string, m engine.Model, words []string, how string) error {
+	last := logs.LastWords(words)
 	switch {
 	case logs.OutOfMemory(words...):
-		return engine.Fail(record.OOM, "%s ran out of memory loading %s (%s): %s", who, m.Path, how,
-			logs.LastWords(words))
+		return engine.Fail(record.OOM, "%s ran out of memory loading %s (%s): %s", who, m.Path, how, last)
 	case contains(words, "failed to load model"), contains(words, "error loading model"):
+		for _, l := range words { // the lines after the reason only pass it on
+			if _, reason, ok := strings.Cut(l, "error loading model: "); ok {
+				last = reason
+			}
+		}
 		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", who, m.Path, loadError(words))}
+			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", who, m.Path, last)}
 	}
 	return nil
 }

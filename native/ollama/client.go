@@ -1,18 +1,13 @@
 package ollama
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -82,24 +77,26 @@ func (c *client) list(ctx context.Context, path string) ([]listed, error) {
 	return answer.Models, err
 }
 
-// find returns a model from a list.
+// find returns a model from a list. A name without a tag has the tag latest.
 func find(models []listed, name string) (listed, bool) {
-	i := slices.IndexFunc(models, func(m listed) bool { return sameName(m.Name, name) })
-	if i < 0 {
-		return listed{}, false
-	}
-	return models[i], true
-}
-
-// sameName compares names; a name without a tag has the tag latest.
-func sameName(a, b string) bool {
 	tagged := func(s string) string {
 		if !strings.Contains(s[strings.LastIndex(s, "/")+1:], ":") {
 			s += ":latest"
 		}
 		return strings.ToLower(s)
 	}
-	return tagged(a) == tagged(b)
+	for _, m := range models {
+		if tagged(m.Name) == tagged(name) {
+			return m, true
+		}
+	}
+	return listed{}, false
+}
+
+// absent reports whether the server refuses because it does not have something.
+func absent(err error) bool {
+	r := wire.RefusalOf(err)
+	return r != nil && r.Status == http.StatusNotFound
 }
 
 // tags returns the models that the server has.
@@ -108,15 +105,6 @@ func (c *client) tags(ctx context.Context) ([]listed, error) { return c.list(ctx
 // loaded returns the models that the server holds in memory.
 func (c *client) loaded(ctx context.Context) ([]listed, error) { return c.list(ctx, "/api/ps") }
 
-// hasBlob reports whether the server has a file.
-func (c *client) hasBlob(ctx context.Context, sha256 string) (bool, error) {
-	err := c.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sha256, nil, nil)
-	if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // upload sends a file; the server checks its hash.
 func (c *client) upload(ctx context.Context, path, sha256 string) error {
 	f, err := os.Open(path)
@@ -124,20 +112,7 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+"/api/blobs/sha256:"+sha256, f)
-	if err != nil {
-		return fmt.Errorf("making a request to /api/blobs: %w", err)
-	}
-	req.ContentLength = info.Size()
-	resp, err := c.Do(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return c.Call(ctx, http.MethodPost, "/api/blobs/sha256:"+sha256, f, nil)
 }
 
 // create makes a model from a file that the server has.
@@ -153,10 +128,6 @@ func (c *client) create(ctx context.Context, name, sha256 string) error {
 		return refuses(answer.Error)
 	}
 	return nil
-}
-
-func (c *client) remove(ctx context.Context, name string) error {
-	return c.Call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
 }
 
 // generate is the body of a request for text.
@@ -212,34 +183,4 @@ func (c *client) whole(ctx context.Context, body generate) (answer, error) {
 		return answer{}, err
 	}
 	return parse(text)
-}
-
-// stream reads the lines of an answer while it is generated.
-type stream struct{ lines *wire.Lines }
-
-// stream sends a request and returns its lines; the caller closes the body.
-func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer, error) {
-	body.Stream = true
-	resp, err := c.Send(ctx, http.MethodPost, "/api/generate", body)
-	if err != nil {
-		return nil, nil, err
-	}
-	return newStream(resp.Body), resp.Body, nil
-}
-
-func newStream(r io.Reader) *stream { return &stream{wire.NewLines(r)} }
-
-// next returns a line and when it was read. Empty lines are skipped.
-func (s *stream) next() (answer, time.Time, error) {
-	for {
-		line, at, err := s.lines.Next()
-		if err != nil {
-			return answer{}, at, err
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		a, err := parse(line)
-		return a, at, err
-	}
 }

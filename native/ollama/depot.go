@@ -53,19 +53,19 @@ func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 		return listed{}, err
 	}
 	if k, ok := find(models, name); ok {
-		if d.abandoned(name) {
+		text, err := os.ReadFile(d.place(name))
+		maker, err2 := strconv.Atoi(string(text))
+		if err == nil && err2 == nil && maker > 0 && !child.Alive(maker) { // by one of our processes that was killed
 			d.takeOver(name)
 		}
 		return k, nil
 	}
-	has, err := d.client.hasBlob(ctx, sum)
+	err = d.client.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sum, nil, nil)
+	if absent(err) {
+		err = d.client.upload(ctx, path, sum)
+	}
 	if err != nil {
 		return listed{}, err
-	}
-	if !has {
-		if err := d.client.upload(ctx, path, sum); err != nil {
-			return listed{}, err
-		}
 	}
 	d.takeOver(name) // before create, so that a partial model is removed, too
 	if err := d.client.create(ctx, name, sum); err != nil {
@@ -89,13 +89,6 @@ func (d *depot) place(name string) string {
 	return filepath.Join(d.notes, fmt.Sprintf("%s-%x.json", name, server[:6]))
 }
 
-// abandoned reports whether one of our processes created the model and no longer exists.
-func (d *depot) abandoned(name string) bool {
-	text, err := os.ReadFile(d.place(name))
-	maker, err2 := strconv.Atoi(string(text))
-	return err == nil && err2 == nil && maker > 0 && !child.Alive(maker)
-}
-
 // clear removes what was created. The error names what could not be removed.
 func (d *depot) clear(ctx context.Context) error {
 	d.mu.Lock()
@@ -104,11 +97,8 @@ func (d *depot) clear(ctx context.Context) error {
 	d.mu.Unlock()
 	var all []error
 	for _, name := range made {
-		err := d.client.remove(ctx, name)
-		if r := wire.RefusalOf(err); r != nil && r.Status == http.StatusNotFound {
-			err = nil // removed by another process, or never created
-		}
-		if err != nil {
+		err := d.client.Call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
+		if err != nil && !absent(err) { // else removed by another process, or never created
 			all = append(all, fmt.Errorf(
 				"model %s is still in the Ollama server's store; remove it with `ollama rm %s`: %w", name, name,
 				err))
@@ -125,8 +115,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
 	}
-	d, err := o.depot()
-	if err != nil {
+	if err := o.config.Check(); err != nil {
 		return err
 	}
 	sum, err := sumOf(m)
@@ -134,7 +123,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 		return err
 	}
 	say("uploading " + m.Name + " to the Ollama server at " + o.config.URL)
-	if _, err := d.put(ctx, m.Path, sum); err != nil {
+	if _, err := o.depot.put(ctx, m.Path, sum); err != nil {
 		if r := wire.RefusalOf(err); r != nil {
 			return engine.SetUp(fault.New(fault.BadModel, "check the file, or use a newer Ollama",
 				"the Ollama server at %s refuses %s: %s", o.config.URL, m.Path, fault.OneLine(r.Message)))
@@ -146,11 +135,10 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 
 // Close removes what Prepare uploaded.
 func (o *Ollama) Close() error {
-	d, err := o.depot()
-	if err != nil {
-		return nil // it uses no running server
+	if o.depot == nil {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return d.clear(ctx)
+	return o.depot.clear(ctx)
 }

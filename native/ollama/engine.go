@@ -18,11 +18,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"llmparity/internal/engine"
@@ -116,20 +114,15 @@ type Ollama struct {
 	config Config
 
 	known program.Known[identity]
-
-	depot func() (*depot, error) // what Prepare puts into a running server
+	depot *depot // what Prepare puts into a running server; nil: none is named
 }
 
 // New makes the engine without searching for anything.
 func New(c Config) *Ollama {
 	o := &Ollama{config: c}
-	o.depot = sync.OnceValues(func() (*depot, error) {
-		server, err := o.server()
-		if err != nil {
-			return nil, err
-		}
-		return c.depot(server), nil
-	})
+	if server, err := o.server(); err == nil { // else Check reports the error
+		o.depot = c.depot(server)
+	}
 	return o
 }
 
@@ -151,10 +144,16 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 	if err := o.config.Check(); err != nil {
 		return err
 	}
-	if err := o.checkModel(m); err != nil {
-		return err
+	if m.Format != record.Served {
+		if err := program.CheckGGUF("Ollama", m); err != nil {
+			return err
+		}
 	}
-	if o.config.URL == "" {
+	switch {
+	case o.config.URL == "" && m.Format == record.Served:
+		return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
+			"model %s is on a server, but no Ollama server is named", m.Name))
+	case o.config.URL == "":
 		_, err := o.binary(ctx)
 		return err
 	}
@@ -191,18 +190,6 @@ func (o *Ollama) Held(m engine.Model) engine.Held {
 	return engine.Held{As: Memory, Path: m.Path}
 }
 
-// checkModel refuses a model that cannot be given to Ollama.
-func (o *Ollama) checkModel(m engine.Model) error {
-	switch {
-	case m.Format != record.Served:
-		return program.CheckGGUF("Ollama", m)
-	case o.config.URL == "":
-		return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
-			"model %s is on a server, but no Ollama server is named", m.Name))
-	}
-	return nil
-}
-
 // server returns the running server.
 func (o *Ollama) server() (*client, error) {
 	u, err := ParseURL(o.config.URL)
@@ -228,17 +215,12 @@ func (c *client) reach(ctx context.Context) (string, error) {
 	switch r := wire.RefusalOf(err); {
 	case soon.Err() != nil:
 		why = fmt.Sprintf("no answer within %s", patience)
-	case denied(r):
+	case r.Denied():
 		do = "ask its owner for access; Ollama itself takes no key"
 	case r != nil, engine.ClassOf(err) == record.BadOutput:
 		do = "use the address of an Ollama server, such as " + DefaultURL
 	}
 	return "", engine.SetUp(fault.New(fault.ServerUnreachable, do, "Ollama server at %s: %s", c.Base, why))
-}
-
-// denied reports whether a server lets only some people in; a nil refusal is none.
-func denied(r *wire.Refusal) bool {
-	return r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }
 
 // known finds a model on the server. The error for an unknown model lists those that the server has.

@@ -62,7 +62,7 @@ type kept struct {
 // follow samples a server and its descendants.
 func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
 	f.shared, f.attach = !ours, p.Attach
-	if f.tree, err = proc.NewTree(pid, role, f.take, proc.TreeOptions{Ours: ours}); err == nil {
+	if f.tree, err = proc.NewTree(pid, role, f.take, ours); err == nil {
 		f.root = pid
 	}
 	return err
@@ -186,7 +186,13 @@ func parseRunner(pid int, line []string) runner {
 
 // see finds the processes of a running server.
 func (s *session) see(u *url.URL) (path, sha256 string, seen bool) {
-	pid, err := serves(u)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	pid, program, err := launch.Listener(ctx, wire.HostPort(u), wire.IsHere(u.Hostname()))
+	if err == nil && !strings.Contains(strings.ToLower(program), Name) {
+		err = fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container", pid,
+			program)
+	}
 	if err == nil {
 		err = s.family.follow(pid, false, s.probe)
 	}
@@ -200,16 +206,4 @@ func (s *session) see(u *url.URL) (path, sha256 string, seen bool) {
 	}
 	sha256, _ = cache.HashFile(path) // empty if unreadable
 	return path, sha256, true
-}
-
-// serves finds the process that listens at an address.
-func serves(u *url.URL) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	pid, program, err := launch.Listener(ctx, wire.HostPort(u), wire.IsHere(u.Hostname()))
-	if err == nil && !strings.Contains(strings.ToLower(program), Name) {
-		err = fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container", pid,
-			program)
-	}
-	return pid, err
 }

@@ -25,28 +25,25 @@ func Find(c Config) (string, error) { return ollamaProgram().Find(c.Path, c.Cach
 // identity describes a program.
 type identity struct{ path, version, sha256 string }
 
-// binary identifies the program that would be started.
+// binary identifies the program that would be started. The version is that of the program itself, not of a running
+// server.
 func (o *Ollama) binary(ctx context.Context) (identity, error) {
 	path, err := Find(o.config)
 	if err != nil {
 		return identity{}, err
 	}
 	return o.known.Of(path, func(sha256 string) (identity, error) {
-		v, err := version(ctx, path)
+		home, err := child.Scratch("ollama-version") // it creates a key
+		if err != nil {
+			return identity{}, err
+		}
+		defer os.RemoveAll(home)
+		// no server listens on the discard port
+		env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9")
+		v, err := ollamaProgram().Version(ctx, path, env, versionLine)
 		return identity{path, v, sha256}, err
 	})
 }
 
 // versionLine matches the version of the program itself, which comes last, if no server answers.
 var versionLine = regexp.MustCompile(`(?s)^.*(?:client version is|ollama version is) (\S+)`)
-
-// version returns the version of the program itself, not that of a running server.
-func version(ctx context.Context, path string) (string, error) {
-	home, err := child.Scratch("ollama-version") // it creates a key
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(home)
-	env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9") // no server listens on the discard port
-	return ollamaProgram().Version(ctx, path, env, versionLine)
-}

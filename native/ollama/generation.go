@@ -1,12 +1,14 @@
 package ollama
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -15,30 +17,35 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
-	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
 )
 
 // Generate clears the prompt from the cache, untimed, and streams its continuation.
 func (s *session) Generate(outer context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	l, done, err := s.model.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	l, err := s.current()
-	if err != nil {
-		return record.Usage{}, err
-	}
-	ctx, done := launch.Within(outer, s.life)
 	defer done()
+	if crashed := l.crashed.Load(); crashed != nil {
+		return record.Usage{}, fmt.Errorf("the model must be loaded again: %w", crashed)
+	}
+	ctx, release := engine.Within(outer, s.life)
+	defer release()
 	if err := s.prepare(ctx, l, r); err != nil {
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")
 	}
 	defer l.going.Add(-1)
-	g := &generation{client: s.client, Text: launch.Text{Token: token}, max: r.MaxTokens, body: s.body(l, r)}
-	s.begin(l)
+	g := &generation{client: s.client, Text: engine.Text{Token: token}, max: r.MaxTokens, body: s.body(l, r)}
+	l.held.Store(-1) // until the end is known
+	if s.config.slots() == 1 {
+		l.fresh = false
+		if s.own != nil {
+			s.own.said.forget() // what the log said of earlier ones
+		}
+		l.givenUp.Store(true) // until it has ended
+	}
 	err = g.run(ctx)
 	if err == nil {
 		err = s.ended(ctx, l, r, g)
@@ -54,19 +61,6 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	return g.usage, s.explain(outer, err, "generating")
 }
 
-// begin prepares a generation. If it is the only one, what the log said of earlier ones is discarded.
-func (s *session) begin(l *loaded) {
-	l.held.Store(-1) // until the end is known
-	if s.config.slots() > 1 {
-		return
-	}
-	l.fresh = false
-	if s.own != nil {
-		s.own.said.forget()
-	}
-	l.givenUp.Store(true) // until it has ended
-}
-
 // ended checks a generation that has ended.
 func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
 	s.book.Lock()
@@ -79,7 +73,11 @@ func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *gen
 		return err
 	}
 	if one { // with several slots, the contents of the others are unknown
-		l.held.Store(int64(g.held()))
+		held := g.usage.PromptTokens + g.usage.Generated
+		if g.usage.Finish == "length" {
+			held-- // the last requested token never gets into the cache
+		}
+		l.held.Store(int64(held))
 	}
 	return nil
 }
@@ -342,7 +340,7 @@ type generation struct {
 	usage  record.Usage
 	odd    string // a contradiction in the counts
 
-	launch.Text
+	engine.Text
 	same int    // how many times in a row the last piece was repeated
 	last string // without spaces
 }
@@ -350,52 +348,48 @@ type generation struct {
 func (g *generation) run(ctx context.Context) error {
 	g.usage.Sent = time.Now()
 	defer g.measured()
-	lines, body, err := g.client.stream(ctx, g.body)
+	g.body.Stream = true
+	resp, err := g.client.Send(ctx, http.MethodPost, "/api/generate", g.body)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	for {
-		a, at, err := lines.next()
-		if ctx.Err() != nil {
-			return ctx.Err() // discard what was read ahead
-		}
-		if errors.Is(err, io.EOF) {
-			return g.endless()
-		}
-		if err != nil {
-			return err
-		}
-		if a.Response != "" {
-			g.piece(a.Response, at)
-		}
-		if a.Done {
-			return g.finish(a)
-		}
+	defer resp.Body.Close()
+	err = wire.Each(ctx, wire.NewLines(resp.Body).Next, g.take)
+	switch {
+	case !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case g.same >= tolerated:
+		return engine.Fail(record.BadOutput,
+			"Ollama stopped after %d pieces because the last %d were the same", g.N, g.same+1)
 	}
+	return fmt.Errorf("the stream ended after %d pieces, before its last line: %w", g.N, err)
 }
 
-func (g *generation) piece(text string, at time.Time) {
-	if t := strings.TrimSpace(text); g.N > 0 && t == g.last {
-		g.same++
-	} else {
-		g.last, g.same = t, 0
+// take reads a line, which may be empty.
+func (g *generation) take(line wire.Event) (last bool, err error) {
+	if len(bytes.TrimSpace(line.Data)) == 0 {
+		return false, nil
 	}
-	g.Piece(text, at)
+	a, err := parse(line.Data)
+	if err != nil {
+		return false, err
+	}
+	if a.Response != "" {
+		if t := strings.TrimSpace(a.Response); g.N > 0 && t == g.last {
+			g.same++
+		} else {
+			g.last, g.same = t, 0
+		}
+		g.Piece(a.Response, line.At)
+	}
+	if a.Done {
+		err = g.finish(a)
+	}
+	return a.Done, err
 }
 
 // tolerated is how often Ollama lets a piece repeat. Then it ends the text, and its stream without a last line.
 const tolerated = 30
-
-// endless returns the error for a stream without its last line.
-func (g *generation) endless() error {
-	if g.same >= tolerated {
-		return engine.Fail(record.BadOutput,
-			"Ollama stopped after %d pieces because the last %d were the same",
-			g.N, g.same+1)
-	}
-	return fmt.Errorf("the stream ended after %d pieces, before its last line: %w", g.N, io.ErrUnexpectedEOF)
-}
 
 // finish reads the last line, which has the server's own figures.
 func (g *generation) finish(a answer) error {
@@ -437,15 +431,6 @@ func (g *generation) burst() string {
 	// No figures in the text, so that all launches have the same warning; the record has them.
 	return "Ollama's pieces did not arrive in the time in which it generated them (eval_duration): " +
 		"they were delayed; token times, and so decode, are unknown"
-}
-
-// held returns how many tokens are in the cache at the end; the last requested token never gets there.
-func (g *generation) held() int {
-	n := g.usage.PromptTokens + g.usage.Generated
-	if g.usage.Finish == "length" {
-		n--
-	}
-	return n
 }
 
 // measured records what the client saw, also of a generation that failed.

@@ -193,10 +193,7 @@ func TestFileIsUploadedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := []byte(strconv.Itoa(gone.Process.Pid))
-	d, err := o.depot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := o.depot
 	if err := os.WriteFile(d.place(own(c.Model.SHA256)), note, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -213,15 +213,16 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 	if len(r.args) > 0 {
 		parts["runner"] = strings.Join(r.args, " ")
 	}
+	var args []string // without its folders and port, which always differ
 	cached, known := "on", "unknown"
 	if s.config.flushes() {
 		cached = "on, but another text goes before each prompt"
 	}
 	if s.own != nil {
-		known = "in the log"
+		known, args = "in the log", append([]string{"serve"}, s.config.variables()...)
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts,
-		Args: s.args(), Policy: map[string]string{
+		Args: args, Policy: map[string]string{
 			"weights_dtype": cmp.Or(l.dtype, "unknown"), "kv_dtype": cmp.Or(kv, "unknown"),
 			"flash_attention": cmp.Or(flash, "unknown"), "mmap": cmp.Or(r.mmap, "unknown"),
 			"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0),
@@ -231,12 +232,4 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 			"sampling":       "no penalties and no stop words; overrides the model's own parameters",
 			"special_tokens": "parsed in prompts; BOS added if the model's flag says so",
 		}}
-}
-
-// args returns the arguments and settings of our server, except for its folders and port, which always differ.
-func (s *session) args() []string {
-	if s.own == nil {
-		return nil
-	}
-	return append([]string{"serve"}, s.config.variables()...)
 }

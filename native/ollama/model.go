@@ -90,7 +90,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	switch {
 	case logs.OutOfMemory(text, words):
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
-	case r.Status == http.StatusNotFound:
+	case absent(r):
 		models, _ := s.client.tags(ctx) // optional detail
 		return engine.SetUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
@@ -116,7 +116,7 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
 		return engine.SetUp(fault.New(fault.DiskFull, "free space, or set TMPDIR to a folder on another disk",
 			"Ollama's store: %s", fault.OneLine(r.Message)))
-	case denied(r):
+	case r.Denied():
 		return engine.SetUp(fault.New(fault.ServerUnreachable, "ask its owner for access", "%s: %v", doing, r))
 	case r != nil && r.Status == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)
@@ -138,12 +138,6 @@ type shown struct {
 	Modelfile  string                     `json:"modelfile"`
 	Parameters string                     `json:"parameters"`
 	Info       map[string]json.RawMessage `json:"model_info"`
-}
-
-func (c *client) show(ctx context.Context, name string) (shown, error) {
-	var k shown
-	err := c.Call(ctx, http.MethodPost, "/api/show", map[string]string{"model": name}, &k)
-	return k, err
 }
 
 var (
@@ -188,7 +182,9 @@ func (k shown) window() int {
 
 // look finds out the model's files and context.
 func (s *session) look(ctx context.Context, l *loaded) error {
-	k, _ := s.client.show(ctx, l.name) // a proxy may not support it; the load reports errors
+	var k shown
+	// A proxy may not support it; the load reports errors.
+	_ = s.client.Call(ctx, http.MethodPost, "/api/show", map[string]string{"model": l.name}, &k)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"llmparity/internal/child"
@@ -31,8 +30,6 @@ type server struct {
 	address string // with its port
 	pid     int    // of the process that answers: a child, if the program is a script
 	said    *logReader
-
-	release sync.Once
 }
 
 // environment is ours without Ollama's variables, each of which would set an option, and without GPUs unless
@@ -49,12 +46,6 @@ func environment(gpu bool) []string {
 		}
 	}
 	return env
-}
-
-// places returns the variables for the server's own folders and address.
-func places(dir, address string) []string {
-	return []string{"HOME=" + filepath.Join(dir, "home"), "OLLAMA_MODELS=" + filepath.Join(dir, "models"),
-		"OLLAMA_HOST=" + address}
 }
 
 // variables returns the server's settings.
@@ -88,7 +79,8 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	s.client = newClient(&url.URL{Scheme: "http", Host: s.address})
 	cmd := exec.Command(b.path, "serve")
-	cmd.Env = slices.Concat(environment(c.GPU), places(dir, s.address), c.variables())
+	cmd.Env = slices.Concat(environment(c.GPU), c.variables(), []string{"HOME=" + filepath.Join(dir, "home"),
+		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_HOST=" + s.address})
 	cmd.Dir = dir
 	// the process outlives the Open that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
@@ -108,7 +100,11 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 	})
 	switch {
 	case errors.Is(err, launch.ErrEnded):
-		return "", s.died()
+		words := s.words()
+		if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
+			return "", child.ErrPortTaken
+		}
+		return "", s.NotStarted("ollama serve ended before it answered (%s): %s", s.Exit(), summary(words))
 	case err != nil:
 		return "", err
 	}
@@ -120,14 +116,6 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 		s.pid = pid
 	}
 	return version, nil
-}
-
-func (s *server) died() error {
-	words := s.words()
-	if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
-		return child.ErrPortTaken
-	}
-	return s.NotStarted("ollama serve ended before it answered (%s): %s", s.Exit(), summary(words))
 }
 
 // lastWords returns why something has just failed. The runner's last lines come through the server, possibly after the
@@ -162,10 +150,8 @@ var telling = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't
 
 // stop ends the server, its runner and all other descendants.
 func (s *server) stop() {
-	s.release.Do(func() {
-		s.End(0) // it has nothing to save
-		removeAll(s.dir)
-	})
+	s.End(0) // it has nothing to save
+	removeAll(s.dir)
 }
 
 // removeAll retries for a second, because a runner that is being killed may still write.

@@ -34,10 +34,9 @@ type session struct {
 
 	version, path, sha256 string
 
-	life  context.Context // ends with Close
-	end   context.CancelFunc
-	turns engine.Turns
-	book  sync.Mutex // guards what is known about prompts
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	book sync.Mutex // guards what is known about prompts
 
 	family family // visible processes of the server and its runners
 
@@ -94,8 +93,8 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err := o.config.Check(); err != nil {
 		return nil, engine.SetUp(err)
 	}
-	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()},
-		model: launch.Held[loaded]{Name: "Ollama", Closed: errClosed}}
+	s := &session{config: o.config, probe: p, stuck: stuck, model: launch.Held[loaded]{
+		Name: "Ollama", Closed: errClosed, Turns: engine.Turns{Most: o.config.slots()}}}
 	s.life, s.end = context.WithCancel(context.Background())
 	open := o.start
 	if o.config.URL != "" {
@@ -180,7 +179,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	ctx, done := launch.Within(outer, s.life)
+	ctx, done := engine.Within(outer, s.life)
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), prompts: map[string]*about{},
 		fresh:  s.own != nil,
@@ -196,7 +195,10 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	s.family.claim(l.blobs)
 	begun := time.Now()
-	l.before = s.already(ctx, l.name)
+	inMemory, _ := s.client.loaded(ctx) // the load reports errors
+	if _, l.before = find(inMemory, l.name); l.before {
+		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", l.name)
+	}
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return s.explainLoad(outer, m, err)
 	}
@@ -211,16 +213,6 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
 		How: "load request to Ollama's answer; Ollama polls its runner every 250 ms"})
 	return s.loaded(ctx, l, digest)
-}
-
-// already reports whether the model was in memory before the load.
-func (s *session) already(ctx context.Context, name string) bool {
-	models, _ := s.client.loaded(ctx) // the load reports errors
-	_, held := find(models, name)
-	if held {
-		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", name)
-	}
-	return held
 }
 
 // options returns the model's options. If they change between requests, Ollama reloads the model.
@@ -251,7 +243,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	case l.longest > 0 && l.longest < l.context:
 		room = l.longest // newer versions limit it to this
 	}
-	l.context = launch.Window(s.probe, "Ollama", l.context, room)
+	l.context = engine.Window(s.probe, "Ollama", l.context, room)
 	if l.slots = s.config.slots(); r.parallel > 0 && r.parallel < l.slots {
 		s.warn("slots-differ", "Ollama runs %d requests at a time instead of %d; it queues the others", r.parallel, l.slots)
 		l.slots = r.parallel
@@ -272,18 +264,6 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	return err
 }
 
-// current returns the model if one is loaded and its runner has not crashed.
-func (s *session) current() (*loaded, error) {
-	l, err := s.model.Now()
-	if err != nil {
-		return nil, err
-	}
-	if crashed := l.crashed.Load(); crashed != nil {
-		return nil, fmt.Errorf("the model must be loaded again: %w", crashed)
-	}
-	return l, nil
-}
-
 // unloading is how long Ollama may take to unload a model.
 const unloading = time.Minute
 
@@ -298,7 +278,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if s.own != nil && s.own.Ended(0) {
 		return crash // the memory went with it
 	}
-	ctx, done := launch.Within(ctx, s.life)
+	ctx, done := engine.Within(ctx, s.life)
 	defer done()
 	err := s.expire(ctx, l)
 	s.family.look(ctx)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/netip"
 	"slices"
 	"strings"
@@ -35,16 +34,6 @@ func newClient(at address, key, keyFrom string) *client {
 		proxy = nil
 	}
 	return &client{wire.Client{Key: key, HTTP: wire.NewClient(proxy)}, at, keyFrom, askPatience}
-}
-
-// post sends a generation request. It returns an answer, whose body the caller closes, and when the request was sent,
-// connecting excluded.
-func (c *client) post(ctx context.Context, address string, body any) (*http.Response, time.Time, error) {
-	sent := time.Now()
-	ctx = httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = time.Now() }})
-	resp, err := c.Send(ctx, http.MethodPost, address, body)
-	return resp, sent, err
 }
 
 // ask sends a question and parses the answer.

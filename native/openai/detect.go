@@ -81,10 +81,6 @@ func detect(ctx context.Context, c *client) (server, error) {
 		"%s has no list of models and is not a known server", c.at.api)
 }
 
-func (s *server) owned(by string) bool {
-	return slices.ContainsFunc(s.models, func(m model) bool { return m.Owner == by })
-}
-
 // facts holds what servers say about themselves, each only some of it.
 type facts struct {
 	// llama-server's
@@ -126,13 +122,14 @@ var signs = []struct {
 // identify finds out the kind of the server.
 func (s *server) identify(ctx context.Context, c *client) error {
 	for _, sign := range signs {
-		if sign.owner != "" && !s.owned(sign.owner) {
+		owned := func(m model) bool { return m.Owner == sign.owner }
+		if sign.owner != "" && !slices.ContainsFunc(s.models, owned) {
 			continue
 		}
 		var f facts
 		for _, path := range sign.paths {
 			err := c.ask(ctx, http.MethodGet, c.at.root+path, nil, &f)
-			if r := wire.RefusalOf(err); sign.owner != "" && r != nil && denied(r) {
+			if r := wire.RefusalOf(err); sign.owner != "" && r.Denied() {
 				return c.explain(err) // the list of models needs no key, but the rest does
 			}
 			if err == nil && cmp.Or(f.Build, f.Version) != "" {
@@ -179,14 +176,6 @@ func (s server) ids() []string {
 		out = append(out, l.ID)
 	}
 	return out
-}
-
-// window returns the context; 0: unknown.
-func (s server) window(m model) int {
-	if s.context > 0 {
-		return s.context
-	}
-	return m.Longest
 }
 
 // title returns the server's name and version.

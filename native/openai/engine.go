@@ -99,7 +99,8 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 		return nil, server{}, fault.New(fault.Usage, "set it, or omit the flag",
 			"--openai-key-env: variable %s is empty or not set", e.config.KeyFrom)
 	}
-	if !sendable(key) {
+	unsendable := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' } // in a header
+	if strings.ContainsFunc(key, unsendable) {
 		return nil, server{}, fault.New(fault.Usage, "set it without line breaks, spaces and quotes",
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
@@ -114,11 +115,6 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	return c, s, nil
 }
 
-// sendable reports whether a key can be sent in a header.
-func sendable(key string) bool {
-	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
-}
-
 // Open finds out what the server is, and starts sampling it if it is visible.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	c, found, err := e.reach(ctx)
@@ -127,11 +123,14 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end,
-		turns: engine.Turns{Most: requests}, own: launch.Held[model]{Name: "the session", Closed: errClosed},
+		own:     launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}},
 		refused: map[string]bool{}}
 	p.Event(record.Event{At: time.Now(),
 		Device: &record.Device{Class: "unknown", Name: "unknown device of " + c.at.host}})
-	s.watch(ctx)
+	if err := s.watchProcesses(ctx); err != nil {
+		engine.Warn(p, "server-not-sampled", "the memory of the server at %s is not sampled: %v", c.at.host, err)
+	}
+	s.watchMetrics(ctx)
 	return s, nil
 }
 

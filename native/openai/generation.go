@@ -8,11 +8,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
 
@@ -23,16 +23,14 @@ var errNothing = errors.New("the generation ended without any text")
 // that the server has counted since the last one, if it counts with each chunk. Chunks without text (role, finish
 // reason, usage) are not reported.
 type generation struct {
-	client *client
-	path   string
-	body   *body
-	fresh  bool                    // no cached prompt: the server was asked not to use its cache, or cannot find it
-	most   int                     // requested tokens
-	refuse func(field, why string) // reports an optional field that the server refuses; it is omitted from then on
-	usage  record.Usage
+	s     *session
+	body  *body
+	fresh bool // no cached prompt: the server was asked not to use its cache, or cannot find it
+	most  int  // requested tokens
+	usage record.Usage
 
 	// Text counts pieces, or the tokens counted with them
-	launch.Text
+	engine.Text
 	pieces      int    // chunks with text
 	guessed     bool   // a piece had no plausible count, so each one counts as a token from then on
 	reads       int    // reads that returned pieces
@@ -42,19 +40,14 @@ type generation struct {
 
 // generation makes a request.
 func (s *session) generation(r engine.Request, token func(record.Token)) *generation {
-	path := "/completions"
-	if s.config.api() == Chat {
-		path = "/chat/completions"
-	}
 	b := s.newBody(r)
-	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted,
-		most: r.MaxTokens, Text: launch.Text{Token: token}, refuse: s.refuse}
+	return &generation{s: s, body: b, fresh: s.server.kind == llamaServer || b.salted, most: r.MaxTokens,
+		Text: engine.Text{Token: token}}
 }
 
 func (g *generation) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the server stops when the connection closes
-	g.usage.Sent = time.Now()
 	defer g.measured()
 	resp, err := g.send(ctx)
 	if err != nil {
@@ -62,20 +55,28 @@ func (g *generation) run(ctx context.Context) error {
 	}
 	// Nothing after the end mark matters: the connection is not reused.
 	defer resp.Body.Close()
-	if err := g.read(ctx, resp.Body); err != nil {
+	if err := g.read(ctx, resp.Body); err != nil || g.pieces > 0 {
 		return err
 	}
-	if g.pieces == 0 {
-		return g.nothing()
+	if c := g.serverCount; c != nil && c.Completion != nil && *c.Completion > 0 {
+		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed", errNothing,
+			*c.Completion)
 	}
-	return nil
+	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }
 
 // send starts the stream, omitting optional fields that the server refuses.
 func (g *generation) send(ctx context.Context) (*http.Response, error) {
+	g.usage.Sent = time.Now()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		g.usage.Sent = time.Now() // connecting excluded
+	}})
+	path := g.s.client.at.api + "/completions"
+	if g.s.config.api() == Chat {
+		path = g.s.client.at.api + "/chat/completions"
+	}
 	for {
-		resp, sent, err := g.client.post(ctx, g.client.at.api+g.path, g.body.fields)
-		g.usage.Sent = sent
+		resp, err := g.s.client.Send(ctx, http.MethodPost, path, g.body.fields)
 		r := wire.RefusalOf(err)
 		if r == nil {
 			return resp, err
@@ -86,43 +87,39 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 		}
 		g.body.drop(field)
 		g.fresh = g.fresh && field != "cache_salt"
-		g.refuse(field, r.Error())
+		g.s.refuse(field, r.Error())
 	}
 }
 
 // read reads the stream to its end. If it breaks after the finish reason, only figures after that are missing.
 func (g *generation) read(ctx context.Context, body io.Reader) error {
-	events := wire.NewEvents(body)
-	for {
-		sent, err := events.Next()
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err() // discard what was read ahead
-		case err != nil && g.usage.Finish != "":
-			return nil
-		case errors.Is(err, io.EOF):
-			return io.ErrUnexpectedEOF
-		case err != nil:
-			return err
-		case sent.Done():
+	var broken error // taking it, not reading it
+	err := wire.Each(ctx, wire.NewEvents(body).Next, func(sent wire.Event) (last bool, err error) {
+		if sent.Done() {
 			g.done = true
-			return nil
+			return true, nil
 		}
-		e, err := g.client.parseChunk(sent.Data)
-		if err != nil {
-			return err
+		var e chunk
+		if err := json.Unmarshal(sent.Data, &e); err != nil {
+			broken = g.s.client.malformed(sent.Data, err)
+		} else if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
+			broken = g.s.client.Complaint(sent.Data)
+		} else {
+			broken = g.take(e, sent.At)
 		}
-		if err := g.take(e, sent.At); err != nil {
-			return err
-		}
+		return false, broken
+	})
+	if broken == nil && ctx.Err() == nil && g.usage.Finish != "" {
+		return nil
 	}
+	return err
 }
 
 // take processes a chunk.
 func (g *generation) take(e chunk, at time.Time) error {
 	own, err := wire.Figures(e.Timings)
 	if err != nil {
-		return g.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
+		return g.s.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
 	}
 	if e.Usage != nil {
 		g.serverCount = e.Usage // if each chunk has one, the last is the total
@@ -133,7 +130,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 		if c.Index != 0 {
 			continue // only one was requested
 		}
-		text := c.piece()
+		text := c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content // empty: only a role or a finish reason
 		switch so := soFar(e, own); {
 		case text != "":
 			g.piece(text, at, so)
@@ -285,15 +282,6 @@ func (g *generation) warnings() []record.Warning {
 	return out
 }
 
-// nothing returns the error of a generation without text.
-func (g *generation) nothing() error {
-	if g.serverCount != nil && g.serverCount.Completion != nil && *g.serverCount.Completion > 0 {
-		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed",
-			errNothing, *g.serverCount.Completion)
-	}
-	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
-}
-
 // chunk is an event of a stream, in either API.
 type chunk struct {
 	Choices []choice        `json:"choices"`
@@ -313,9 +301,6 @@ type choice struct {
 	} `json:"delta"` // of chats
 	Finish string `json:"finish_reason"`
 }
-
-// piece returns the text of a choice; empty if it only has a role or a finish reason.
-func (c choice) piece() string { return c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content }
 
 // usage is the server's count.
 type usage struct {
@@ -346,18 +331,6 @@ func (u usage) reported() map[string]float64 {
 		}
 	}
 	return out
-}
-
-// parseChunk parses an event. An error in it becomes a refusal.
-func (c *client) parseChunk(data []byte) (chunk, error) {
-	var e chunk
-	if err := json.Unmarshal(data, &e); err != nil {
-		return e, c.malformed(data, err)
-	}
-	if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
-		return e, c.Complaint(data)
-	}
-	return e, nil
 }
 
 // malformed is the error for a chunk that is not JSON or has the wrong fields.

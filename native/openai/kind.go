@@ -9,7 +9,18 @@ import (
 
 // Kind is a running server with OpenAI's API.
 var Kind = &engine.Kind{
-	Parts: parts, Found: found,
+	Parts: func(c engine.Config, _ engine.Settings) []engine.Search {
+		if own := *c.(*Config); own.URL != "" {
+			return []engine.Search{{Name: part, Find: own.ask}}
+		}
+		return nil
+	},
+	Found: func(h engine.Here) engine.Finding {
+		if p, ok := h.Parts[part]; ok {
+			return engine.Finding{Name: Name, Ready: true, Path: p.Path, Can: p.Detail}
+		}
+		return engine.Finding{Name: Name, Can: "use any server that --openai-url names"}
+	},
 	Ask:  func(ctx context.Context, url string) engine.Part { return Config{URL: url}.ask(ctx) },
 	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4,
 	Config: func() engine.Config { return &Config{API: Completions} },
@@ -45,23 +56,8 @@ func (c *Config) CheckPlan(engine.Settings) error {
 
 const part = "OpenAI server"
 
-func parts(c engine.Config, _ engine.Settings) []engine.Search {
-	own := *c.(*Config)
-	if own.URL == "" {
-		return nil
-	}
-	return []engine.Search{{Name: part, Find: own.ask}}
-}
-
 // ask finds out what a server is.
 func (c Config) ask(ctx context.Context) engine.Part {
 	detail, err := New(c).Describe(ctx)
 	return engine.Part{Name: "server", Path: c.URL, Detail: detail, Err: err}
-}
-
-func found(h engine.Here) engine.Finding {
-	if p, ok := h.Parts[part]; ok {
-		return engine.Finding{Name: Name, Ready: true, Path: p.Path, Can: p.Detail}
-	}
-	return engine.Finding{Name: Name, Can: "use any server that --openai-url names"}
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,6 @@ type session struct {
 	life   context.Context // until Close
 	end    context.CancelFunc
 
-	turns   engine.Turns
 	own     launch.Held[model]
 	model   model
 	context int // limit for a prompt and its continuation; 0: unknown
@@ -77,7 +77,7 @@ func (s *session) refuse(field, why string) {
 // Load checks that the server has the model and generates with it; some servers load it only then. The duration says
 // how long the server took to answer, not how long a load takes.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
-	inner, release := launch.Within(ctx, s.life)
+	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	if _, err := s.own.Start(func() (*model, error) { return &s.model, nil }); err != nil {
 		return err
@@ -94,7 +94,10 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		s.own.Take()
 		return s.failed(ctx, "waiting for the server", err)
 	}
-	s.room(m)
+	s.context = m.Context
+	if made := cmp.Or(s.server.context, s.model.Longest); made > 0 {
+		s.context = engine.Window(s.probe, "the server", m.Context, made)
+	}
 	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(),
 		How: "request for one token, to the answer; may include loading the model"})
 	s.tell(m)
@@ -113,14 +116,6 @@ func (s *session) short(ctx context.Context, prompt string) error {
 	return nil
 }
 
-// room sets the limit for a prompt and its continuation.
-func (s *session) room(m engine.Model) {
-	s.context = m.Context
-	if made := s.server.window(s.model); made > 0 {
-		s.context = launch.Window(s.probe, "the server", m.Context, made)
-	}
-}
-
 // tell reports the server and what affects the figures.
 func (s *session) tell(m engine.Model) {
 	parts := map[string]string{"server": string(s.server.kind), "url": s.client.at.api, "model": s.model.ID}
@@ -137,17 +132,13 @@ func (s *session) tell(m engine.Model) {
 	engine.Warn(s.probe, "already-running", "the server at %s was already running: nothing is unloaded, and other clients affect "+
 		"the figures%s", s.client.at.host, baseline)
 	if !s.verified(m) {
+		as := ""
+		if m.Format != record.Served {
+			as = fmt.Sprintf(" as %q", m.Name)
+		}
 		engine.Warn(s.probe, "weights-unverified", "%s at %s serves the model as %q; whether it has the same weights%s is not verified",
-			s.server.title(), s.client.at.host, s.model.ID, to(m))
+			s.server.title(), s.client.at.host, s.model.ID, as)
 	}
-}
-
-// to names the model that the weights would be compared with.
-func to(m engine.Model) string {
-	if m.Format == record.Served {
-		return ""
-	}
-	return fmt.Sprintf(" as %q", m.Name)
 }
 
 // verified reports whether the server has loaded the same file. Only a llama-server on this machine says which one it
@@ -224,15 +215,12 @@ func (s *session) Close() error {
 
 // Generate streams a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turns.Take()
+	_, done, err := s.own.Use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	if _, err := s.own.Now(); err != nil {
-		return record.Usage{}, err
-	}
-	inner, release := launch.Within(ctx, s.life)
+	defer done()
+	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	ids, err := s.fits(inner, r)
 	if err != nil {

@@ -45,11 +45,6 @@ func (c *client) explain(err error) error {
 var tooLong = []string{"context_length_exceeded", "exceed_context_size", "maximum context length", "context size",
 	"context length", "context window", "max_total_tokens", "`max_new_tokens` must be"}
 
-// denied reports whether a key is missing or wrong.
-func denied(r *wire.Refusal) bool {
-	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
-}
-
 // refused explains a server's refusal.
 func (c *client) refused(r *wire.Refusal) error {
 	text := strings.ToLower(r.Kind + " " + r.Message)
@@ -58,9 +53,9 @@ func (c *client) refused(r *wire.Refusal) error {
 		slices.ContainsFunc(tooLong, func(words string) bool { return strings.Contains(text, words) }):
 		return engine.SetUp(fault.New(fault.PromptTooLong, larger, "the server refuses the prompt as too long: %s",
 			r.Message))
-	case denied(r) && c.Key != "":
+	case r.Denied() && c.Key != "":
 		return c.unreachable("check the key in $"+c.keyFrom, "access to the server at %s is denied (%v)", c.at.host, r)
-	case denied(r):
+	case r.Denied():
 		return c.unreachable("name the environment variable that holds its key with --openai-key-env",
 			"access to the server at %s is denied (%v)", c.at.host, r)
 	case r.Place != "":

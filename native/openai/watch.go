@@ -8,20 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
-
-// watch starts sampling the server if that is possible, and warns if not.
-func (s *session) watch(ctx context.Context) {
-	if err := s.watchProcesses(ctx); err != nil {
-		engine.Warn(s.probe, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
-	}
-	s.watchMetrics(ctx)
-}
 
 // watchMetrics starts reading /metrics.
 func (s *session) watchMetrics(ctx context.Context) {
@@ -53,7 +44,7 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	root := proc.Root(pid)
 	s.tree, err = proc.NewTree(root, func(_ int, _ string, line []string) string {
 		return role(line)
-	}, s.probe.Attach, proc.TreeOptions{})
+	}, s.probe.Attach, false)
 	if err != nil {
 		return err
 	}

@@ -40,13 +40,10 @@ func Found(name string, p engine.Part, here engine.Here) engine.Finding {
 }
 
 // backendLibraries maps parts of library names to GPU backends.
-func backendLibraries() [][2]string {
-	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"},
-		{"ggml-hip", "hip"},
-		{"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"}, {"ggml-vulkan", "vulkan"},
-		{"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"},
-		{"ggml-opencl", "opencl"}, {"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
-}
+var backendLibraries = [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"},
+	{"libcublas", "cuda"}, {"ggml-hip", "hip"}, {"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"},
+	{"ggml-vulkan", "vulkan"}, {"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"}, {"ggml-opencl", "opencl"},
+	{"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
 
 // Backends returns the GPU backends that a ggml program was built for, judging by the libraries that it is linked
 // against and those in the places from which it loads some: its own folder, ../lib, and others.
@@ -82,7 +79,7 @@ func Backends(path string, places ...string) []string {
 		names = append(names, beside...)
 	}
 	out := []string{}
-	for _, l := range backendLibraries() {
+	for _, l := range backendLibraries {
 		if !slices.Contains(out, l[1]) &&
 			slices.ContainsFunc(names, func(n string) bool { return strings.Contains(filepath.Base(n), l[0]) }) {
 			out = append(out, l[1])

@@ -47,15 +47,12 @@ type conn struct {
 	clock   clock
 
 	lines chan received
-	quit  chan struct{}        // closed when broken is set
-	gone  chan struct{}        // closed when the reader has ended
-	call  atomic.Pointer[call] // current request, or a cancelled one that has not ended
-	id    int                  // of the latest request
-
-	mu     sync.Mutex
-	broken error // why no more requests are possible
-
-	once sync.Once
+	life  context.Context         // ends when no more requests are possible, with the reason as its cause
+	spoil context.CancelCauseFunc // ends life; the first reason counts
+	gone  chan struct{}           // closed when the reader has ended
+	call  atomic.Pointer[call]    // current request, or a cancelled one that has not ended
+	id    int                     // of the latest request
+	once  sync.Once
 }
 
 // call is a request to the engine.
@@ -88,7 +85,8 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	}
 	defer theirOut.Close()
 	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), lines: make(chan received, 64),
-		quit: make(chan struct{}), gone: make(chan struct{})}
+		gone: make(chan struct{})}
+	c.life, c.spoil = context.WithCancelCause(context.Background())
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout = theirIn, theirOut
 	// the process outlives the call that starts it
@@ -112,19 +110,19 @@ func (c *conn) read() {
 	lines := wire.NewLines(c.out)
 	lines.Max = maxLine
 	for n := 1; ; n++ {
-		line, at, err := lines.Next()
-		r := received{at: at, n: n, line: string(line[:min(len(line), 400)])}
+		e, err := lines.Next()
+		r := received{at: e.At, n: n, line: string(e.Data[:min(len(e.Data), 400)])}
 		switch {
 		case errors.Is(err, wire.ErrTooLong):
 			r.err = fmt.Errorf("longer than %d MiB", maxLine>>20)
 		case err != nil:
 			r.err = io.EOF // ignores an incomplete last line
 		default:
-			r.message, r.err = parse(line)
+			r.message, r.err = parse(e.Data)
 		}
 		select {
 		case c.lines <- r:
-		case <-c.quit:
+		case <-c.life.Done():
 			return
 		}
 		if r.err != nil {
@@ -140,7 +138,7 @@ func (c *conn) next(ctx context.Context, k *call, late <-chan time.Time) (receiv
 		return received{}, ctx.Err()
 	case <-late:
 		return received{}, errLate
-	case <-c.quit:
+	case <-c.life.Done():
 		return received{}, c.why()
 	case r := <-c.lines:
 		err := r.err
@@ -194,6 +192,9 @@ func (c *conn) ask(ctx context.Context, op string, request fields, on func(*call
 			return r, k, c.refused(r.message)
 		case r.Event == evDone:
 			return r, k, nil
+		}
+		if on == nil {
+			continue
 		}
 		if err := on(k, r); err != nil {
 			return r, k, c.breach(k, r, err)
@@ -337,28 +338,8 @@ func (c *conn) fail(err error) error {
 	return c.why()
 }
 
-func (c *conn) spoil(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken == nil {
-		c.broken = err
-		close(c.quit)
-	}
-}
-
-func (c *conn) why() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
-}
-
-// patience returns how long the engine may take to end: 0 if it is busy or broken.
-func (c *conn) patience() time.Duration {
-	if c.call.Load() != nil || c.why() != nil {
-		return 0
-	}
-	return grace
-}
+// why returns why no more requests are possible; nil: they are.
+func (c *conn) why() error { return context.Cause(c.life) }
 
 // close ends the engine: first its input, then, after grace, by force. Its descendants are killed.
 func (c *conn) close(grace time.Duration) {

@@ -20,7 +20,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -37,10 +36,10 @@ type Engine struct {
 	config Config
 
 	known program.Known[string] // its hash
+	sum   string                // at its first start; guarded by known
 
 	mu    sync.Mutex
 	hello message // its first answer to hello
-	sum   string  // hash of the program at its first start
 }
 
 // New makes the engine without starting anything.
@@ -68,9 +67,14 @@ const ggufFormat = "gguf"
 
 // Check starts the program to learn which models it runs, and ends it.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
-	if m.Path != "" {
-		if err := checkFile(m); err != nil {
+	format := cmp.Or(m.Format, ggufFormat)
+	if m.Path != "" && format == ggufFormat {
+		if err := program.CheckGGUF("the engine", m); err != nil {
 			return err
+		}
+	} else if m.Path != "" {
+		if _, err := os.Stat(m.Path); err != nil {
+			return fault.Wrap(fault.BadModel, err, "", "model %s cannot be read", m.Name)
 		}
 	}
 	s, err := e.Open(ctx, engine.Unmeasured{})
@@ -81,9 +85,12 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	e.mu.Lock()
-	formats := e.formats()
+	formats := e.hello.Formats
 	e.mu.Unlock()
-	if format := cmp.Or(m.Format, ggufFormat); !slices.Contains(formats, format) {
+	if len(formats) == 0 {
+		formats = []string{ggufFormat}
+	}
+	if !slices.Contains(formats, format) {
 		return fault.New(fault.BadModel, "name another model or engine", "%s runs models in the format %s, but %s is %s",
 			e.Name(), cut(strings.Join(formats, ", "), maxWord), m.Name, format)
 	}
@@ -92,7 +99,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 
 // Accepts leaves the decision to the program, which is not started here.
 func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
-	if err := e.Found(); err != nil {
+	if _, err := e.find(); err != nil {
 		return engine.Refuse(err)
 	}
 	return engine.Undecided("%s reports which models it runs when it starts", e.Name())
@@ -103,23 +110,6 @@ func (e *Engine) Confirm(ctx context.Context, m engine.Model, _ func(string)) er
 	return e.Check(ctx, m)
 }
 
-func (e *Engine) formats() []string {
-	if len(e.hello.Formats) == 0 {
-		return []string{ggufFormat}
-	}
-	return e.hello.Formats
-}
-
-func checkFile(m engine.Model) error {
-	if m.Format != "" && m.Format != ggufFormat {
-		if _, err := os.Stat(m.Path); err != nil {
-			return fault.Wrap(fault.BadModel, err, "", "model %s cannot be read", m.Name)
-		}
-		return nil
-	}
-	return program.CheckGGUF("the engine", m)
-}
-
 // Open starts the program and reads what it is.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	path, err := e.find()
@@ -127,10 +117,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	s := &session{engine: e, probe: p, path: path, own: launch.Held[conn]{Name: e.Name(), Closed: errClosed}}
-	if s.sha256, err = e.known.Of(path, func(sha256 string) (string, error) { return sha256, nil }); err == nil {
-		err = e.same(s.sha256)
-	}
-	if err != nil {
+	if s.sha256, err = e.known.Of(path, e.same); err != nil {
 		return nil, err
 	}
 	if _, err := s.running(ctx); err != nil {
@@ -138,12 +125,6 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	return s, nil
-}
-
-// Found returns why the program cannot be started, without starting it.
-func (e *Engine) Found() error {
-	_, err := e.find()
-	return err
 }
 
 // find searches for the program at the given path, else on PATH.
@@ -160,14 +141,11 @@ func (e *Engine) find() (string, error) {
 }
 
 // same refuses a program that has changed since its first start: its figures would be mixed with those of the first.
-func (e *Engine) same(sum string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sum = cmp.Or(e.sum, sum)
-	if e.sum == sum {
-		return nil
+func (e *Engine) same(sum string) (string, error) {
+	if e.sum = cmp.Or(e.sum, sum); e.sum == sum {
+		return sum, nil
 	}
-	return &engine.Failure{Class: record.SetUp,
+	return "", &engine.Failure{Class: record.SetUp,
 		Err: fault.New(fault.NoProgram, "leave it unchanged during a run, and try again",
 			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
 }
@@ -197,15 +175,6 @@ func (e *Engine) met(m message) error {
 		}
 	}
 	return nil
-}
-
-// deviceOf returns the engine's device; for a CPU without a name, this machine's.
-func deviceOf(d device) *record.Device {
-	if d.Name == "" && d.Class == record.CPU {
-		d.Name = machine.CPU()
-	}
-	detail, _ := words(d.Detail) // the first ones suffice
-	return &record.Device{Class: d.Class, Name: cmp.Or(tidy(d.Name), "unknown"), Detail: detail}
 }
 
 // Kind is the kind of external engines: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….

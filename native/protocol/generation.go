@@ -10,41 +10,47 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
-	"llmparity/native/launch"
 )
 
 // Generate requests a continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turn.Take()
+	c, done, err := s.use()
 	if err != nil {
 		return record.Usage{}, err
 	}
-	defer free()
-	c, err := s.current()
-	if err != nil {
-		return record.Usage{}, err
-	}
+	defer done()
 	if err := r.Check(); err != nil {
 		return record.Usage{}, err
 	}
-	g := &generation{conn: c, hello: s.hello, request: r, Text: launch.Text{Token: token}}
+	g := &generation{conn: c, hello: s.hello, request: r, Text: engine.Text{Token: token}}
 	got, k, err := c.ask(ctx, opGenerate, fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens,
 		"temperature": r.Temperature, "ignore_eos": r.IgnoreEOS}, g.take)
 	if k != nil {
 		g.usage.Sent = k.sent
 	}
-	g.measured()
+	g.usage.Text = g.String()
+	to, decode := "token's line read", ""
+	if g.hello.Clock != "" {
+		to = "token by the engine's reading of the shared clock"
+	}
+	if g.N > 1 || !g.hello.Caps.Exact {
+		decode = "first to last " + to
+	}
+	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
 	}
 	if err == nil && g.atOnce() {
-		s.heldUp(g)
+		g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
+		s.warnOnce("tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is "+
+			"unknown, and the time to first token is that of the first write; the engine should flush its output after "+
+			"each line, or send t_ns", s.engine.Name(), g.N, g.reads)
 	}
 	if err != nil {
 		s.tell(ctx, c)
-	}
-	if err != nil && ctx.Err() != nil {
-		g.usage.Finish = "cancelled"
+		if ctx.Err() != nil {
+			g.usage.Finish = "cancelled"
+		}
 	}
 	return g.usage, ended(ctx, "generating", err)
 }
@@ -55,7 +61,7 @@ type generation struct {
 	hello   message
 	request engine.Request
 	usage   record.Usage
-	launch.Text
+	engine.Text
 
 	read         time.Time // when the last token was read
 	reads        int       // reads that returned tokens
@@ -124,31 +130,6 @@ const slowly = 50 * time.Millisecond
 func (g *generation) atOnce() bool {
 	return g.hello.Clock == "" && g.N > 1 && g.Last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.N &&
 		g.withTheFirst*10 > g.N
-}
-
-// heldUp removes the decode span and warns once.
-func (s *session) heldUp(g *generation) {
-	g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
-	if s.said["tokens-at-once"] {
-		return
-	}
-	s.said["tokens-at-once"] = true
-	engine.Warn(s.probe, "tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is unknown, "+
-		"and the time to first token is that of the first write; the engine should flush its output after each line, or send t_ns",
-		s.engine.Name(), g.N, g.reads)
-}
-
-// measured records what was observed, also of a generation that failed.
-func (g *generation) measured() {
-	g.usage.Text = g.String()
-	to, decode := "token's line read", ""
-	if g.hello.Clock != "" {
-		to = "token by the engine's reading of the shared clock"
-	}
-	if g.N > 1 || !g.hello.Caps.Exact {
-		decode = "first to last " + to
-	}
-	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
 }
 
 // finish reads the last line, which has the engine's counts.

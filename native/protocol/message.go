@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -144,18 +143,14 @@ func parse(line []byte) (message, error) {
 	if !utf8.Valid(line) {
 		return m, errors.New("not UTF-8")
 	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		return m, plainly(err)
+	err := json.Unmarshal(line, &m)
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
+		return m, fmt.Errorf("%q has the wrong type (%s)", kind.Field, kind.Value)
+	}
+	if err != nil {
+		return m, errors.New("not a JSON object")
 	}
 	return m, m.check()
-}
-
-// plainly rewords an error of Go's JSON parser.
-func plainly(err error) error {
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
-		return fmt.Errorf("%q has the wrong type (%s)", kind.Field, kind.Value)
-	}
-	return errors.New("not a JSON object")
 }
 
 // check refuses invalid values.
@@ -224,14 +219,4 @@ func words(m map[string]string) (kept map[string]string, left int) {
 		kept[tidy(name)] = tidy(m[name])
 	}
 	return kept, 0
-}
-
-// cutShort warns, once per launch, that names were dropped.
-func (s *session) cutShort(left int) {
-	if left == 0 || s.said["policy"] {
-		return
-	}
-	s.said["policy"] = true
-	engine.Warn(s.probe, "too-many-names", "%s reports more than %d names in \"policy\": %d are dropped",
-		s.engine.Name(), maxNames, left)
 }

@@ -16,15 +16,11 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	free, err := s.turn.Take()
+	c, done, err := s.use()
 	if err != nil {
 		return err
 	}
-	defer free()
-	c, err := s.current()
-	if err != nil {
-		return err
-	}
+	defer done()
 	if s.context > 0 {
 		if err := f.Fit(s.context); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )
@@ -21,7 +22,6 @@ type session struct {
 	engine       *Engine
 	probe        engine.Probe
 	path, sha256 string
-	turn         engine.Turns
 
 	own launch.Held[conn]
 
@@ -58,7 +58,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	if clockName != "" {
 		offer["clock"] = clockName
 	}
-	got, _, err := c.ask(ctx, opHello, offer, nothing)
+	got, _, err := c.ask(ctx, opHello, offer, nil)
 	if err != nil {
 		return helloFault(ctx, c, err)
 	}
@@ -77,7 +77,12 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello, s.said = got.message, map[string]bool{}
-	s.probe.Event(record.Event{At: time.Now(), Device: deviceOf(*got.Device)})
+	d := record.Device{Class: got.Device.Class, Name: cmp.Or(tidy(got.Device.Name), "unknown")}
+	if got.Device.Name == "" && d.Class == record.CPU {
+		d.Name = machine.CPU()
+	}
+	d.Detail, _ = words(got.Device.Detail) // the first ones suffice
+	s.probe.Event(record.Event{At: time.Now(), Device: &d})
 	return nil
 }
 
@@ -90,8 +95,6 @@ func helloFault(ctx context.Context, c *conn, err error) error {
 	return c.wrong(opHello, engine.ClassOf(err), "%s: hello failed: %s", c.name,
 		strings.TrimPrefix(err.Error(), c.name+": "))
 }
-
-func nothing(*call, received) error { return nil }
 
 // Load requests the model, from the program that Open started, or from a new one if that had to be ended.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
@@ -153,7 +156,7 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 // isLoaded reports what is running.
 func (s *session) isLoaded(m engine.Model, got message) {
 	s.loaded = true
-	s.context = launch.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
+	s.context = engine.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
 		"token_times": "when lines are read"}
 	if s.hello.Clock != "" {
@@ -162,7 +165,10 @@ func (s *session) isLoaded(m engine.Model, got message) {
 	for _, said := range []map[string]string{s.hello.Policy, got.Policy} {
 		kept, left := words(said)
 		maps.Copy(policy, kept)
-		s.cutShort(left)
+		if left > 0 {
+			s.warnOnce("too-many-names", "%s reports more than %d names in \"policy\": %d are dropped", s.engine.Name(),
+				maxNames, left)
+		}
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
@@ -172,13 +178,22 @@ func (s *session) isLoaded(m engine.Model, got message) {
 	}})
 }
 
-// current returns the program if it has a model.
-func (s *session) current() (*conn, error) {
-	c, err := s.own.Now()
+// warnOnce gives each warning once per program.
+func (s *session) warnOnce(code, format string, args ...any) {
+	if !s.said[code] {
+		s.said[code] = true
+		engine.Warn(s.probe, code, format, args...)
+	}
+}
+
+// use takes a turn and returns the program if it has a model.
+func (s *session) use() (c *conn, done func(), err error) {
+	c, done, err = s.own.Use()
 	if err == nil && !s.loaded {
+		done()
 		err = errors.New(s.engine.Name() + " has no model loaded; load one first")
 	}
-	return c, err
+	return c, done, err
 }
 
 // tell notes that a call has returned an error, so that Unload does not repeat it.
@@ -201,7 +216,7 @@ func (s *session) Unload(ctx context.Context) error {
 		}
 		return why
 	}
-	_, _, err = c.ask(ctx, opUnload, nil, nothing)
+	_, _, err = c.ask(ctx, opUnload, nil, nil)
 	if err != nil {
 		s.drop(c, 0)
 		return ended(ctx, "unloading", err)
@@ -215,10 +230,14 @@ func (s *session) drop(c *conn, grace time.Duration) {
 	s.own.Drop(c)
 }
 
-// Close ends the program, at once if it is busy.
+// Close ends the program, at once if it is busy or broken.
 func (s *session) Close() error {
 	if c := s.own.Close(); c != nil {
-		c.close(c.patience())
+		patience := grace
+		if c.call.Load() != nil || c.why() != nil {
+			patience = 0
+		}
+		c.close(patience)
 	}
 	return nil
 }

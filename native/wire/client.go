@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -60,6 +61,11 @@ func (r *Refusal) Error() string {
 		text = r.Who + ": " + text
 	}
 	return text
+}
+
+// Denied reports whether a key is missing or wrong; a nil refusal is none.
+func (r *Refusal) Denied() bool {
+	return r != nil && (r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden)
 }
 
 // RefusalOf returns the refusal in an error's chain; nil: none.
@@ -141,31 +147,31 @@ func (c *Client) Hide(text string) string {
 	return strings.NewReplacer(c.Key, "[key]", url.QueryEscape(c.Key), "[key]").Replace(text)
 }
 
-// NewRequest makes a request with a JSON body, or without one if body is nil.
-func (c *Client) NewRequest(ctx context.Context, method, path string, body any) (*http.Request, error) {
+// Send sends body, if any: a file as it is, everything else as JSON. The caller closes the answer's body.
+func (c *Client) Send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var r io.Reader
-	if body != nil {
+	length, kind := int64(0), ""
+	switch body := body.(type) {
+	case nil:
+	case *os.File:
+		info, err := body.Stat()
+		if err != nil {
+			return nil, err
+		}
+		r, length, kind = body, info.Size(), "application/octet-stream"
+	default:
 		b, err := json.Marshal(body)
 		if err != nil {
 			return nil, fmt.Errorf("making a request to %s: %w", path, err)
 		}
-		r = bytes.NewReader(b)
+		r, length, kind = bytes.NewReader(b), int64(len(b)), "application/json"
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, r)
 	if err != nil {
 		return nil, fmt.Errorf("making a request to %s: %w", path, err)
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, nil
-}
-
-// Send sends body, if any. The caller closes the answer's body.
-func (c *Client) Send(ctx context.Context, method, path string, body any) (*http.Response, error) {
-	req, err := c.NewRequest(ctx, method, path, body)
-	if err != nil {
-		return nil, err
+	if req.ContentLength = length; kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	return c.Do(req)
 }

@@ -9,6 +9,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,42 +53,57 @@ func NewLines(r io.Reader) *Lines {
 	return &Lines{MaxLine, bufio.NewReaderSize(c, Buffer), c}
 }
 
-// Next returns a line without its end, valid until the next call, and when it was read. Lines of one read have the
-// same time. io.EOF means that the stream ended between two lines, io.ErrUnexpectedEOF within one.
-func (l *Lines) Next() (line []byte, at time.Time, err error) {
-	// There is no read while the buffer has a complete line, so everything in it came with the last read.
-	line, err = l.next()
-	return line, l.clock.at, err
-}
-
-func (l *Lines) next() ([]byte, error) {
+// Next returns a line without its end. io.EOF means that the stream ended between two lines, io.ErrUnexpectedEOF within
+// one.
+func (l *Lines) Next() (Event, error) {
 	var long []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
+		// There is no read while the buffer has a complete line, so everything in it came with the last read.
+		at := l.clock.at
 		switch {
 		case err == nil && long == nil:
-			return bytes.TrimRight(part, "\r\n"), nil
+			return Event{bytes.TrimRight(part, "\r\n"), at}, nil
 		case err == nil:
-			return bytes.TrimRight(append(long, part...), "\r\n"), nil
+			return Event{bytes.TrimRight(append(long, part...), "\r\n"), at}, nil
 		case errors.Is(err, io.EOF) && len(long)+len(part) > 0:
-			return nil, io.ErrUnexpectedEOF
+			return Event{At: at}, io.ErrUnexpectedEOF
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
+			return Event{At: at}, err
 		}
 		if long = append(long, part...); len(long) > l.Max {
-			return nil, fmt.Errorf("%w: over %d MiB", ErrTooLong, l.Max>>20)
+			return Event{At: at}, fmt.Errorf("%w: over %d MiB", ErrTooLong, l.Max>>20)
 		}
 	}
 }
 
-// Event is a server-sent event of one line.
+// Event is a line, or a server-sent event of one line.
 type Event struct {
-	Data []byte // valid until the next call
-	At   time.Time
+	Data []byte    // valid until the next call
+	At   time.Time // when it was read; the same for all lines of one read
 }
 
 // Done reports whether the event marks the end of a stream.
 func (e Event) Done() bool { return bytes.Equal(e.Data, []byte("[DONE]")) }
+
+// Each calls take for each event until take returns true or an error. When ctx is done, what was read ahead is
+// discarded. If the stream ends first, the error is io.ErrUnexpectedEOF.
+func Each(ctx context.Context, next func() (Event, error), take func(Event) (last bool, err error)) error {
+	for {
+		e, err := next()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+		if last, err := take(e); last || err != nil {
+			return err
+		}
+	}
+}
 
 // Events reads server-sent events.
 type Events struct{ lines *Lines }
@@ -99,19 +115,19 @@ func NewEvents(r io.Reader) *Events { return &Events{NewLines(r)} }
 // Lines.
 func (s *Events) Next() (Event, error) {
 	for {
-		line, at, err := s.lines.Next()
+		e, err := s.lines.Next()
 		if err != nil {
-			return Event{At: at}, err
+			return e, err
 		}
-		field, rest, _ := bytes.Cut(line, []byte(":"))
+		field, rest, _ := bytes.Cut(e.Data, []byte(":"))
 		if rest = bytes.TrimSpace(rest); len(rest) == 0 {
 			continue
 		}
 		switch string(field) {
 		case "data":
-			return Event{Data: rest, At: at}, nil
+			return Event{rest, e.At}, nil
 		case "error": // some servers use this instead of an object in data
-			return Event{Data: slices.Concat([]byte(`{"error":`), rest, []byte("}")), At: at}, nil
+			return Event{slices.Concat([]byte(`{"error":`), rest, []byte("}")), e.At}, nil
 		}
 	}
 }

@@ -55,7 +55,7 @@
     const selected = (o.legend && o.legend.selected) || {};
     const series = o.series.filter((s) => selected[s.name] !== false && s.data && s.data.length);
     o.series = series.length ? series : o.series;
-    for (const part of ["tooltip", "dataZoom", "toolbox", "visualMap", "aria"]) delete o[part];
+    delete o.tooltip;
     o.animation = false;
     for (const s of o.series) {
       s.silent = true;
@@ -114,9 +114,8 @@
     return Number.isInteger(end);
   }
 
-  // axes gives them the look of paper, and how much higher the figure has to be for what stands below bars.
+  // axes gives them the look of paper.
   function axes(o, figure, plot) {
-    let more = 0;
     const many = (list) => [].concat(list || []);
     const sideways = many(o.yAxis).some((a) => a.type === "category"); // bars lie
     for (const [axis, vertical] of [...many(o.xAxis).map((a) => [a, false]), ...many(o.yAxis).map((a) => [a, true])]) {
@@ -139,22 +138,11 @@
       if (vertical !== sideways && !axis.name && axis.type !== "category") axis.name = figure.unit;
       if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 20; }
       if (axis.name && vertical) axis.nameRotate = 90;
-      if (axis.type === "category" && vertical) {
+      if (axis.type === "category") {
         const widest = Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map((l) => width(l, `${size}px`)));
         Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "truncate", width: Math.min(widest + 2, plot * 0.45) });
       }
-      if (axis.type === "category" && !vertical) {
-        const room = plot / axis.data.length - 6;
-        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "break", width: room });
-        const lines = Math.max(...axis.data.map((d) => wrap(String((d && d.value) || d), room, `${size}px`).length));
-        more = Math.max(0, lines - 2) * lineHeight;
-        if (room < 56) {
-          Object.assign(axis.axisLabel, { rotate: 50, overflow: "truncate", width: 130 });
-          more = 80;
-        }
-      }
     }
-    return more;
   }
 
   // laid puts title, legend and plot under one another; the figure is as high as that takes.
@@ -169,11 +157,9 @@
     o.legend = legend.option;
     o.legend.top = top;
     top += legend.height + (o.series.some((s) => s.markArea) ? 20 : 12);
-    const more = axes(o, figure, room - 44);
-    const step = inch / 10, height = Math.ceil((top + figure.plot * inch + more + pad) / step) * step;
-    if (!Array.isArray(o.grid) || o.grid.length < 2) {
-      o.grid = { left: pad, right: pad + 8, top, bottom: pad, outerBoundsMode: "same", outerBoundsContain: "all" };
-    }
+    axes(o, figure, room - 44);
+    const step = inch / 10, height = Math.ceil((top + figure.plot * inch + pad) / step) * step;
+    o.grid = { left: pad, right: pad + 8, top, bottom: pad, outerBoundsMode: "same", outerBoundsContain: "all" };
     o.backgroundColor = "#ffffff";
     o.textStyle = { fontFamily: family, color: ink };
     return { option: o, w, height };

@@ -119,31 +119,18 @@
       axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds", lineStyle: { color: line } };
       if (axis.type === "value" && list(o.yAxis).some((y) => y.type === "category")) axis.splitNumber = width > 420 ? 5 : 3;
       axis.nameTextStyle = { color: muted, fontSize: 12, align: axis.nameLocation === "middle" ? "center" : "left" };
-      if (axis.type === "category" && list(o.yAxis).includes(axis)) {
+      if (axis.type === "category") {
         Object.assign(axis.axisLabel, { color: at("--ink"), interval: 0, hideOverlap: false, overflow: "truncate", lineHeight: 15,
           width: Math.min(width * 0.4, 4 + Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map(lengthOf))) });
       }
-      if (axis.type === "category" && list(o.xAxis).includes(axis)) {
-        const room = Math.max(48, (width - 60) / axis.data.length - 8);
-        axis.axisLabel.hideOverlap = false;
-        axis.axisLabel.interval = 0;
-        axis.axisLabel.width = room;
-        if (room < 64) axis.axisLabel.fontSize = 10.5;
-        const most = Math.floor(room / 6.5) * 3; // three lines of a name; the table below has all of it
-        axis.axisLabel.formatter = (name) => name.split("\n").map((l) => (l.length > most ? l.slice(0, most - 1) + "…" : l)).join("\n");
-        axis.axisLabel.overflow = "break";
-        axis.axisLabel.lineHeight = 16;
-        axis.axisLabel.color = at("--ink");
-      }
     }
     for (const series of list(o.series)) if (series.markArea) fitNames(series.markArea, width, state);
-    for (const map of list(o.visualMap)) map.textStyle = { color: muted, fontSize: 12 };
     if (zoomable(o)) {
-      o.dataZoom = list(o.dataZoom).filter((z) => z.type !== "inside" && z.type !== "slider").concat({
+      o.dataZoom = [{
         type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, start: state.from, end: state.to,
         moveOnMouseMove: state.from > 0 || state.to < 100, // else a finger on it scrolls the page
         preventDefaultMouseMove: true,
-      });
+      }];
     }
     for (const s of list(o.series)) if (s.stack === "interval") s.tooltip = { show: false }; // it is drawn as what lies above its lower end
     if (list(o.series)[0] && o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts

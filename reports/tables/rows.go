@@ -56,12 +56,15 @@ type Table struct {
 // Of are the tables of an export: what was concluded, a row a cell, and what was read, as the record has it. Rows are
 // made one at a time, so that a long run needs no more memory than it has.
 func Of(res *compare.Result, runs ...*record.Run) []Table {
+	readings := func(name string, columns []Column, rows func(*attemptView)) Table {
+		return Table{name, append(columns, common...), eachAttempt(runs, rows)}
+	}
 	return []Table{
-		{"summary", summaryTable(), func(emit func([]Value) error) error { return summaryRows(res, emit) }},
-		{"samples", sampleTable(), eachAttempt(runs, samples)},
-		{"totals", totalTable(), eachAttempt(runs, totals)},
-		{"tokens", tokenTable(), eachAttempt(runs, tokenRows)},
-		{"metrics", metricTable(), eachAttempt(runs, metrics)},
+		summary(res),
+		readings("samples", sampleTable(), samples),
+		readings("totals", totalTable(), totals),
+		readings("tokens", tokenTable(), tokenRows),
+		readings("metrics", metricTable(), metrics),
 	}
 }
 
@@ -142,16 +145,14 @@ func (v *attemptView) phase(ns int64) Value {
 }
 
 // common are the columns that every table of rows ends with.
-func common() []Column {
-	return []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"},
-		{"engine", Text, "the cell's engine"},
-		{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
-}
+var common = []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"},
+	{"engine", Text, "the cell's engine"},
+	{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
 
 var phaseColumn = Column{"phase", Text, "the phase that the reading belongs to"}
 
 func sampleTable() []Column {
-	return append([]Column{
+	return []Column{
 		{"timestamp", Time, "the wall clock at the run's zero plus t_ns: it never goes backwards"},
 		{"label", Text, "engine, cell and repetition: webllm-c1-r2, webllm-c1-warmup"},
 		{"pid", Integer, "the process"},
@@ -170,7 +171,7 @@ func sampleTable() []Column {
 		{"edge", Text, "the phase that the reading ended; absent between edges"},
 		{"heap_used_mb", Number, "MiB: the page's JavaScript heap, in rows of role page of their own; not in the run folder's samples.csv, whose metrics.csv has it in bytes"},
 		phaseColumn,
-	}, common()...)
+	}
 }
 
 // heapMetric tells the page's heap as it is read at the sampling rate, here and by others.
@@ -206,7 +207,7 @@ func (v *attemptView) heap(m *record.MetricRow) {
 }
 
 func totalTable() []Column {
-	return append([]Column{
+	return []Column{
 		{"timestamp", Time, "as in samples"},
 		{"label", Text, "as in samples"},
 		{"method", Text, "by what the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, more rarely); vm_hwm: a peak between two readings, by the kernel's marks"},
@@ -224,7 +225,7 @@ func totalTable() []Column {
 		{"pss_low_mb", Number, "MiB: the lower bound of a pss_mb that was carried forward"},
 		{"pss_high_mb", Number, "MiB: its upper bound"},
 		phaseColumn,
-	}, common()...)
+	}
 }
 
 func totals(v *attemptView) {
@@ -238,7 +239,7 @@ func totals(v *attemptView) {
 }
 
 func tokenTable() []Column {
-	return append([]Column{
+	return []Column{
 		{"cell", Integer, "as in samples"},
 		{"attempt", Integer, "as in samples"},
 		{"request", Integer, "the request's number in its attempt, from 1"},
@@ -247,7 +248,7 @@ func tokenTable() []Column {
 		{"t_ns", Integer, "nanoseconds since the run's zero, when the token was sampled, or its piece of text came"},
 		{"phase", Text, "the phase that the request belongs to: warmup or measure"},
 		{"sent_ns", Integer, "nanoseconds since the run's zero, when the request left the host"},
-	}, common()...)
+	}
 }
 
 func tokenRows(v *attemptView) {
@@ -260,7 +261,7 @@ func tokenRows(v *attemptView) {
 }
 
 func metricTable() []Column {
-	return append([]Column{
+	return []Column{
 		{"timestamp", Time, "as in samples"},
 		{"label", Text, "as in samples"},
 		{"name", Text, "what was read; it ends in its unit: _bytes, _count, _ms, _percent, _watts …"},
@@ -274,7 +275,7 @@ func metricTable() []Column {
 		{"edge", Text, "as in samples"},
 		phaseColumn,
 		{"method", Text, "by what was read: heap_usage, webgpu_ledger, nvml …"},
-	}, common()...)
+	}
 }
 
 func metrics(v *attemptView) {

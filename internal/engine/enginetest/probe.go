@@ -15,31 +15,12 @@ import (
 
 // Probe keeps what an engine reports. The zero value is ready.
 type Probe struct {
-	spans    kept[record.Span]
-	events   kept[record.Event]
-	warnings kept[record.Warning]
-
-	mu      sync.Mutex
-	sources []*attached
-	logs    map[string]*log
-}
-
-// kept is a list of reports, in order.
-type kept[T any] struct {
-	mu  sync.Mutex
-	all []T
-}
-
-func (k *kept[T]) add(one T) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.all = append(k.all, one)
-}
-
-func (k *kept[T]) list() []T {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.all)
+	mu       sync.Mutex
+	spans    []record.Span
+	events   []record.Event
+	warnings []record.Warning
+	sources  []*attached
+	logs     map[string]*log
 }
 
 // log keeps what is written to it.
@@ -86,11 +67,37 @@ func (p *Probe) Attach(s sample.Source) func() {
 	}
 }
 
+// keep adds a report to a list of the probe's.
+func keep[T any](p *Probe, to *[]T, one T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*to = append(*to, one)
+}
+
+// list returns the reports so far.
+func list[T any](p *Probe, all *[]T) []T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(*all)
+}
+
 // Span keeps a load stage.
-func (p *Probe) Span(s record.Span) { p.spans.add(s) }
+func (p *Probe) Span(s record.Span) { keep(p, &p.spans, s) }
+
+// Spans returns the load stages so far.
+func (p *Probe) Spans() []record.Span { return list(p, &p.spans) }
 
 // Event keeps an event.
-func (p *Probe) Event(e record.Event) { p.events.add(e) }
+func (p *Probe) Event(e record.Event) { keep(p, &p.events, e) }
+
+// Events returns the events so far.
+func (p *Probe) Events() []record.Event { return list(p, &p.events) }
+
+// Warn keeps a warning.
+func (p *Probe) Warn(w record.Warning) { keep(p, &p.warnings, w) }
+
+// Warnings returns the warnings so far.
+func (p *Probe) Warnings() []record.Warning { return list(p, &p.warnings) }
 
 // Log keeps what an engine prints.
 func (p *Probe) Log(name string) io.WriteCloser {
@@ -127,9 +134,6 @@ func (p *Probe) lastWords() string {
 	return b.String()
 }
 
-// Warn keeps a warning.
-func (p *Probe) Warn(w record.Warning) { p.warnings.add(w) }
-
 // Attached returns the sources that are still attached.
 func (p *Probe) Attached() []sample.Source {
 	p.mu.Lock()
@@ -142,15 +146,6 @@ func (p *Probe) Attached() []sample.Source {
 	}
 	return out
 }
-
-// Spans returns the load stages so far.
-func (p *Probe) Spans() []record.Span { return p.spans.list() }
-
-// Events returns the events so far.
-func (p *Probe) Events() []record.Event { return p.events.list() }
-
-// Warnings returns the warnings so far.
-func (p *Probe) Warnings() []record.Warning { return p.warnings.list() }
 
 // Engine returns the latest description of the engine; nil if there is none.
 func (p *Probe) Engine() *record.EngineInfo {

@@ -203,11 +203,11 @@ func (d *drm) units() []unit {
 	return out
 }
 
-func (d *drm) describe() about {
-	return about{method: Sysfs, every: cheapEvery, patience: patience,
-		sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
-		blind: "which process (see " + Fdinfo +
-			"); peaks between two reads; power and temperature of a sleeping device"}
+func (d *drm) sources() (device, process record.Source) {
+	return record.Source{Method: Sysfs, Every: cheapEvery,
+		Sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
+		Blind: "which process (see " + Fdinfo +
+			"); peaks between two reads; power and temperature of a sleeping device"}, record.Source{}
 }
 
 func (d *drm) read() []state {

@@ -89,24 +89,19 @@ func parseAccount(text []byte) (*account, error) {
 
 // fdinfoSource reads the GPU memory of a process from its accounts.
 type fdinfoSource struct {
+	record.Source
 	drm    *drm
-	pid    int
-	start  uint64
-	role   string
 	client bool     // it was a client at least once
 	names  []string // of devices, in order of appearance
 }
 
 func (d *drm) process(pid int, start uint64, role string) sample.Source {
-	return &fdinfoSource{drm: d, pid: pid, start: start, role: role}
-}
-
-func (s *fdinfoSource) Describe() record.Source {
-	return record.Source{Role: s.role, Method: Fdinfo, PID: s.pid, Start: s.start, Every: fdEvery,
+	return &fdinfoSource{drm: d, Source: record.Source{Role: role, Method: Fdinfo, PID: pid, Start: start,
+		Every: fdEvery,
 		Sees: "resident memory of the process on the GPU and in the system, each DRM client once; requested memory " +
 			"if the driver does not report what is resident",
 		Blind: "sharing: a client counts in every process that has it, a buffer in every client; peaks between " +
-			"two reads"}
+			"two reads"}}
 }
 
 // Read returns no values until the process is a client.
@@ -117,8 +112,8 @@ func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	if err != nil {
 		return err
 	}
-	if s.drm.proc == "/proc" && !isStill(s.pid, s.start) { // checked after reading
-		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+	if s.drm.proc == "/proc" && !isStill(s.PID, s.Start) { // checked after reading
+		return fmt.Errorf("process %d: %w", s.PID, sample.ErrGone)
 	}
 	if s.client = s.client || len(accounts) > 0; s.client {
 		r.Values = s.values(accounts)
@@ -128,7 +123,7 @@ func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 
 // accounts reads the accounts of the process, each client once.
 func (s *fdinfoSource) accounts() ([]*account, error) {
-	dir := filepath.Join(s.drm.proc, strconv.Itoa(s.pid))
+	dir := filepath.Join(s.drm.proc, strconv.Itoa(s.PID))
 	fds, err := os.Open(filepath.Join(dir, "fd"))
 	if err != nil {
 		return nil, s.gone(err)
@@ -169,7 +164,7 @@ func (s *fdinfoSource) accounts() ([]*account, error) {
 
 func (s *fdinfoSource) gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "no such process") {
-		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+		return fmt.Errorf("process %d: %w", s.PID, sample.ErrGone)
 	}
 	return err
 }

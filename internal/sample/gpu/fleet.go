@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -16,7 +15,9 @@ import (
 // driver reads several devices. Its methods are not called concurrently.
 type driver interface {
 	units() []unit
-	describe() about
+	// sources returns what the sources of devices and processes have in common; the latter has no method without lists
+	// of processes.
+	sources() (device, process record.Source)
 	read() []state // of all units, in order
 	list() listing // empty without lists of processes
 	close()
@@ -24,14 +25,6 @@ type driver interface {
 
 // stopper is a driver that can be interrupted.
 type stopper interface{ interrupt() }
-
-// about describes a driver's sources.
-type about struct {
-	method, process string // process is empty without lists of processes
-	every, patience time.Duration
-	sees, blind     string
-	listsBlind      string
-}
 
 // unit is a device, or a partition of one.
 type unit struct {
@@ -64,6 +57,17 @@ type listing struct {
 	err    error  // nothing can be read
 }
 
+// add adds a use. A process that is listed twice has the same amount in both lists, or it is hidden in one.
+func (l *listing) add(u use) {
+	for i, have := range l.uses {
+		if have.unit == u.unit && have.pid == u.pid {
+			l.uses[i].bytes = max(have.bytes, u.bytes)
+			return
+		}
+	}
+	l.uses = append(l.uses, u)
+}
+
 // lost is the error of a driver or GPU that has vanished for good. Only the sources of devices report it; those of
 // processes end silently.
 type lost string
@@ -79,28 +83,26 @@ type fleet struct {
 }
 
 func (f *fleet) sources() []sample.Source {
-	a := f.driver.describe()
+	about, _ := f.driver.sources()
 	var out []sample.Source
 	for i, u := range f.driver.units() {
-		if !u.mute {
-			out = append(out, &deviceSource{fleet: f, at: i, role: u.Role, about: a})
+		if about.Role = u.Role; !u.mute {
+			out = append(out, &deviceSource{Source: about, fleet: f, at: i})
 		}
 	}
 	return out
 }
 
 func (f *fleet) process(pid int, start uint64, role string) sample.Source {
-	a := f.driver.describe()
-	if a.process == "" {
+	_, about := f.driver.sources()
+	if about.Method == "" {
 		return nil
 	}
-	s := &processSource{fleet: f, pid: pid, start: start, role: role, about: a}
-	s.lives = func() bool { return isStill(pid, start) }
-	for _, u := range f.driver.units() {
-		s.names, s.most = append(s.names, u.Role+".gpu_memory_bytes"), append(s.most, u.MemoryB)
-	}
-	s.held, s.was = make([]int64, len(s.names)), make([]bool, len(s.names))
-	return s
+	about.Role, about.PID, about.Start = role, pid, start
+	about.Sees = "GPU memory of the process as the driver counts it, by device and in total"
+	units := f.driver.units()
+	return &processSource{Source: about, fleet: f, units: units, held: make([]int64, len(units)),
+		was: make([]bool, len(units)), lives: func() bool { return isStill(pid, start) }}
 }
 
 func (f *fleet) close() {
@@ -115,17 +117,11 @@ func (f *fleet) close() {
 
 // deviceSource reads one unit.
 type deviceSource struct {
+	record.Source
 	fleet  *fleet
 	at     int
-	role   string
-	about  about
 	had    int
 	energy counter
-}
-
-func (s *deviceSource) Describe() record.Source {
-	return record.Source{Role: s.role, Method: s.about.method, Every: s.about.every, Sees: s.about.sees,
-		Blind: s.about.blind}
 }
 
 func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
@@ -152,23 +148,14 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 
 // processSource reads the GPU memory of a process.
 type processSource struct {
+	record.Source
 	fleet  *fleet
-	pid    int
-	start  uint64
-	role   string
-	about  about
-	names  []string // of the values, by unit
+	units  []unit
 	had    int
 	listed bool        // it was listed at least once
 	held   []int64     // by unit, in the current reading
 	was    []bool      // by unit: it was listed there at least once
 	lives  func() bool // the pid was not reused
-	most   []int64     // by unit, its memory; 0: unknown
-}
-
-func (s *processSource) Describe() record.Source {
-	return record.Source{Role: s.role, Method: s.about.process, PID: s.pid, Start: s.start, Every: s.about.every,
-		Sees: "GPU memory of the process as the driver counts it, by device and in total", Blind: s.about.listsBlind}
 }
 
 // Read returns no values until the driver has listed the process, because a hidden process, as in a container, may hold
@@ -186,18 +173,18 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 		return l.err
 	}
 	if !s.lives() { // checked after reading the list
-		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+		return fmt.Errorf("process %d: %w", s.PID, sample.ErrGone)
 	}
 	clear(s.held)
 	sum := int64(hidden)
 	for _, u := range l.uses {
 		switch {
-		case u.pid != s.pid:
+		case u.pid != s.PID:
 			continue
 		case u.unit == total:
 			sum = u.bytes
-		case s.most[u.unit] > 0 && u.bytes > s.most[u.unit]:
-			return fmt.Errorf("counter overflow: %d bytes held of %d", u.bytes, s.most[u.unit])
+		case s.units[u.unit].MemoryB > 0 && u.bytes > s.units[u.unit].MemoryB:
+			return fmt.Errorf("counter overflow: %d bytes held of %d", u.bytes, s.units[u.unit].MemoryB)
 		default:
 			s.held[u.unit], s.was[u.unit] = u.bytes, true
 		}
@@ -220,7 +207,7 @@ func (s *processSource) values(failed []bool) []record.Value {
 			continue
 		}
 		if s.was[i] {
-			out = append(out, record.Value{Name: s.names[i], Value: float64(b)})
+			out = append(out, record.Value{Name: s.units[i].Role + ".gpu_memory_bytes", Value: float64(b)})
 			sum += float64(b)
 		}
 	}

@@ -77,18 +77,18 @@ func Open(ctx context.Context, o Options) *Monitor {
 // open is Open after the search for NVIDIA GPUs.
 func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error) {
 	if nvidia != nil {
-		m.add(nvidia)
+		m.add(nvidia, patience)
 		if err != nil {
 			m.warn("unreadable-gpu", "can't read an NVIDIA GPU: "+err.Error())
 		}
 	}
 	cards := findCards(o.Sys)
 	if m.drm = newDRM(o, cards, m.next()); m.drm != nil {
-		m.add(m.drm)
+		m.add(m.drm, patience)
 	}
 	if (m.drm == nil || !m.drm.tellsMemory()) && amdIsHere(o.Sys, cards) {
 		if tool := openTool(ctx, m.next()); tool != nil {
-			m.add(tool)
+			m.add(tool, toolPatience)
 		}
 	}
 	if nvidia == nil {
@@ -111,9 +111,9 @@ func (m *Monitor) next() int {
 	return next
 }
 
-// add adds a driver's devices.
-func (m *Monitor) add(d driver) {
-	f := &fleet{driver: d, guard: &guard{patience: d.describe().patience}}
+// add adds the devices of a driver, whose answers may take as long as patience.
+func (m *Monitor) add(d driver, patience time.Duration) {
+	f := &fleet{driver: d, guard: &guard{patience: patience}}
 	f.states.read, f.uses.read = d.read, d.list
 	for _, u := range d.units() {
 		m.gpus = append(m.gpus, u.GPUInfo)
@@ -164,7 +164,9 @@ func (m *Monitor) Sources() []sample.Source {
 		out = append(out, f.sources()...)
 	}
 	for _, z := range m.rapl {
-		out = append(out, z.source())
+		out = append(out, &raplSource{zone: z, Source: record.Source{Role: z.role, Method: RAPL, Every: raplEvery,
+			Sees:  "energy of the zone since the first reading, and mean power since the last one",
+			Blind: "which process; GPUs; a counter that wraps more than once between two reads"}})
 	}
 	return out
 }

@@ -122,17 +122,18 @@ func (d *nvmlDriver) units() []unit {
 	return out
 }
 
-func (d *nvmlDriver) describe() about {
+func (d *nvmlDriver) sources() (device, process record.Source) {
 	used := "memory (used includes memory reserved by the driver)"
 	if d.v2 {
 		used = "memory (without memory reserved by the driver)"
 	}
-	return about{method: NVML, process: NVMLProcess, every: cheapEvery, patience: patience,
-		sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
-		blind: "which process (see " + NVMLProcess +
-			"); peaks between two reads; load, power and temperature of a MIG instance",
-		listsBlind: "sharing between processes; processes of other containers or with other pids; clients of MPS; " +
-			"peaks between two reads"}
+	return record.Source{Method: NVML, Every: cheapEvery,
+			Sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
+			Blind: "which process (see " + NVMLProcess +
+				"); peaks between two reads; load, power and temperature of a MIG instance"},
+		record.Source{Method: NVMLProcess, Every: cheapEvery,
+			Blind: "sharing between processes; processes of other containers or with other pids; clients of MPS; " +
+				"peaks between two reads"}
 }
 
 func (d *nvmlDriver) read() []state {
@@ -211,30 +212,18 @@ func (d *nvmlDriver) list() listing {
 			continue
 		}
 		one = true
-		l.take(i, append(compute, graphics...))
+		for _, p := range append(compute, graphics...) {
+			held := use{unit: i, pid: int(p.Pid), bytes: hidden}
+			if p.UsedGpuMemory != notReported {
+				held.bytes = int64(min(p.UsedGpuMemory, math.MaxInt64))
+			}
+			l.add(held)
+		}
 	}
 	if !one {
 		l.err = failed
 	}
 	return l
-}
-
-// take adds the processes of a unit. A process in two lists has the same amount in both, or it is hidden in one.
-func (l *listing) take(unit int, infos []nvml.ProcessInfo) {
-	held := map[uint32]int64{}
-	for _, p := range infos {
-		bytes := int64(hidden)
-		if p.UsedGpuMemory != notReported {
-			bytes = int64(min(p.UsedGpuMemory, math.MaxInt64))
-		}
-		if was, twice := held[p.Pid]; twice {
-			bytes = max(was, bytes)
-		}
-		held[p.Pid] = bytes
-	}
-	for pid, bytes := range held {
-		l.uses = append(l.uses, use{unit: unit, pid: int(pid), bytes: bytes})
-	}
 }
 
 func (d *nvmlDriver) close() { _ = d.lib.Shutdown() } // no data can be lost

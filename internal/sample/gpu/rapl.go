@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // zone is a part of a CPU whose energy the kernel counts.
@@ -54,20 +53,13 @@ func findZones(sys string) (out []*zone, denied error) {
 	return out, denied
 }
 
-func (z *zone) source() sample.Source { return &raplSource{zone: z} }
-
 // raplSource sums the increases of a zone's counter.
 type raplSource struct {
+	record.Source
 	zone   *zone
 	last   float64 // µJ
 	at     time.Time
 	joules float64
-}
-
-func (s *raplSource) Describe() record.Source {
-	return record.Source{Role: s.zone.role, Method: RAPL, Every: raplEvery,
-		Sees:  "energy of the zone since the first reading, and mean power since the last one",
-		Blind: "which process; GPUs; a counter that wraps more than once between two reads"}
 }
 
 // Read returns energy from the first reading on, and power from the second.

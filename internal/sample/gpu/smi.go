@@ -43,7 +43,6 @@ type tool struct {
 	program
 	path  string
 	first []smiDevice
-	roles []string
 
 	ctx  context.Context // of the program: it does not outlive close
 	stop context.CancelFunc
@@ -62,13 +61,10 @@ func openTool(ctx context.Context, first int) driver {
 		t.ask = t.run
 		opened := context.AfterFunc(ctx, t.stop)
 		t.first, err = t.devices()
-		t.learnNames()
+		t.identify(first)
 		if opened(); err != nil || len(t.first) == 0 {
 			t.stop()
 			continue
-		}
-		for i := range t.first {
-			t.roles = append(t.roles, roleOf(first+i))
 		}
 		return t
 	}
@@ -116,46 +112,45 @@ func (t *tool) devices() ([]smiDevice, error) {
 	return parseDevices(text)
 }
 
-// learnNames reads what the figures of the first devices do not include. Missing names are no error.
-func (t *tool) learnNames() {
-	if t.names == nil || len(t.first) == 0 {
-		return
-	}
-	text, err := t.ask(t.names...)
-	if err != nil {
-		return
-	}
-	named, _ := parseDevices(text)
-	for i, d := range t.first {
-		if at := slices.IndexFunc(named, func(n smiDevice) bool { return n.index == d.index }); at >= 0 {
-			t.first[i].labels = named[at].labels
+// identify describes the first devices, whose roles have numbers from first on. The program may have names apart from
+// figures; missing ones are no error.
+func (t *tool) identify(first int) {
+	var named []smiDevice
+	if t.names != nil && len(t.first) > 0 {
+		if text, err := t.ask(t.names...); err == nil {
+			named, _ = parseDevices(text)
 		}
+	}
+	for i := range t.first {
+		d := &t.first[i]
+		if at := indexOf(named, d.index); at >= 0 {
+			d.GPUInfo = named[at].GPUInfo
+		}
+		d.Role, d.Vendor, d.Method, d.Name = roleOf(first+i), amd, t.method, cmp.Or(d.Name, "AMD GPU")
+		d.MemoryB = int64(d.figures[memoryTotal])
 	}
 }
 
 func (t *tool) units() []unit {
 	out := make([]unit, len(t.first))
 	for i, d := range t.first {
-		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd,
-			Driver: d.driver,
-			ID:     cmp.Or(d.slot, d.id), Method: t.method}
-		out[i].MemoryB = int64(d.figures[memoryTotal])
+		out[i].GPUInfo = d.GPUInfo
 	}
 	return out
 }
 
-func (t *tool) describe() about {
-	return about{method: t.method, process: t.method + "_process", every: toolEvery, patience: toolPatience,
-		sees:       "memory, load, power and temperature, as AMD's program reports them",
-		blind:      "peaks between two reads, which are seconds apart",
-		listsBlind: t.blind + "; peaks between two reads, which are seconds apart"}
+func (t *tool) sources() (device, process record.Source) {
+	const blind = "peaks between two reads, which are seconds apart"
+	return record.Source{Method: t.method, Every: toolEvery, Blind: blind,
+			Sees: "memory, load, power and temperature, as AMD's program reports them"},
+		record.Source{Method: t.method + "_process", Every: toolEvery, Blind: t.blind + "; " + blind}
 }
 
 func (t *tool) read() []state {
 	out := make([]state, len(t.first))
 	now, err := t.devices()
 	for i, d := range t.first {
-		at := slices.IndexFunc(now, func(n smiDevice) bool { return n.index == d.index })
+		at := indexOf(now, d.index)
 		switch {
 		case err != nil:
 			out[i].err = err
@@ -180,21 +175,25 @@ func (t *tool) list() listing {
 		l.err = err
 		return l
 	}
-	at := func(u smiUse) int {
-		return slices.IndexFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
-	}
-	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool { return u.device != anywhere && at(u) < 0 })
 	for _, u := range uses {
-		held := use{unit: at(u), pid: u.pid, bytes: u.bytes}
-		switch {
-		case u.device == anywhere && len(t.first) == 1:
-			held.unit = 0
-		case u.device == anywhere:
-			held.unit = total
-		case everywhere(uses, u):
-			held.bytes = hidden
+		switch at := indexOf(t.first, u.unit); {
+		case at >= 0:
+			u.unit = at
+		case u.unit != total:
+			continue
+		case len(t.first) == 1:
+			u.unit = 0
 		}
-		l.uses = append(l.uses, held)
+		l.add(u)
+	}
+	// The same amount on several devices is the total of all devices in some versions of the program.
+	all := slices.Clone(l.uses)
+	for i, u := range l.uses {
+		if slices.ContainsFunc(all, func(o use) bool {
+			return o.pid == u.pid && o.unit != u.unit && o.bytes == u.bytes && u.bytes > 0
+		}) {
+			l.uses[i].bytes = hidden
+		}
 	}
 	return l
 }
@@ -207,19 +206,14 @@ func (t *tool) close() { t.stop() }
 // smiDevice is a device as reported by a program.
 type smiDevice struct {
 	index int
-	labels
+	record.GPUInfo
 	figures
 }
 
-type labels struct{ name, id, driver, slot string }
-
-// smiUse is what a process holds. device is its index, or anywhere for the total of all devices.
-type smiUse struct {
-	pid, device int
-	bytes       int64
+// indexOf returns the position of the device with an index of the program; -1: none.
+func indexOf(all []smiDevice, index int) int {
+	return slices.IndexFunc(all, func(d smiDevice) bool { return d.index == index })
 }
-
-const anywhere = -1
 
 // jsonBegin matches where JSON begins, perhaps after warnings.
 var jsonBegin = regexp.MustCompile(`(?m)^\s*[\[{]`)
@@ -312,22 +306,23 @@ func parseDevices(text []byte) ([]smiDevice, error) {
 			}
 			return ""
 		}
-		d.name = words("asic.market_name", "Card Series", "Card series", "Device Name", "Card Model", "Card model")
-		d.id, d.slot = words("asic.asic_serial", "Unique ID"), words("bus.bdf", "PCI Bus")
-		d.driver = strings.TrimSpace(words("driver.name") + " " + words("driver.version"))
+		d.Name = words("asic.market_name", "Card Series", "Card series", "Device Name", "Card Model", "Card model")
+		d.ID = words("bus.bdf", "PCI Bus", "asic.asic_serial", "Unique ID")
+		d.Driver = strings.TrimSpace(words("driver.name") + " " + words("driver.version"))
 		if v, ok := system["Driver version"].(string); ok {
-			d.driver = "amdgpu " + v
+			d.Driver = "amdgpu " + v
 		}
 		out[i] = d
 	}
 	return out, err
 }
 
-// parseProcesses parses an answer about processes. amd-smi prints lists by device. rocm-smi prints a text for each
-// process: its name, which may contain commas, number of devices, memory …
-func parseProcesses(text []byte) ([]smiUse, error) {
+// parseProcesses parses an answer about processes; the unit of a use is the program's index of a device, or total.
+// amd-smi prints lists by device. rocm-smi prints a text for each process: its name, which may contain commas, number
+// of devices, memory …
+func parseProcesses(text []byte) ([]use, error) {
 	all, system, err := objects(text)
-	var out []smiUse
+	var out []use
 	for _, o := range all {
 		list, _ := at(o.of, "process_list").([]any)
 		for _, p := range list {
@@ -336,7 +331,7 @@ func parseProcesses(text []byte) ([]smiUse, error) {
 			if !ok || pid < 1 || pid > math.MaxInt32 {
 				continue
 			}
-			u := smiUse{pid: int(pid), device: o.index, bytes: hidden}
+			u := use{unit: o.index, pid: int(pid), bytes: hidden}
 			for _, path := range []string{"memory_usage.vram_mem", "vram_mem", "mem_usage"} {
 				if n, ok := bytesOf(at(info, path)); ok {
 					u.bytes = n
@@ -354,38 +349,16 @@ func parseProcesses(text []byte) ([]smiUse, error) {
 		if !is || err != nil || pid <= 0 || !ok || len(fields) < 5 {
 			continue
 		}
-		u := smiUse{pid: pid, device: anywhere, bytes: hidden} // UNKNOWN
+		u := use{unit: total, pid: pid, bytes: hidden} // UNKNOWN
 		if n, err := strconv.ParseUint(strings.TrimSpace(fields[len(fields)-3]), 10, 63); err == nil {
 			u.bytes = int64(n)
 		}
 		out = append(out, u)
 	}
 	if len(all) == 0 {
-		slices.SortFunc(out, func(a, b smiUse) int { return a.pid - b.pid })
+		slices.SortFunc(out, func(a, b use) int { return a.pid - b.pid })
 	}
 	return out, err
-}
-
-// onceEach keeps the highest amount of each process and device.
-func onceEach(uses []smiUse) []smiUse {
-	var out []smiUse
-	for _, u := range uses {
-		at := slices.IndexFunc(out, func(have smiUse) bool { return have.pid == u.pid && have.device == u.device })
-		if at < 0 {
-			out = append(out, u)
-		} else {
-			out[at].bytes = max(out[at].bytes, u.bytes)
-		}
-	}
-	return out
-}
-
-// everywhere reports whether a process has the same amount on several devices. In some versions of the program that is
-// the total of all devices.
-func everywhere(uses []smiUse, u smiUse) bool {
-	return slices.ContainsFunc(uses, func(o smiUse) bool {
-		return o.pid == u.pid && o.device != u.device && o.bytes == u.bytes && u.bytes > 0
-	})
 }
 
 // at follows a path of names separated by dots; nil if there is nothing.

@@ -29,16 +29,15 @@ func TestROCmSMI(t *testing.T) {
 	}
 	want := figures{memoryUsed: 17776640, memoryTotal: 17163091968, systemUsed: 25608192, systemTotal: 17163091968,
 		watts: 15, celsius: 40, busy: 0}
-	if d := all[0]; !maps.Equal(d.figures, want) || d.slot != "0000:04:00.0" || d.driver != "amdgpu 5.9.25" ||
-		d.id != "0x2150e7d042a1124" {
+	if d := all[0]; !maps.Equal(d.figures, want) || d.ID != "0000:04:00.0" || d.Driver != "amdgpu 5.9.25" {
 		t.Errorf("%+v", d)
 	}
 	all, err = parseDevices([]byte(testdata(t, "rocm_7900xt.json")))
-	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].figures[memoryUsed] != 27856896 {
+	if err != nil || len(all) != 1 || all[0].Name != "Radeon RX 7900 XT" || all[0].figures[memoryUsed] != 27856896 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	uses, err := parseProcesses([]byte(testdata(t, "rocm_pids.json")))
-	if err != nil || !slices.Equal(uses, []smiUse{{28389, anywhere, 2353860608}}) {
+	if err != nil || !slices.Equal(uses, []use{{total, 28389, 2353860608}}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
 }
@@ -59,13 +58,13 @@ func TestAMDSMI(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	all, err = parseDevices([]byte(testdata(t, "amd_static.json")))
-	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" ||
-		all[1].driver != "amdgpu 6.16.6" {
+	if err != nil || len(all) != 2 || all[1].Name != "AMD Radeon AI PRO R9700" || all[1].ID != "0000:23:00.0" ||
+		all[1].Driver != "amdgpu 6.16.6" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	uses, err := parseProcesses([]byte(testdata(t, "amd_process.json")))
-	if err != nil || len(uses) != 8 || uses[0] != (smiUse{1882331, 0, 76000}) ||
-		uses[7] != (smiUse{1883505, 3, 29429556000}) {
+	if err != nil || len(uses) != 8 || uses[0] != (use{0, 1882331, 76000}) ||
+		uses[7] != (use{3, 1883505, 29429556000}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
 	uses, err = parseProcesses([]byte(
@@ -73,7 +72,7 @@ func TestAMDSMI(t *testing.T) {
 		{"process_info": {"pid": "6", "mem_usage": {"value": 2353860608, "unit": "B"}}}, {"process_info": {"pid": 7, "memory_usage": "N/A"}}]},
 		{"gpu": 1, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": 9}}}]},
 		{"gpu": 2, "process_list": [{"process_info": "No running processes detected"}]}, {"gpu": 3, "process_list": "N/A"}]`))
-	if err != nil || !slices.Equal(uses, []smiUse{{5, 0, 3 << 20}, {6, 0, 2353860608}, {7, 0, hidden}, {5, 1, 9}}) {
+	if err != nil || !slices.Equal(uses, []use{{0, 5, 3 << 20}, {0, 6, 2353860608}, {0, 7, hidden}, {1, 5, 9}}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
 	for _, text := range []string{"", "no GPU", "{", "[1,", "[\n"} {
@@ -86,7 +85,7 @@ func TestAMDSMI(t *testing.T) {
 // cards is a program with the given answers.
 type cards struct {
 	used []float64
-	held []smiUse
+	held []use
 }
 
 func (c *cards) ask(...string) ([]byte, error) {
@@ -94,7 +93,7 @@ func (c *cards) ask(...string) ([]byte, error) {
 	for i, used := range c.used {
 		var list []any
 		for _, u := range c.held {
-			if u.device == i {
+			if u.unit == i {
 				list = append(list, map[string]any{"process_info": map[string]any{"pid": u.pid, "mem_usage": u.bytes}})
 			}
 		}
@@ -106,9 +105,9 @@ func (c *cards) ask(...string) ([]byte, error) {
 
 // two is a driver of two devices with such a program.
 func (c *cards) two(t *testing.T) *tool {
-	d := &tool{program: programs[0], roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
-		stop: func() {}, ask: c.ask}
+	d := &tool{program: programs[0], ctx: t.Context(), stop: func() {}, ask: c.ask}
 	d.first, _ = d.devices()
+	d.identify(0)
 	return d
 }
 
@@ -116,18 +115,18 @@ func (c *cards) two(t *testing.T) *tool {
 func TestSameAmountOnSeveralDevicesIsUnknown(t *testing.T) {
 	const unknown = -1.0
 	for name, c := range map[string]struct {
-		held []smiUse
+		held []use
 		sum  float64 // of process 5
 	}{
-		"the same amount twice": {[]smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}, unknown},
-		"different amounts":     {[]smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}, 3 * gib},
-		"nothing of the other":  {[]smiUse{{5, 0, 1 * gib}, {5, 1, 0}}, gib},
-		"another process":       {[]smiUse{{5, 0, 1 * gib}, {6, 1, 1 * gib}}, gib},
-		"one device twice":      {[]smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}, 4 * gib},
-		"amounts unknown":       {[]smiUse{{5, 0, hidden}, {5, 1, hidden}}, unknown},
+		"the same amount twice": {[]use{{0, 5, 10 * gib}, {1, 5, 10 * gib}}, unknown},
+		"different amounts":     {[]use{{0, 5, 1 * gib}, {1, 5, 2 * gib}}, 3 * gib},
+		"nothing of the other":  {[]use{{0, 5, 1 * gib}, {1, 5, 0}}, gib},
+		"another process":       {[]use{{0, 5, 1 * gib}, {1, 6, 1 * gib}}, gib},
+		"one device twice":      {[]use{{0, 5, 4 * gib}, {0, 5, 1 * gib}}, 4 * gib},
+		"amounts unknown":       {[]use{{0, 5, hidden}, {1, 5, hidden}}, unknown},
 	} {
 		m := &Monitor{}
-		m.add((&cards{used: []float64{11 * gib, 11 * gib}, held: c.held}).two(t))
+		m.add((&cards{used: []float64{11 * gib, 11 * gib}, held: c.held}).two(t), toolPatience)
 		t.Cleanup(m.Close)
 		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
 		if sum, ok := got["gpu_memory_bytes"]; err != nil || ok != (c.sum != unknown) || ok && sum != c.sum {
@@ -141,7 +140,7 @@ func TestAMDGPUVanishes(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
 	gone := c.two(t)
 	m := &Monitor{}
-	m.add(c.two(t))
+	m.add(c.two(t), toolPatience)
 	t.Cleanup(m.Close)
 	all := m.Sources()
 	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_free_bytes": 30 * gib,

@@ -85,24 +85,29 @@ var launchers = []string{"text-generation-launcher", "vllm", "sglang"}
 // Root returns the topmost process of a server: it follows parents that run the same program or are known launchers. It
 // stops at a shell, at an ancestor of this process, and at the leader of a session.
 func Root(pid int) int {
-	above := map[int]bool{}
-	for p := os.Getpid(); p > 1 && !above[p]; {
-		above[p] = true
-		me, err := Look(p)
-		if err != nil {
-			break
-		}
-		p = me.Parent
-	}
+	above := Ancestors()
 	for seen := map[int]bool{}; !seen[pid]; {
 		seen[pid] = true
 		me, err := Look(pid)
-		if err != nil || me.Parent <= 1 || above[me.Parent] || leads(pid) || !started(me.Parent, pid) {
+		if err != nil || me.Parent <= 1 || above[me.Parent] > 0 || leads(pid) || !started(me.Parent, pid) {
 			break
 		}
 		pid = me.Parent
 	}
 	return pid
+}
+
+// Ancestors returns the start times of this process and those above it, by pid.
+func Ancestors() map[int]uint64 {
+	starts := map[int]uint64{}
+	for pid := os.Getpid(); pid > 0; {
+		p, err := Look(pid)
+		if _, seen := starts[pid]; err != nil || seen {
+			break
+		}
+		starts[pid], pid = p.Start, p.Parent
+	}
+	return starts
 }
 
 // started reports whether a parent belongs to the same server as its child.

@@ -32,16 +32,27 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	cheap, err := newStatm(pid, role, now.Start)
+	file, err := os.Open(of(pid, "statm"))
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	expensive := rollup{pid: pid, role: role, start: now.Start, since: "since the process started"}
+	cheap := &statm{file: file, page: int64(os.Getpagesize()), Source: record.Source{Role: role, PID: pid,
+		Start: now.Start, Method: record.MethodStatm, Every: FastEvery, Kernel: true,
+		Sees:  "RSS and VMS of the process; shared pages count in full",
+		Blind: "sharing between processes; GPU memory; peaks between two reads; up to 64 pages for each thread"}}
+	since := "since the process started"
 	if ours {
-		expensive.since = "since the last phase edge"
+		since = "since the last phase edge"
+	}
+	expensive := &rollup{record.Source{Role: role, PID: pid, Start: now.Start, Method: record.MethodSmapsRollup,
+		Every: ExpensiveEvery, Kernel: true,
+		Sees: "PSS (shared pages divided among their users), USS (private pages), swap, and highest RSS " + since +
+			"; components of PSS (anonymous, shared, files) at phase edges and at the highest moment of a phase",
+		Blind: "GPU memory; changes between two reads, except for the highest RSS"}}
+	if ours {
 		return []sample.Source{cheap, &peaking{rollup: expensive}}, nil
 	}
-	return []sample.Source{cheap, &expensive}, nil
+	return []sample.Source{cheap, expensive}, nil
 }
 
 func of(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
@@ -56,27 +67,10 @@ func gone(pid int, err error) error {
 
 // statm keeps its descriptor open, which stays bound to the process even if the pid is reused.
 type statm struct {
-	pid   int
-	role  string
-	start uint64
-	file  *os.File
-	page  int64
-	buf   [128]byte
-}
-
-func newStatm(pid int, role string, start uint64) (*statm, error) {
-	f, err := os.Open(of(pid, "statm"))
-	if err != nil {
-		return nil, err
-	}
-	return &statm{pid: pid, role: role, start: start, file: f, page: int64(os.Getpagesize())}, nil
-}
-
-func (s *statm) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery,
-		Kernel: true,
-		Sees:   "RSS and VMS of the process; shared pages count in full",
-		Blind:  "sharing between processes; GPU memory; peaks between two reads; up to 64 pages for each thread"}
+	record.Source
+	file *os.File
+	page int64
+	buf  [128]byte
 }
 
 func (s *statm) Read(_ context.Context, r *record.Sample) error {
@@ -84,13 +78,13 @@ func (s *statm) Read(_ context.Context, r *record.Sample) error {
 	n, err := s.file.ReadAt(s.buf[:], 0)
 	r.End = time.Now()
 	if n == 0 {
-		return gone(s.pid, err)
+		return gone(s.PID, err)
 	}
 	vms, rest := number(s.buf[:n])
 	rss, rest := number(rest)
 	shared, _ := number(rest)
 	if vms == 0 {
-		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone) // a zombie has no memory
+		return fmt.Errorf("process %d: %w", s.PID, sample.ErrGone) // a zombie has no memory
 	}
 	r.VMS, r.RSS, r.Shared = vms*s.page, rss*s.page, shared*s.page
 	return nil
@@ -111,41 +105,27 @@ func number(b []byte) (int64, []byte) {
 	return n, nil
 }
 
-type rollup struct {
-	pid   int
-	role  string
-	start uint64
-	since string // start of the highest RSS, in words
-}
-
-func (s *rollup) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start,
-		Every:  ExpensiveEvery,
-		Kernel: true,
-		Sees: "PSS (shared pages divided among their users), USS (private pages), swap, and highest RSS " + s.since +
-			"; components of PSS (anonymous, shared, files) at phase edges and at the highest moment of a phase",
-		Blind: "GPU memory; changes between two reads, except for the highest RSS"}
-}
+type rollup struct{ record.Source }
 
 func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	now, err := Look(s.pid)
+	now, err := Look(s.PID)
 	if err != nil {
 		return err
 	}
-	if now.Start != s.start {
-		return fmt.Errorf("process %d: pid reused: %w", s.pid, sample.ErrGone)
+	if now.Start != s.Start {
+		return fmt.Errorf("process %d: pid reused: %w", s.PID, sample.ErrGone)
 	}
-	text, err := os.ReadFile(of(s.pid, "smaps_rollup"))
+	text, err := os.ReadFile(of(s.PID, "smaps_rollup"))
 	if err != nil {
-		return gone(s.pid, err)
+		return gone(s.PID, err)
 	}
 	m, err := parseRollup(text)
 	if err != nil {
-		return fmt.Errorf("process %d: smaps_rollup: %w", s.pid, err)
+		return fmt.Errorf("process %d: smaps_rollup: %w", s.PID, err)
 	}
-	if text, err = os.ReadFile(of(s.pid, "status")); err != nil {
-		return gone(s.pid, err)
+	if text, err = os.ReadFile(of(s.PID, "status")); err != nil {
+		return gone(s.PID, err)
 	}
 	r.End = time.Now()
 	r.RSS, r.PSS, r.USS, r.Swap, r.Forked = m.rss, m.pss, m.unique, m.swap, m.anonymous-m.pssAnonymous
@@ -197,7 +177,7 @@ func kilobytes(text []byte, name string) int64 {
 
 // peaking is a rollup of a process whose highest RSS may be reset.
 type peaking struct {
-	rollup
+	*rollup
 	failed bool
 }
 
@@ -214,13 +194,13 @@ const resetPeak = "5"
 
 // ResetPeak resets the highest RSS. Read has just checked that the pid was not reused.
 func (s *peaking) ResetPeak(context.Context) error {
-	f, err := os.OpenFile(of(s.pid, "clear_refs"), os.O_WRONLY, 0)
+	f, err := os.OpenFile(of(s.PID, "clear_refs"), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(resetPeak)
 		_ = f.Close()
 	}
 	if err != nil {
-		err = gone(s.pid, err)
+		err = gone(s.PID, err)
 		s.failed = !errors.Is(err, sample.ErrGone)
 	}
 	return err

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,18 +12,12 @@ import (
 	"llmparity/internal/sample"
 )
 
-// TreeOptions configures a Tree.
-type TreeOptions struct {
-	Every time.Duration // interval of checking for new processes; 0: FastEvery
-	Ours  bool          // we started it: the highest RSS may be reset at phase edges
-}
-
 // Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
 // processes that can't be read.
 type Tree struct {
 	role   func(pid int, name string, cmdline []string) string
 	attach func(sample.Source) func()
-	o      TreeOptions
+	read   func(pid int, role string) ([]sample.Source, error)
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -34,40 +29,38 @@ type Tree struct {
 	pids []int
 }
 
-// branch is a member of a tree. A newly forked process is a copy of its parent, so it gets its role one look later.
+// branch is a member of a tree.
 type branch struct {
-	member   *Member
-	reported bool
-	looks    int
-	role     string
-	detach   []func()
+	*Member
+	taken  bool
+	detach []func()
 }
 
 // NewTree samples the process root and its descendants until Close. When it returns, all present ones are attached.
 // role names a process for its engine; without one, or if it returns "", the process's name is used.
+// If it is ours, because we started it, the highest RSS is reset at phase edges.
 func NewTree(root int, role func(pid int, name string, cmdline []string) string,
-	attach func(sample.Source) (detach func()),
-	o TreeOptions) (*Tree, error) {
+	attach func(sample.Source) (detach func()), ours bool) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Tree{role: role, attach: attach, o: o, stop: cancel, done: make(chan struct{}), family: NewFamily()}
+	t := &Tree{role: role, attach: attach, read: Sources, stop: cancel, done: make(chan struct{}), family: NewFamily()}
+	if ours {
+		t.read = SourcesOfOurs
+	}
 	m, err := t.family.Add(root)
 	if err != nil {
 		cancel()
 		t.family.Close()
 		return nil, fmt.Errorf("process tree of %d: %w", root, err)
 	}
-	t.known = append(t.known, &branch{member: m})
+	t.known = append(t.known, &branch{Member: m})
 	t.Look(ctx)
-	if o.Every <= 0 {
-		o.Every = FastEvery
-	}
-	go t.loop(ctx, o.Every)
+	go t.loop(ctx)
 	return t, nil
 }
 
-func (t *Tree) loop(ctx context.Context, every time.Duration) {
+func (t *Tree) loop(ctx context.Context) {
 	defer close(t.done)
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(FastEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -89,23 +82,20 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 		return
 	}
 	t.known = slices.DeleteFunc(t.known, t.ended)
-	find := t.family.Look
-	if settle {
-		find = t.family.LookAtAll
-	}
-	for _, m := range find() {
-		t.known = append(t.known, &branch{member: m})
+	older := len(t.known)
+	for _, m := range t.family.look(settle) {
+		t.known = append(t.known, &branch{Member: m})
 	}
 	pids := make([]int, 0, len(t.known))
-	for _, b := range t.known {
-		if !b.reported && (settle || b.looks > 0 || b.member.IsItself()) {
-			if settle {
-				becomeItself(b.member)
-			}
+	for i, b := range t.known {
+		if settle && !b.taken {
+			becomeItself(b.Member)
+		}
+		// A newly forked process is a copy of its parent, so it gets its role one look later.
+		if !b.taken && (settle || i < older || b.IsItself()) {
 			t.take(b)
 		}
-		b.looks++
-		pids = append(pids, b.member.PID)
+		pids = append(pids, b.PID)
 	}
 	slices.Sort(pids)
 	t.mu.Lock()
@@ -123,26 +113,24 @@ func becomeItself(m *Member) {
 
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
-	b.reported = true
-	p := b.member.Process
+	b.taken = true
+	p := b.Process
 	if now, err := Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
 	}
+	role := ""
 	if t.role != nil {
-		b.role = t.role(p.PID, p.Name, CommandLine(p.PID))
+		role = t.role(p.PID, p.Name, CommandLine(p.PID))
 	}
-	if b.role == "" {
-		b.role = p.Name
-	}
-	read := Sources
-	if t.o.Ours {
-		read = SourcesOfOurs
-	}
-	sources, err := read(p.PID, b.role)
+	role = cmp.Or(role, p.Name)
+	sources, err := t.read(p.PID, role)
 	switch {
 	case isGone(err):
 	case err != nil:
-		sources = []sample.Source{&unreadable{process: p, role: b.role, err: err}}
+		// A source of the kernel: else all sources of the method would get a goroutine of their own.
+		sources = []sample.Source{unreadable{record.Source{Role: role, Method: cheapMethod, PID: p.PID,
+			Start: p.Start, Every: FastEvery, Kernel: true,
+			Sees: "nothing", Blind: "everything: no permission to read it"}, err}}
 	}
 	for _, s := range sources {
 		b.detach = append(b.detach, t.attach(s))
@@ -151,11 +139,11 @@ func (t *Tree) take(b *branch) {
 
 // ended releases a process that has ended, and reports whether it has.
 func (t *Tree) ended(b *branch) bool {
-	if b.member.Alive() {
+	if b.Alive() {
 		return false
 	}
 	t.release(b)
-	t.family.Drop(b.member)
+	t.family.Drop(b.Member)
 	return true
 }
 
@@ -182,9 +170,7 @@ func (t *Tree) Close() {
 		return
 	}
 	for _, b := range t.known {
-		for _, detach := range b.detach {
-			detach()
-		}
+		t.release(b)
 	}
 	t.family.Close()
 	t.family, t.known = nil, nil
@@ -192,16 +178,8 @@ func (t *Tree) Close() {
 
 // unreadable is a process that can't be read; the sampler warns with its error.
 type unreadable struct {
-	process Process
-	role    string
-	err     error
+	record.Source
+	err error
 }
 
-func (u *unreadable) Describe() record.Source {
-	return record.Source{Role: u.role, Method: cheapMethod, PID: u.process.PID, Start: u.process.Start,
-		Every:  FastEvery,
-		Kernel: true, // else all sources of the method would get a goroutine of their own
-		Sees:   "nothing", Blind: "everything: no permission to read it"}
-}
-
-func (u *unreadable) Read(context.Context, *record.Sample) error { return u.err }
+func (u unreadable) Read(context.Context, *record.Sample) error { return u.err }

@@ -87,7 +87,7 @@ func byArgument(_ int, name string, line []string) string {
 func follow(t *testing.T, pid int, out *seen) *proc.Tree {
 	t.Helper()
 	tree, err := proc.NewTree(pid, byArgument, out.attach,
-		proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true})
+		true)
 	check.Err(t, err)
 	t.Cleanup(tree.Close)
 	return tree

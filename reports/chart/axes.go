@@ -1,0 +1,344 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
+	"llmparity/compare/timing"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+	"llmparity/reports/plain"
+)
+
+// alongAxes are the charts of cells that differ in the length of their prompts or in the number of concurrent requests.
+var alongAxes = []struct {
+	over            figure.Over
+	axis, id, title string
+	units           []string
+}{
+	{figure.Lengths, growth.AxisPrompt, "fig3_latency_vs_seqlen", "Latency by prompt length",
+		[]string{"ms", "tokens/s"}},
+	{figure.Lengths, growth.AxisPrompt, "fig4_mem_vs_seqlen", "Memory by prompt length", []string{"MiB"}},
+	{figure.Requests, growth.AxisClients, "fig1_mem_vs_concurrency", "Memory by number of clients", []string{"MiB"}},
+	{figure.Requests, growth.AxisBatch, "fig1_mem_vs_batch_size", "Memory by batch size", []string{"MiB"}},
+	{figure.Requests, growth.AxisClients, "fig2_tps_vs_concurrency", "Tokens/s by number of clients",
+		[]string{"tokens/s", "requests/s"}},
+	{figure.Requests, growth.AxisBatch, "fig2_tps_vs_batch_size", "Tokens/s by batch size",
+		[]string{"tokens/s", "requests/s"}},
+	{figure.Requests, growth.AxisClients, "latency_vs_concurrency", "Latency by number of clients", []string{"ms"}},
+	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", []string{"ms"}},
+}
+
+// DrawnOver draws the charts over lengths, or over requests.
+func (v *View) DrawnOver(what figure.Over) []Chart {
+	var out []Chart
+	for _, a := range alongAxes {
+		if a.over == what {
+			out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figuresOver(what, a.units...))...)
+		}
+	}
+	return out
+}
+
+// figuresOver are the figures with some units that are drawn along an axis, aggregate ones first.
+func figuresOver(axis figure.Over, units ...string) []*figure.Row {
+	out := figure.Rows(func(r *figure.Row) bool { return r.Over&axis != 0 && slices.Contains(units, r.Unit) })
+	slices.SortStableFunc(out, func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) })
+	return out
+}
+
+// along is a cell's figure, or what its engine holds at the end of the measurement.
+func along(c *compare.Cell, r *figure.Row) evidence.Figure {
+	switch {
+	case r.Inside == nil:
+		return c.Figure(r.Name)
+	case c.Memory == nil:
+		return evidence.Figure{}
+	}
+	return evidence.Held(c.Memory.Measure, r.Name)
+}
+
+// over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals.
+func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
+	title := ""
+	for _, s := range v.Res.Sweeps {
+		if s.Axis == axis {
+			title = s.Title
+		}
+	}
+	out.Choice, out.Label = "Figure", "Lines of "+out.Title+" for each engine; the table below has the same figures"
+	out.Table = &plain.Grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
+	for _, f := range figures {
+		l := lineChart(title)
+		l.x["minInterval"] = 1 // half a client is none
+		dots := &plot{}
+		name, drawn := "", map[string]int{}
+		for _, s := range v.Res.Sweeps {
+			if s.Axis != axis {
+				continue
+			}
+			var data [][2]any
+			var lines []any
+			for n, i := range s.Cells {
+				x := along(&v.Res.Cells[i], f)
+				if !x.Known() {
+					continue
+				}
+				name = plain.TitleCase(x.Title) + " (" + x.Unit + ")"
+				data = append(data, datum(s.At[n], x.Center()))
+				if iv := x.Interval; iv != nil {
+					lines = append(lines, whisker(s.At[n], fine(iv.Lo), s.At[n], fine(iv.Hi)))
+				}
+				out.Table.Rows = append(out.Table.Rows, []string{plain.Line(v.Res.Cells[i].Label), plain.Num(s.At[n]),
+					name, plain.Num(x.Center()), plain.IntervalWords(x), strconv.Itoa(x.N)})
+			}
+			if len(data) > 0 {
+				l.add("line", plain.Line(s.Label), data, stroke(v.Colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
+					whiskers(lines, 2))
+				dots.add("scatter", plain.Line(s.Label)+", launches", v.launchesAt(s, f),
+					inked(v.Colour(s.Cells[0]), 0.6))
+				drawn[s.Engine]++
+			}
+		}
+		l.series = append(l.series, dots.series...)
+		if name != "" {
+			out.Drawings = append(out.Drawings,
+				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
+		}
+	}
+	if len(out.Drawings) == 0 {
+		return nil
+	}
+	return []Chart{out}
+}
+
+// launchesAt has one dot per launch.
+func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []options {
+	var out []options
+	for n, i := range s.Cells {
+		c := &v.Res.Cells[i]
+		for _, x := range along(c, f).Values {
+			out = append(out, spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(s.At[n]),
+				fine(x.Value), 5))
+		}
+	}
+	return out
+}
+
+// ofKind is requests of one kind, in a mix or in a cell of their own.
+type ofKind struct {
+	cell   int
+	name   string
+	figure func(name string) evidence.Figure
+}
+
+// kindsAndAlone lists the kinds of all mixes, each after the cell that has it alone, if there is one.
+func (v *View) kindsAndAlone() []ofKind {
+	var out []ofKind
+	seen := map[int]bool{}
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
+		if c.Load == nil {
+			continue
+		}
+		for _, k := range c.Load.Kinds {
+			for j := range v.Res.Cells {
+				if o := &v.Res.Cells[j]; !seen[j] && byItself(o, c, k.Kind) {
+					seen[j] = true
+					out = append(out, ofKind{j, plain.Line(o.Label) + ": " + plain.Line(k.Kind) + " alone", o.Figure})
+				}
+			}
+			out = append(out, ofKind{i, plain.Line(c.Label) + ": " + plain.Line(k.Kind) + " with others", k.Figure})
+		}
+	}
+	return out
+}
+
+// byItself tells that a cell has only requests of one kind of another cell's mix.
+func byItself(o, mixed *compare.Cell, kind string) bool {
+	if o.Load == nil || len(o.Load.Kinds) > 0 || o.Run != mixed.Run || o.Spec.Engine != mixed.Spec.Engine ||
+		o.Spec.Model.SHA256 != mixed.Spec.Model.SHA256 {
+		return false
+	}
+	for _, k := range mixed.Spec.Traffic.Mix {
+		if k.Name == kind {
+			return sameRequest(k, o.Spec)
+		}
+	}
+	return false
+}
+
+func sameRequest(k record.Kind, spec record.Cell) bool {
+	if k.MaxTokens != spec.MaxTokens {
+		return false
+	}
+	if k.InputTokens > 0 || spec.InputTokens > 0 {
+		return k.InputTokens == spec.InputTokens
+	}
+	return k.Prompt == spec.Prompt
+}
+
+// MixedLengths draws latency percentiles of short and long requests, one drawing per kind of time.
+func MixedLengths(v *View) []Chart {
+	kinds := v.kindsAndAlone()
+	if len(kinds) == 0 {
+		return nil
+	}
+	out := Chart{ID: "fig5_mixed_lengths_latency", Title: "Short and long requests together",
+		Choice: "Time", Height: rowsHeight(len(figure.Quantiles()), len(kinds)),
+		Note:  "Percentiles of each launch's requests, median over launches. Percentiles with too few requests are missing.",
+		Label: "Bars of latency percentiles for each kind of request, alone and with others; the table below has the same figures",
+		Table: &plain.Grid{Head: []string{"requests", "time", "median", "95% interval", "launches"}}}
+	for _, of := range figure.TimesOfTraffic() {
+		// what no launch has requests enough for takes no room
+		shares := slices.DeleteFunc(figure.Quantiles(), func(share float64) bool {
+			return !slices.ContainsFunc(
+				kinds, func(k ofKind) bool { return k.figure(figure.Percentile(of.Name, share)).Known() })
+		})
+		t := &barTable{apart: true}
+		for _, share := range shares {
+			t.bars = append(t.bars, fmt.Sprintf("p%g", 100*share))
+		}
+		for n, k := range kinds {
+			at := func(bar int) evidence.Figure { return k.figure(figure.Percentile(of.Name, shares[bar])) }
+			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.Colour(k.cell), fade(n, kinds)))
+			for bar, name := range t.bars {
+				if f := at(bar); f.Known() {
+					time := plain.TitleCase(of.Title) + ", " + name + " (ms)"
+					out.Table.Rows = append(out.Table.Rows, []string{k.name, time,
+						plain.Num(f.Center()), plain.IntervalWords(f), fmt.Sprint(f.N)})
+				}
+			}
+		}
+		if len(shares) > 0 {
+			name := plain.TitleCase(of.Title) + " (ms)"
+			out.Drawings = append(out.Drawings, Drawing{Name: name, Options: t.options()})
+		}
+	}
+	if len(out.Drawings) == 0 {
+		return nil
+	}
+	return []Chart{out}
+}
+
+// fade distinguishes kinds of one engine, which have the same colour.
+func fade(at int, kinds []ofKind) float64 {
+	before := 0
+	for _, k := range kinds[:at] {
+		if k.cell == kinds[at].cell {
+			before++
+		}
+	}
+	return []float64{1, 0.55, 0.3}[before%3]
+}
+
+// Latencies draws one chart per kind of time, with one line per cell.
+func Latencies(v *View) []Chart {
+	var names []string
+	title, unit := map[string]string{}, "ms"
+	for i := range v.Res.Cells {
+		for _, d := range v.Res.Cells[i].Distributions {
+			if title[d.Name] == "" {
+				names = append(names, d.Name)
+				title[d.Name] = plain.TitleCase(d.Title)
+			}
+			unit = d.Unit
+		}
+	}
+	var out []Chart
+	for _, name := range names {
+		out = append(out, Chart{ID: "latency-" + name, Title: title[name], Unit: unit,
+			Table:    latencyTable(v.Res, name),
+			Label:    "Cumulative distribution of " + title[name] + ", one curve per cell; the table below has the quantiles",
+			Drawings: []Drawing{{Options: v.ecdf(name, unit)}}})
+	}
+	return out
+}
+
+// taken finds a cell's distribution; nil without one.
+func taken(c *compare.Cell, name string) *timing.Distribution {
+	for i := range c.Distributions {
+		if c.Distributions[i].Name == name {
+			return &c.Distributions[i]
+		}
+	}
+	return nil
+}
+
+func (v *View) ecdf(name, unit string) options {
+	l := lineChart(unit)
+	l.y = options{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
+	least, most := 0.0, 0.0
+	dots := &plot{}
+	drawn := map[string]int{}
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
+		d := taken(c, name)
+		if d == nil {
+			continue
+		}
+		first, last := d.Steps[0].Value, d.Steps[len(d.Steps)-1].Value
+		data := [][2]any{{fine(first), 0}}
+		for _, s := range d.Steps {
+			data = append(data, [2]any{fine(s.Value), digits(100 * s.Share)})
+		}
+		if least == 0 || first < least {
+			least = first
+		}
+		most = max(most, last)
+		looks := []options{stroke(v.Colour(i), 2, dash(drawn[c.Spec.Engine]), false), {"step": "end"}}
+		drawn[c.Spec.Engine]++
+		if len(l.series) == 0 {
+			looks = append(looks, levels())
+		}
+		l.add("line", plain.Line(c.Label), data, looks...)
+		var marks []options
+		for _, q := range d.Quantiles {
+			marks = append(marks, spot("p"+plain.Num(100*q.Share), fine(q.Value), 100*q.Share, 7))
+		}
+		dots.add("scatter", plain.Line(c.Label), marks, inked(v.Colour(i), 0))
+	}
+	l.series = append(l.series, dots.series...)
+	if least > 0 && most/least > 20 {
+		l.x["type"], l.x["name"] = "log", unit+", logarithmic"
+	}
+	return l.options()
+}
+
+// levels are lines at p50, p90 and p99.
+func levels() options {
+	var at []options
+	for _, share := range []float64{50, 90, 99} {
+		at = append(at, options{"yAxis": share, "name": "p" + plain.Num(share)})
+	}
+	return options{"markLine": options{"data": at, "symbol": []string{"none", "none"},
+		"label": options{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
+			"fontSize": 11},
+		"lineStyle": options{"type": "dotted", "width": 1, "color": "var(--muted)"}}}
+}
+
+// dash distinguishes lines of one colour.
+func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
+
+func latencyTable(res *compare.Result, name string) *plain.Grid {
+	head := []string{"cell", "quantile", "all values (ms)", "values", "launches", "median over launches (ms)",
+		"95% interval"}
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
+		d := taken(c, name)
+		if d == nil {
+			return
+		}
+		for _, q := range d.Quantiles {
+			median, interval := "–", "too few values per launch"
+			if q.ByLaunch != nil {
+				median, interval = plain.Known(*q.ByLaunch), plain.IntervalWords(*q.ByLaunch)
+			}
+			add("p"+plain.Num(100*q.Share), plain.Num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of),
+				strconv.Itoa(d.Launches), median, interval)
+		}
+	})
+}

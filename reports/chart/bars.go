@@ -1,0 +1,263 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/compare"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/reports/plain"
+)
+
+// rowsHeight is the height in pixels of a chart with so many rows of so many bars.
+func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
+
+// Bars draws one figure: medians, launches and intervals.
+func Bars(id, name, title string) func(*View) []Chart {
+	return func(v *View) []Chart {
+		var labels []string
+		var data, dots []options
+		var intervals []*stats.Interval
+		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
+			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
+		for i := range v.Res.Cells {
+			c := &v.Res.Cells[i]
+			f := c.Figure(name)
+			if !f.Known() {
+				continue
+			}
+			for n, x := range f.Values {
+				dot := spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(x.Value),
+					float64(len(labels)), 5)
+				dot["symbolOffset"] = [2]float64{0, aside(n, len(f.Values))}
+				dots = append(dots, dot)
+			}
+			out.Unit = f.Unit
+			out.Table.Rows = append(out.Table.Rows,
+				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
+			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
+			data = append(data, options{"value": digits(f.Center()), "itemStyle": options{"color": v.Colour(i)}})
+			intervals = append(intervals, f.Interval)
+		}
+		if len(labels) == 0 {
+			return nil
+		}
+		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
+		bar := newBar(labels, options{"show": false})
+		bar.add("bar", "median", data, options{"barWidth": "46%"}, whiskers(intervalLines(intervals), 3))
+		bar.add("scatter", "launches", dots,
+			options{"itemStyle": options{"color": "var(--dot)", "borderColor": "var(--page)", "borderWidth": 1}})
+		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: bar.options()}}
+		return []Chart{out}
+	}
+}
+
+// barTable is bars with several series, upon one another or apart: for each series, a value per bar.
+type barTable struct {
+	apart     bool
+	bars      []string
+	intervals []*stats.Interval // of each bar's end
+	series    []barSeries
+}
+
+type barSeries struct {
+	name   string
+	values []float64
+	looks  []options
+}
+
+// add adds a series unless all its values are missing or 0.
+func (t *barTable) add(name string, of func(bar int) float64, looks ...options) {
+	s := barSeries{name: name, looks: looks}
+	some := false
+	for n := range t.bars {
+		v := of(n)
+		s.values, some = append(s.values, v), some || digits(v) != 0 && !math.IsNaN(v)
+	}
+	if some {
+		t.series = append(t.series, s)
+	}
+}
+
+// ends are the lower end of the lowest bar and the upper end of the highest.
+func (t *barTable) ends() (lowest, highest float64) {
+	for n := range t.bars {
+		down, up := 0.0, 0.0
+		for _, s := range t.series {
+			if v := s.values[n]; v < 0 {
+				down += v
+			} else if v > 0 {
+				up += v
+			}
+		}
+		lowest, highest = min(lowest, down), max(highest, up)
+	}
+	return lowest, highest
+}
+
+func (t *barTable) options() options {
+	bar := newBar(t.bars, legendBelow())
+	if lowest, highest := t.ends(); lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
+		bar.x["min"] = 0
+	}
+	for n, s := range t.series {
+		var data []options
+		for _, v := range s.values {
+			data = append(data, options{"value": orGap(v)})
+		}
+		if !t.apart {
+			s.looks = append(s.looks, stacked)
+		}
+		if n == len(t.series)-1 {
+			s.looks = append(s.looks, whiskers(intervalLines(t.intervals), 3))
+		}
+		bar.add("bar", s.name, data, s.looks...)
+	}
+	return bar.options()
+}
+
+// intervalLines are lines along bars from the lower to the upper end of each interval.
+func intervalLines(all []*stats.Interval) []any {
+	var out []any
+	for bar, iv := range all {
+		if iv != nil {
+			out = append(out, whisker(digits(iv.Lo), bar, digits(iv.Hi), bar))
+		}
+	}
+	return out
+}
+
+// aside is how many pixels dot n of so many lies above or below the line of the interval.
+func aside(n, of int) float64 {
+	if of == 1 {
+		return 0
+	}
+	return float64(5+3*(n/2%2)) * float64(1-2*(n%2))
+}
+
+// mostHeadlines is how many cells the charts beside the answer have room for.
+const mostHeadlines = 12
+
+// Headlines are the peak by component, and beside it the speed; where speeds are not comparable, what the engine added.
+func Headlines(v *View) []Chart {
+	if len(v.Res.Cells) > mostHeadlines {
+		return nil
+	}
+	out := PeakStack(v)
+	refused := slices.ContainsFunc(v.Res.Comparisons, func(c compare.Comparison) bool { return c.Refused != "" })
+	if beside := added(v); refused && beside != nil {
+		return append(out, beside...)
+	}
+	name := figure.DecodeTPS
+	if slices.ContainsFunc(v.Res.Cells, func(c compare.Cell) bool { return c.Load != nil }) {
+		name = figure.AggregateTPS
+	}
+	speed := Bars("headline-speed", name, plain.TitleCase(figure.Title(name)))(v)
+	for i := range speed {
+		speed[i].Table = nil
+		speed[i].Note = "Median, launches and 95% interval. Longer is faster."
+	}
+	return append(out, speed...)
+}
+
+// PeakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
+func PeakStack(v *View) []Chart {
+	var cells []*compare.Cell
+	t := &barTable{}
+	for i := range v.Res.Cells {
+		c := &v.Res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		name := plain.Line(c.Label) + "\n" + plain.Num(p.Peak.Center()) + " MiB"
+		if p.Peak.Name == figure.PeakRSS {
+			name += " (RSS)"
+		}
+		cells, t.bars, t.intervals = append(cells, c), append(t.bars, name), append(t.intervals, p.Peak.Interval)
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	split := func(c *compare.Cell) bool { return c.Parts.Component(figure.ModelWeights).Known() }
+	before := func(n int) float64 { return cells[n].Points().Baseline.Center() }
+	t.add("before the model", before, inked("var(--off)", 0))
+	for _, col := range Components() {
+		if colour, ok := partColour[col.Name]; ok {
+			t.add(PartName(col.Name), func(n int) float64 {
+				if !split(cells[n]) {
+					return math.NaN()
+				}
+				return cells[n].Parts.Shown(col.Name).Center()
+			}, inked(colour, 0))
+		}
+	}
+	t.add("not broken down", func(n int) float64 {
+		p := cells[n].Points()
+		switch {
+		case split(cells[n]):
+			return math.NaN()
+		case p.Baseline.Known():
+			return p.Peak.Center() - p.Baseline.Center()
+		}
+		return p.Peak.Center()
+	}, inked("var(--p3)", 0))
+	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
+		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
+		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
+		Drawings: []Drawing{{Options: t.options()}}}}
+}
+
+// added draws the components that the engine added to the baseline, cells side by side.
+func added(v *View) []Chart {
+	if len(v.Res.Cells) > MostNarrow {
+		return nil
+	}
+	size := func(cell int, name string) float64 {
+		if f := v.Res.Cells[cell].Parts.Shown(name); f.Known() && digits(f.Center()) != 0 {
+			return f.Center()
+		}
+		return math.NaN()
+	}
+	t := &barTable{apart: true}
+	var names []string
+	for _, col := range Components() {
+		some := false
+		for i := range v.Res.Cells {
+			some = some || !math.IsNaN(size(i, col.Name))
+		}
+		if _, ok := partColour[col.Name]; ok && some {
+			t.bars, names = append(t.bars, PartName(col.Name)), append(names, col.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	for i := range v.Res.Cells {
+		t.add(plain.Line(v.Res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) },
+			inked(v.Colour(i), 0), options{"barGap": "10%", "barCategoryGap": "30%",
+				"label": options{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}})
+	}
+	return []Chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
+		Height:   34 + len(names)*(10+12*len(v.Res.Cells)),
+		Note:     "Median increase over the baseline, by component.",
+		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
+		Drawings: []Drawing{{Options: t.options()}}}}
+}
+
+// Components are the columns of tables, the browser's own before everything else.
+func Components() []*figure.Row {
+	all := figure.Rows(func(r *figure.Row) bool { return r.Component })
+	left := slices.IndexFunc(all, func(r *figure.Row) bool { return r.Name == figure.FrameworkOverhead })
+	return slices.Insert(all, left, figure.New(figure.BrowserShare))
+}
+
+// PartName is a component in a word or two.
+func PartName(name string) string {
+	if r := figure.Of(name); r != nil && r.Part != "" {
+		return plain.OneLine(r.Part)
+	}
+	return name
+}

@@ -1,0 +1,271 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/record"
+	"llmparity/internal/thin"
+	"llmparity/reports/plain"
+)
+
+// pointBudget bounds the points of all launches of the report together, and so the size of the file.
+const pointBudget = 45000
+
+// MemoryOverTime draws one chart per cell, with one drawing per launch.
+func MemoryOverTime(v *View) []Chart {
+	all, drawn := make([][]*record.Attempt, len(v.Res.Cells)), make([][]*record.Attempt, len(v.Res.Cells))
+	lines := 0
+	for i := range v.Res.Cells {
+		all[i] = v.launchesOf(i)
+		drawn[i] = v.fewer(&v.Res.Cells[i], all[i])
+		for _, a := range drawn[i] {
+			lines += len(a.Sources) + 2
+		}
+	}
+	points := min(240, max(15, pointBudget/(lines+1)))
+	var out []Chart
+	for i := range v.Res.Cells {
+		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
+			if n := len(all[i]); n > len(drawn[i]) {
+				c.Note = fmt.Sprintf("%d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
+					len(drawn[i]), n)
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// launchesOf are the launches of a cell that have something to draw.
+func (v *View) launchesOf(cell int) []*record.Attempt {
+	c := &v.Res.Cells[cell]
+	var out []*record.Attempt
+	for _, a := range v.Runs[c.Run].Attempts {
+		if a.Cell == c.Spec.ID && (len(a.Totals) > 0 || c.Foreign()) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// fewer keeps the launches that the page has room for: first the representative one, then those that failed, then the
+// others in order.
+func (v *View) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
+	if v.Paper {
+		return all
+	}
+	rank := func(a *record.Attempt) int {
+		switch {
+		case a.ID == c.Representative:
+			return 0
+		case a.Status != record.OK:
+			return 1
+		}
+		return 2
+	}
+	kept := slices.SortedStableFunc(slices.Values(all), func(a, b *record.Attempt) int { return rank(a) - rank(b) })
+	kept = kept[:min(len(kept), v.launchesDrawn())]
+	slices.SortFunc(kept, func(a, b *record.Attempt) int { return a.ID - b.ID })
+	return kept
+}
+
+func (v *View) memoryOf(i, points int, launches []*record.Attempt) (Chart, bool) {
+	c := &v.Res.Cells[i]
+	name := plain.Line(c.Label)
+	out := Chart{ID: fmt.Sprintf("memory-%d", i), Title: name, Unit: "MiB", Wide: true, Cell: i + 1,
+		Choice: plain.TitleCase(c.Repeated()),
+		Label:  "Lines of memory over time for " + name + ", with the phases as bands"}
+	for n, a := range launches {
+		if a.ID == c.Representative || n == 0 {
+			out.Chosen, out.Table = n, phaseTable(a)
+		}
+		out.Drawings = append(out.Drawings, Drawing{Name: launchName(c, a), Caption: phaseWords(a),
+			Options: v.timeline(i, a, points), OfOneLaunch: true})
+	}
+	return out, len(launches) > 0
+}
+
+func launchName(c *compare.Cell, a *record.Attempt) string {
+	name := fmt.Sprintf("%s %d", c.Repeated(), a.Repetition)
+	switch {
+	case a.Warmup:
+		name = "warm-up launch"
+	case a.Status == record.Failed:
+		name += " (failed: " + string(a.Class) + ")"
+	case a.Status != record.OK:
+		name += " (" + string(a.Status) + ")"
+	case a.ID == c.Representative:
+		name += " (closest to the median)"
+	}
+	return name
+}
+
+// timeline draws one launch: the total first, then each process by each method.
+func (v *View) timeline(cell int, a *record.Attempt, points int) options {
+	zero := a.BeginNS
+	if len(a.Phases) > 0 {
+		zero = a.Phases[0].BeginNS
+	}
+	selected := map[string]bool{"RSS sum": true} // of what can be clicked in the legend
+	l := newLine("seconds", 0)
+	l.legend["selected"] = selected
+	add := func(name string, data []xy, colour string, width float64, kind string) {
+		if len(data) == 0 {
+			return
+		}
+		var behind options
+		if len(l.series) == 0 {
+			behind = bands(a, zero)
+		}
+		data = thin.Points(data, points, func(p xy) float64 { return p.y }) // keeps every peak
+		l.add("line", name, pairs(data), stroke(colour, width, kind, len(data) == 1), behind)
+	}
+	pss, rss := func(t record.TotalRow) float64 { return t.PSS }, func(t record.TotalRow) float64 { return t.RSS }
+	foreign := v.Res.Cells[cell].Foreign()
+	if foreign {
+		add("RSS sum", totals(a, record.MethodForeign, zero, rss), v.Colour(cell), 3, "solid")
+		add("JavaScript heap", heap(a, zero), v.Colour(cell), 2, "dashed")
+	} else {
+		add("total PSS", totals(a, anyMethod, zero, pss), v.Colour(cell), 3, "solid")
+		add("RSS sum", totals(a, record.MethodStatm, zero, rss), "var(--muted)", 1.2, "dashed")
+	}
+	all := processes(a)
+	for n, s := range all {
+		for _, id := range s.ids {
+			pick, what, kind := func(r record.SampleRow) float64 { return r.PSS }, "PSS", "solid"
+			if a.Sources[id].Method != record.MethodSmapsRollup {
+				pick, what, kind = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
+			}
+			if len(all) == 1 && (what == "PSS" || foreign) {
+				continue // it is the total
+			}
+			name := s.name + " " + what
+			selected[name] = what == "PSS"
+			add(name, samples(a, id, zero, pick), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
+		}
+	}
+	return l.options()
+}
+
+// heap is a page's that another program recorded, in MiB.
+func heap(a *record.Attempt, zero int64) []xy {
+	var out []xy
+	for _, m := range a.Metrics {
+		out = append(out, xy{seconds(m.NS, zero), m.Value / record.MiB})
+	}
+	return out
+}
+
+// pairs round to milliseconds and hundredths of a MiB.
+func pairs(points []xy) [][2]any {
+	out := make([][2]any, len(points))
+	for i, p := range points {
+		out[i] = [2]any{math.Round(p.x*1000) / 1000, digits(p.y)}
+	}
+	return out
+}
+
+func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
+
+// anyMethod accepts PSS that was read or carried forward.
+const anyMethod = ""
+
+func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
+	return seriesOf(a.Totals, func(t *record.TotalRow) (int64, float64, bool) {
+		return t.NS, pick(*t), method == anyMethod || t.Method == method
+	}, zero)
+}
+
+func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
+	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) {
+		return s.NS, pick(*s), s.Source == source
+	}, zero)
+}
+
+// xy is a point of a series.
+type xy struct{ x, y float64 }
+
+// seriesOf are the points of wanted rows with a value.
+func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
+	var out []xy
+	for i := range rows {
+		if ns, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
+			out = append(out, xy{seconds(ns, zero), y})
+		}
+	}
+	return out
+}
+
+// process is a process and the sources that read it.
+type process struct {
+	role, name string
+	pid        int
+	ids        []int
+}
+
+// processes are in the order of attachment; roles that occur twice include the pid.
+func processes(a *record.Attempt) []process {
+	var out []process
+	at, times := map[int]int{}, map[string]int{} // by pid, and by role
+	for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
+		s := a.Sources[id]
+		if _, seen := at[s.PID]; !seen {
+			at[s.PID] = len(out)
+			times[s.Role]++
+			out = append(out, process{role: s.Role, name: plain.Line(s.Role), pid: s.PID})
+		}
+		out[at[s.PID]].ids = append(out[at[s.PID]].ids, id)
+	}
+	for i := range out {
+		p := &out[i]
+		if times[p.role] > 1 {
+			p.name = fmt.Sprintf("%s %d", p.name, p.pid)
+		}
+		slices.SortStableFunc(p.ids, func(x, y int) int {
+			return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method)
+		})
+	}
+	return out
+}
+
+// bands marks the phases behind a series. A short phase has no name there; the caption names all.
+func bands(a *record.Attempt, zero int64) options {
+	var all []band
+	for _, p := range a.Phases {
+		all = append(all, band{string(p.Name), seconds(p.BeginNS, zero), seconds(p.EndNS, zero)})
+	}
+	return banded(all)
+}
+
+func phaseWords(a *record.Attempt) string {
+	if len(a.Phases) == 0 {
+		return "No phase was completed."
+	}
+	zero := a.Phases[0].BeginNS
+	var words []string
+	for _, p := range a.Phases {
+		words = append(words, fmt.Sprintf("%s %.3f–%.3f s", p.Name, seconds(p.BeginNS, zero), seconds(p.EndNS, zero)))
+	}
+	return strings.Join(words, " · ")
+}
+
+func phaseTable(a *record.Attempt) *plain.Grid {
+	if len(a.Phases) == 0 {
+		return nil
+	}
+	t := &plain.Grid{Head: []string{"phase", "start (s)", "length (s)", "highest total PSS (MiB)",
+		"highest RSS sum (MiB)"}}
+	for _, p := range a.Phases {
+		pss, rss := memory.PhasePeaks(a, p.Name)
+		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)),
+			fmt.Sprintf("%.3f", p.Duration().Seconds()), plain.OrNone(pss), plain.OrNone(rss)})
+	}
+	return t
+}

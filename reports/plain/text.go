@@ -1,0 +1,229 @@
+package plain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
+	"llmparity/internal/record"
+)
+
+// Num writes a figure with about four digits, without an exponent where it can be true.
+func Num(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a >= 1e15: // nobody's figure, and wider than a terminal
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	case a >= 999.5 || a == math.Trunc(a):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a >= 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// Spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
+// the launches.
+func Spread(f evidence.Figure) string {
+	mark := ""
+	if len(f.Warnings) > 0 {
+		mark = "!"
+	}
+	half, known := f.HalfWidth()
+	switch {
+	case f.Interval == nil:
+		return fmt.Sprintf("(n=%d)", f.N) + mark
+	case !known:
+		return fmt.Sprintf("[%s, %s]", Num(f.Interval.Lo), Num(f.Interval.Hi)) + mark
+	}
+	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half, 'f', 1, 64), ".0") + "%" + mark
+}
+
+// Clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is
+// spelt out.
+func Clean(s string) string {
+	safe := func(r rune) bool { return r != utf8.RuneError && (r == '\n' || !hidden(r)) }
+	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == utf8.RuneError:
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// Line is clean in one line.
+func Line(s string) string { return strings.ReplaceAll(Clean(s), "\n", `\n`) }
+
+// Shorten cuts a line to so many characters.
+func Shorten(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+// Wrap breaks a text into lines of so many characters, all but the first indented.
+func Wrap(s, first, rest string, width int) string {
+	var b strings.Builder
+	now, empty := first, true // what the line holds, and whether that is the indent alone
+	for _, word := range strings.Fields(Line(s)) {
+		if !empty && utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > width {
+			b.WriteString(now + "\n")
+			now, empty = rest, true
+		}
+		if !empty {
+			now += " "
+		}
+		now, empty = now+word, false
+		for utf8.RuneCountInString(now) > width { // a word that is longer than a line
+			letters := []rune(now)
+			b.WriteString(string(letters[:width]) + "\n")
+			now = rest + string(letters[width:])
+		}
+	}
+	return b.String() + now + "\n"
+}
+
+// Held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
+// sizes only once.
+func Held(f evidence.Figure, l compare.Launches) string {
+	switch {
+	case !f.Known():
+		return "–"
+	case f.N < l.Counted && f.N != l.Opened:
+		return fmt.Sprintf("%s (n=%d)", Mib(f.Center()), f.N)
+	}
+	return Mib(f.Center())
+}
+
+// Mib writes a size with at least a thousandth, because some parts are a few bytes.
+func Mib(v float64) string {
+	switch a := math.Abs(v); {
+	case v < 0 && a < 0.0005:
+		return ">-0.001"
+	case v != 0 && a < 0.0005:
+		return "<0.001"
+	case v != 0 && a < 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return Num(v)
+}
+
+// Known is a figure, or why there is none.
+func Known(f evidence.Figure) string {
+	if !f.Known() {
+		return f.Absent
+	}
+	return Num(f.Center())
+}
+
+// IntervalWords are the ends of a figure's interval, or why there is none.
+func IntervalWords(f evidence.Figure) string {
+	switch {
+	case !f.Known():
+		return ""
+	case f.Interval == nil:
+		return f.Note
+	}
+	return Num(f.Interval.Lo) + " to " + Num(f.Interval.Hi)
+}
+
+// Values are those of each launch.
+func Values(f evidence.Figure) string {
+	var all []string
+	for _, v := range f.Values {
+		all = append(all, Num(v.Value))
+	}
+	return strings.Join(all, ", ")
+}
+
+// OriginWords spells out an origin.
+func OriginWords(o record.Origin) string {
+	if o == record.OriginReported {
+		return "reported by the engine"
+	}
+	return string(o)
+}
+
+// OrDash is a text, or a dash where it is empty.
+func OrDash(s string) string { return cmp.Or(s, "–") }
+
+// Joined joins the parts that are not empty.
+func Joined(with string, parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, with)
+}
+
+// Rate writes bytes per token.
+func Rate(v float64) string {
+	if math.Abs(v) >= 10 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return Num(v)
+}
+
+// RateInterval are the ends of a slope's interval, or why there is none.
+func RateInterval(r growth.Rate) string {
+	if r.Interval == nil {
+		return r.Note
+	}
+	return Rate(r.Interval.Lo) + " to " + Rate(r.Interval.Hi)
+}
+
+// Lines spells out characters that XML does not allow.
+func Lines(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		out = append(out, Line(s))
+	}
+	return out
+}
+
+// OrNone is a number, or a dash where it is not known.
+func OrNone(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return Num(v)
+}
+
+// TitleCase capitalises an ASCII text.
+func TitleCase(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

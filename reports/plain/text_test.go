@@ -1,0 +1,24 @@
+package plain
+
+import (
+	"testing"
+)
+
+func TestCleanSpellsOutControls(t *testing.T) {
+	for in, want := range map[string]string{"plain, ünïcode שלום": "plain, ünïcode שלום", "a\x1b[2Jb": `a\x1b[2Jb`,
+		"\u202eabc": `\u202eabc`, "a\nb": "a\nb",
+		"bad\xffbyte": `bad\xffbyte`, "kept \ufffd": "kept \ufffd", "c1 \u009b": `c1 \x9b`, "tab\t": `tab\x09`} {
+		if got := Clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestNum(t *testing.T) {
+	for in, want := range map[float64]string{0: "0", 64: "64", 4239.6: "4240", 820.43: "820.4", 99.96: "100.0",
+		46.594: "46.59", 8.7469: "8.747", 0.02345: "0.023", 0.00012345: "0.000123", -3.25: "-3.250"} {
+		if got := Num(in); got != want {
+			t.Errorf("num(%v) = %q, want %q", in, got, want)
+		}
+	}
+}

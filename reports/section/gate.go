@@ -1,0 +1,129 @@
+package section
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/internal/gates"
+	"llmparity/reports/plain"
+)
+
+const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
+	"launch. Against the baseline run a check fails where the figure is significantly worse than its tolerance: the p-value, after Holm's " +
+	"correction for all of the gate's questions, is at most 0.05 and the 99% interval of the change lies wholly beyond the tolerance. The null " +
+	"hypothesis of p is that the figure has changed by exactly the tolerance. A check passes where the 90% interval excludes a regression as large as " +
+	"it must detect. All else is inconclusive."
+
+// Gate is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
+// pass.
+func Gate(g *gates.Outcome) Section {
+	if g == nil {
+		return Section{}
+	}
+	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
+	checks := &plain.Grid{Name: "Checks of the gate that do not simply pass", Head: head}
+	passed := &plain.Grid{Name: "Checks of the gate that pass", Head: head}
+	for i := range g.Checks {
+		into := checks
+		if g.Checks[i].Status == gates.Passed {
+			into = passed
+		}
+		into.Rows = append(into.Rows, gateRow(&g.Checks[i]))
+	}
+	notes := append(gateSides(g), plain.Lines(g.Notes)...)
+	return Section{ID: "gate", Title: "Gate", Sign: gateSign(g.Status), Lines: []string{plain.Line(g.Verdict)},
+		Parts: []Section{
+			{For: InTerminal, Lines: append(GateLines(g), notes...), Mark: "- "},
+			{For: Document | OnPage, Grid: checks.OrNil()},
+			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
+				Grid: passed.OrNil()},
+			{For: Document | OnPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
+}
+
+// gateSides says what was held against what.
+func gateSides(g *gates.Outcome) []string {
+	if g.Baseline == nil {
+		return []string{"There is no baseline run."}
+	}
+	b, name := g.Baseline, plain.Line(g.Baseline.Name)
+	if b.Stored != "" {
+		name = fmt.Sprintf("%s (%s)", plain.Line(b.Stored), name)
+	}
+	words := fmt.Sprintf("Baseline run: %s of %s", name, b.Started.Format("2 January 2006, 15:04 MST"))
+	if b.SHA256 != "" {
+		words += ", sha256 " + plain.Line(b.SHA256[:min(12, len(b.SHA256))])
+	}
+	if g.Interleaved {
+		words += "; launches of both runs took turns"
+	}
+	if len(g.UnderTest) > 0 {
+		words += "; under test: " + plain.Line(strings.Join(g.UnderTest, ", "))
+	}
+	switch g.Tests {
+	case 0:
+		return []string{words + "; no figure is held against it."}
+	case 1:
+		return []string{words + "; one figure is held against it."}
+	}
+	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
+}
+
+func gateRow(c *gates.Check) []string {
+	row := []string{plain.Line(c.Cell), string(c.Status), plain.Line(c.Name), "–", "–", "–", plain.Line(c.Why)}
+	if c.Measured != nil {
+		row[3] = strings.TrimSpace(plain.Num(*c.Measured) + " " + plain.Line(c.Unit))
+		if c.Kind == gates.KindParity {
+			row[3] = plain.Num(100**c.Measured) + " %"
+		}
+	}
+	if c.Baseline != nil {
+		row[4] = strings.TrimSpace(plain.Num(*c.Baseline) + " " + plain.Line(c.Unit))
+	}
+	if c.Percent != nil {
+		row[5] = plus(*c.Percent) + " %"
+	}
+	return row
+}
+
+// GateLines are a line a check, the worst first. What passes is counted where it is much.
+func GateLines(g *gates.Outcome) []string {
+	const many = 20
+	var out []string
+	passed := 0
+	for _, c := range g.Checks {
+		if c.Status == gates.Passed {
+			passed++
+		}
+	}
+	for _, c := range g.Checks {
+		if c.Status != gates.Passed || passed <= many {
+			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), plain.Line(c.Cell),
+				plain.Line(gateSubject(&c)), plain.Line(c.Why)))
+		}
+	}
+	if passed > many {
+		out = append(out, fmt.Sprintf("PASS %d checks; --format json has each", passed))
+	}
+	return out
+}
+
+// gateSubject is what a check is about, where its reason says what is wanted.
+func gateSubject(c *gates.Check) string {
+	if c.Column != "" {
+		return c.Column
+	}
+	return c.Name
+}
+
+// gateSign is a word that is seen at once.
+func gateSign(s gates.Status) string {
+	switch s {
+	case gates.Failed:
+		return "FAIL"
+	case gates.Inconclusive:
+		return "INCONCLUSIVE"
+	case gates.Warned:
+		return "PASS, with warnings"
+	}
+	return "PASS"
+}

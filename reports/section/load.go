@@ -1,0 +1,159 @@
+package section
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/growth"
+	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+)
+
+// How to read memory per token.
+const (
+	growthWords  = "Bytes per token: the measured slope with its 95% interval, beside what the KV cache needs by calculation."
+	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
+		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
+		"Process memory includes more than the KV cache."
+)
+
+// growthSection shows memory per token.
+func growthSection(res *compare.Result) Section {
+	slopes := &plain.Grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated",
+		"result"}}
+	each(res, func(g growing) {
+		for _, r := range g.rates {
+			if !r.Known() {
+				continue
+			}
+			theory := "–"
+			if g.theory != nil {
+				theory = plain.Rate(g.theory.Bytes)
+			}
+			slopes.Rows = append(slopes.Rows, []string{plain.Line(g.who), g.over, plain.Line(r.Title),
+				plain.Rate(r.Center()), plain.RateInterval(r), theory, r.Verdict})
+		}
+	})
+	if len(slopes.Rows) == 0 {
+		return Section{}
+	}
+	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
+		Method: []string{growthMethod}, Draw: chart.KvGrowth, Across: "pair", Grid: slopes,
+		Parts: []Section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
+			each(res, func(g growing) {
+				for _, r := range g.rates {
+					if r.Known() {
+						add(g.who, r.Figure)
+					}
+				}
+			})
+		})}}
+}
+
+// growing is a sweep, or a cell, with its slopes.
+type growing struct {
+	who, over string
+	theory    *growth.Theory
+	rates     []growth.Rate
+}
+
+// each visits sweeps, whose launches are independent, then slopes within launches.
+func each(res *compare.Result, do func(growing)) {
+	for _, s := range res.Sweeps {
+		do(growing{s.Label, s.Title + ", over cells", s.Theory, s.Rates})
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			do(growing{res.Cells[i].Label, "within launches", g.Theory, g.Rates})
+		}
+	}
+}
+
+// How to read traffic.
+const (
+	trafficWords  = "Requests that run at the same time. Aggregate figures cover all requests of a launch."
+	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank, so p50 can be slightly below the median in the summary. " +
+		"Medians and intervals are over launches. Time to first token and end-to-end time count from when a request was due, " +
+		"so they include queueing, which is also listed by itself."
+)
+
+// trafficSection shows concurrent requests.
+func trafficSection(res *compare.Result) Section {
+	goal := slices.ContainsFunc(res.Cells,
+		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
+	words := trafficWords
+	head := []string{"cell", "aggregate tokens/s", "95% interval", "requests/s"}
+	if goal {
+		head = append(head, "goodput (requests/s)", "within the goal (%)")
+	} else {
+		words += " Goodput needs a goal in the plan."
+	}
+	var caveats []string
+	rates := plain.PerCell(res, append(head, "launches"), func(c *compare.Cell, add func(...string)) {
+		if c.Load == nil {
+			return
+		}
+		for _, caveat := range c.Load.Caveats {
+			caveats = append(caveats, plain.Line(c.Label)+": "+plain.Line(caveat))
+		}
+		tps := c.Figure(figure.AggregateTPS)
+		row := []string{plain.Known(tps), plain.IntervalWords(tps), plain.Known(c.Figure(figure.RequestRate))}
+		if goal {
+			row = append(row, plain.Known(c.Figure(figure.Goodput)), plain.Known(c.Figure(figure.GoodShare)))
+		}
+		add(append(row, strconv.Itoa(tps.N))...)
+	})
+	s := Section{ID: "traffic", Title: "Concurrent requests", For: OnPage, Parts: []Section{
+		{Across: "pair", Draw: func(v *chart.View) []chart.Chart {
+			return append(v.DrawnOver(figure.Requests), chart.MixedLengths(v)...)
+		}}}}
+	if rates != nil {
+		s.Words, s.Method, s.Lines, s.Mark = []string{words}, []string{trafficMethod}, caveats, "- "
+		s.Parts = append([]Section{{Grid: plain.Named(rates, "Aggregate figures of each launch")}}, s.Parts...)
+		s.Parts = append(s.Parts, Section{Grid: plain.Named(requestTimes(res), "Request times by percentile")})
+	}
+	return s
+}
+
+// requestTimes are the percentiles of each cell's requests.
+func requestTimes(res *compare.Result) *plain.Grid {
+	head := []string{"cell", "requests", "time"}
+	for _, share := range figure.Quantiles() {
+		head = append(head, fmt.Sprintf("p%g (ms)", 100*share))
+	}
+	return plain.PerCell(res, append(head, "95% interval of the highest", "launches"),
+		func(c *compare.Cell, add func(...string)) {
+			if c.Load == nil {
+				return
+			}
+			percentileRows(add, "all", c.Figure)
+			for _, k := range c.Load.Kinds {
+				percentileRows(add, plain.Line(k.Kind), k.Figure)
+			}
+		})
+}
+
+// percentileRows adds one row per kind of time with a known percentile; where one is missing it says why.
+func percentileRows(add func(...string), kind string, find func(string) evidence.Figure) {
+	for _, of := range figure.TimesOfTraffic() {
+		row, highest := []string{kind, of.Title}, evidence.Figure{}
+		for _, share := range figure.Quantiles() {
+			f := find(figure.Percentile(of.Name, share))
+			switch {
+			case f.Known():
+				highest, row = f, append(row, plain.Num(f.Center()))
+			case f.Absent != "":
+				row = append(row, "– ("+f.Absent+")")
+			default:
+				row = append(row, "–")
+			}
+		}
+		if highest.Known() {
+			add(append(row, plain.IntervalWords(highest), strconv.Itoa(highest.N))...)
+		}
+	}
+}

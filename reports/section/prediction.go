@@ -1,0 +1,249 @@
+package section
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"llmparity/compare"
+	"llmparity/compare/memory"
+	"llmparity/internal/figure"
+	"llmparity/internal/words"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+)
+
+// predictionWords say how to read predictions.
+const predictionWords = "MiB, predicted by calculation before the first launch, beside the median over launches. " +
+	"Error: of the prediction, relative to the run; + means predicted too high. Typical error: how close such calculations usually come."
+
+// predictionSection has predictions beside measurements.
+func predictionSection(res *compare.Result) Section {
+	return Section{ID: "forecast", Title: "Predicted and measured", For: InTerminal | OnPage,
+		Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
+		Grid: predictedGrid(res, []string{"predicted", "predicted\nrange", found, "origin", "error", "in\nrange",
+			"typical\nerror"}, func(p memory.Predicted) []string { return PredictionRow(p)[1:] }),
+		Parts: []Section{
+			{Title: "How each figure was predicted and measured", For: OnPage, Folded: true, Grid: predictionHow(res)},
+			{Title: "Notes on the predictions", For: OnPage, Folded: true, Lines: predictionNotes(res), Mark: "- "}}}
+}
+
+// distinguished leaves out a total that equals the increase, because there is no baseline.
+func distinguished(f *memory.Prediction) []memory.Predicted {
+	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+	increase, _ := f.Part(figure.MemoryIncrease)
+	return slices.DeleteFunc(slices.Clone(f.Parts), func(p memory.Predicted) bool {
+		return p.Name == figure.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
+	})
+}
+
+// PredictionRow is a component: title, predicted, range, measured, its origin, error, whether in range, typical error.
+func PredictionRow(p memory.Predicted) []string {
+	const none = "–"
+	row := []string{p.Title, memory.NotPredicted, none, none, none, none, none, none}
+	if p.Best != nil {
+		row[1] = plain.Mib(*p.Best)
+		if row[2] = plain.Mib(*p.Low) + " to " + plain.Mib(*p.High); *p.Low == *p.High {
+			row[2] = "exactly"
+		}
+	}
+	row[4] = cmp.Or(string(p.Origin), none)
+	if p.Measured != nil {
+		row[3] = plain.Mib(*p.Measured)
+	}
+	row[5] = errorText(p)
+	if p.Within != nil {
+		row[6] = map[bool]string{true: "yes", false: "no"}[*p.Within]
+	}
+	if p.Expected != nil {
+		row[7] = fmt.Sprintf("±%g%%", p.Expected.Variance)
+	}
+	return row
+}
+
+func errorText(p memory.Predicted) string {
+	switch {
+	case p.Percent != nil:
+		return signed(*p.Percent)
+	case p.Error != nil:
+		return plus(*p.Error) + " MiB"
+	}
+	return "–"
+}
+
+// signed writes an error in percent.
+func signed(percent float64) string {
+	return plus(percent) + "%"
+}
+
+// plus writes a number with its sign, unless it rounds to 0.
+func plus(v float64) string {
+	switch {
+	case math.Abs(v) < 0.05:
+		return "0.0"
+	case math.Abs(v) >= 1e6:
+		return fmt.Sprintf("%+.2g", v)
+	}
+	return fmt.Sprintf("%+.1f", v)
+}
+
+// predictionHow says how each figure was predicted and obtained, or why not.
+func predictionHow(res *compare.Result) *plain.Grid {
+	return predictedGrid(res, []string{"predicted by", "obtained by"}, func(p memory.Predicted) []string {
+		by, from := plain.OrDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
+		if p.Confidence != "" {
+			by += "; confidence " + p.Confidence
+		}
+		if p.Measured == nil {
+			from = p.Why
+		}
+		return []string{plain.Line(by), plain.Line(from)}
+	})
+}
+
+// predictedGrid has one row per cell and component.
+func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *plain.Grid {
+	head = append([]string{"cell", "component"}, head...)
+	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
+		if c.Prediction == nil {
+			return
+		}
+		for _, p := range distinguished(c.Prediction) {
+			add(append([]string{p.Title}, row(p)...)...)
+		}
+	})
+}
+
+// recommendations are those of every cell, and why one has no prediction.
+func recommendations(res *compare.Result) []string {
+	return ofPredictions(res, func(p *memory.Prediction) []string {
+		if p.Absent != "" {
+			return append([]string{"no prediction: " + p.Absent}, p.Recommendations...)
+		}
+		return p.Recommendations
+	})
+}
+
+// predictionNotes are the notes on predictions.
+func predictionNotes(res *compare.Result) []string {
+	return ofPredictions(res, func(p *memory.Prediction) []string { return p.Notes })
+}
+
+func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) []string {
+	var out grouped
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Prediction != nil {
+			for _, words := range said(c.Prediction) {
+				out.add(words, c.Label)
+			}
+		}
+	}
+	return out.lines(sentence)
+}
+
+func validationWords(v *memory.Validation) string {
+	cells := len(v.Cells)
+	return fmt.Sprintf("%s with a prediction and a measurement, in %s. Errors are those of the prediction, relative to the measurement; bias is their mean: + means "+
+		"predicted too high. A cell's worst error is the largest as a multiple of the typical error of such calculations; * marks measurements outside the predicted range.%s",
+		words.Count(cells, "cell"), words.Count(v.Runs-v.Without, "run"), belowZero(v))
+}
+
+// belowZero explains a number in brackets, if there is one.
+func belowZero(v *memory.Validation) string {
+	if !slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
+		return ""
+	}
+	return " Measurements below zero have no error in percent; the number of cells that have one is in brackets."
+}
+
+func remarks(v *memory.Validation) []string {
+	var out []string
+	if v.Without > 0 {
+		is := "have"
+		if v.Without == 1 {
+			is = "has"
+		}
+		out = append(out, fmt.Sprintf("%s %s no cell with both a prediction and a measurement.",
+			words.Count(v.Without, "run"), is))
+	}
+	for _, why := range v.Absent {
+		out = append(out, plain.Line(why)+".")
+	}
+	for _, b := range v.Broken {
+		out = append(out, "left out, because it cannot be read: "+plain.Line(b.Error))
+	}
+	return out
+}
+
+// Validation has the errors of memory predictions: by component, engine and context, and of each cell.
+func Validation(v *memory.Validation) []Section {
+	out := []Section{{Title: "Errors by component", Grid: errorGrid(v.Components)}}
+	for _, by := range []struct {
+		title, name string
+		groups      []memory.ErrorGroup
+	}{{"By engine", "engine", v.Engines}, {"By context", "context", v.Contexts}} {
+		if len(by.groups) < 2 {
+			continue // the same as all together
+		}
+		g := &plain.Grid{Head: append([]string{by.name}, errorHead()...)}
+		for _, group := range by.groups {
+			for _, row := range errorGrid(group.Components).Rows {
+				g.Rows = append(g.Rows, append([]string{plain.Line(group.Name)}, row...))
+			}
+		}
+		out = append(out, Section{Title: by.title, Grid: g})
+	}
+	return append(out, Section{Title: "Cells, worst first", Grid: cellErrors(v),
+		Words: []string{validationWords(v)},
+		Lines: remarks(v), Mark: "! "})
+}
+
+func errorHead() []string {
+	return []string{"component", "cells", "median error", "bias", "largest", "in range", "typical"}
+}
+
+func errorGrid(list []memory.ComponentError) *plain.Grid {
+	g := &plain.Grid{Head: errorHead()}
+	for _, e := range list {
+		row := []string{e.Title, fmt.Sprint(e.Cells), "–", "–", "–", fmt.Sprintf("%.0f%%", 100*e.Within), "–"}
+		if e.N < e.Cells {
+			row[1] += fmt.Sprintf(" (%d)", e.N)
+		}
+		if s := e.ErrorSizes; s != nil {
+			row[2], row[3], row[4] = fmt.Sprintf("%.1f%%", s.Median), signed(s.Bias), fmt.Sprintf("%.1f%%", s.Max)
+		}
+		if e.Expected != nil {
+			row[6] = fmt.Sprintf("±%g%%", e.Expected.Variance)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// cellErrors has one row per cell with the error of each component, worst first.
+func cellErrors(v *memory.Validation) *plain.Grid {
+	columns := slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
+		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead
+	})
+	g := &plain.Grid{Head: append(append([]string{"run", "cell", "model", "context"}, headsOf(columns)...), "worst")}
+	for i := range v.Cells {
+		c := &v.Cells[i]
+		row := []string{plain.Line(filepath.Base(c.Dir)), plain.Line(c.Label), plain.Line(c.Model),
+			fmt.Sprint(c.Context)}
+		for _, col := range columns {
+			text := "–"
+			if p, ok := c.Prediction.Part(col.Name); ok {
+				text = errorMark(p)
+			}
+			row = append(row, text)
+		}
+		worst := "–"
+		if c.WorstName != "" {
+			worst = fmt.Sprintf("%.1f× (%s)", c.Worst, figure.Title(c.WorstName))
+		}
+		g.Rows = append(g.Rows, append(row, worst))
+	}
+	return g
+}

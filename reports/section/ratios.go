@@ -1,0 +1,219 @@
+package section
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/ratio"
+	"llmparity/compare/stats"
+	"llmparity/internal/words"
+	"llmparity/reports/plain"
+)
+
+// wordsShown is how many differences have a sentence.
+const wordsShown = 60
+
+// How to read differences.
+const (
+	ratiosWords  = "Medians over launches and the change from the left side to the right. ~ means no significant difference, which does not prove that there is none."
+	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches."
+)
+
+// Ratios has one table per question.
+func Ratios(res *compare.Result) Section {
+	s := Section{ID: "ratios", Title: "Differences"}
+	for f := range res.Families {
+		if part := familyPart(res, f); part.Grid != nil {
+			s.Parts = append(s.Parts, part)
+		}
+	}
+	if len(s.Parts) > 0 {
+		s.Words, s.Method = []string{ratiosWords}, []string{ratiosMethod}
+	}
+	s.Parts = append(s.Parts, Section{Title: "Groups of cells", Grid: groupGrid(res)})
+	said := Section{Title: "The differences in words", For: Document | OnPage, Mark: "- ", Folded: true}
+	for _, c := range res.Comparisons {
+		for _, r := range c.Ratios {
+			said.Lines = append(said.Lines, r.Verdict)
+		}
+	}
+	if more := len(said.Lines) - wordsShown; more > 0 {
+		said.Lines = append(said.Lines[:wordsShown:wordsShown],
+			fmt.Sprintf("%d more are in the tables.", more))
+	}
+	s.Parts = append(s.Parts, said)
+	return s
+}
+
+// familyPart answers one question: does one side differ from the other? Its table has the pairs of cells, then means
+// over pairs; the notes explain the marks.
+func familyPart(res *compare.Result, f int) Section {
+	x := res.Families[f]
+	title := fmt.Sprintf("%s compared with %s", plain.Line(x.B), plain.Line(x.A))
+	if x.First {
+		title += ", the baseline run"
+	}
+	g := &plain.Grid{Name: title, Grouped: true, Head: []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B),
+		"change", "95% interval", "absolute", "p", "result"}}
+	var notes grouped
+	for _, c := range res.Comparisons {
+		if c.Family != f {
+			continue
+		}
+		pair := plain.Line(res.Cells[c.A].Label) + " → " + plain.Line(res.Cells[c.B].Label)
+		for _, r := range c.Ratios {
+			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
+			if r.Different != "" {
+				notes.add("≠ not alike: "+r.Different, "")
+			}
+			if r.Note != "" {
+				notes.add("* "+r.Note, r.Title)
+			}
+			for _, w := range r.Warnings {
+				notes.add(fmt.Sprintf("! %s: %s (%s)", w.Where, w.Text, w.Code), r.Title)
+			}
+		}
+	}
+	for _, m := range x.Means {
+		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics)...))
+		if m.Different != "" {
+			notes.add("≠ not alike: "+m.Different, "")
+		}
+	}
+	return Section{Title: title, Grid: g.OrNil(), Words: []string{fmt.Sprintf(
+		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
+		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
+		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
+			mark, text, _ := strings.Cut(note, " ")
+			if len(figures) > 0 {
+				text = strings.Join(figures, ", ") + ": " + text
+			}
+			return mark + " " + plain.Line(text)
+		})}
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
+
+func meanTitle(m ratio.Mean) string {
+	title := fmt.Sprintf("geometric mean of %d pairs: %s", m.Cells, plain.Line(m.Group))
+	if len(m.Over) > 0 {
+		title += "; over " + strings.Join(m.Over, ", ")
+	}
+	if m.Left > 0 {
+		title += fmt.Sprintf("; %d left out", m.Left)
+	}
+	return title
+}
+
+func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
+	side := func(s ratio.Side) string {
+		f := evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N}
+		return plain.Num(s.Median) + " " + plain.Spread(f)
+	}
+	change, absolute := "~", "~"
+	if x.Significant {
+		change, absolute = "–", plusMinus(x.Delta)
+		if x.Percent != nil {
+			change = plusMinus(*x.Percent) + "%"
+		}
+	}
+	end := called(x.Judgement, s) // with marks, which the notes below the table explain
+	if x.Different != "" {
+		end += " ≠"
+	}
+	if x.Note != "" {
+		end += " *"
+	}
+	if len(x.Warnings) > 0 {
+		end += " !"
+	}
+	return []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
+		percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P), end}
+}
+
+func meanRow(m ratio.Mean, s compare.Statistics) []string {
+	change := "~"
+	if m.Significant {
+		change = plusMinus(m.Percent) + "%"
+	}
+	end := called(m.Judgement, s)
+	if m.Different != "" {
+		end += " ≠"
+	}
+	return []string{plain.Line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–",
+		probability(m.P), end}
+}
+
+// called is the result in two words.
+func called(j ratio.Judgement, s compare.Statistics) string {
+	switch j.Call {
+	case stats.Differs:
+		return "different"
+	case stats.TooSmall:
+		return "under " + percent(s.MinEffect) + "%"
+	case stats.TooFewToSay:
+		return "too few launches"
+	}
+	return "no difference"
+}
+
+func plusMinus(v float64) string {
+	if v > 0 {
+		return "+" + plain.Num(v)
+	}
+	return plain.Num(v)
+}
+
+func percents(i *stats.Interval, note string) string {
+	switch {
+	case i != nil:
+		return plusMinus(i.Lo) + "% to " + plusMinus(i.Hi) + "%"
+	case note != "":
+		return note
+	}
+	return "–"
+}
+
+func probability(p float64) string {
+	if p < 0.001 {
+		return "<0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
+
+// groupGrid has the means over groups of cells; nil where none were asked for.
+func groupGrid(res *compare.Result) *plain.Grid {
+	g := &plain.Grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
+		"geometric mean", "95% interval"}}
+	for _, x := range res.Groups {
+		over := cmp.Or(strings.Join(x.Over, ", "), "nothing")
+		if x.Refused != "" {
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name),
+				strconv.Itoa(len(x.Cells)), over, "–", "not averaged: " + x.Refused, "–"})
+			continue
+		}
+		for _, v := range x.Figures {
+			if v.Mean == nil && v.Note == "" {
+				continue
+			}
+			mean, interval := "–", v.Note
+			if v.Mean != nil {
+				mean = strings.TrimSpace(plain.Num(*v.Mean) + " " + v.Unit)
+			}
+			if v.Interval != nil {
+				interval = plain.Num(v.Interval.Lo) + " to " + plain.Num(v.Interval.Hi)
+			}
+			cells := strconv.Itoa(v.Cells)
+			if v.Left > 0 {
+				cells = fmt.Sprintf("%d of %d", v.Cells, v.Cells+v.Left)
+			}
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name), cells, over, v.Title,
+				mean, interval})
+		}
+	}
+	return g.OrNil()
+}

@@ -1,0 +1,181 @@
+// Package section has what reports say. A result becomes sections once, and each format for people writes them.
+package section
+
+import (
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+)
+
+// Section is a heading with what stands below it. A result becomes sections once, and each format for people writes
+// them without knowing what they are about.
+type Section struct {
+	ID    string // of the page's element
+	Title string // empty: no heading
+	For   Reader // formats that show it; 0: all
+	Class string // of the page's element
+
+	Sign   string   // PASS or FAIL
+	Words  []string // how to read it, in a sentence or two
+	Method []string // how it was obtained; the page folds it
+	Lines  []string // a sentence or two each
+	Mark   string   // before each line in a terminal; empty: lines are paragraphs
+	Grid   *plain.Grid
+	Draw   func(*chart.View) []chart.Chart
+	Charts []chart.Chart // what Draw gives, on the page
+	Across string        // how the page lays out charts: duo, pair or quad; empty: one below another
+	View   string        // the template of a part that only the page has
+	Data   any           // that template's
+	Folded bool          // the page folds it
+	Parts  []Section
+}
+
+// noMark is for lines that have marks of their own.
+const noMark = " "
+
+// Reader is a set of formats.
+type Reader uint8
+
+// The formats for people.
+const (
+	InTerminal Reader = 1 << iota
+	Document          // Markdown
+	OnPage
+)
+
+// All are all of a report in the order of the terminal; empty ones are left out later.
+func All(v *chart.View) []Section {
+	all := []Section{verdictSection(v.Res), comparabilitySection(v.Res), riskSection(v.Res), Gate(v.Res.Gate),
+		summarySection(v), pointsSection(v.Res), Ratios(v.Res), overTimeSection(), overTokensSection(v.Res),
+		peaksSection()}
+	all = append(all, componentSection(v.Res), predictionSection(v.Res), breakdownSection(v.Res), growthSection(v.Res))
+	all = append(all, hardwareSections(v.Res)...)
+	all = append(all, timesSections(v.Res)...)
+	all = append(all, latencySection(), lengthsSection(), trafficSection(v.Res), paritySection(v))
+	all = append(all, environmentSections(v)...)
+	all = append(all, howSections(v.Res)...)
+	return append(all, warningsSection(v.Res), notesSection(v.Res))
+}
+
+// ShownTo keeps what a format shows, without headings over nothing.
+func ShownTo(all []Section, r Reader) []Section {
+	var out []Section
+	for _, s := range all {
+		if s.For != 0 && s.For&r == 0 {
+			continue
+		}
+		s.Parts = ShownTo(s.Parts, r)
+		if s.Grid != nil || s.View != "" || len(s.Lines)+len(s.Parts)+len(s.Charts) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Drawn gives sections their charts.
+func Drawn(v *chart.View, all []Section) []Section {
+	all = slices.Clone(all)
+	for i := range all {
+		if draw := all[i].Draw; draw != nil {
+			all[i].Charts = draw(v)
+		}
+		all[i].Parts = Drawn(v, all[i].Parts)
+	}
+	return all
+}
+
+// grouped are names by key, in the order of the keys.
+type grouped struct {
+	keys []string
+	of   map[string][]string
+}
+
+// add adds a name to a key, once.
+func (g *grouped) add(key, name string) {
+	if g.of == nil {
+		g.of = map[string][]string{}
+	}
+	if _, known := g.of[key]; !known {
+		g.keys = append(g.keys, key)
+		g.of[key] = nil
+	}
+	if name != "" && !slices.Contains(g.of[key], name) {
+		g.of[key] = append(g.of[key], name)
+	}
+}
+
+// lines has one line per key.
+func (g *grouped) lines(say func(key string, names []string) string) []string {
+	var out []string
+	for _, key := range g.keys {
+		out = append(out, say(key, g.of[key]))
+	}
+	return out
+}
+
+// sentence is a remark on some cells.
+func sentence(words string, cells []string) string {
+	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."
+}
+
+func peaksSection() Section {
+	return Section{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
+		Words: []string{barWords + " Memory is total PSS."}}
+}
+
+// barWords say how to read bars.
+const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."
+
+// How to read the distributions.
+const (
+	latencyWords  = "Share of requests, or of gaps between tokens, that took at most this long. Dots: p50, p90, p95 and p99."
+	latencyMethod = "All counted launches together. Percentiles by nearest rank: of few values, the highest ones coincide. " +
+		"The intervals in the tables treat each launch as one observation."
+)
+
+func latencySection() Section {
+	return Section{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},
+		Method: []string{latencyMethod},
+		Draw:   chart.Latencies, Across: "pair"}
+}
+
+func lengthsSection() Section {
+	return Section{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
+		Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }}
+}
+
+func overTimeSection() Section {
+	return Section{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime,
+		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
+			"counts shared pages more than once. Click the legend to show RSS by process."},
+		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
+			"next phase, because the last one is taken just after its end."}}
+}
+
+// overTokensSection shows memory over tokens and how precisely those are timed.
+func overTokensSection(res *compare.Result) Section {
+	s := Section{ID: "overtokens", Title: "Memory over tokens", For: OnPage, Mark: "- ",
+		Draw: chart.MemoryOverTokens, Across: "pair"}
+	clock := Section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.OverTokens == nil {
+			continue
+		}
+		s.Words = []string{plain.TitleCase(c.OverTokens.How) + "."}
+		for _, n := range c.OverTokens.Notes {
+			s.Lines = append(s.Lines, c.Label+": "+n+".")
+		}
+		if c.OverTokens.Clock != "" {
+			clock.Lines = append(clock.Lines, c.Label+": "+c.OverTokens.Clock+".")
+		}
+	}
+	if len(s.Words) > 0 {
+		s.Parts = []Section{clock}
+	}
+	return s
+}

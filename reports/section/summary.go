@@ -1,0 +1,258 @@
+package section
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+)
+
+// originsWords say what the figures of the first table come from.
+const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
+
+// Columns of the table are a figure each.
+func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
+
+// summarySection has a row a cell. The page has a table of its own, with more figures and each one's interval.
+func summarySection(v *chart.View) Section {
+	res := v.Res
+	return Section{ID: "summary", Title: "Summary", Parts: []Section{
+		{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)},
+		summaryView(v)}}
+}
+
+func pointsSection(res *compare.Result) Section {
+	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
+	return Section{ID: "points", Title: "Memory at three points", Mark: "- ", Lines: missingPoints(res),
+		Grid: plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
+			if p := c.Points(); p.Peak.Known() {
+				add(p.Of, plain.Held(p.Baseline, c.Launches), plain.Held(p.Warm, c.Launches),
+					plain.Held(p.Peak, c.Launches), plain.Held(p.Increase, c.Launches))
+			}
+		})}
+}
+
+func summaryGrid(res *compare.Result) *plain.Grid {
+	head := []string{"cell", "launches\ncounted"}
+	for _, col := range Columns() {
+		head = append(head, col.Head+" ("+col.Unit+")")
+	}
+	t := plain.PerCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
+		row := []string{fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
+		if c.Refused != "" {
+			row[0] = "refused"
+		}
+		for _, col := range Columns() {
+			value := "–"
+			if f := c.Figure(col.Name); f.Known() {
+				value = plain.Num(f.Center()) + " " + plain.Spread(f)
+			}
+			row = append(row, value)
+		}
+		add(append(row, ParityOf(res, c))...)
+	})
+	if t != nil {
+		for _, g := range res.Engines() {
+			t.Legend = append(t.Legend, plain.Legend{Cells: g.Cells, Name: g.Name, With: g.With})
+		}
+	}
+	return t
+}
+
+// summaryWords say how to read the table, and whose latencies between tokens are not between tokens.
+func summaryWords(res *compare.Result) []string {
+	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; " +
+		"(n=…): too few launches for one."}
+	marked, pieces := false, []string(nil)
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		marked = marked || slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
+		if c.BetweenPieces() && c.Figure(figure.ITL50).Known() {
+			pieces = append(pieces, c.Label)
+		}
+	}
+	if marked {
+		out = append(out, "!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy "+
+			"machine; the warnings name them.")
+	}
+	if len(pieces) > 0 {
+		out = append(out, "ITL between pieces of text, not tokens: "+strings.Join(pieces, "; ")+".")
+	}
+	return out
+}
+
+// ParityOf is a cell's parity in a word or two; the sentences below say more.
+func ParityOf(res *compare.Result, c *compare.Cell) string {
+	best := ""
+	for _, p := range res.Parity {
+		if &res.Cells[p.A] != c && &res.Cells[p.B] != c || !p.Compared {
+			continue
+		}
+		switch {
+		case p.First != nil:
+			return fmt.Sprintf("to token %d", p.Agreed)
+		case p.ByText && !p.Identical && p.Shared == 0:
+			return "no"
+		case p.ByText && !p.Identical:
+			best = fmt.Sprintf("to byte %d", p.Shared)
+		case !p.Identical:
+			best = "in part"
+		case best == "" && p.Tokens > 0:
+			best = fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+		case best == "":
+			best = "as text"
+		}
+	}
+	return plain.OrDash(best)
+}
+
+// summaryTable is the page's.
+type summaryTable struct {
+	Heads []summaryHead
+	Rows  []summaryRow
+}
+
+type summaryHead struct{ Title, Unit string }
+
+type summaryRow struct {
+	Label, Device, With, Launches string
+	Colour                        template.CSS
+	Figures                       []summaryFigure
+	Parity                        string
+}
+
+type summaryFigure struct{ Value, Unit, Under string }
+
+// Key is what the page sorts by, where that is not what stands there.
+func (f summaryFigure) Key() string { return plain.SortKey(f.Value) }
+
+func summaryView(v *chart.View) Section {
+	t := summaryTable{Heads: []summaryHead{{"Peak", "MiB"}, {"Increase", "MiB"}}}
+	for _, r := range inSummary() {
+		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
+	}
+	said := map[[3]string]bool{}
+	for i := range v.Res.Cells {
+		row := newSummaryRow(v, i)
+		key := [3]string{v.Res.Cells[i].Spec.Engine, row.Device, row.With}
+		if said[key] { // the first row of an engine says it
+			row.Device, row.With = "", ""
+		}
+		said[key] = true
+		t.Rows = append(t.Rows, row)
+	}
+	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{"Medians over launches, with 95% intervals."},
+		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, in which " +
+			"shared pages count once; where PSS cannot be read, it is the sum of RSS, in which they count more than once."}}
+	if len(t.Rows) == 0 {
+		return Section{}
+	}
+	return s
+}
+
+// inSummary are the figures that the page's summary has behind the peak and the increase.
+func inSummary() []*figure.Row {
+	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" })
+}
+
+func newSummaryRow(v *chart.View, i int) summaryRow {
+	c := &v.Res.Cells[i]
+	row := summaryRow{Label: plain.Line(c.Label), Colour: template.CSS(v.Colour(i)), Device: "unknown device",
+		With:     plain.Line(c.With),
+		Launches: Launches(c.Launches), Parity: ParityOf(v.Res, c)}
+	if c.Refused != "" {
+		row.Device, row.Launches = "not launched", "refused: "+plain.Line(c.Refused)
+	}
+	if c.Foreign() {
+		row.Device = ""
+	} else if c.Device != nil {
+		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + plain.Line(c.Device.Name))
+	}
+	p := c.Points()
+	shown := []evidence.Figure{p.Peak, p.Increase}
+	for _, r := range inSummary() {
+		shown = append(shown, c.Figure(r.Name))
+	}
+	for _, f := range shown {
+		value, under := figureCell(f)
+		switch cached := c.Figure(figure.Cached); {
+		case c.Foreign() && !f.Known():
+			under = "" // a log has memory alone
+		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
+			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", plain.Num(cached.Center()),
+				plain.Num(c.Figure(figure.Prompt).Center()))
+		case (f.Name == figure.ITL50 || f.Name == figure.ITL99) && f.Known() && c.BetweenPieces():
+			under += "; between pieces"
+		case f.Name == figure.PeakRSS:
+			under += "; RSS sum"
+		}
+		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
+	}
+	return row
+}
+
+// missingPoints say why one has no baseline.
+func missingPoints(res *compare.Result) []string {
+	var out grouped
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		for _, f := range []evidence.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+			if !f.Known() {
+				out.add(f.Title+": "+f.Absent, c.Label)
+			}
+		}
+	}
+	return out.lines(func(why string, cells []string) string {
+		return fmt.Sprintf("%s, %s.", strings.Join(cells, "; "), why)
+	})
+}
+
+// Launches counts a cell's launches by how they ended.
+func Launches(l compare.Launches) string {
+	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
+	switch {
+	case l.Opened == 1:
+		s += " in one launch"
+	case l.Opened > 1:
+		s += fmt.Sprintf(" in %d launches", l.Opened)
+	}
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{l.Failed, "failed"}, {l.Interrupted, "interrupted"}, {l.Warmup, "warm-up"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	return s
+}
+
+// median of a figure in words, for tables.
+func figureCell(f evidence.Figure) (value, under string) {
+	if !f.Known() {
+		return "–", f.Absent
+	}
+	if f.Interval == nil {
+		return plain.Num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
+	}
+	return plain.Num(f.Center()), plain.Num(f.Interval.Lo) + " – " + plain.Num(f.Interval.Hi) + beside(f)
+}
+
+// beside names the warnings on a figure's launches.
+func beside(f evidence.Figure) string {
+	s := ""
+	for _, w := range f.Warnings {
+		s += "; ! " + strings.ReplaceAll(w.Code, "-", " ")
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package section
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/settings"
+	"llmparity/internal/record"
+	"llmparity/internal/words"
+	"llmparity/reports/chart"
+	"llmparity/reports/plain"
+)
+
+// verdictSection is below a head that says what it is, and so has no title. The page has the answer in its place.
+func verdictSection(res *compare.Result) Section {
+	return Section{ID: "verdict", For: InTerminal | Document, Lines: res.Verdict}
+}
+
+// comparabilitySection says what may be compared.
+func comparabilitySection(res *compare.Result) Section {
+	return Section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
+		Mark: "- ", Parts: settingParts(res)}
+}
+
+// riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
+func riskSection(res *compare.Result) Section {
+	s := Section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		r := c.Risk
+		if r == nil || r.Level != record.RiskHigh && r.Level != record.RiskMedium && c.Refused == "" {
+			continue
+		}
+		words := fmt.Sprintf("%s: %s risk of running out of memory", c.Label, r.Level)
+		if c.Refused != "" {
+			words = fmt.Sprintf("%s: refused: %s", c.Label, c.Refused)
+		} else if len(r.Reasons) > 0 {
+			words += ": " + strings.Join(r.Reasons, "; ")
+		}
+		if len(r.Recommendations) > 0 {
+			words += ". What would help: " + strings.Join(r.Recommendations, "; ")
+		}
+		s.Lines = append(s.Lines, strings.TrimSuffix(words, ".")+".")
+	}
+	return s
+}
+
+func warningsSection(res *compare.Result) Section {
+	return Section{ID: "warned", Title: "Warnings", Parts: []Section{
+		{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
+		{For: OnPage, View: "warnings", Data: Warned(res)}}}
+}
+
+// notesSection has the remarks that change no conclusion.
+func notesSection(res *compare.Result) Section {
+	return Section{ID: "notes", Title: "Notes", For: InTerminal | Document | OnPage, Folded: true, Mark: "- ",
+		Lines: WarningLines(res.Notes, res)}
+}
+
+// Warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
+func Warned(res *compare.Result) []evidence.Warning { return onceEach(res.Warnings, res) }
+
+func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
+	var out []evidence.Warning
+	about := map[record.Warning][]string{}
+	for _, w := range all {
+		if about[w.Warning] == nil {
+			out = append(out, w)
+		}
+		if !slices.Contains(about[w.Warning], w.Where) {
+			about[w.Warning] = append(about[w.Warning], w.Where)
+		}
+	}
+	for i := range out {
+		out[i].Where = EveryCell(res, about[out[i].Warning])
+	}
+	return out
+}
+
+// WarningLines has a line a warning, with all that it is about.
+func WarningLines(all []evidence.Warning, res *compare.Result) []string {
+	var out []string
+	for _, w := range onceEach(all, res) {
+		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
+	}
+	return out
+}
+
+// EveryCell says so in place of the names of all cells.
+func EveryCell(res *compare.Result, names []string) string {
+	if len(names) > 2 && len(names) == len(res.Cells) &&
+		!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
+		return "every cell"
+	}
+	return strings.Join(names, "; ")
+}
+
+// settingParts compare what engines report of their settings.
+func settingParts(res *compare.Result) []Section {
+	s := res.Settings
+	if s == nil || len(s.Sides) < 2 {
+		return nil
+	}
+	table := func(title string, rows []settings.Setting, same bool) Section {
+		g := &plain.Grid{Name: title, Head: append([]string{"setting"}, plain.Lines(s.Sides)...)}
+		if same {
+			g.Head = append(g.Head, "same?")
+		}
+		for _, row := range rows {
+			fields := []string{plain.Line(row.Title)}
+			for _, v := range row.Values {
+				fields = append(fields, cmp.Or(plain.Line(v), "–"))
+			}
+			if same {
+				fields = append(fields, map[bool]string{true: "yes", false: "no"}[row.Same])
+			}
+			g.Rows = append(g.Rows, fields)
+		}
+		return Section{Title: title, For: Document | OnPage, Folded: true, Grid: g.OrNil()}
+	}
+	return []Section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
+}
+
+// Headline is the answer with its two charts.
+func Headline(res *compare.Result, a *compare.Answer) Section {
+	return Section{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(a, len(Warned(res))), Across: "duo",
+		Draw: chart.Headlines}
+}
+
+// answerCard is a card under the question that it answers, with the section that says more.
+type answerCard struct {
+	compare.Card
+	Title, To string
+}
+
+// answerPart is what the page shows of an answer.
+type answerPart struct {
+	Cards      []answerCard
+	Warnings   []evidence.Warning
+	Count, All string
+}
+
+func newAnswerPart(a *compare.Answer, all int) answerPart {
+	p := answerPart{Warnings: a.Warnings, All: "All warnings",
+		Count: words.Count(len(a.Warnings), "warning") + " may change a conclusion."}
+	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
+		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
+		if c.Headline != "" {
+			p.Cards = append(p.Cards, c)
+		}
+	}
+	if all > len(a.Warnings) {
+		p.All = fmt.Sprintf("All %d warnings", all)
+	}
+	return p
+}

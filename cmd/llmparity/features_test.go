@@ -4,46 +4,177 @@ package main
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/mlc"
 	"llmparity/internal/model"
+	"llmparity/internal/modellib"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
 )
 
-// WebLLM generates the reference's tokens with every feature of the architecture and every kind of model library.
+// WebLLM generates the reference's tokens with every feature of the architectures and every kind of model library.
 func TestWebLLMHasEveryFeature(t *testing.T) {
-	const n = 32
 	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
 		for _, feature := range tinytest.Features() {
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
-				path := filepath.Join(t.TempDir(), "model.gguf")
-				check(t, tiny.WriteRandomFile(ctx, path, feature.Spec))
+				_, path := featureNamed(t, ctx, feature.Name)
 				m, err := model.Open(path, 512)
 				check(t, err)
 				session := load(t, ctx, webLLM(webllm.Config{Kernels: kernels}), m)
-				tokenizer, expect := oracle(t, path)
-				for _, p := range feature.Prompts() {
-					prompt := tokenizer.Prompt(p.Text)
-					want, _, err := expect.Greedy(prompt, n)
-					check(t, err)
-					var ids []int
-					usage, err := session.Generate(ctx, engine.Request{Prompt: p.Text, MaxTokens: n, IgnoreEOS: true},
-						func(k record.Token) { ids = append(ids, k.ID) })
-					if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, want) {
-						t.Errorf("%s: %v: prompt %v and then %v, want %v and then %v", p.Name, err, usage.PromptIDs,
-							ids, prompt, want)
-					}
-				}
+				answersLikeReference(t, ctx, session, path, feature.Prompts())
 			})
 		}
 	}
+}
+
+// absences are features that a library is compiled without: the model, what its shape lacks, and weights that go.
+var absences = []struct {
+	name, model string
+	change      func(*modellib.Shape)
+	weights     []string
+}{
+	{"nothing", "qwen3", func(*modellib.Shape) {}, nil},
+	{"norms of heads", "qwen3", func(s *modellib.Shape) { s.QKNorm = false }, []string{"q_norm", "k_norm"}},
+	{"nothing", "gemma2", func(*modellib.Shape) {}, nil},
+	{"cap of scores", "gemma2", func(s *modellib.Shape) { s.AttnLogitSoftcapping = 0 }, nil},
+	{"window", "gemma2", func(s *modellib.Shape) { s.SlidingWindowSize = 0 }, nil},
+	{"layers without a window", "gemma2", func(s *modellib.Shape) { s.LocalLayers = nil }, nil},
+	{"post norms", "gemma2", func(s *modellib.Shape) { s.PostNorms = false }, []string{"_feedforward_"}},
+	{"GELU", "gemma2", func(s *modellib.Shape) { s.GELU = false }, nil},
+	{"scale of embeddings", "gemma2", func(s *modellib.Shape) { s.EmbeddingScale = 0 }, nil},
+	{"cap of logits", "gemma2", func(s *modellib.Shape) { s.FinalLogitSoftcapping = 0 }, nil},
+	{"scale of scores", "gemma2 of 46 layers, whose scores have another scale",
+		func(s *modellib.Shape) { s.QueryPreAttnScalar = 0 }, nil},
+	{"local base", "gemma3, two bases and linear scaling", func(s *modellib.Shape) { s.RopeLocalTheta = 0 }, nil},
+	{"order of the bases", "gemma3, two bases and linear scaling",
+		func(s *modellib.Shape) { s.RopeLocalTheta, s.RopeTheta = s.RopeTheta, s.RopeLocalTheta }, nil},
+	{"factors", "gemma3, two bases and linear scaling", func(s *modellib.Shape) { s.RopeFactors = nil }, nil},
+	{"cap of logits", "gemma3, two bases and linear scaling",
+		func(s *modellib.Shape) { s.FinalLogitSoftcapping = 0 }, nil},
+	{"half of the rotation", "phi3", func(s *modellib.Shape) { s.RotaryDim = s.HeadDim / 2 }, nil},
+	{"nothing", "phi3 beyond its original context, rotated in part", func(*modellib.Shape) {}, nil},
+	{"partial rotation", "phi3 beyond its original context, rotated in part", func(s *modellib.Shape) {
+		s.RotaryDim, s.RopeFactors = 0, append(s.RopeFactors, slices.Repeat(s.RopeFactors[:1], 4)...)
+	}, nil},
+	{"long factors", "phi3 beyond its original context, rotated in part",
+		func(s *modellib.Shape) { s.RopeFactors = nil }, nil},
+	{"attention factor", "phi3 beyond its original context, rotated in part",
+		func(s *modellib.Shape) { s.RopeAttentionFactor = 0 }, nil},
+}
+
+// Without a feature in the kernels, texts differ, so TestWebLLMHasEveryFeature notices kernels that ignore it. The cap
+// of logits keeps their order: it shows in the probabilities.
+func TestWebLLMWithoutAFeature(t *testing.T) {
+	for _, c := range absences {
+		t.Run(c.model+" without "+c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			feature, path := featureNamed(t, ctx, c.model)
+			dir := packageWithout(t, ctx, path, c.change, c.weights)
+			m, err := model.OpenPackage(dir, "", 512)
+			check(t, err)
+			session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), m)
+			_, expect := oracle(t, path)
+			differ, apart := 0, 0.0
+			for _, p := range feature.Prompts() {
+				in, ids := spoken(t, ctx, session, p.Text)
+				want, _, err := expect.Greedy(in, answered)
+				check(t, err)
+				if !slices.Equal(ids, want) {
+					differ++
+				}
+				f := engine.Forced{Prompt: in, IDs: want, Top: 2}
+				scores := thirdOpinion(expect, f)
+				check(t, session.(engine.Scorer).Score(ctx, f, func(s record.Score) {
+					apart = max(apart, math.Abs(s.LogProb-scores[s.Position].LogProb))
+				}))
+			}
+			t.Logf("%d of %d texts differ, log-probabilities by up to %.2g", differ, len(feature.Prompts()), apart)
+			switch {
+			case c.name == "nothing" && (differ > 0 || apart > 0.05):
+				t.Error("texts or probabilities differ")
+			case c.name == "cap of logits" && (differ > 0 || apart < 0.1):
+				t.Error("the texts differ, or the probabilities don't")
+			case c.name != "nothing" && c.name != "cap of logits" && differ == 0:
+				t.Error("no text differs")
+			}
+		})
+	}
+}
+
+// packageWithout converts a model to a package whose library is compiled for a changed shape.
+func packageWithout(t *testing.T, ctx context.Context, path string, change func(*modellib.Shape),
+	weights []string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "package")
+	p, err := mlc.Write(ctx, path, dir, mlc.Options{ContextWindow: 512})
+	check(t, err)
+	change(&p.Shape)
+	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
+	built, err := modellib.Build(ctx, tools, p.Shape, modellib.Variant{Kernels: "software", Sort: "partial"},
+		func(s string) { t.Log(s) })
+	check(t, err)
+	library, err := os.ReadFile(built.Path)
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, mlc.LibraryName), library, 0o644))
+	rewriteJSON(t, filepath.Join(dir, "mlc-chat-config.json"), func(c map[string]any) { c["model_config"] = p.Shape })
+	if len(weights) == 0 {
+		return dir
+	}
+	rewriteJSON(t, filepath.Join(dir, "tensor-cache.json"), func(c map[string]any) {
+		for _, r := range c["records"].([]any) {
+			dropWeights(t, dir, r.(map[string]any), weights)
+		}
+	})
+	return dir
+}
+
+// dropWeights removes the weights with such names from a shard.
+func dropWeights(t *testing.T, dir string, shard map[string]any, names []string) {
+	t.Helper()
+	file := filepath.Join(dir, shard["dataPath"].(string))
+	content, err := os.ReadFile(file)
+	check(t, err)
+	var kept []any
+	var bytes []byte
+	for _, r := range shard["records"].([]any) {
+		w := r.(map[string]any)
+		if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(w["name"].(string), n) }) {
+			continue
+		}
+		from, size := int(w["byteOffset"].(float64)), int(w["nbytes"].(float64))
+		w["byteOffset"] = len(bytes)
+		kept, bytes = append(kept, w), append(bytes, content[from:from+size]...)
+	}
+	sum := md5.Sum(bytes)
+	shard["records"], shard["nbytes"], shard["md5sum"] = kept, len(bytes), hex.EncodeToString(sum[:])
+	check(t, os.WriteFile(file, bytes, 0o644))
+}
+
+// rewriteJSON changes a JSON file.
+func rewriteJSON(t *testing.T, file string, change func(map[string]any)) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	check(t, err)
+	var content map[string]any
+	check(t, json.Unmarshal(text, &content))
+	change(content)
+	text, err = json.Marshal(content)
+	check(t, err)
+	check(t, os.WriteFile(file, text, 0o644))
 }

@@ -1,6 +1,7 @@
 package mlc
 
 import (
+	"slices"
 	"strings"
 
 	"llmparity/internal/gguf"
@@ -40,12 +41,18 @@ func chat(v gguf.Vocabulary) (c conversation, known bool) {
 	}
 	known = true
 	switch {
+	case has("<|im_start|>", "<|im_sep|>", "<|im_end|>"):
+		c = phi4()
 	case has("<|im_start|>", "<|im_end|>"):
 		c = chatML()
 	case has("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"):
 		c = llama3()
 	case has("[INST]", "[/INST]", "<<SYS>>"):
 		c = llama2(text(v, v.BOS), text(v, v.EOS))
+	case has("<start_of_turn>", "<end_of_turn>"):
+		c = gemma()
+	case has("<|end|>", "<|assistant|>") && slices.Contains(v.Tokens, "<|end|>"):
+		c = phi3(has(`\n`))
 	case has("<|user|>", "<|assistant|>") && !has("<|end|>") && (has("eos_token") || has(text(v, v.EOS))):
 		c = zephyr(text(v, v.EOS))
 	default:
@@ -98,6 +105,36 @@ func llama2(bos, eos string) conversation {
 		Name: "llama-2", SystemTemplate: bos + "[INST] <<SYS>>\n{system_message}\n<</SYS>>\n\n",
 		Roles: roles(bos+"[INST]", "[/INST]", bos+"[INST]"),
 		Seps:  []string{" ", " " + eos}, RoleContentSep: " ", RoleEmptySep: "",
+	}
+}
+
+// phi4 is the template of Phi-4; Phi-4-mini has phi3's.
+func phi4() conversation {
+	c := chatML()
+	c.Name, c.SystemTemplate = "phi-4", "<|im_start|>system<|im_sep|>{system_message}<|im_end|>"
+	c.Seps, c.RoleContentSep, c.RoleEmptySep = []string{"<|im_end|>"}, "<|im_sep|>", "<|im_sep|>"
+	return c
+}
+
+// phi3 has newlines after roles and messages, or none.
+func phi3(newlines bool) conversation {
+	line := ""
+	if newlines {
+		line = "\n"
+	}
+	return conversation{
+		Name: "phi-3", SystemTemplate: "<|system|>" + line + "{system_message}<|end|>" + line, AddRoleAfter: true,
+		Roles: roles("<|user|>", "<|assistant|>", "<|user|>"),
+		Seps:  []string{"<|end|>" + line}, RoleContentSep: line, RoleEmptySep: line,
+	}
+}
+
+// gemma puts the system message into the first user message.
+func gemma() conversation {
+	const user, model = "<start_of_turn>user", "<start_of_turn>model"
+	return conversation{
+		Name: "gemma", SystemTemplate: user + "\n{system_message}\n\n", Roles: roles(user, model, user),
+		Seps: []string{"<end_of_turn>\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
 	}
 }
 

@@ -40,6 +40,19 @@ var templates = []struct{ name, jinja, plain, system string }{
 	{"zephyr", `{% if message['role'] == 'user' %}{{ '<|user|>\n' + message['content'] + eos_token }}{% endif %}{{ '<|assistant|>' }}`,
 		"<|user|>\nWhy?</s>\n<|assistant|>\nSo.</s>\n<|user|>\nHow?</s>\n<|assistant|>\n",
 		"<|system|>\nBe brief.</s>\n"},
+	{"phi-4", `{{'<|im_start|>user<|im_sep|>' + message['content'] + '<|im_end|>'}}{{ '<|im_start|>assistant<|im_sep|>' }}`,
+		"<|im_start|>user<|im_sep|>Why?<|im_end|><|im_start|>assistant<|im_sep|>So.<|im_end|>" +
+			"<|im_start|>user<|im_sep|>How?<|im_end|><|im_start|>assistant<|im_sep|>",
+		"<|im_start|>system<|im_sep|>Be brief.<|im_end|>"},
+	{"phi-3", `{{'<|' + message['role'] + '|>' + '\n' + message['content'] + '<|end|>\n' }}{{ '<|assistant|>\n' }}`,
+		"<|user|>\nWhy?<|end|>\n<|assistant|>\nSo.<|end|>\n<|user|>\nHow?<|end|>\n<|assistant|>\n",
+		"<|system|>\nBe brief.<|end|>\n"},
+	{"phi-3", `{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{{ '<|assistant|>' }}`,
+		"<|user|>Why?<|end|><|assistant|>So.<|end|><|user|>How?<|end|><|assistant|>", "<|system|>Be brief.<|end|>"},
+	{"gemma", `{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}`,
+		"<start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\nSo.<end_of_turn>\n" +
+			"<start_of_turn>user\nHow?<end_of_turn>\n<start_of_turn>model\n",
+		"<start_of_turn>user\nBe brief.\n\n"},
 	{"llama-2", `{% set content = '<<SYS>>\n' + system_message + '\n<</SYS>>\n\n' %}{{ bos_token + '[INST] ' + content + ' [/INST]' }}`,
 		"<s>[INST] Why? [/INST] So. </s><s>[INST] How? [/INST]", "<s>[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\n"},
 }
@@ -47,8 +60,9 @@ var templates = []struct{ name, jinja, plain, system string }{
 const chatMLTemplate = `{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}`
 
 func TestChatTemplates(t *testing.T) {
-	v := gguf.Vocabulary{Kind: gguf.SentencePiece, Tokens: []string{"<unk>", "<s>", "</s>"}, Types: []int32{2, 3, 3},
-		BOS: 1, EOS: 2,
+	v := gguf.Vocabulary{Kind: gguf.SentencePiece, Tokens: []string{"<unk>", "<s>", "</s>", "<|end|>"},
+		Types: []int32{2, 3, 3, 1},
+		BOS:   1, EOS: 2,
 		AddBOS: true}
 	for _, want := range templates {
 		v.ChatTemplate = want.jinja
@@ -61,7 +75,7 @@ func TestChatTemplates(t *testing.T) {
 		}
 		first := want.plain
 		if !c.AddRoleAfter { // the system message is inside the first user message
-			first = strings.TrimPrefix(first, "<s>[INST] ")
+			first = strings.TrimPrefix(strings.TrimPrefix(first, "<s>[INST] "), "<start_of_turn>user\n")
 		}
 		if got := laidOut(c, "Be brief."); got != want.system+first {
 			t.Errorf("%s: with a system message: got %q", want.name, got)

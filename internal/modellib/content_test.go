@@ -13,12 +13,25 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// every lists the shaders of all libraries, without those of sampling.
+// every lists the shaders of all libraries, without those of sampling. Some have others for queries, keys and values.
 var every = []string{
 	"attend_cached", "attend_decode", "attend_merge", "attend_new", "attention_out_many", "attention_out_one",
 	"down_many", "down_one",
-	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits", "norm_qkv_many",
-	"norm_qkv_one", "rotate_split",
+	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits",
+}
+
+var (
+	fusedQueries  = []string{"norm_qkv_many", "norm_qkv_one", "rotate_split"}
+	qwen3Queries  = []string{"norm_qkv_many", "norm_qkv_one", "norm_rotate_many", "norm_rotate_one", "split"}
+	gemma3Queries = []string{"norm_q_many", "norm_q_one", "norm_kv_many", "norm_kv_one", "norm_rotate_many",
+		"norm_rotate_one", "split", "add_norm_many", "add_norm_one"}
+)
+
+// gemma3 makes the shape one with everything that a gemma3 has.
+func gemma3(s *modellib.Shape) {
+	s.ModelType, s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = "gemma3", true, true, true, 8
+	s.FinalLogitSoftcapping, s.SlidingWindowSize, s.LocalLayers, s.RopeLocalTheta = 30, 8, []int{0}, 5000
+	s.DType = "float16"
 }
 
 // Shaders stay within the limits that every WebGPU adapter grants.
@@ -28,20 +41,32 @@ func TestShaders(t *testing.T) {
 		variant    modellib.Variant
 		change     func(*modellib.Shape)
 		has, hasnt []string
+		shaders    []string
 	}{
 		"software": {software, func(*modellib.Shape) {},
 			[]string{"model.layers.0.self_attn.qkv_proj.weight", `"q0f32"`, `"software"`, `"partial"`},
-			[]string{"enable f16", "lm_head", ".bias", "c_attn"}},
+			[]string{"enable f16", "lm_head", ".bias", "c_attn"}, fusedQueries},
 		"gpu, untied": {gpu, func(s *modellib.Shape) { s.TieWordEmbeddings, s.HeadDim = false, 128 },
-			[]string{"lm_head.weight", `"gpu"`, `"full"`}, []string{"enable f16", ".bias"}},
+			[]string{"lm_head.weight", `"gpu"`, `"full"`}, []string{"enable f16", ".bias"}, fusedQueries},
 		"qwen2, float16": {software, func(s *modellib.Shape) {
 			s.ModelType, s.AttentionBias, s.DType = "qwen2", true,
 				"float16"
 		},
-			[]string{"enable f16", "model.layers.0.self_attn.c_attn.bias", `"q0f16"`}, []string{"qkv_proj", `"q0f32"`}},
+			[]string{"enable f16", "model.layers.0.self_attn.c_attn.bias", `"q0f16"`}, []string{"qkv_proj", `"q0f32"`},
+			fusedQueries},
 		"gpu, float16, a window": {gpu, func(s *modellib.Shape) {
 			s.DType, s.SlidingWindowSize, s.RopeFactors = "float16", 8, []float64{1, 2, 4}
-		}, []string{"enable f16"}, []string{".bias"}},
+		}, []string{"enable f16"}, []string{".bias"}, fusedQueries},
+		"gpu, qwen3": {gpu, func(s *modellib.Shape) { s.ModelType, s.QKNorm, s.HeadDim = "qwen3", true, 128 },
+			[]string{"model.layers.0.self_attn.c_attn.weight", "model.layers.0.self_attn.q_norm.weight"},
+			[]string{"qkv_proj"}, qwen3Queries},
+		"gpu, gemma3": {gpu, gemma3, []string{"language_model.model.layers.0.self_attn.k_proj.weight",
+			"language_model.model.layers.0.post_feedforward_layernorm.weight"}, []string{"qkv_proj"}, gemma3Queries},
+		"gemma3": {software, gemma3, []string{"language_model.model.norm.weight"}, []string{"qkv_proj"}, gemma3Queries},
+		"gpu, phi3": {gpu, func(s *modellib.Shape) {
+			s.ModelType, s.RotaryDim, s.RopeFactors, s.RopeAttentionFactor = "phi3", 4, []float64{1, 2}, 1.2
+		}, []string{"transformer.h.0.mixer.out_proj.weight", "transformer.embd.weight"}, []string{"model.layers"},
+			fusedQueries},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := small
@@ -62,7 +87,7 @@ func TestShaders(t *testing.T) {
 				}
 			}
 			shaders := shadersOf(string(text))
-			for _, want := range every {
+			for _, want := range slices.Concat(every, c.shaders) {
 				if shaders[want] == "" {
 					t.Errorf("lacks the shader %s; has %v", want, slices.Sorted(maps.Keys(shaders)))
 				}

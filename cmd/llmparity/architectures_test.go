@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"llmparity/browser/webllm"
+	"llmparity/internal/engine"
+	"llmparity/internal/model"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/tinytest"
+)
+
+// answered is how many tokens of an answer are compared.
+const answered = 32
+
+// featureNamed returns one of tinytest.Features, with its file.
+func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, string) {
+	t.Helper()
+	all := tinytest.Features()
+	i := slices.IndexFunc(all, func(f tinytest.Feature) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("no model is called %s", name)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	check(t, tiny.WriteRandomFile(ctx, path, all[i].Spec))
+	return all[i], path
+}
+
+// answersLikeReference compares a session's prompts and answers with the reference's.
+func answersLikeReference(t *testing.T, ctx context.Context, s engine.Session, path string, prompts []tinytest.Prompt) {
+	t.Helper()
+	tokenizer, expect := oracle(t, path)
+	for _, p := range prompts {
+		prompt := tokenizer.Prompt(p.Text)
+		want, _, err := expect.Greedy(prompt, answered)
+		check(t, err)
+		if in, ids := spoken(t, ctx, s, p.Text); !slices.Equal(in, prompt) || !slices.Equal(ids, want) {
+			t.Errorf("%s: prompt %v and then %v, want %v and then %v", p.Name, in, ids, prompt, want)
+		}
+	}
+}
+
+func spoken(t *testing.T, ctx context.Context, s engine.Session, prompt string) (in, out []int) {
+	t.Helper()
+	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: answered, IgnoreEOS: true},
+		func(k record.Token) { out = append(out, k.ID) })
+	check(t, err)
+	return usage.PromptIDs, out
+}
+
+// A gemma3 has most of what architectures differ in.
+func TestWebLLMRunsGemma3(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	feature, path := featureNamed(t, ctx, "gemma3, two bases and linear scaling")
+	m, err := model.Open(path, 512)
+	check(t, err)
+	session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), m)
+	answersLikeReference(t, ctx, session, path, feature.Prompts())
+}

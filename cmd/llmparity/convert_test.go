@@ -51,6 +51,25 @@ func TestConvertedFilesAreReadable(t *testing.T) {
 	}
 }
 
+func TestConvertPackageToGGUF(t *testing.T) {
+	cmd := program(t, "model", "convert", "in", "--to", "gguf", "-o", "out")
+	in, dir := filepath.Join(cmd.Dir, "in.gguf"), filepath.Join(cmd.Dir, "in")
+	check(t, tiny.WriteFile(in))
+	if _, err := mlc.Write(t.Context(), in, dir, mlc.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || stderr != "compared with the package: same weights, bit for bit\n" ||
+		!strings.HasPrefix(stdout, filepath.Join("out", "in.gguf")+"  ") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	m, err := model.Open(filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
+	check(t, err)
+	if m.Name != "in" || m.Format != model.GGUF || m.Layers != 2 || m.Unsupported != nil {
+		t.Errorf("%+v", m)
+	}
+}
+
 func TestConvertWritesRequestedPackage(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",

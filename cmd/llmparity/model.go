@@ -122,19 +122,24 @@ func convertCommand() *cobra.Command {
 	var window int
 	var f engineFlags
 	c := &cobra.Command{
-		Use:   "convert IN.gguf --to webllm|gguf",
-		Short: "Convert a GGUF file to a WebLLM package, or to a float32 GGUF file",
+		Use:   "convert IN --to webllm|gguf",
+		Short: "Convert a GGUF file to a WebLLM package, or a package or GGUF file to a GGUF file",
 		Long: `Convert a GGUF file to a WebLLM package with its model library, or to a GGUF file with float32 weights.
+Convert a WebLLM package, a folder or a downloaded model of the catalogue, to a GGUF file with the same weights.
 
 To compare a quantised model token by token, convert it to a float32 GGUF file first, and make the
 package from that file: quantised weights are computed differently in the browser and natively.
 
-Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N). An existing
-one is replaced.
+The values of each weight are compared while the GGUF file of a package is written. What a GGUF file cannot
+express is refused by name.
+
+Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N), or IN.gguf from
+a package. An existing one is replaced.
 
 Docs: docs/howto/use-your-own-model.md`,
 		Example: `  llmparity model convert my.gguf --to webllm
-  llmparity model convert my-q4_0.gguf --to gguf -o models`,
+  llmparity model convert my-q4_0.gguf --to gguf -o models
+  llmparity model convert Llama-3.2-1B-Instruct-q4f32_1-MLC --to gguf`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c.Flags().Changed); err != nil {
@@ -162,6 +167,9 @@ Docs: docs/howto/use-your-own-model.md`,
 					if c.Flags().Changed(name) {
 						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
 					}
+				}
+				if dir, title, ok := model.Packaged(args[0]); ok {
+					return unpack(c, dir, title, filepath.Join(out, title+".gguf"))
 				}
 				return writeGGUF(c, args[0], filepath.Join(out, name+"-f32.gguf"))
 			}
@@ -203,6 +211,22 @@ func writeGGUF(c *cobra.Command, path, target string) error {
 			return gguf.Write(whole.Until(c.Context(), out), gguf.AsFloat32(f.Metadata), f.Unquantised())
 		}), target)
 	})
+}
+
+// unpack writes the GGUF of a package, atomically.
+func unpack(c *cobra.Command, dir, name, target string) error {
+	g, err := mlc.AsGGUF(c.Context(), dir, name)
+	if err != nil {
+		return err
+	}
+	if err := cache.Free(filepath.Dir(target), g.File.Size, chooseFolder); err != nil {
+		return err
+	}
+	err = writeModel(c, target, func() error { return writeFault(g.Write(c.Context(), target), target) })
+	if err == nil {
+		said(c)("compared with the package: " + g.Same.String())
+	}
+	return err
 }
 
 const chooseFolder = "name another folder with -o"

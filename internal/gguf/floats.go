@@ -95,24 +95,34 @@ func (r *Rows) Left() int64 { return r.left }
 
 // Next returns the values of the next rows, fewer at the end, and then io.EOF. They are valid until the next call.
 func (r *Rows) Next() ([]float32, error) {
+	blocks, _, err := r.NextBlocks()
+	if err != nil {
+		return nil, err
+	}
+	values := r.values[:len(blocks)/r.stored*r.width]
+	return values, Dequantise(r.tensor.Type, blocks, values)
+}
+
+// NextBlocks is Next for rows as they are stored, and returns the bytes of a row too.
+func (r *Rows) NextBlocks() (blocks []byte, row int, err error) {
 	if r.left == 0 {
-		return nil, io.EOF
+		return nil, r.stored, io.EOF
 	}
 	n := int(min(int64(len(r.values)/r.width), r.left))
-	blocks, values := r.blocks[:n*r.stored], r.values[:n*r.width]
+	blocks = r.blocks[:n*r.stored]
 	if _, err := io.ReadFull(r.source, blocks); err != nil {
 		if err := r.file.unchanged(); err != nil {
-			return nil, err
+			return nil, r.stored, err
 		}
-		return nil, fault.Wrap(fault.BadModel, err, "check the disk, and that nothing changes the file",
+		return nil, r.stored, fault.Wrap(fault.BadModel, err, "check the disk, and that nothing changes the file",
 			"%s: cannot read tensor %s", r.file.Name, r.tensor.Name)
 	}
 	if r.left -= int64(n); r.left == 0 {
 		if err := r.file.unchanged(); err != nil {
-			return nil, err
+			return nil, r.stored, err
 		}
 	}
-	return values, Dequantise(r.tensor.Type, blocks, values)
+	return blocks, r.stored, nil
 }
 
 // Floats reads all values of a tensor.

@@ -18,3 +18,6 @@ func (v Vocabulary) WholeWords() bool { return v.Kind == ByteLevelBPE && v.Pre =
 
 // Composes reports whether text is normalised to NFC first.
 func (v Vocabulary) Composes() bool { return v.Kind == ByteLevelBPE && v.Pre == PreQwen2 }
+
+// PreTokenizers lists the supported pre-tokenizers.
+func PreTokenizers() []string { return []string{PreGPT2, PreSmolLM, PreLlama3, PreQwen2} }

@@ -38,7 +38,7 @@ func (f *File) localLayers(a *Architecture, t traits) (err error) {
 		return nil
 	}
 	key := a.Name + "." + keyPattern
-	local := func(i int) bool { return i%t.period < t.period-1 }
+	local := t.local
 	switch v, ok := f.Lookup(key); list := v.(type) {
 	case []bool:
 		if len(list) < a.BlockCount {

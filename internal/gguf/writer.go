@@ -11,13 +11,22 @@ import (
 	"slices"
 )
 
-// Weights is an F32 tensor to write. Shape is as in Tensor.
+// Weights is a tensor to write: F32 values, or blocks of another type. Shape is as in Tensor.
 type Weights struct {
 	Name   string
 	Shape  []uint64
 	Values []float32
 	// Stream, if set, replaces Values: it calls write for one piece after another.
 	Stream func(write func([]float32) error) error
+	// Type is the type of what Blocks writes.
+	Type   Type
+	Blocks func(write func([]byte) error) error
+}
+
+// size returns the tensor's bytes.
+func (t Weights) size() uint64 {
+	f := formats[t.Type]
+	return t.elements() / uint64(f.values) * uint64(f.bytes)
 }
 
 func (t Weights) elements() uint64 {
@@ -70,6 +79,16 @@ func (f *File) Unquantised() []Weights {
 // Write writes a version 3 file. The same input gives the same bytes. It does not validate like Read.
 func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
 	e := &encoder{out: bufio.NewWriterSize(w, 1<<16)}
+	e.header(metadata, tensors)
+	for _, t := range tensors {
+		e.tensor(t)
+		e.fill()
+	}
+	return e.end()
+}
+
+// header writes all that comes before the data.
+func (e *encoder) header(metadata []Entry, tensors []Weights) {
 	e.raw([]byte(magic))
 	e.u32(3)
 	e.u64(uint64(len(tensors)))
@@ -81,18 +100,18 @@ func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
 	offset := uint64(0)
 	for _, t := range tensors {
 		e.describe(t, offset)
-		offset += pad(4 * t.elements())
+		offset += pad(t.size())
 	}
 	e.fill()
-	for _, t := range tensors {
-		e.tensor(t)
-		e.fill()
+}
+
+// end writes what is buffered.
+func (e *encoder) end() error {
+	if e.err == nil {
+		e.err = e.out.Flush()
 	}
 	if e.err != nil {
 		return fmt.Errorf("write GGUF: %w", e.err)
-	}
-	if err := e.out.Flush(); err != nil {
-		return fmt.Errorf("write GGUF: %w", err)
 	}
 	return nil
 }
@@ -128,16 +147,23 @@ func (e *encoder) text(s string) {
 	e.raw([]byte(s))
 }
 
-// tensor writes the values, whose number must match the shape.
+// tensor writes the values or blocks, whose number must match the shape.
 func (e *encoder) tensor(t Weights) {
 	begin := e.pos
-	if t.Stream == nil {
-		_ = e.floats(t.Values) // e.err has it
-	} else if err := t.Stream(e.floats); err != nil && e.err == nil {
-		e.err = err
+	var err error
+	switch {
+	case t.Blocks != nil:
+		err = t.Blocks(func(b []byte) error { e.raw(b); return e.err })
+	case t.Stream != nil:
+		err = t.Stream(e.floats)
+	default:
+		err = e.floats(t.Values)
 	}
-	if n := (e.pos - begin) / 4; n != t.elements() && e.err == nil {
-		e.err = fmt.Errorf("tensor %s of shape %v has %d values", t.Name, t.Shape, n)
+	if e.err = cmp.Or(e.err, err); e.err != nil {
+		return
+	}
+	if n := e.pos - begin; n != t.size() {
+		e.err = fmt.Errorf("tensor %s of shape %v has %d bytes of %v, want %d", t.Name, t.Shape, n, t.Type, t.size())
 	}
 }
 
@@ -192,6 +218,6 @@ func (e *encoder) describe(t Weights, offset uint64) {
 	for _, d := range t.Shape {
 		e.u64(d)
 	}
-	e.u32(uint32(F32))
+	e.u32(uint32(t.Type))
 	e.u64(offset)
 }

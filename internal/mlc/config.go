@@ -53,7 +53,11 @@ func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c con
 		TokenizerFiles: []string{"tokenizer.json"},
 		TokenizerInfo:  tokenizerInfo{TokenPostproc: "byte_level"},
 		ConvTemplate:   conv,
-		EOSToken:       conv.StopTokenIDs,
+		EOSToken:       slices.Clone(conv.StopTokenIDs),
+	}
+	// The model's own comes first.
+	if own := slices.Index(c.EOSToken, v.EOS); own > 0 {
+		c.EOSToken = slices.Insert(slices.Delete(c.EOSToken, own, own+1), 0, v.EOS)
 	}
 	if v.Kind == gguf.SentencePiece {
 		c.TokenizerInfo = tokenizerInfo{TokenPostproc: "byte_fallback", PrependSpace: v.SpacePrefix,

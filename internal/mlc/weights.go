@@ -3,6 +3,7 @@ package mlc
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"llmparity/internal/gguf"
 )
@@ -126,3 +127,6 @@ func (p param) values() int64 {
 	}
 	return n
 }
+
+// stem returns the name of a weight without its last part.
+func (p param) stem() string { return p.name[:strings.LastIndex(p.name, ".")] }

@@ -92,6 +92,15 @@ func IsPackage(name string) bool {
 	return err == nil && info.IsDir()
 }
 
+// Packaged returns the folder and the name of a package that is here: a folder, or a stored model of the catalogue.
+func Packaged(name string) (dir, title string, ok bool) {
+	if Listed(name) {
+		p, err := catalogue.Open(store(), name)
+		return p.Dir, name, err == nil
+	}
+	return name, filepath.Base(filepath.Clean(name)), IsPackage(name)
+}
+
 // Path returns the file of a name other than packages and served models. It writes the tiny model if it is missing.
 func Path(name string) (string, error) {
 	switch name {

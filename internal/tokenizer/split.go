@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// words cuts a text into words by the pre-tokenizer's rule.
-func words(text, pre string) []string {
+// Words cuts a text into words by the rule of a pre-tokenizer, such as gguf.PreGPT2.
+func Words(text, pre string) []string {
 	switch pre {
 	case gguf.PreLlama3:
 		return cut(text, func(text string) int { return llama3(text, 3) })

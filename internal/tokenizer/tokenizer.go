@@ -101,7 +101,7 @@ func (t *Tokenizer) plain(text string) []int {
 		text = norm.NFC.String(text)
 	}
 	var ids []int
-	for _, word := range words(text, t.Pre) {
+	for _, word := range Words(text, t.Pre) {
 		ids = append(ids, t.word(gguf.ByteLevel(word))...)
 	}
 	return ids

@@ -1,0 +1,158 @@
+package mlc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dlclark/regexp2"
+	"golang.org/x/text/unicode/norm"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tokenizer"
+)
+
+// step is a step of tokenizer.json's normalizer or pre_tokenizer. Which fields count depends on the type.
+type step struct {
+	Type          string `json:"type"`
+	Normalizers   []step `json:"normalizers"`
+	PreTokenizers []step `json:"pretokenizers"`
+	Pattern       struct {
+		Regex  *string `json:"Regex"`
+		String *string `json:"String"`
+	} `json:"pattern"`
+	Content     string `json:"content"`
+	Prepend     string `json:"prepend"`
+	Behavior    string `json:"behavior"`
+	Invert      bool   `json:"invert"`
+	PrefixSpace bool   `json:"add_prefix_space"`
+	UseRegex    *bool  `json:"use_regex"` // missing: true
+	Digits      bool   `json:"individual_digits"`
+}
+
+// flat returns the steps of a sequence; a missing step is none.
+func (s *step) flat() (list []step) {
+	if s == nil {
+		return nil
+	}
+	if s.Type != "Sequence" {
+		return []step{*s}
+	}
+	for _, inner := range slices.Concat(s.Normalizers, s.PreTokenizers) {
+		list = append(list, inner.flat()...)
+	}
+	return list
+}
+
+// sample is the text by whose words a pre-tokenizer is recognised: contractions, capitals inside words, numbers of all
+// lengths, marks, scripts with and without spaces, emoji, punctuation before letters and line ends, and white space.
+const sample = "Hello world  it's IT'S we'll WE'LL they'Ve he'd 'tis I'm don't\n\ncamelCaseWord HTTPServer snake_case x1y22z " +
+	"0 12 123 1234 12345 1234567 3.14159 1,234 $5 ٣٤٥ Ⅷ½² naïve café cafe\u0301 Straße ÀÉÎ Привет мир γειά σου שלום עולם " +
+	"مرحبا हिन्दी ไทยภาษา 中文测试，中文。 日本語カタカナ 한국어 한국 👍🏽 😀😀 \u200d a\u00a0b\u3000c (a)[b]{c} <d> \"e\" #f @g &h " +
+	"--i *j* /k/ ... !? ?!\n!\r\n;\n\n x = y + 1;\t\tz\t \n  \n\t indented\r\n\r\n\n   four    spaces     \u2028end   "
+
+// errWords is why a pre-tokenizer is not recognised.
+var errWords = errors.New("it cuts text into other words than " + strings.Join(gguf.PreTokenizers(), ", "))
+
+// recognise returns the pre-tokenizer that cuts the sample into the same words as these steps.
+func recognise(normalizer, pre *step) (string, error) {
+	text := sample
+	for _, s := range normalizer.flat() {
+		if s.Type != "NFC" {
+			return "", fmt.Errorf("normalizer %s is not supported", s.Type)
+		}
+		text = norm.NFC.String(text)
+	}
+	words := []string{text}
+	for _, s := range pre.flat() {
+		cut, err := s.cutter()
+		if err != nil {
+			return "", err
+		}
+		var next []string
+		for _, w := range words {
+			pieces, err := cut(w)
+			if err != nil {
+				return "", fmt.Errorf("pre_tokenizer %s: %w", s.Type, err)
+			}
+			next = append(next, pieces...)
+		}
+		words = next
+	}
+	for _, name := range gguf.PreTokenizers() {
+		own := sample
+		if (gguf.Vocabulary{Pre: name}).Composes() {
+			own = norm.NFC.String(own)
+		}
+		if slices.Equal(words, tokenizer.Words(own, name)) {
+			return name, nil
+		}
+	}
+	return "", errWords
+}
+
+// gpt2Words is the rule of ByteLevel.
+const gpt2Words = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+
+// cutter returns what the step does with a piece of text.
+func (s step) cutter() (func(string) ([]string, error), error) {
+	switch {
+	case s.Type == "ByteLevel" && s.PrefixSpace:
+		return nil, errors.New("pre_tokenizer ByteLevel adds a space before texts, which is not supported")
+	case s.Type == "ByteLevel" && s.UseRegex != nil && !*s.UseRegex:
+		return func(text string) ([]string, error) { return []string{text}, nil }, nil
+	case s.Type == "ByteLevel":
+		return isolating(gpt2Words)
+	case s.Type == "Digits":
+		return func(text string) ([]string, error) { return digits(text, s.Digits), nil }, nil
+	case s.Type == "Split" && s.Pattern.Regex != nil &&
+		(s.Behavior == "Isolated" && !s.Invert || s.Behavior == "Removed" && s.Invert):
+		return isolating(*s.Pattern.Regex)
+	case s.Type == "Split":
+		return nil, fmt.Errorf("pre_tokenizer Split (%s) is not supported", s.Behavior)
+	}
+	return nil, fmt.Errorf("pre_tokenizer %s is not supported", s.Type)
+}
+
+// digits cuts numbers out of a text, each digit on its own or not.
+func digits(text string, each bool) (words []string) {
+	before := false
+	for i, r := range text {
+		is := unicode.IsNumber(r)
+		if i == 0 || is != before || is && each {
+			words = append(words, "")
+		}
+		words[len(words)-1] += string(r)
+		before = is
+	}
+	return words
+}
+
+// isolating cuts a text into the matches of a rule and what is between them.
+func isolating(rule string) (func(string) ([]string, error), error) {
+	re, err := regexp2.Compile(rule, regexp2.None)
+	if err != nil {
+		return nil, fmt.Errorf("pre_tokenizer: %w", err)
+	}
+	re.MatchTimeout = 10 * time.Second // the file is not ours
+	return func(text string) (words []string, err error) {
+		runes, at := []rune(text), 0
+		m, err := re.FindRunesMatch(runes)
+		for ; m != nil && err == nil; m, err = re.FindNextMatch(m) {
+			if m.Index > at {
+				words = append(words, string(runes[at:m.Index]))
+			}
+			if m.Length > 0 {
+				words = append(words, m.String())
+			}
+			at = m.Index + m.Length
+		}
+		if at < len(runes) {
+			words = append(words, string(runes[at:]))
+		}
+		return words, err
+	}, nil
+}

@@ -1,0 +1,297 @@
+package mlc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
+	"llmparity/internal/regular"
+	"llmparity/internal/whole"
+)
+
+// GGUF is a package as the GGUF that it becomes.
+type GGUF struct {
+	File     *gguf.File // its description; the data is not there yet
+	Same     Sameness
+	dir      string
+	metadata []gguf.Entry
+	tensors  []gguf.Weights
+}
+
+// quantizations are those whose packages can become a GGUF.
+var quantizations = []string{"q0f16", "q0f32", "q4f16_1", "q4f32_1"}
+
+// AsGGUF describes a package as a GGUF of the same weights, under a name. It reads no weights: a scale that does not
+// fit is found when the file is written.
+func AsGGUF(ctx context.Context, dir, name string) (*GGUF, error) {
+	p, err := OpenPackage(dir)
+	if err != nil {
+		return nil, err
+	}
+	g := &GGUF{dir: dir}
+	if err := g.describe(ctx, p, name); err != nil {
+		return nil, unfit(dir, err)
+	}
+	return g, nil
+}
+
+// Write writes the GGUF to path, which appears when it is complete.
+func (g *GGUF) Write(ctx context.Context, path string) error {
+	return whole.Write(path, func(out io.Writer) error {
+		return gguf.Write(whole.Until(ctx, out), g.metadata, g.tensors)
+	})
+}
+
+func (g *GGUF) describe(ctx context.Context, p Existing, name string) error {
+	if !slices.Contains(quantizations, p.Quantization) {
+		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(quantizations, ", "))
+	}
+	var own ownConfig
+	if err := readInto(filepath.Join(p.Dir, configName), maxConfig, &own); err != nil {
+		return err
+	}
+	a, err := p.architecture(own)
+	if err != nil {
+		return err
+	}
+	tokens, err := tokenizerEntries(p.Dir, a.VocabSize, own.limits)
+	if err != nil {
+		return fmt.Errorf("%s: %w", tokenizerName, err)
+	}
+	if err := g.weights(ctx, p, a); err != nil {
+		return err
+	}
+	g.metadata = slices.Concat([]gguf.Entry{
+		{Key: "general.architecture", Value: a.Name}, {Key: "general.type", Value: "model"},
+		{Key: "general.name", Value: titled(name, tokens.trims)},
+		{Key: "general.quantization_version", Value: uint32(2)},
+		{Key: "general.file_type", Value: fileTypes[p.Quantization]},
+	}, a.Metadata(), tokens.entries)
+	return g.check(p)
+}
+
+// fileTypes are llama.cpp's numbers for what most weights are.
+var fileTypes = map[string]uint32{"q0f32": 0, "q0f16": 1, "q4f16_1": 2, "q4f32_1": 2}
+
+// titled returns a model's name. llama.cpp knows by the name whether tokens take the white space after them.
+func titled(name string, trims bool) string {
+	if low := strings.ToLower(name); trims && !strings.Contains(low, "phi-3") && !strings.Contains(low, "phi3") {
+		return name + " (phi-3)"
+	}
+	return name
+}
+
+// ownConfig is what a GGUF needs of mlc-chat-config.json beside what Existing has.
+type ownConfig struct {
+	limits
+	ModelConfig struct {
+		Scaling *scaled `json:"rope_scaling"`
+	} `json:"model_config"`
+}
+
+// scaled is the scaling of a rotation in MLC's configurations.
+type scaled struct {
+	Type     string  `json:"rope_type"`
+	Factor   float64 `json:"factor"`
+	Low      float64 `json:"low_freq_factor"`
+	High     float64 `json:"high_freq_factor"`
+	Original float64 `json:"original_max_position_embeddings"`
+}
+
+// factors returns the divisors of Llama 3's scaling: the factor for low frequencies, 1 for high ones, smooth between.
+func (s *scaled) factors(a gguf.Architecture) (out []float64, err error) {
+	switch {
+	case s == nil || s.Type == "" && a.Name == gguf.Llama: // which MLC ignores
+		return nil, nil
+	case s.Type != "llama3" || a.Name != gguf.Llama || !(s.High > s.Low && s.Low > 0 && s.Factor > 0 && s.Original > 0):
+		return nil, fmt.Errorf("rope_scaling of type %q is not supported in a %s", s.Type, a.Name)
+	}
+	for i := range a.HeadDim / 2 {
+		wave := 2 * math.Pi * math.Pow(a.RopeBase, 2*float64(i)/float64(a.HeadDim))
+		smooth := min(1, max(0, (s.Original/wave-s.Low)/(s.High-s.Low)))
+		out = append(out, float64(float32(1/((1-smooth)/s.Factor+smooth))))
+	}
+	return out, nil
+}
+
+// architecture returns the model's description.
+func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
+	s := p.Shape
+	narrow := func(v float64) float64 { return float64(float32(v)) }
+	a = gguf.Architecture{Name: s.ModelType, ContextLength: p.Longest(), EmbeddingLength: s.HiddenSize,
+		BlockCount: s.NumHiddenLayers, FeedForwardLength: s.IntermediateSize, HeadCount: s.NumAttentionHeads,
+		HeadCountKV: s.NumKeyValueHeads, HeadDim: s.HeadDim, VocabSize: s.VocabSize, RMSEpsilon: narrow(s.RMSNormEps),
+		RopeBase: narrow(cmp.Or(s.RopeTheta, 10000)), RotaryDim: s.RotaryDim, SlidingWindow: s.SlidingWindowSize,
+		LocalLayers: s.LocalLayers, LocalBase: narrow(s.RopeLocalTheta), AttentionCap: narrow(s.AttnLogitSoftcapping),
+		OutputCap: narrow(s.FinalLogitSoftcapping), FusedQKV: s.ModelType == gguf.Phi3,
+		FusedGate: s.ModelType == gguf.Phi3}
+	if !slices.Contains(gguf.Supported(), a.Name) {
+		return a, fmt.Errorf("its architecture is %s; supported: %s", a.Name, strings.Join(gguf.Supported(), ", "))
+	}
+	for name, n := range map[string]int{"context_window_size": a.ContextLength, "hidden_size": a.EmbeddingLength,
+		"num_hidden_layers": a.BlockCount, "intermediate_size": a.FeedForwardLength, "num_attention_heads": a.HeadCount,
+		"head_dim": a.HeadDim, "vocab_size": a.VocabSize} {
+		if n <= 0 {
+			return a, fmt.Errorf("%s lacks %s", configName, name)
+		}
+	}
+	if a.RotaryDim == a.HeadDim {
+		a.RotaryDim = 0
+	}
+	has := func(part string) bool {
+		return slices.ContainsFunc(p.Weights, func(w Weight) bool { return strings.Contains(w.Name, part) })
+	}
+	a.Tied, a.AttentionBias = !has(namesOf(a.Name).head+"."), has(".bias")
+	for _, v := range s.RopeFactors {
+		a.RopeFactors = append(a.RopeFactors, narrow(v))
+	}
+	if !p.Whole {
+		a.RopeFactors, err = own.ModelConfig.Scaling.factors(a)
+	}
+	if a.Name == gguf.Phi3 && (len(a.RopeFactors) > 0 || s.RopeAttentionFactor > 0) {
+		factors := a.RopeFactors
+		if len(factors) == 0 {
+			factors = slices.Repeat([]float64{1}, a.Rotated()/2)
+		}
+		// The package has those of its context only.
+		a.RopeFactors = nil
+		a.Long = &gguf.LongRope{Context: a.ContextLength, Short: factors, Long: factors,
+			Magnitude: cmp.Or(narrow(s.RopeAttentionFactor), 1)}
+	}
+	return a, err
+}
+
+// weights lists the tensors, and checks that the package has exactly the model's weights.
+func (g *GGUF) weights(ctx context.Context, p Existing, a gguf.Architecture) error {
+	all, pieces := p.located(), map[string][]piece{}
+	shapes := map[string][]uint64{}
+	for _, w := range a.Tensors() {
+		shapes[w.Name] = w.Shape
+	}
+	for _, want := range params(a) {
+		m, err := all.matrixOf(want)
+		if err != nil {
+			return err
+		}
+		if m.vector && m.plain.dtype == Float16 {
+			g.Same = SameValues // widened
+		}
+		at := int64(0)
+		for _, part := range want.parts {
+			shape := shapes[part.tensor]
+			rows := cmp.Or(part.count, int64(shape[len(shape)-1]))
+			pieces[part.tensor] = append(pieces[part.tensor], piece{m, at, rows, part.first, part.headDim})
+			at += rows
+		}
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("weight %s does not belong to a plain %s model", slices.Sorted(maps.Keys(all))[0], a.Name)
+	}
+	for _, w := range a.Tensors() {
+		from := pieces[w.Name]
+		slices.SortFunc(from, func(x, y piece) int { return cmp.Compare(x.to, y.to) })
+		g.tensors = append(g.tensors, gguf.Weights{Name: w.Name, Shape: w.Shape, Type: from[0].kind,
+			Blocks: func(write func([]byte) error) error {
+				for _, p := range from {
+					if err := p.write(ctx, g.dir, write); err != nil {
+						return err
+					}
+				}
+				return nil
+			}})
+	}
+	g.tensors = append(g.tensors, a.Divisors()...)
+	return nil
+}
+
+// tokenizing is the tokenizer of a package.
+type tokenizing struct {
+	entries []gguf.Entry
+	trims   bool // some tokens take the white space after them
+}
+
+// tokenizerEntries reads the tokenizer and the chat template of a package.
+func tokenizerEntries(dir string, rows int, l limits) (out tokenizing, err error) {
+	var t readable
+	if err := readInto(filepath.Join(dir, tokenizerName), maxTokenizer, &t); err != nil {
+		return out, err
+	}
+	var c struct {
+		Template any     `json:"chat_template"`
+		EOS      content `json:"eos_token"`
+	}
+	if err := readInto(filepath.Join(dir, "tokenizer_config.json"), maxConfig, &c); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
+		return out, err
+	}
+	l.Text = c.EOS
+	if out.entries, err = t.entries(rows, l); err != nil {
+		return out, err
+	}
+	out.trims = t.trims()
+	var b bytes.Buffer
+	if err := gguf.Write(&b, out.entries, nil); err != nil {
+		return out, err
+	}
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tokenizerName)
+	if err != nil {
+		return out, err
+	}
+	v, err := f.Vocabulary()
+	if err == nil && v.Kind == gguf.SentencePiece {
+		err = t.sameMerges(v)
+	}
+	if text, ok := c.Template.(string); ok && err == nil {
+		out.entries = append(out.entries, gguf.Entry{Key: "tokenizer.chat_template", Value: text})
+	}
+	return out, err
+}
+
+const maxTokenizer = 256 << 20
+
+func readInto(path string, limit int64, to any) error {
+	text, err := regular.Read(path, limit)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
+}
+
+// check reads the header as an engine will, and checks that it says what the package says.
+func (g *GGUF) check(p Existing) (err error) {
+	if g.File, err = gguf.Sketch(g.dir, g.metadata, g.tensors); err != nil {
+		return err
+	}
+	if _, err := g.File.Vocabulary(); err != nil {
+		return err
+	}
+	s := p.Shape
+	s.ContextWindowSize = p.Longest()
+	got, err := Shape(g.File, Options{PrefillChunk: 1})
+	if err != nil {
+		return err
+	}
+	got.PrefillChunkSize, got.DType = s.PrefillChunkSize, s.DType
+	of, is := reflect.ValueOf(s), reflect.ValueOf(got)
+	for i := range of.NumField() {
+		unknown := !p.Whole && of.Field(i).IsZero()
+		if !unknown && !reflect.DeepEqual(of.Field(i).Interface(), is.Field(i).Interface()) {
+			return fmt.Errorf("a GGUF cannot express %s %v", reflect.TypeFor[modellib.Shape]().Field(i).Tag.Get("json"),
+				of.Field(i))
+		}
+	}
+	return nil
+}

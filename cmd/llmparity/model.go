@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,19 +35,30 @@ func modelCommand() *cobra.Command {
 }
 
 func listCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, local bool
 	var mirror string
 	c := &cobra.Command{
 		Use:   "list [FILTER]",
-		Short: "List the models of WebLLM's catalogue",
+		Short: "List the models of WebLLM's catalogue, or those on this disk",
 		Long: `List the models of WebLLM ` + page.WebLLM + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
 that WebLLM states, and whether shader-f16 is needed. "-" means unknown: sizes are known for downloaded
 models, or with --mirror. Nothing is downloaded.
 
+--local lists the GGUF models that other tools have downloaded, by the names that --model takes: in Hugging
+Face's cache ($HF_HUB_CACHE, $HF_HOME/hub or ~/.cache/huggingface/hub) and in Ollama's store ($OLLAMA_MODELS
+or ~/.ollama/models).
+
 Docs: docs/howto/use-your-own-model.md`,
-		Example: "  llmparity model list\n  llmparity model list q4f16_1 --json",
+		Example: "  llmparity model list\n  llmparity model list q4f16_1 --json\n  llmparity model list --local",
 		Args:    arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case local && mirror != "":
+				return fault.New(fault.Usage, "omit one of them",
+					"--mirror is for WebLLM's catalogue, which --local does not list")
+			case local:
+				return listLocal(c.OutOrStdout(), strings.Join(args, ""), asJSON)
+			}
 			known, err := builtInCatalogue()
 			if err != nil {
 				return err
@@ -78,8 +90,24 @@ Docs: docs/howto/use-your-own-model.md`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&local, "local", false, "list the models in Hugging Face's cache and in Ollama's store")
 	c.Flags().StringVar(&mirror, "mirror", "", "address or folder that has the sizes; the same layout as the public site")
 	return c
+}
+
+// listLocal prints the models of other tools.
+func listLocal(w io.Writer, filter string, asJSON bool) error {
+	models := slices.DeleteFunc(model.AllLocal(),
+		func(m model.OnDisk) bool { return !strings.Contains(m.Name, filter) })
+	if asJSON {
+		return printJSON(w, models)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MODEL\tSIZE\tFILE")
+	for _, m := range models {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Name, words.Size(m.Bytes), m.Path)
+	}
+	return t.Flush()
 }
 
 // said prints messages to standard error.
@@ -101,9 +129,10 @@ func infoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info MODEL",
 		Short: "Show a model's architecture, size, and which engines here can run it",
-		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a GGUF file, a WebLLM
-package's folder, or a compiled model library (.wasm), which is not executed.`,
-		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json",
+		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a name as in run --model,
+a GGUF file of any architecture, a WebLLM package's folder, a compiled model library (.wasm), which is not
+executed, or a Hugging Face folder or its config.json.`,
+		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json\n  llmparity model info hf:org/name",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			info, err := inspect.Open(c.Context(), args[0], kinds.All, new(engineFlags).chosen())

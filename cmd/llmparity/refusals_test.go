@@ -73,14 +73,14 @@ func refusedFiles(t *testing.T) {
 		put(t, ".", name, text)
 	}
 	for name, entry := range map[string]gguf.Entry{
-		"gemma":     {Key: "general.architecture", Value: "gemma3"},
+		"grok":      {Key: "general.architecture", Value: "grok"},
 		"adapter":   {Key: "general.type", Value: "adapter"},
 		"part":      {Key: "split.count", Value: uint16(3)},
 		"tokenizer": {Key: "tokenizer.ggml.pre", Value: "falcon3"}} {
 		rewrite(t, "in.gguf", name+".gguf", entry)
 	}
 	check(t, whole.Write("alien.gguf", func(w io.Writer) error {
-		return gguf.Write(w, []gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, nil)
+		return gguf.Write(w, []gguf.Entry{{Key: "general.architecture", Value: "grok"}}, nil)
 	}))
 	for _, name := range []string{"pipe", "pipe.gguf"} {
 		check(t, syscall.Mkfifo(name, 0o600))

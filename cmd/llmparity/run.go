@@ -50,7 +50,8 @@ type runFlags struct {
 }
 
 const (
-	modelHelp  = "tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, or served:NAME"
+	modelHelp = "tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
+		"ollama:NAME of another tool's downloads, or served:NAME"
 	mirrorHelp = "address or folder to fetch catalogue models from; it has the same layout as the public site"
 )
 

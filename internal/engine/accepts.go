@@ -38,8 +38,8 @@ func (k *Kind) Accepts(ctx context.Context, e Engine, m Model) Verdict {
 		v = Refuse(e.Check(ctx, m))
 	}
 	if m.Unsupported != nil && v.Answer != Refused && v.Answer != Unknown {
-		return Undecided("architecture %s is unknown to llmparity; %s decides when it loads the model",
-			m.Architecture, e.Name())
+		return Undecided("%s decides when it loads the model, because llmparity cannot compute with it: %s", e.Name(),
+			fault.What(m.Unsupported))
 	}
 	return v
 }

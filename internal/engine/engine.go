@@ -64,25 +64,35 @@ var ErrBusy = errors.New("the engine cannot run more generations at a time; wait
 // Model is what an engine is asked to load.
 type Model struct {
 	record.Model
-	Path string // the GGUF file
+	Path string // the GGUF file; of a split one: its first part
+	// Parts lists the files of a split GGUF, the first included; nil: it has one file.
+	Parts []string
 	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
 	// more architectures.
 	Unsupported error
-	// File describes the file when its hash was taken; nil: unknown.
-	File os.FileInfo
+	// Was describes the files when their hash was taken, in order; nil: unknown.
+	Was []os.FileInfo
 }
 
-// Same returns an error if the file was replaced or changed since its hash was taken, judging by inode, size and time.
+// Files lists the files of a GGUF, or the folder of a package.
+func (m Model) Files() []string {
+	if m.Parts != nil {
+		return m.Parts
+	}
+	return []string{m.Path}
+}
+
+// Same returns an error if a file was replaced or changed since its hash was taken, judging by inode, size and time.
 func (m Model) Same() error {
-	if m.File == nil {
-		return nil
+	for i, was := range m.Was {
+		path := m.Files()[i]
+		now, err := os.Stat(path)
+		if err != nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+			return fault.New(fault.BadModel, "leave it unchanged during a run, and try again",
+				"model %s was replaced or changed since the run began", path)
+		}
 	}
-	now, err := os.Stat(m.Path)
-	if err == nil && os.SameFile(now, m.File) && now.Size() == m.File.Size() && now.ModTime().Equal(m.File.ModTime()) {
-		return nil
-	}
-	return fault.New(fault.BadModel, "leave it unchanged during a run, and try again",
-		"model %s was replaced or changed since the run began", m.Path)
+	return nil
 }
 
 // Request asks for one generation.

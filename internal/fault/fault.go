@@ -32,6 +32,14 @@ func (e *Error) Error() string {
 	return OneLine(s)
 }
 
+// What returns what is wrong, without advice.
+func What(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return OneLine(e.What)
+	}
+	return OneLine(err.Error())
+}
+
 // OneLine returns s with each run of white space replaced by one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 

@@ -5,15 +5,16 @@
 // tensor that is truncated, overlaps another or has an unknown size is an error, and so is a tensor or setting that the
 // conversion would drop. It never allocates more than the size of the file justifies.
 //
-// Values are decoded to float32. Big-endian files, version 1, split models and arrays of arrays cannot be read. Of the
-// quantised types, Q4_0 to Q8_0 and Q2_K to Q6_K can be decoded; of the others only the sizes are known. It does not
-// quantise.
+// Values are decoded to float32. Big-endian files, version 1 and arrays of arrays cannot be read. The parts of a split
+// model are read as one file. Of the quantised types, Q4_0 to Q8_0 and Q2_K to Q6_K can be decoded; of the others only
+// the sizes are known. It does not quantise.
 package gguf
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,12 +71,21 @@ type File struct {
 	source  io.ReaderAt
 	opened  *os.File // nil if the source is not a file
 	asOpen  os.FileInfo
+	parts   []*File // of a split model
 	entries map[string]int
 	tensors map[string]int
 }
 
-// Open reads the header of the file at path; tensor data stays on disk.
+// Open reads the header of the file at path, or those of all parts of a split model; tensor data stays on disk.
 func Open(path string) (*File, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return joined(f)
+}
+
+func open(path string) (*File, error) {
 	const do = "name a GGUF file"
 	file, err := regular.Open(path)
 	if err != nil {
@@ -96,9 +106,12 @@ func Open(path string) (*File, error) {
 }
 
 // Close releases the file. Readers made by Data stop working.
-func (f *File) Close() error {
+func (f *File) Close() (err error) {
+	for _, p := range f.parts {
+		err = errors.Join(err, p.Close())
+	}
 	if f.opened == nil {
-		return nil
+		return err
 	}
 	return f.opened.Close()
 }
@@ -106,6 +119,11 @@ func (f *File) Close() error {
 // unchanged fails if the file has changed since its header was read, by size and time. Called at the end of each
 // tensor.
 func (f *File) unchanged() error {
+	for _, p := range f.parts {
+		if err := p.unchanged(); err != nil {
+			return err
+		}
+	}
 	if f.opened == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -123,7 +124,6 @@ func TestReadRefuses(t *testing.T) {
 		{"dimensions", `tensor "matrix" has 9 dimensions`, patch(t, b, "matrix", 0, 9)},
 		{"no rows", `tensor "matrix" has shape [3 0]`, patch(t, b, "matrix", 12, 0)},
 		{"huge", "truncated: tensor matrix of shape [3 144115188075855874]", patch(t, b, "matrix", 19, 2)},
-		{"unknown type", `tensor "matrix" has the unknown type 4`, patch(t, b, "matrix", 20, 4)},
 		{"blocks", `tensor "matrix" has rows of 3 values, which is not a multiple of Q4_0's block size 32`,
 			patch(t, b, "matrix", 20, 2)},
 		{"not aligned", "tensor vector starts 33 bytes into the data", patch(t, b, "vector", 16, 33)},
@@ -350,7 +350,6 @@ func TestArchitectureRefuses(t *testing.T) {
 			unknown},
 		{"general.type", "mmproj", nil, "a vision or audio encoder", unknown},
 		{"general.type", "imatrix", nil, `general.type is "imatrix", not a model`, unknown},
-		{"split.count", uint16(3), nil, "one of 3 parts of a split model; merge the parts", unknown},
 		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
 		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
 		{"llama.block_count", uint32(1 << 29), nil, "the file has only 21 tensors", bad},
@@ -491,4 +490,49 @@ func FuzzRead(f *testing.F) {
 		}
 		_ = gguf.PromptFault(file, "prompt é")
 	})
+}
+
+// The parts of a split model read as one file, whose values are those of the whole.
+func TestSplitModelReadsAsOne(t *testing.T) {
+	dir := t.TempDir()
+	for i, w := range tensors {
+		m := []gguf.Entry{{Key: "split.count", Value: uint16(len(tensors))}}
+		if i == 0 {
+			m = append(m, entries...)
+		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("m-%05d-of-00002.gguf", i+1)),
+			written(t, m, []gguf.Weights{w}), 0o600))
+	}
+	for i := range tensors { // any part stands for all
+		f, err := gguf.Open(filepath.Join(dir, fmt.Sprintf("m-%05d-of-00002.gguf", i+1)))
+		check.Err(t, err)
+		for _, want := range tensors {
+			got, _ := f.Tensor(want.Name)
+			if values, err := f.Floats(got); err != nil || !reflect.DeepEqual(values, want.Values) {
+				t.Errorf("%s: %v, want %v (%v)", want.Name, values, want.Values, err)
+			}
+		}
+		if !reflect.DeepEqual(f.Metadata, entries) || len(f.Paths()) != 2 {
+			t.Errorf("%v of %v", f.Metadata, f.Paths())
+		}
+		check.Err(t, f.Close())
+	}
+	check.Err(t, os.Remove(filepath.Join(dir, "m-00002-of-00002.gguf")))
+	if _, err := gguf.Open(filepath.Join(dir, "m-00001-of-00002.gguf")); fault.Of(err) != fault.BadModel ||
+		!strings.Contains(err.Error(), "m-00002-of-00002.gguf") {
+		t.Errorf("without its second part: %v", err)
+	}
+}
+
+// A type that is unknown has a name and at most the bytes up to the next tensor.
+func TestUnknownTypeIsNoError(t *testing.T) {
+	f, err := read(patch(t, written(t, entries, tensors), "matrix", 20, 99))
+	check.Err(t, err)
+	got := f.Tensors[0]
+	if got.Type.String() != "type 99" || got.Size != f.Tensors[1].Offset-got.Offset || got.Elements() != 6 {
+		t.Errorf("%+v", got)
+	}
+	if err := f.RequireReadable(); fault.Of(err) != fault.UnknownArch {
+		t.Error(err)
+	}
 }

@@ -269,13 +269,12 @@ func (d *decoder) tensor(i uint64) Tensor {
 	for range dims {
 		t.Shape = append(t.Shape, d.u64())
 	}
-	at = d.pos
 	t.Type = Type(d.u32())
 	offset := d.u64()
 	if d.err != nil {
 		return t
 	}
-	if err := d.f.measure(&t, at); err != nil {
+	if err := d.f.measure(&t); err != nil {
 		d.fail(err)
 	}
 	if offset > uint64(d.f.Size) {
@@ -285,12 +284,12 @@ func (d *decoder) tensor(i uint64) Tensor {
 	return t
 }
 
-// measure calculates a tensor's size from its shape and type. at is the position of the type in the file.
-func (f *File) measure(t *Tensor, at int64) error {
-	l, ok := formats[t.Type]
-	if !ok {
-		return f.bad("convert the model to F32", "tensor %q has the unknown type %d at byte %d", t.Name, uint32(t.Type),
-			at)
+// measure calculates a tensor's size from its shape and type, if it is known.
+func (f *File) measure(t *Tensor) error {
+	l, known := formats[t.Type]
+	limit := uint64(f.Size) // of blocks, or of values, which may have less than a byte each
+	if !known {
+		l, limit = format{values: 1}, 16*limit
 	}
 	blocks := uint64(1)
 	for i, n := range t.Shape {
@@ -304,14 +303,14 @@ func (f *File) measure(t *Tensor, at int64) error {
 		if n == 0 {
 			return f.bad(again, "tensor %q has shape %v, want dimensions of at least 1", t.Name, t.Shape)
 		}
-		// The product must not overflow, nor exceed the size of the file.
-		if n > uint64(f.Size) || blocks > uint64(f.Size)/n {
+		// The product must not overflow, nor exceed what fits into the file.
+		if n > limit || blocks > limit/n {
 			return f.bad(again, "truncated: tensor %s of shape %v does not fit into the file of %d bytes", t.Name,
 				t.Shape, f.Size)
 		}
 		blocks *= n
 	}
-	if blocks > uint64(f.Size/l.bytes) {
+	if known && blocks > uint64(f.Size/l.bytes) {
 		return f.bad(again, "truncated: tensor %s of shape %v needs %d blocks of %d bytes, the file has %d bytes",
 			t.Name, t.Shape, blocks, l.bytes, f.Size)
 	}
@@ -322,6 +321,7 @@ func (f *File) measure(t *Tensor, at int64) error {
 // place makes the tensors' offsets absolute and checks them. end is the end of the header.
 func (f *File) place(end int64) error {
 	start := (end + f.Alignment - 1) / f.Alignment * f.Alignment
+	f.sized(f.Size - start)
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		if t.Offset%f.Alignment != 0 {

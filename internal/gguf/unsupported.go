@@ -33,7 +33,6 @@ func (f *File) Whole() error {
 	refuse := func(do, format string, args ...any) error { return f.fault(fault.UnknownArch, do, format, args) }
 	kind, _ := f.Text("general.type")
 	name, _ := f.ArchitectureName()
-	parts, _ := f.Uint("split.count")
 	switch {
 	case kind == "adapter":
 		return refuse("merge it into its base model", "a LoRA adapter, not a model")
@@ -42,9 +41,6 @@ func (f *File) Whole() error {
 			"a vision or audio encoder, not a language model")
 	case kind != "" && kind != "model":
 		return refuse("use the GGUF of the model", "general.type is %q, not a model", kind)
-	case parts > 1:
-		return refuse("merge the parts with llama.cpp's llama-gguf-split --merge", "one of %d parts of a split model",
-			parts)
 	}
 	return nil
 }

@@ -17,15 +17,18 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
+	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 )
 
 // Info describes a model.
 type Info struct {
-	Kind string `json:"kind"` // gguf, webllm-package, model-library
+	Kind string `json:"kind"` // gguf, webllm-package, model-library, hf-config
 	record.Model
+	Parts        int    `json:"parts,omitempty"`        // files of a split GGUF
 	Quantization string `json:"quantization,omitempty"` // MLC's name of the format of weights, e.g. q0f32
 	// BytesByType is the size of weights by stored type, BytesByComponent also by part of the model.
 	BytesByType      map[string]int64            `json:"bytes_by_type,omitempty"`
@@ -34,6 +37,7 @@ type Info struct {
 	Tokenizer        string                      `json:"tokenizer,omitempty"`
 	ChatTemplate     string                      `json:"chat_template,omitempty"`
 	Library          *Library                    `json:"library,omitempty"`
+	Notes            []string                    `json:"notes,omitempty"`
 	// Engines says what each engine can do with the model.
 	Engines map[string]Ability `json:"engines"`
 }
@@ -55,25 +59,32 @@ type Library struct {
 	MemoryUsage  map[string]int64 `json:"memory_usage_bytes"` // buffers of each function
 }
 
-// Ability says what an engine can do, or why it cannot.
+// Ability says what an engine can do, or why it cannot, or why only the engine knows.
 type Ability struct {
-	Can    string `json:"can,omitempty"`
-	Cannot string `json:"cannot,omitempty"`
+	Can     string `json:"can,omitempty"`
+	Cannot  string `json:"cannot,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
 }
 
-// Open describes the model at a path. The type is found from the contents, or else from the name. Engines are as
-// chosen.
-func Open(ctx context.Context, path string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
-	const wanted = "name a GGUF file, a WebLLM package's folder (with mlc-chat-config.json) or a model library (.wasm)"
+// Open describes a model by its name or path. The type is found from the contents, or else from the name. Engines are
+// as chosen.
+func Open(ctx context.Context, name string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
+	const wanted = "name a GGUF file, a WebLLM package's folder, a model library (.wasm), or a Hugging Face folder or " +
+		"its config.json"
+	path, err := model.Path(name)
+	if err != nil {
+		return Info{}, err
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
-	case info.IsDir():
-		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err != nil {
-			return Info{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", path)
-		}
+	case info.IsDir() && exists(filepath.Join(path, "mlc-chat-config.json")):
 		return describePackage(path, kinds)
+	case info.IsDir() && hfconfig.Exists(path), filepath.Ext(path) == ".json" && info.Mode().IsRegular():
+		return describeConfig(path, kinds)
+	case info.IsDir():
+		return Info{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", path)
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return Info{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
 	}
@@ -86,6 +97,11 @@ func Open(ctx context.Context, path string, kinds engine.Kinds, choice *engine.C
 		return describeLibrary(path, kinds)
 	}
 	return Info{}, fault.New(fault.BadModel, wanted, "%s is not a model", path)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // beginning returns up to four bytes of a file.
@@ -101,9 +117,6 @@ func beginning(path string) (string, error) {
 
 func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
 	m, err := model.Open(path, 0)
-	if err == nil {
-		err = m.Unsupported
-	}
 	if err != nil {
 		return Info{}, err
 	}
@@ -112,13 +125,16 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 		return Info{}, err
 	}
 	defer f.Close()
-	i := Info{Kind: "gguf", Model: m.Model, ChatTemplate: "none"}
+	i := Info{Kind: "gguf", Model: m.Model, ChatTemplate: "none", Parts: len(m.Parts)}
 	for _, t := range f.Tensors {
 		i.weight(t.Name, strings.ToLower(t.Type.String()), t.Size)
 	}
 	i.KV = kvOf(2*int64(m.Layers)*int64(m.KVHeads)*int64(m.HeadDim), m.Context)
+	if _, there := f.Lookup("tokenizer.chat_template"); there {
+		i.ChatTemplate = "its own"
+	}
 	if v, err := f.Vocabulary(); err != nil {
-		i.Tokenizer = err.Error()
+		i.Tokenizer = fault.What(err)
 	} else {
 		i.Tokenizer = "byte-level BPE, " + v.Pre
 		if v.Kind == gguf.SentencePiece {
@@ -132,17 +148,50 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 	}
 	i.Engines = map[string]Ability{}
 	for _, k := range kinds {
-		if k.Runs == nil {
-			continue
+		if k.Runs != nil {
+			i.Engines[k.Name] = ability(ctx, k, choice.Engine(k.Name), m)
 		}
-		err := k.Accepts(ctx, choice.Engine(k.Name), m).Err()
-		if err == nil && k.Makes != nil {
-			err = k.Makes(m)
-		}
-		if err != nil {
-			i.Engines[k.Name] = Ability{Cannot: err.Error()}
-		} else {
-			i.Engines[k.Name] = Ability{Can: k.Runs(m.DType)}
+	}
+	return i, nil
+}
+
+// ability says what an engine can do with a GGUF.
+func ability(ctx context.Context, k *engine.Kind, e engine.Engine, m engine.Model) Ability {
+	v := k.Accepts(ctx, e, m)
+	err := v.Err()
+	if err == nil && k.Makes != nil {
+		err = k.Makes(m)
+	}
+	switch {
+	case err != nil:
+		return Ability{Cannot: err.Error()}
+	case v.Answer == engine.Unknown:
+		return Ability{Unknown: v.Reason.Error()}
+	}
+	return Ability{Can: k.Runs(m.DType)}
+}
+
+// describeConfig describes a model by a Hugging Face configuration, and the safetensors files beside it.
+func describeConfig(path string, kinds engine.Kinds) (Info, error) {
+	m, err := modelsize.Open(path)
+	if err != nil {
+		return Info{}, err
+	}
+	i := Info{Kind: "hf-config", BytesByType: m.Stored, Notes: m.Notes, Engines: map[string]Ability{},
+		Model: record.Model{Name: m.Name, Format: "hf", Architecture: m.Type, DType: m.DType, Parameters: m.Parameters,
+			Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab,
+			Context: m.MaxContext, MaxContext: m.MaxContext}}
+	for _, bytes := range m.Stored {
+		i.WeightsB, i.FileB = i.WeightsB+bytes, i.FileB+bytes
+	}
+	var perToken int64
+	for _, c := range m.Caches {
+		perToken += int64(c.Layers) * c.Values
+	}
+	i.KV = kvOf(perToken, m.MaxContext)
+	for _, k := range kinds {
+		if k.Runs != nil {
+			i.Engines[k.Name] = Ability{Cannot: k.Title + " needs a GGUF; llama.cpp's convert_hf_to_gguf.py makes one"}
 		}
 	}
 	return i, nil
@@ -258,7 +307,7 @@ func (i Info) Print(w io.Writer) {
 		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("kind", "%s", map[string]string{"gguf": "GGUF", "webllm-package": "WebLLM package",
-		"model-library": "model library for WebLLM"}[i.Kind])
+		"model-library": "model library for WebLLM", "hf-config": "Hugging Face configuration"}[i.Kind])
 	row("name", "%s", i.Name)
 	if i.SHA256 != "" {
 		row("sha256", "%s", i.SHA256)
@@ -280,16 +329,28 @@ func (i Info) Print(w io.Writer) {
 		}
 		row("  "+part, "%s", strings.Join(words, ", "))
 	}
-	if i.Kind == "gguf" {
+	if i.Parts > 0 {
+		row("  parts", "%d files", i.Parts)
+	}
+	if i.BytesByComponent == nil {
+		for _, dtype := range slices.Sorted(maps.Keys(i.BytesByType)) {
+			row("  "+dtype, "%s", mib(i.BytesByType[dtype]))
+		}
+	}
+	if can := i.Engines[webllm.Name]; i.Kind == "gguf" && can.Cannot == "" {
 		row("in a browser", "weights take %s as f32, %s as f16", mib(4*i.Parameters), mib(2*i.Parameters))
 	}
-	row("context", "%d tokens", i.Context)
-	if kv := i.KV; kv != nil {
+	if i.Context > 0 {
+		row("context", "%d tokens", i.Context)
+	}
+	if kv := i.KV; kv != nil && i.Engines[webllm.Name].Cannot != "" {
+		row("KV cache", "f32: %d bytes per token; f16: %d bytes per token", kv.PerTokenF32, kv.PerTokenF16)
+	} else if kv != nil {
 		row("KV cache", "f32: %d bytes per token, WebLLM reserves %s; f16: %d bytes per token, WebLLM reserves %s",
 			kv.PerTokenF32, mib(kv.ReservedF32), kv.PerTokenF16, mib(kv.ReservedF16))
 	}
-	if i.Tokenizer != "" {
-		row("tokenizer", "%s, %d tokens", i.Tokenizer, i.Vocab)
+	if i.Tokenizer != "" || i.Kind == "hf-config" {
+		row("tokenizer", "%s, %d tokens", cmp.Or(i.Tokenizer, "not read"), i.Vocab)
 	}
 	if i.ChatTemplate != "" {
 		row("chat template", "%s", i.ChatTemplate)
@@ -302,11 +363,17 @@ func (i Info) Print(w io.Writer) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Engines)) {
 		a := i.Engines[name]
-		if a.Cannot != "" {
+		switch {
+		case a.Cannot != "":
 			row(name, "cannot: %s", a.Cannot)
-			continue
+		case a.Unknown != "":
+			row(name, "unknown: %s", a.Unknown)
+		default:
+			row(name, "%s", a.Can)
 		}
-		row(name, "%s", a.Can)
+	}
+	for _, note := range i.Notes {
+		row("note", "%s", note)
 	}
 }
 

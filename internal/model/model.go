@@ -1,7 +1,8 @@
 // Package model finds the model that a plan or a command names, and reads its description.
 //
-// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, or served:NAME for
-// a model on a server. Whether an engine runs the model is up to the engine.
+// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, hf:ORG/NAME or
+// ollama:NAME for a model that another tool has downloaded, or served:NAME for a model on a server. Whether an engine
+// runs the model is up to the engine.
 package model
 
 import (
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"llmparity/internal/cache"
@@ -60,20 +62,24 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 		return engine.Model{Model: record.Model{Name: rest, Format: record.Served, Context: window}}, nil
 	case Listed(name):
 		return f.catalogued(ctx, name, window)
-	case IsPackage(name):
-		return OpenPackage(name, filepath.Base(filepath.Clean(name)), window)
 	}
 	path, err := Path(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return engine.Model{}, err
+	case isThere(filepath.Join(path, "config.json")) && !isThere(filepath.Join(path, "mlc-chat-config.json")):
+		return engine.Model{}, noGGUF(path)
+	case IsPackage(path):
+		return OpenPackage(path, titled(name), window)
 	}
 	return Open(path, window)
 }
 
 // Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
 func Listed(name string) bool {
-	if name == Tiny || name == SmolLM2 || strings.HasPrefix(name, Served) || strings.ContainsAny(name, `/\`) ||
-		strings.EqualFold(filepath.Ext(name), ".gguf") {
+	if name == Tiny || name == SmolLM2 || strings.ContainsAny(name, `/\`) ||
+		strings.EqualFold(filepath.Ext(name), ".gguf") ||
+		slices.ContainsFunc([]string{Served, hub, ollama}, func(p string) bool { return strings.HasPrefix(name, p) }) {
 		return false
 	}
 	_, err := os.Lstat(name)
@@ -98,11 +104,22 @@ func Packaged(name string) (dir, title string, ok bool) {
 		p, err := catalogue.Open(store(), name)
 		return p.Dir, name, err == nil
 	}
-	return name, filepath.Base(filepath.Clean(name)), IsPackage(name)
+	dir = name
+	if path, is, err := Local(name); is && err == nil {
+		dir = path
+	}
+	return dir, titled(name), IsPackage(dir)
 }
 
-// Path returns the file of a name other than packages and served models. It writes the tiny model if it is missing.
+// titled is the title of a package that a path or a name of Hugging Face's cache names.
+func titled(name string) string { return filepath.Base(filepath.Clean(strings.TrimPrefix(name, hub))) }
+
+// Path returns the file or folder of a name other than models of the catalogue and of servers. It writes the tiny model
+// if it is missing.
 func Path(name string) (string, error) {
+	if path, ok, err := Local(name); ok {
+		return path, err
+	}
 	switch name {
 	case Tiny:
 		path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
@@ -124,45 +141,52 @@ func Path(name string) (string, error) {
 	return name, nil
 }
 
-// Open reads the description of a GGUF. A context of 0 is the model's maximum.
+// Open reads the description of a GGUF, which may be split. A context of 0 is the model's maximum. A model that
+// llmparity cannot compute with is described as far as it can be read.
 func Open(path string, window int) (engine.Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return engine.Model{}, err
 	}
 	defer f.Close()
-	arch, err := f.Architecture()
-	unsupported := err
-	if fault.Of(err) == fault.UnknownArch && f.Whole() == nil {
-		if known, wrong := outline(f); wrong == nil {
-			arch, err = known, nil
-		}
-	}
-	if err != nil {
+	if err := f.Whole(); err != nil {
 		return engine.Model{}, err
 	}
-	if window > arch.ContextLength {
+	arch, unsupported := f.Architecture()
+	if unsupported != nil {
+		if arch, err = outline(f); err != nil {
+			return engine.Model{}, unsupported
+		}
+	}
+	if arch.ContextLength > 0 && window > arch.ContextLength {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller --context",
 			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, path)
 	}
-	file, err := os.Stat(path) // before reading, to notice a later replacement
-	if err != nil {
-		return engine.Model{}, err
+	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
+	if len(f.Paths()) > 1 {
+		m.Parts = f.Paths()
 	}
-	sum, err := cache.HashFile(path)
+	for _, part := range m.Files() { // before reading, to notice a later replacement
+		file, err := os.Stat(part)
+		if err != nil {
+			return engine.Model{}, err
+		}
+		m.Was = append(m.Was, file)
+	}
+	sum, err := f.SHA256(context.Background())
 	if err != nil {
 		return engine.Model{}, err
 	}
 	name, err := f.Text("general.name")
-	if err != nil {
+	if err != nil || name == "" {
 		name = filepath.Base(path)
 	}
-	m := engine.Model{Path: path, File: file, Unsupported: unsupported, Model: record.Model{
+	m.Model = record.Model{
 		Name: name, SHA256: sum, Format: GGUF, Architecture: arch.Name,
 		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: cmp.Or(window, arch.ContextLength),
 		MaxContext: arch.ContextLength, Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV,
 		HeadDim: arch.HeadDim, Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
-	}}
+	}
 	for _, t := range f.Tensors {
 		m.Parameters += t.Elements()
 		m.WeightsB += t.Size
@@ -170,7 +194,7 @@ func Open(path string, window int) (engine.Model, error) {
 	return m, nil
 }
 
-// outline describes a model of an unsupported architecture.
+// outline describes a model that llmparity cannot compute with.
 func outline(f *gguf.File) (gguf.Architecture, error) {
 	e, err := modelsize.FromGGUF(f)
 	return gguf.Architecture{Name: e.Type, ContextLength: e.MaxContext, BlockCount: e.Layers, HeadCount: e.Heads,
@@ -213,13 +237,25 @@ func SHA256(name string) (string, error) {
 		if dir = filepath.Join(store(), name); !IsPackage(dir) {
 			return "", fault.New(fault.UnknownModel, "", "%s is not downloaded", name)
 		}
-	case !IsPackage(name):
-		path, err := Path(name)
-		if err != nil {
+	default:
+		var err error
+		if dir, err = Path(name); err != nil {
 			return "", err
 		}
-		return cache.HashFile(path)
+		if !IsPackage(dir) {
+			return hashOf(dir)
+		}
 	}
 	m, err := OpenPackage(dir, name, 0)
 	return m.SHA256, err
+}
+
+// hashOf hashes a GGUF; the parts of a split one, as one file.
+func hashOf(path string) (string, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return cache.HashFile(path)
+	}
+	defer f.Close()
+	return f.SHA256(context.Background())
 }

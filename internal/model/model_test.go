@@ -119,3 +119,58 @@ func TestFindRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Models of other tools are found by name, without copying; what is missing is said with the command that gets it.
+func TestFindsModelsOfOtherTools(t *testing.T) {
+	f := finder(t)
+	hubDir, store := t.TempDir(), t.TempDir()
+	t.Setenv("HF_HUB_CACHE", hubDir)
+	t.Setenv("OLLAMA_MODELS", store)
+	put := func(text string, parts ...string) {
+		t.Helper()
+		path := filepath.Join(parts...)
+		check.Err(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)))
+	}
+	_, folder := models(t)
+	one := filepath.Join(hubDir, "models--me--one")
+	put("new", one, "refs", "main")
+	put("config", one, "snapshots", "old", "config.json")
+	for _, path := range []string{filepath.Join(one, "snapshots", "new", "sub", "m.gguf"),
+		filepath.Join(hubDir, "models--me--two", "snapshots", "x", "a.gguf"),
+		filepath.Join(hubDir, "models--me--two", "snapshots", "x", "b.gguf"),
+		filepath.Join(store, "blobs", "sha256-12")} {
+		put("", path)
+		check.Err(t, tiny.WriteFile(path))
+	}
+	put("{}", hubDir, "models--me--raw", "snapshots", "x", "config.json")
+	check.Err(t, os.MkdirAll(filepath.Join(hubDir, "models--me--mlc", "snapshots"), 0o755))
+	check.Err(t, os.Rename(folder, filepath.Join(hubDir, "models--me--mlc", "snapshots", "x")))
+	const layer = `{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12"}`
+	put(layer+`]}`, store, "manifests", "registry.ollama.ai", "library", "mine", "latest")
+	put(layer+`]}`, store, "manifests", "hf.co", "me", "one", "Q4_0")
+	put(layer+`,{"mediaType":"application/vnd.ollama.image.adapter","digest":"sha256:13"}]}`, store, "manifests",
+		"registry.ollama.ai", "you", "adapted", "x")
+	for _, c := range []struct{ name, format, err string }{
+		{"hf:me/one", GGUF, ""}, {"me/one", GGUF, ""}, {"hf:me/one/sub/m.gguf", GGUF, ""},
+		{"hf:me/two/b.gguf", GGUF, ""},
+		{"hf:me/mlc", WebLLM, ""}, {"ollama:mine", GGUF, ""}, {"ollama:mine:latest", GGUF, ""},
+		{"ollama:hf.co/me/one:Q4_0", GGUF, ""},
+		{"hf:me/two", "", "has 2 GGUF files: a.gguf, b.gguf; name one, as in hf:me/two/a.gguf"},
+		{"hf:me/two/c.gguf", "", "get it with: hf download me/two c.gguf"},
+		{"me/none", "", "get it with: hf download me/none"}, {"hf:none", "", "write hf:ORG/NAME"},
+		{"hf:me/raw", "", "convert it with llama.cpp's convert_hf_to_gguf.py"},
+		{"ollama:none:1b", "", "get it with: ollama pull none:1b"}, {"ollama:../../x", "", "has no such form"},
+		{"ollama:you/adapted:x", "", "has an adapter"},
+	} {
+		m, err := f.Find(t.Context(), c.name, 0)
+		if c.err == "" && (err != nil || m.Format != c.format || m.Parameters == 0 && c.format == GGUF) ||
+			c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %s of format %q (%v), want %q %s", c.name, m.Path, m.Format, err, c.format, c.err)
+		}
+		if c.err == "" {
+			if sum, err := SHA256(c.name); err != nil || sum != m.SHA256 {
+				t.Errorf("%s: hash %s, then %s (%v)", c.name, m.SHA256, sum, err)
+			}
+		}
+	}
+}

@@ -15,9 +15,8 @@ import (
 
 // FromGGUF reads a file's tensors and the metadata that llama.cpp's files have for any architecture. If the metadata is
 // not enough, the shapes of the tensors decide.
-func FromGGUF(f *gguf.File) (Model, error) { return fromGGUF(f, f.Tensors) }
-
-func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
+func FromGGUF(f *gguf.File) (Model, error) {
+	tensors := f.Tensors
 	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High,
 		Name: strings.TrimSuffix(filepath.Base(f.Name), ".gguf")}
 	if name, err := f.Text("general.name"); err == nil && name != "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
 )
@@ -43,7 +44,12 @@ func Open(path string) (Model, error) {
 	case ".safetensors":
 		return Model{}, fault.New(fault.BadModel, wanted, "%s has weights, but not the model's sizes", path)
 	}
-	return openGGUF(path)
+	f, err := gguf.Open(path)
+	if err != nil {
+		return Model{}, err
+	}
+	defer f.Close()
+	return FromGGUF(f)
 }
 
 // FromConfig takes over a Hugging Face configuration.

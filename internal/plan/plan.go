@@ -29,8 +29,8 @@ type Plan struct {
 	Name string `yaml:"name"`
 	// Engines to run, e.g. [webllm, llamacpp]. Default: webllm and llamacpp.
 	Engines []string `yaml:"engines,flow"`
-	// Model to run: tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, or
-	// served:NAME. A list is the same as models.
+	// Model to run: tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME or
+	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models.
 	Model string `yaml:"model,omitempty"`
 	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`

@@ -71,9 +71,18 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 		if l.err == nil {
 			l.model, l.err = r.model(ctx, p)
 		}
+		if l.err != nil && l.set != nil && model.OfHub(p.Model) && l.set.serves() {
+			p.Model = model.Served + p.Model // servers name models as Hugging Face does
+			l.model, l.err = r.model(ctx, p)
+		}
 		return l, nil
 	})
 	return l
+}
+
+// serves reports whether all engines run models that are on a server.
+func (in *set) serves() bool {
+	return !slices.ContainsFunc(in.engines, func(e Engine) bool { return !e.Caps().Served })
 }
 
 // modelKey identifies a model with its context.
@@ -90,7 +99,7 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error)
 	case window == 0 || m.Format == record.Served && err == nil:
 		m.Context = cmp.Or(m.Context, window)
 		return m, err
-	case err == nil && window <= m.MaxContext:
+	case err == nil && (window <= m.MaxContext || m.MaxContext == 0 && m.Format == model.GGUF):
 		m.Context = window
 		return m, nil
 	}

@@ -43,7 +43,7 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 			if of := files[e]; of != nil {
 				return of(s.Model)
 			}
-			return []string{s.Model.Path}
+			return s.Model.Files()
 		}
 		return out, nil, nil
 	}

@@ -50,12 +50,15 @@ func filesOf(s *current, e engine.Engine) ([]string, error) {
 		if path == "" {
 			continue
 		}
-		err := filepath.Walk(path, func(path string, info os.FileInfo, err error) error {
-			if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-				out = append(out, path)
-			}
-			return err
-		})
+		path, err := filepath.EvalSymlinks(path) // as in Hugging Face's cache
+		if err == nil {
+			err = filepath.Walk(path, func(path string, _ os.FileInfo, err error) error {
+				if info, gone := os.Stat(path); gone == nil && info.Mode().IsRegular() && info.Size() > 0 {
+					out = append(out, path)
+				}
+				return err
+			})
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -224,10 +224,11 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 // A server that read another file than the one that was hashed must not be measured.
 func TestReplacedModelIsRefused(t *testing.T) {
 	m := randomModel(t, ascii())
-	var err error
-	if m.File, err = os.Stat(m.Path); err != nil {
+	file, err := os.Stat(m.Path)
+	if err != nil {
 		t.Fatal(err)
 	}
+	m.Was = []os.FileInfo{file}
 	s, _ := opened(t, newEngine(t))
 	pick := s.pick
 	s.pick = func() (int, error) { // between our check and the server's start

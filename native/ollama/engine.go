@@ -150,6 +150,9 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 		}
 	}
 	switch {
+	case m.Parts != nil:
+		return engine.SetUp(fault.New(fault.NotSupported, "join the parts with llama.cpp's llama-gguf-split --merge",
+			"Ollama takes a model as one file; %s has %d parts", m.Path, len(m.Parts)))
 	case o.config.URL == "" && m.Format == record.Served:
 		return engine.SetUp(fault.New(fault.Usage, "set --ollama-url, or name a GGUF file with --model",
 			"model %s is on a server, but no Ollama server is named", m.Name))

@@ -1,0 +1,120 @@
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// numbered matches llama.cpp's names of split files.
+var numbered = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
+
+// joined returns a file with all parts of a split model, one after another. Any part stands for all, which must lie
+// beside it. A file that is no part is returned as it is. After an error, f is closed.
+func joined(f *File) (*File, error) {
+	count, err := f.Uint("split.count")
+	if err != nil || count < 2 {
+		return f, nil
+	}
+	defer f.Close()
+	name := numbered.FindStringSubmatch(f.Name)
+	if name == nil || fmt.Sprintf("%05d", count) != name[3] {
+		return nil, f.bad(fmt.Sprintf("keep the name that ends in -00001-of-%05d.gguf", count),
+			"one of %d parts of a model", count)
+	}
+	all := &File{Name: f.Name, entries: map[string]int{}, tensors: map[string]int{}}
+	var source parts
+	for i := 1; i <= int(count); i++ {
+		part, err := open(fmt.Sprintf("%s-%05d-of-%s.gguf", name[1], i, name[3]))
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		all.parts = append(all.parts, part)
+		if err := all.add(part, i == 1); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		source = append(source, io.NewSectionReader(part.source, 0, part.Size))
+	}
+	all.source = source
+	return all, nil
+}
+
+// add appends a part. The first has the model's metadata.
+func (f *File) add(part *File, first bool) error {
+	if first {
+		f.Version, f.Alignment = part.Version, part.Alignment
+		for _, e := range part.Metadata {
+			if !strings.HasPrefix(e.Key, "split.") { // about the files, not the model
+				f.entries[e.Key] = len(f.Metadata)
+				f.Metadata = append(f.Metadata, e)
+			}
+		}
+	}
+	for _, t := range part.Tensors {
+		if _, twice := f.tensors[t.Name]; twice {
+			return part.bad(again, "tensor %q is also in another part", t.Name)
+		}
+		t.Offset += f.Size
+		f.tensors[t.Name] = len(f.Tensors)
+		f.Tensors = append(f.Tensors, t)
+	}
+	f.Size += part.Size
+	return nil
+}
+
+// Paths lists the model's files: several if it is split.
+func (f *File) Paths() []string {
+	if f.parts == nil {
+		return []string{f.Name}
+	}
+	var out []string
+	for _, p := range f.parts {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// parts reads files as if they were one.
+type parts []*io.SectionReader
+
+// ReadAt implements io.ReaderAt.
+func (p parts) ReadAt(b []byte, at int64) (n int, err error) {
+	ends := make([]int64, len(p))
+	var end int64
+	for i, one := range p {
+		end += one.Size()
+		ends[i] = end
+	}
+	for i := sort.Search(len(p), func(i int) bool { return ends[i] > at }); i < len(p) && n < len(b); i++ {
+		one, begin := p[i], ends[i]-p[i].Size()
+		got, err := one.ReadAt(b[n:min(len(b), n+int(min(ends[i]-at, int64(len(b)))))], at-begin)
+		if n, at = n+got, at+int64(got); err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// sized gives each tensor of an unknown type the bytes up to the next tensor, which is the most that it can have.
+// Offsets are relative to the data, which ends at end.
+func (f *File) sized(end int64) {
+	order := slices.Clone(f.Tensors)
+	slices.SortFunc(order, func(a, b Tensor) int { return int(a.Offset - b.Offset) })
+	for i, t := range order {
+		if _, known := formats[t.Type]; known {
+			continue
+		}
+		next := end
+		if i+1 < len(order) {
+			next = order[i+1].Offset
+		}
+		f.Tensors[f.tensors[t.Name]].Size = max(next-t.Offset, 0)
+	}
+}

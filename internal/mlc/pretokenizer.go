@@ -66,6 +66,7 @@ func recognise(normalizer, pre *step) (string, error) {
 		}
 		text = norm.NFC.String(text)
 	}
+	defer regexp2.StopTimeoutClock() // it would go on for seconds
 	words := []string{text}
 	for _, s := range pre.flat() {
 		cut, err := s.cutter()

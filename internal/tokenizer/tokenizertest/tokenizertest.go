@@ -17,6 +17,7 @@ var data embed.FS
 // Kind is a tokenizer and its tokens for Texts.
 type Kind struct {
 	Name       string
+	Metadata   []gguf.Entry // the tokenizer's in a GGUF
 	Vocabulary gguf.Vocabulary
 	IDs        [][]int // for each text, with BOS if the model uses it
 	SHA256     string  // of the tokenizer.json that produced IDs
@@ -56,7 +57,8 @@ func Kinds(t testing.TB) []Kind {
 	}](t, "golden.json")
 	var kinds []Kind
 	add := func(name string, metadata ...gguf.Entry) {
-		k := Kind{Name: name, Vocabulary: vocabulary(t, metadata), IDs: golden[name].IDs, SHA256: golden[name].SHA256}
+		k := Kind{Name: name, Metadata: metadata, Vocabulary: vocabulary(t, metadata), IDs: golden[name].IDs,
+			SHA256: golden[name].SHA256}
 		kinds = append(kinds, k)
 	}
 	bpe, scored := read[trained](t, "bpe.json"), read[trained](t, "spm.json")

@@ -3,6 +3,7 @@
 Weights, activations and cache have the shape's dtype. Sums and logits are float32.
 """
 
+import functools
 import math
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ import names
 import norms
 import rotation
 from graph import call
+from matrix import Matrix
 from sampler import Sampler
 
 
@@ -33,6 +35,11 @@ class Tree(nn.Module):
         return getattr(self, at).plant(rest, dtype, *shape)
 
 
+def flat(args):
+    """Arguments with the parameters of matrices in their place."""
+    return [part for arg in args for part in (arg.tensors if isinstance(arg, Matrix) else [arg])]
+
+
 class Decoder(Tree, Sampler):
     """The functions that WebLLM calls, one for each method; spec has their arguments."""
 
@@ -40,28 +47,31 @@ class Decoder(Tree, Sampler):
         self.shape, self.variant = shape, variant
         n, hidden = names.OF[shape["model_type"]], shape["hidden_size"]
         self.parts = parts = SimpleNamespace()  # which hides that they are parameters, so that each has one name
-        parts.embedding = self._weight(f"{n.root}.{n.embedding}", shape["vocab_size"], hidden)
+        parts.embedding = self._matrix(f"{n.root}.{n.embedding}", hidden, shape["vocab_size"])
         parts.layers = [self._layer(n, f"{n.root}.{n.layers}.{i}") for i in range(shape["num_hidden_layers"])]
         parts.gain = self._weight(f"{n.root}.norm", hidden)
-        parts.head = parts.embedding if shape["tie_word_embeddings"] else self._weight(n.head, shape["vocab_size"], hidden)
+        parts.head = parts.embedding if shape["tie_word_embeddings"] else self._matrix(n.head, hidden, shape["vocab_size"])
 
     def _weight(self, path, *shape, kind="weight"):
         return self.plant(f"{path}.{kind}", self.shape["dtype"], *shape)
+
+    def _matrix(self, path, columns, *rows):
+        return Matrix.planted(self, self.shape, path, columns, *rows)
 
     def _layer(self, n, at):
         s, layer = self.shape, SimpleNamespace()
         hidden, inner, width = s["hidden_size"], s["intermediate_size"], s["head_dim"]
         each = [s["num_attention_heads"] * width, *[s["num_key_value_heads"] * width] * 2]
         layer.queries = []
-        for name, rows in zip(n.queries, each if len(n.queries) > 1 else [sum(each)]):
+        for name, rows in zip(n.queries, zip(each) if len(n.queries) > 1 else [each]):
             path = f"{at}.{n.attention}.{name}"
-            bias = [self._weight(path, rows, kind="bias")] if s["attention_bias"] else []
-            layer.queries.append([self._weight(path, rows, hidden), *bias])
-        layer.out = self._weight(f"{at}.{n.attention}.{n.out}", hidden, each[0])
+            bias = [self._weight(path, sum(rows), kind="bias")] if s["attention_bias"] else []
+            layer.queries.append([self._matrix(path, hidden, *rows), *bias])
+        layer.out = self._matrix(f"{at}.{n.attention}.{n.out}", each[0], hidden)
         if s["qk_norm"]:
             layer.head_gains = [self._weight(f"{at}.{n.attention}.{name}_norm", width) for name in "qk"]
-        layer.gate_up = self._weight(f"{at}.mlp.gate_up_proj", 2 * inner, hidden)
-        layer.down = self._weight(f"{at}.mlp.down_proj", hidden, inner)
+        layer.gate_up = self._matrix(f"{at}.mlp.gate_up_proj", hidden, inner, inner)
+        layer.down = self._matrix(f"{at}.mlp.down_proj", inner, hidden)
         layer.first_gain = self._weight(f"{at}.{n.first_norm}", hidden)
         after = self._weight(f"{at}.post_attention_layernorm", hidden)  # MLC's name for two different norms
         layer.second_gain = self._weight(f"{at}.pre_feedforward_layernorm", hidden) if s["post_norms"] else after
@@ -69,9 +79,9 @@ class Decoder(Tree, Sampler):
         return layer
 
     def embed(self, input_ids):
-        s = self.shape
-        func = linear.embed(s["vocab_size"], s["hidden_size"], s["dtype"], s["embedding_scale"])
-        return call(func, [input_ids, self.parts.embedding], ((input_ids.shape[0], s["hidden_size"]), s["dtype"]))
+        s, table = self.shape, self.parts.embedding
+        func = linear.embed(table.parts, s["hidden_size"], s["dtype"], s["embedding_scale"])
+        return call(func, [input_ids, *table.tensors], ((input_ids.shape[0], s["hidden_size"]), s["dtype"]))
 
     def prefill(self, input_embed, kv_cache):
         return self._forward(input_embed, kv_cache, None)
@@ -86,8 +96,15 @@ class Decoder(Tree, Sampler):
         count, suffix = x.shape[1], "_one" if tokens else "_many"
 
         def product(name, rows, columns, **fused):
-            func = linear.product(self.variant["kernels"], name + suffix, rows, columns, s["dtype"], tokens=tokens, **fused)
-            return lambda *args: call(func, args, ((1, count, rows), s["dtype"]))
+            @functools.cache
+            def of(parts):
+                return linear.product(self.variant["kernels"], name + suffix, parts, columns, s["dtype"], tokens=tokens, **fused)
+
+            def apply(*args):
+                parts = next(arg.parts for arg in args if isinstance(arg, Matrix))
+                return call(of(parts), flat(args), ((1, count, rows), s["dtype"]))
+
+            return apply
 
         queries = self._queries(product, cache, count, suffix)
         merge = product("attention_out", hidden, heads * s["head_dim"], residual=not s["post_norms"])
@@ -106,9 +123,10 @@ class Decoder(Tree, Sampler):
             mixed = op.reshape(mixed, (1, count, heads * s["head_dim"]))
             x = join(merge, mixed, layer.out, layer.post_gains[0], x)
             x = join(down, gate_up(x, layer.second_gain, layer.gate_up), layer.down, layer.post_gains[1], x)
-        logits = linear.product(self.variant["kernels"], "norm_logits", s["vocab_size"], hidden, s["dtype"], eps=eps, last=True,
+        head = self.parts.head
+        logits = linear.product(self.variant["kernels"], "norm_logits", head.parts, hidden, s["dtype"], eps=eps, last=True,
                                 cap=s["final_logit_softcapping"])
-        return call(logits, [x, self.parts.gain, self.parts.head], (1, 1, s["vocab_size"])), cache
+        return call(logits, [x, self.parts.gain, *head.tensors], (1, 1, s["vocab_size"])), cache
 
     def _queries(self, product, cache, count, suffix):
         """A function that computes a layer's queries, keys and values, [1, tokens, heads, width]."""

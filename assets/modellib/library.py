@@ -75,7 +75,7 @@ def with_metadata(module, shape, variant, params):
     """Adds _metadata: what the library is for and what it needs."""
     text = json.dumps({
         "model_type": shape["model_type"],
-        "quantization": {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
+        "quantization": shape["quantization"] or {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
         "llmparity": {**variant, "shape": shapes.stated(shape)},  # the only place with rotation and window
         "context_window_size": shape["context_window_size"],
         "sliding_window_size": -1,

@@ -9,36 +9,38 @@ import math
 from dataclasses import dataclass
 
 import linear_gpu
-from schedule import T, capped, kernel, lanes_of, tanh, when
+from matrix import Part, Reader
+from schedule import T, capped, kernel, tanh, when
 
 
-def embed(vocab, width, dtype, scale):
+def embed(parts, width, dtype, scale):
     """Row ids[t] of the embedding for each token t, times the scale if there is one."""
 
     def body(k):
         n = k.size("n")
         ids = k.tensor("ids", (n,), "int32")
-        table = k.tensor("table", (vocab, width), dtype)
+        table = Reader(k, parts, width, dtype)
         out = k.tensor("out", (n, width), dtype)
-        with k.threads(width, n) as (i, t):
-            value = table(ids(t), i)
-            out.set(value * T.float32(scale) if scale else value, t, i)
+        lanes = table.lanes
+        with k.threads(width // lanes, n) as (i, t):
+            value = table.vector(ids(t), i * lanes)
+            out.set(value * T.float32(scale) if scale else value, t, i * lanes, lanes=lanes)
 
     return kernel("embed_tokens", body)
 
 
 @dataclass(frozen=True)
 class Product:
-    """out[t] = W x[t], where W is [rows, columns] as the weights lie on disk, and what is fused with it."""
+    """out[t] = W x[t], where W has these parts, one below the other, and what is fused with it."""
 
     name: str
-    rows: int
+    parts: tuple[Part, ...]
     columns: int
     dtype: str  # of all that is read and written; sums are float32
     tokens: int | None = None  # how many there are when that is known (decoding), else any number
     eps: float | None = None  # x is first normalised by its root mean square, with this in it, and a gain
     bias: bool = False  # an input of [rows] is added
-    gated: str | None = None  # silu or gelu: W is [2*rows, columns] and out = silu(first half) * second half
+    gated: str | None = None  # silu or gelu: out = silu(first half of W x) * second half
     residual: bool = False  # an input like the output is added
     last: bool = False  # only the last token's row is computed: the logits, float32 in any case
     cap: float = 0.0  # a soft cap of the output
@@ -47,6 +49,11 @@ class Product:
     def single(self):
         """Whether there is only one token to compute."""
         return self.tokens == 1 or self.last
+
+    @property
+    def rows(self):
+        """How many the output has."""
+        return sum(part.rows for part in self.parts) // (2 if self.gated else 1)
 
     @property
     def halves(self):
@@ -75,15 +82,21 @@ class Arguments:
         self.n = n = p.tokens or k.size("n")
         self.x = k.tensor("x", (1, n, p.columns), p.dtype)
         self.gain = k.tensor("gain", (p.columns,), p.dtype) if p.eps is not None else None
-        self.weight = k.tensor("weight", (len(p.halves) * p.rows, p.columns), p.dtype)
+        self.weight = Reader(k, p.parts, p.columns, p.dtype)
         self.bias = k.tensor("bias", (p.rows,), p.dtype) if p.bias else None
         self.residual = k.tensor("residual", (1, n, p.rows), p.dtype) if p.residual else None
         self.out = k.tensor("out", (1, 1 if p.last else n, p.rows), "float32" if p.last else p.dtype)
 
-    def source(self, token, at, lanes):
-        """What a token brings to the sums at a column, and the value whose square counts for the norm."""
-        value = self.x(0, token, at, lanes=lanes)
-        return (value if self.gain is None else value * self.gain(at, lanes=lanes)), value
+    def source(self, token, step, square):
+        """What a token brings to the sums in a step of columns, of which it adds the squares for the norm."""
+        source, lanes = self.weight.source(), self.weight.lanes
+        for i, vector in enumerate(source.vectors):
+            at = step * self.weight.step + i * lanes
+            vector.set(self.x(0, token, at, lanes=lanes))
+            if square is not None:
+                square.add(vector.get() * vector.get())
+                vector.set(vector.get() * self.gain(at, lanes=lanes))
+        return source
 
     def scale(self, squares):
         """What normalises a token's sums, given the sum of its squares."""
@@ -99,9 +112,10 @@ class Arguments:
         self.out.set(value, 0, 0 if self.product.last else token, row)
 
 
-def product(kernels, name, rows, columns, dtype, **fused):
+def product(kernels, name, parts, columns, dtype, **fused):
     """The kernel of a Product, of the variant that is asked for."""
-    p = Product(name, rows, columns, dtype, **fused)
+    name = "_".join([name, *(part.type for part in parts if part.type != "plain" or len(parts) > 1)])
+    p = Product(name, parts, columns, dtype, **fused)
     body = one_thread_an_output if kernels != "gpu" else linear_gpu.vector if p.single else linear_gpu.tiles
     return kernel(name, lambda k: body(k, p, Arguments(k, p)))
 
@@ -110,26 +124,21 @@ def one_thread_an_output(k, p, a):
     """A thread takes four tokens, where there may be more than one, and reads a weight once for all four."""
     tile = 1 if p.single else 4
     stack = stack_of(p.rows, tile, p.gated is not None)
-    lanes = lanes_of(p.columns)
+    lanes, step = a.weight.lanes, a.weight.step
     n = a.n
     with k.threads(p.rows // stack, 1 if p.last else (n + tile - 1) // tile) as (j, block):
         token = [n - 1] if p.last else [block * tile + m for m in range(tile)]
         # The last block may exceed the tokens: it repeats the last token and discards the result.
         source = [t if tile == 1 else T.min(t, n - 1) for t in token]
-        wanted = [j * stack + r + half for r in range(stack) for half in p.halves]
-        dots = [[k.local(lanes) for _ in wanted] for _ in source]
+        dots = [[k.local(lanes) for _ in range(stack) for _ in p.halves] for _ in source]
         squares = [k.local(lanes) if p.eps is not None else None for _ in source]
         for variable in filter(None, sum(dots, squares)):
             variable.set(0)
-        with T.serial(0, p.columns // lanes) as i:
-            at = i * lanes
-            weights = [a.weight(row, at, lanes=lanes) for row in wanted]
-            for t, dot, square in zip(source, dots, squares):
-                scaled, value = a.source(t, at, lanes)
-                for d, w in zip(dot, weights):
-                    d.add(scaled * w)
-                if square is not None:
-                    square.add(value * value)
+        with T.serial(0, p.columns // step) as i:
+            sources = [a.source(t, i, square) for t, square in zip(source, squares)]
+            for h, half in enumerate(p.halves):
+                rows, each = [j * stack + r + half for r in range(stack)], len(p.halves)
+                a.weight.add(rows, i, sources, [[dot[r * each + h] for dot in dots] for r in range(stack)])
         for t, dot, square in zip(token, dots, squares):
             sums = [d.sum() for d in dot]
             if square is not None:

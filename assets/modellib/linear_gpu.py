@@ -17,30 +17,26 @@ EACH = 4  # tokens and rows of a tile that are a thread's own
 
 def vector(k, p, a):
     """A workgroup takes some rows; its threads share out their columns, then join their sums two by two."""
-    lanes = lanes_of(p.columns)
-    steps = p.columns // lanes
+    lanes, steps = a.weight.lanes, p.columns // a.weight.step
     threads = ROWS
     while threads < min(steps, LONGEST):
         threads *= 2
     with k.groups(threads, (p.rows + ROWS - 1) // ROWS) as (thread, block):
         # The last block may exceed the rows: it repeats the last row and discards the result.
         rows = [T.min(block * ROWS + r, p.rows - 1) if p.rows % ROWS else block * ROWS + r for r in range(ROWS)]
-        wanted = [row + half for row in rows for half in p.halves]
-        sums = [k.local(lanes) for _ in range(len(wanted) + (p.eps is not None))]
+        width = len(p.halves)
+        sums = [k.local(lanes) for _ in range(width * ROWS + (p.eps is not None))]
         for variable in sums:
             variable.set(0)
         with T.serial(0, (steps + threads - 1) // threads) as i:
             at = i * threads + thread
             with when(at < steps):
-                scaled, value = a.source(a.n - 1 if p.last else 0, at * lanes, lanes)
-                for variable, row in zip(sums, wanted):
-                    variable.add(scaled * a.weight(row, at * lanes, lanes=lanes))
-                if p.eps is not None:
-                    sums[-1].add(value * value)
+                source = a.source(a.n - 1 if p.last else 0, at, sums[-1] if p.eps is not None else None)
+                for h, half in enumerate(p.halves):
+                    a.weight.add([row + half for row in rows], at, [source], [[sums[r * width + h]] for r in range(ROWS)])
         *totals, square = join(k, [variable.sum() for variable in sums], thread, threads) + ([] if p.eps is not None else [None])
         for r in range(ROWS):
             with when(all_of(thread == r, block * ROWS + r < p.rows)):
-                width = len(p.halves)
                 scale = T.float32(1) if square is None else a.scale(square)
                 a.store([value * scale for value in totals[r * width:(r + 1) * width]], 0, block * ROWS + r)
 
@@ -80,7 +76,7 @@ def tiles(k, p, a):
         with T.serial(0, (steps + deep - 1) // deep) as step:
             for j in loads:
                 square = squares[j] if squares else None
-                load(p, a, step, thread + j * side * side, square, block * across, tokens * size, xs, ws)
+                load(k, p, a, step, thread + j * side * side, square, block * across, tokens * size, xs, ws)
             k.barrier()
             multiply(k, sums, xs, ws, thread % side, thread // side, side, line)
             k.barrier()
@@ -106,7 +102,7 @@ def tiles(k, p, a):
                         a.store([sums[m][r + half * (EACH // width)].sum() * scale.get() for half in range(width)], token, row)
 
 
-def load(p, a, step, at, square, row, token, xs, ws):
+def load(k, p, a, step, at, square, row, token, xs, ws):
     """Copies the vector numbered at of both tiles into workgroup memory, zeros beyond the matrix."""
     lanes, width = lanes_of(p.columns), len(p.halves)
     steps, deep = p.columns // lanes, DEPTH // lanes
@@ -116,12 +112,12 @@ def load(p, a, step, at, square, row, token, xs, ws):
         for tile in (xs, ws):
             tile.set(T.broadcast(T.float32(0), lanes) if lanes > 1 else T.float32(0), place)
     with when(column < steps):
-        scaled, value = a.source(T.min(token + line, a.n - 1), column * lanes, lanes)
-        xs.set(scaled, place)
+        value = k.keep(a.x(0, T.min(token + line, a.n - 1), column * lanes, lanes=lanes), lanes)
+        xs.set(value if a.gain is None else value * a.gain(column * lanes, lanes=lanes), place)
         if square is not None:
             square.add(value * value)
         across = xs.buffer.shape[0] // (deep + 1) // width
-        ws.set(a.weight(T.min(row + line % across, p.rows - 1) + line // across * p.rows, column * lanes, lanes=lanes), place)
+        ws.set(a.weight.vector(T.min(row + line % across, p.rows - 1) + line // across * p.rows, column * lanes), place)
 
 
 def multiply(k, sums, xs, ws, x, y, side, line):

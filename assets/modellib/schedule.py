@@ -45,6 +45,12 @@ class Kernel:
         buffer = T.sblock_alloc_buffer((count * lanes,), dtype, scope="local")
         return Locals(self._builder.name(f"local{next(self._names)}", buffer), lanes)
 
+    def keep(self, value, lanes=1, dtype="float32"):
+        """A value, computed once, in a variable of its own."""
+        variable = self.local(lanes, dtype)
+        variable.set(value)
+        return variable.get()
+
     @contextlib.contextmanager
     def threads(self, width, *rows):
         """A thread for each of width outputs in each of up to one further dimension of rows; yields their indices.
@@ -122,11 +128,14 @@ class Local:
     def add(self, value):
         self.set(self.get() + value)
 
+    def lane(self, i):
+        return self._buffer[self._at + i]
+
     def sum(self):
         """The sum over the lanes."""
-        total = self._buffer[self._at]
-        for lane in range(1, self.lanes):
-            total = total + self._buffer[self._at + lane]
+        total = self.lane(0)
+        for i in range(1, self.lanes):
+            total = total + self.lane(i)
         return total
 
 

@@ -42,8 +42,10 @@ OPTIONAL = {  # field: what its absence means
     "rope_factors": (), "rope_attention_factor": 0.0, "rope_local_theta": 0.0, "rotary_dim": 0,
     "local_layers": (), "qk_norm": False, "post_norms": False, "gelu": False, "embedding_scale": 0.0,
     "query_pre_attn_scalar": 0.0, "attn_logit_softcapping": 0.0, "final_logit_softcapping": 0.0,
+    "weight_types": {}, "quantization": "",
 }
 
+TYPES = ("plain", "f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")  # those of weights.py
 KERNELS = ("software", "gpu")
 SORTS = ("partial", "full")
 
@@ -68,6 +70,7 @@ def load(path):
         shape[field] = shape.get(field) or absent
     check_numbers(shape)
     check_lists(shape)
+    check_types(shape)
     return shape
 
 
@@ -118,6 +121,14 @@ def check_lists(shape):
     shape["rope_factors"] = [float(factor) for factor in factors]
     if not isinstance(local, list | tuple) or not all(whole(i) and 0 <= i < shape["num_hidden_layers"] for i in local):
         raise BadShape(f"local_layers must be a list of layers, not {local!r}")
+
+
+def check_types(shape):
+    """weight_types has the types of a matrix by name: one, or one for each of the matrices that it joins."""
+    types = shape["weight_types"]
+    if not isinstance(types, dict) or not all(
+            isinstance(of, list) and 0 < len(of) <= 3 and all(kind in TYPES for kind in of) for of in types.values()):
+        raise BadShape(f"weight_types must be lists of {', '.join(TYPES)}")
 
 
 def whole(value):

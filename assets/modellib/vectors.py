@@ -12,7 +12,7 @@ from tvm.ir import PointerType, PrimType, TensorLoad
 from tvm.ir.prim import Ramp
 
 LANES = 4
-FLOATS = ("float32", "float16")
+DTYPES = ("float32", "float16", "uint32")
 NAME = "llmparity_vectors"  # of the lowering, among TVM's own
 
 
@@ -45,7 +45,7 @@ def widen(func):
     params = {p: None for p in func.params}
 
     def note(node):
-        if isinstance(node, tirx.DeclBuffer) and node.data in params and node.buffer.ty.dtype in FLOATS:
+        if isinstance(node, tirx.DeclBuffer) and node.data in params and node.buffer.ty.dtype in DTYPES:
             buffers[node.buffer] = node.data
         elif isinstance(node, TensorLoad | tirx.BufferStore) and not aligned(node.indices):
             narrow.append(target_of(node))

@@ -23,7 +23,7 @@ func Converts(f *gguf.File, context int) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	_, err := mlc.Shape(f, Options(context, F32))
+	_, err := mlc.Shape(f, Options(context, F32, mlc.AsIs))
 	return err
 }
 
@@ -37,7 +37,7 @@ func makes(m engine.Model) error {
 	if err := Converts(f, m.Context); err != nil {
 		return err
 	}
-	shape, err := mlc.Shape(f, Options(m.Context, F32))
+	shape, err := mlc.Shape(f, Options(m.Context, F32, mlc.AsIs))
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,14 @@ func needsF16(quantization string) string {
 // CanLibrary says which model runs with a library, or returns why none does. It considers the architectures and
 // quantizations of packages that can be made here.
 func CanLibrary(l mlc.Library) (string, error) {
-	dtype := map[string]string{"q0f32": F32, "q0f16": F16}[l.Quantization]
+	dtype := map[string]string{"q0f32": F32, "q0f16": F16, "q4f32_1": F32, "q4f16_1": F16}[l.Quantization]
+	if l.Own != nil && l.Own.Shape != nil && l.Own.Shape.DType == mlc.Float16 {
+		dtype = F16
+	} else if l.Own != nil {
+		dtype = F32
+	}
 	if dtype == "" {
-		return "", fmt.Errorf("cannot make packages with %s weights here, only q0f32 and q0f16", l.Quantization)
+		return "", fmt.Errorf("cannot make packages with %s weights here", l.Quantization)
 	}
 	if !slices.Contains(gguf.Supported(), l.ModelType) {
 		return "", fmt.Errorf("cannot make packages of the architecture %s here", l.ModelType)

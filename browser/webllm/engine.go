@@ -183,7 +183,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
-	if p.DType == F16 && t.DType != F16 { // the package's own dtype, not checked against the adapter yet
+	if p.NeedsF16 && t.DType != F16 { // not checked against the adapter yet
 		device, err := w.Device(ctx, say)
 		if err != nil {
 			return Package{}, err

@@ -2,7 +2,8 @@
 // page (load, generate, score, unload).
 //
 // Tokens are counted where WebLLM samples them. The page uses some internals of WebLLM, and fails with a clear error
-// if a version lacks them. Model libraries are compiled for the architectures of package gguf, in f32 and f16.
+// if a version lacks them. Model libraries are compiled for the architectures of package gguf. Weights keep the bits of
+// their type where it has a form; activations are f32 or f16.
 package webllm
 
 import (
@@ -27,7 +28,7 @@ var Kind = &engine.Kind{
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: page.WebLLM, VersionAxis: versionAxis,
 	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in one)",
-	DTypes:      []string{F32, F16}, DTypeOf: "weights, activations and KV cache",
+	DTypes:      []string{F32, F16}, DTypeOf: "activations and KV cache",
 	KVTypes: func(dtype string) []string {
 		if dtype == F16 {
 			return []string{F16}
@@ -57,13 +58,14 @@ type Config struct {
 	Thread  string
 	Kernels string // of the compiled model library
 	Sort    string // of the compiled model library
+	Weights string // how the package stores them: mlc.AsIs, F32 or F16
 	Library string // file or URL of a model library; empty: compile one
 	Bundle  string // file of a WebLLM build; empty: a version
 }
 
 func newConfig() *Config {
 	return &Config{Adapter: string(browser.Auto), Thread: string(browser.PageThread), Kernels: AutoKernels,
-		Sort: "partial"}
+		Sort: "partial", Weights: mlc.AsIs}
 }
 
 // Fields returns the settings for users.
@@ -87,6 +89,8 @@ func (c *Config) Fields() []engine.Field {
 			Help:  "kernels of the compiled model library: software, gpu, or auto (by WebGPU adapter)"},
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
+		{To: &c.Weights, Flag: "weights", Key: "weights", Run: true, Make: true, OneOf: []string{mlc.AsIs, F32, F16},
+			Help: "weights of WebLLM's package: as-is (a type without a form becomes the dtype), f32 or f16"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
 			Help: "file or https URL of a model library, instead of compiling one"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
@@ -120,5 +124,8 @@ func (c *Config) CheckPlan(engine.Settings) error {
 func (c *Config) Complete(_ engine.Settings, m engine.Model) {
 	if c.Library != "" || m.Format == model.WebLLM {
 		c.Kernels, c.Sort = "", ""
+	}
+	if m.Format == model.WebLLM {
+		c.Weights = ""
 	}
 }

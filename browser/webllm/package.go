@@ -22,7 +22,8 @@ import (
 type Package struct {
 	Dir          string // mlc-chat-config.json, tensor-cache.json, shards, tokenizer
 	ID           string
-	DType        string // F32 or F16, of weights, activations and KV cache
+	DType        string // F32 or F16, of activations and KV cache
+	NeedsF16     bool   // of the adapter
 	Library      Library
 	Policy       map[string]string // how it was made: kv_dtype …
 	Warnings     []record.Warning  // for every run with it
@@ -51,13 +52,13 @@ const (
 const prefillChunk = 128
 
 // Options returns the options of a model's package and library.
-func Options(context int, dtype string) mlc.Options {
-	o := mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context), DType: "float32"}
-	if dtype == F16 {
-		o.DType = "float16"
-	}
-	return o
+func Options(context int, dtype, weights string) mlc.Options {
+	return mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context),
+		DType: named[cmp.Or(dtype, F32)], Weights: cmp.Or(named[weights], mlc.AsIs)}
 }
+
+// named are MLC's names of dtypes.
+var named = map[string]string{F32: mlc.Float32, F16: mlc.Float16}
 
 // variant returns the library's variant for a target.
 func (c Config) variant(t Target) modellib.Variant {
@@ -78,13 +79,13 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		return Package{}, err
 	}
 	defer f.Close()
-	options := Options(m.Context, w.settings.DType)
-	made := Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
-		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
+	options := Options(m.Context, w.settings.DType, w.config.Weights)
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return Package{}, err
 	}
+	made := Package{ID: m.Name, DType: t.DType, NeedsF16: t.DType == F16 || w.config.Weights == F16, Context: m.Context,
+		Policy: map[string]string{"kv_dtype": t.DType, "activations_dtype": t.DType}}
 	// The library comes first: if it cannot be made, the package would be written in vain.
 	lib, described, err := w.library(ctx, f, options, shape, b, t, say)
 	if err != nil {
@@ -92,8 +93,8 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 	}
 	made.Library, made.PrefillChunk = described, lib.PrefillChunkSize // WebLLM uses the library's
 	made.Policy["model_library"] = made.Library.String()
-	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12],
-		mlc.Version, m.Context, options.PrefillChunk, t.DType))
+	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s-%s", m.SHA256[:12],
+		mlc.Version, m.Context, options.PrefillChunk, t.DType, cmp.Or(w.config.Weights, mlc.AsIs)))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " to a WebLLM package, once")
 		err = w.convert(ctx, m, made.Dir, options, bytesOf(lib.Params), say)
@@ -103,7 +104,9 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 	if err != nil {
 		return Package{}, err
 	}
-	otherArithmetic(&made, m.DType)
+	if err := otherArithmetic(&made, f, options, m.DType); err != nil {
+		return Package{}, err
+	}
 	for _, text := range mlc.Warnings(shape) {
 		made.Warnings = append(made.Warnings, record.Warning{Code: "engines-differ", Text: text})
 	}
@@ -159,25 +162,34 @@ func Compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options,
 	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, v, say)
 }
 
-// otherArithmetic warns if a package does not compute on the stored weights with float32 sums, as another engine
-// would.
-func otherArithmetic(p *Package, stored string) {
-	warn := func(text string) {
-		p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: text})
+// otherArithmetic notes what became of the weights, and warns if WebLLM does not compute on the stored ones.
+func otherArithmetic(p *Package, f *gguf.File, options mlc.Options, stored string) error {
+	weights, err := mlc.WeightsOf(f, options)
+	if err != nil {
+		return err
+	}
+	p.Policy["weights_dtype"], p.Policy["weights"] = weights.DType, weights.Same.String()
+	if weights.Kept {
+		p.Policy["weights_dtype"] = stored
 	}
 	switch {
-	case p.DType == F16:
-		p.Policy["weights"] = "rounded to f16 from " + stored
-		if stored == F16 {
-			p.Policy["weights"] = "f16, as stored"
-		}
-		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16; a native engine uses "+
-			"the stored weights with other activations, so greedy tokens may differ", stored))
-	case stored != F32:
-		p.Policy["weights"] = "dequantised to f32 from " + stored
-		warn(fmt.Sprintf("the model's weights are %s: WebLLM dequantises them to f32; a native engine uses the stored ones "+
-			"with rounded activations, so greedy tokens may differ", stored))
+	case weights.Same == mlc.BitForBit:
+	case weights.Same == mlc.SameValues:
+		p.warn(fmt.Sprintf("the model's weights are %s: WebLLM dequantises them to %s; a native engine uses the stored ones "+
+			"with rounded activations, so greedy tokens may differ", stored, weights.DType))
+	default:
+		p.warn(fmt.Sprintf("the model's weights are %s: WebLLM rounds %s; a native engine uses the stored ones, so greedy "+
+			"tokens may differ", stored, weights.Rounded))
 	}
+	if p.DType == F16 {
+		p.warn("WebLLM computes with activations and KV cache in f16; a native engine has other activations, so greedy " +
+			"tokens may differ")
+	}
+	return nil
+}
+
+func (p *Package) warn(text string) {
+	p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: text})
 }
 
 func bytesOf(weights []mlc.Param) (n int64) {

@@ -19,7 +19,7 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 		return Package{}, err
 	}
 	dtype := F32
-	if strings.Contains(existing.Quantization, F16) {
+	if strings.Contains(existing.Quantization, F16) && !existing.Whole || existing.Shape.DType == mlc.Float16 {
 		dtype = F16
 	}
 	if w.settings.DType == F16 && dtype == F32 {
@@ -51,7 +51,8 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	policy["model_library"] = library.String()
 	// A sliding window would replace the context. Without it, texts up to the window's length are the same.
 	overrides := map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
-	return Package{Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
+	return Package{Dir: m.Path, ID: m.Name, DType: dtype, NeedsF16: existing.Has(mlc.Float16),
+		Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
 		Policy: policy, Library: library, Overrides: overrides}, nil
 }
 

@@ -136,7 +136,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	if p.DType == F16 {
+	if p.DType == F16 || p.NeedsF16 {
 		if err := needF16(s.device); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	}
 	defer f.Close()
 	variant := modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}
-	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32), variant,
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, ""), variant,
 		func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)

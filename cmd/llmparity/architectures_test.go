@@ -21,7 +21,7 @@ const answered = 32
 // featureNamed returns one of tinytest.Features, with its file.
 func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, string) {
 	t.Helper()
-	all := tinytest.Features()
+	all := append(tinytest.Features(), tinytest.Types()...)
 	i := slices.IndexFunc(all, func(f tinytest.Feature) bool { return f.Name == name })
 	if i < 0 {
 		t.Fatalf("no model is called %s", name)

@@ -27,8 +27,15 @@ import (
 
 // WebLLM generates the reference's tokens with every feature of the architectures and every kind of model library.
 func TestWebLLMHasEveryFeature(t *testing.T) {
+	haveFeatures(t, tinytest.Features())
+}
+
+// So it does with weights of every type in their own bits.
+func TestWebLLMKeepsEveryType(t *testing.T) { haveFeatures(t, tinytest.Types()) }
+
+func haveFeatures(t *testing.T, features []tinytest.Feature) {
 	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
-		for _, feature := range tinytest.Features() {
+		for _, feature := range features {
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()

@@ -185,3 +185,8 @@ func (p Existing) params() []Param {
 	}
 	return list
 }
+
+// Has reports whether a package has weights of a dtype.
+func (p Existing) Has(dtype string) bool {
+	return slices.ContainsFunc(p.Weights, func(w Weight) bool { return w.DType == dtype })
+}

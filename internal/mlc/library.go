@@ -192,9 +192,14 @@ func Params(f *gguf.File, options Options) ([]Param, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Param
-	for _, p := range params(arch) {
-		list = append(list, Param{p.name, p.shape, shape.DType})
+	d, err := dtypeOf(options.DType)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	all, err := tensors(f, arch, shape, d)
+	var list []Param
+	for _, t := range all {
+		list = append(list, Param{t.name, t.shape, t.dtype})
+	}
+	return list, err
 }

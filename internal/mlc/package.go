@@ -1,12 +1,13 @@
 // Package mlc converts a GGUF of a supported architecture to a WebLLM model package: weights, tokenizer and settings,
 // in the layout of WebLLM 0.2.86. The code is in a separate model library (package modellib).
 //
-// Weights of every readable type become float32 or float16. Unknown chat templates produce a warning, because raw
-// prompts still work. A tensor larger than a shard gets a shard of its own, because records cannot be split. Conversion
-// keeps a few MiB of weights per core in memory.
+// Weights keep the bits of their type where it has a form, or become float32 or float16. Unknown chat templates produce
+// a warning, because raw prompts still work. A tensor larger than a shard gets a shard of its own, because records
+// cannot be split. Conversion keeps a few MiB of weights per core in memory.
 package mlc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,8 @@ import (
 type Options struct {
 	ContextWindow int    // in tokens; 0: the model's maximum
 	PrefillChunk  int    // in tokens; 0: 128, or the context window if smaller
-	DType         string // of the weights: Float32 (or "") or Float16
+	DType         string // of activations, KV cache and decoded weights: Float32 (or "") or Float16
+	Weights       string // AsIs: matrices in the bits of their type, where it has a form; Float32; Float16; "": DType
 	Library       string // model library to copy into the package as LibraryName; "": none
 	SHA256        string // expected hash of the GGUF; "": any
 }
@@ -98,7 +100,7 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 	if m.architecture, err = f.Architecture(); err != nil {
 		return m, err
 	}
-	if m.shape, err = shape(f.Name, m.architecture, options); err != nil {
+	if m.shape, err = shape(f, m.architecture, options); err != nil {
 		return m, err
 	}
 	if m.dtype, err = dtypeOf(options.DType); err != nil {
@@ -131,7 +133,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
 	tokenized := make(chan error, 1) // in parallel: a large vocabulary takes a while
 	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizerOf(m.vocabulary)) }()
-	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
+	cache, err := writeShards(ctx, m, dir)
 	if e := <-tokenized; err == nil {
 		err = e
 	}
@@ -143,7 +145,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 			return p, err
 		}
 	}
-	config, knownTemplate := chatConfig(m.shape, m.dtype.quantization, m.vocabulary)
+	config, knownTemplate := chatConfig(m.shape, cmp.Or(m.shape.Quantization, m.dtype.quantization), m.vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings,
 			"unknown chat template: use raw prompts, because chats would be formatted differently")

@@ -14,10 +14,10 @@ func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
 	if err != nil {
 		return modellib.Shape{}, err
 	}
-	return shape(f.Name, a, options)
+	return shape(f, a, options)
 }
 
-func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, error) {
+func shape(f *gguf.File, l gguf.Architecture, options Options) (modellib.Shape, error) {
 	d, err := dtypeOf(options.DType)
 	if err != nil {
 		return modellib.Shape{}, err
@@ -28,7 +28,7 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		window = l.ContextLength
 	case window < 0 || window > l.ContextLength:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
-			"context window %d is out of range: model %s supports 1 to %d", window, name, l.ContextLength)
+			"context window %d is out of range: model %s supports 1 to %d", window, f.Name, l.ContextLength)
 	}
 	chunk := options.PrefillChunk
 	switch {
@@ -51,6 +51,7 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		s.QueryPreAttnScalar = float64(scalar)
 	}
 	positions(&s, l)
+	s.WeightTypes, s.Quantization = typesOf(f, params(l), options, d)
 	return s, nil
 }
 

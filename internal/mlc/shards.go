@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,7 +38,7 @@ type Shard struct {
 	Tensors []Tensor `json:"records"`
 	MD5     string   `json:"md5sum"`
 
-	params []param // those of the tensors
+	stored []stored // the tensors
 }
 
 // Tensor is a weight and its position in a shard.
@@ -50,38 +51,51 @@ type Tensor struct {
 	Offset int64   `json:"byteOffset"`
 }
 
-// layOut assigns weights to shards in order, starting a new shard when the current one would become too large.
-func layOut(list []param, d dtype) cache {
-	var c cache
-	for _, p := range list {
-		size := p.values() * d.bytes
+// layOut assigns tensors to shards in order, starting a new shard when the current one would become too large.
+func layOut(list []stored, values int64) (c cache, err error) {
+	for _, t := range list {
+		size, err := StoredBytes(t.dtype, "raw", t.shape)
+		if err != nil {
+			return c, fmt.Errorf("weight %s: %w", t.name, err)
+		}
 		if n := len(c.Records); n == 0 || c.Records[n-1].Bytes+size > maxShard {
 			c.Records = append(c.Records, Shard{File: fmt.Sprintf("params_shard_%d.bin", n), Format: "raw-shard"})
 		}
 		s := &c.Records[len(c.Records)-1]
-		s.Tensors = append(s.Tensors, Tensor{p.name, p.shape, d.name, "raw", size, s.Bytes})
-		s.params = append(s.params, p)
+		s.Tensors = append(s.Tensors, Tensor{t.name, t.shape, t.dtype, "raw", size, s.Bytes})
+		s.stored = append(s.stored, t)
 		s.Bytes += size
-		c.Metadata.ParamSize += p.values()
 		c.Metadata.ParamBytes += size
 	}
-	c.Metadata.BitsPerParam = float64(8 * d.bytes)
-	return c
+	c.Metadata.ParamSize = values
+	c.Metadata.BitsPerParam = 8 * float64(c.Metadata.ParamBytes) / float64(values)
+	return c, nil
 }
 
 // most limits the shards written at once, each of which needs some MiB.
 const most = 16
 
 // writeShards writes the weights into dir, one shard per core at a time, largest first. It stops at the first error.
-func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype, dir string) (cache, error) {
-	c := layOut(params(a), d)
+func writeShards(ctx context.Context, m model, dir string) (cache, error) {
+	list, err := tensors(m.file, m.architecture, m.shape, m.dtype)
+	if err != nil {
+		return cache{}, err
+	}
+	values := int64(0)
+	for _, p := range params(m.architecture) {
+		values += p.values()
+	}
+	c, err := layOut(list, values)
+	if err != nil {
+		return c, err
+	}
 	order := make([]*Shard, len(c.Records))
 	for i := range c.Records {
 		order[i] = &c.Records[i]
 	}
 	slices.SortStableFunc(order, func(a, b *Shard) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	err := workers.Each(ctx, min(runtime.GOMAXPROCS(0), most), len(order), func(ctx context.Context, i int) error {
-		w := &writer{file: f, dtype: d, dir: dir}
+	err = workers.Each(ctx, min(runtime.GOMAXPROCS(0), most), len(order), func(ctx context.Context, i int) error {
+		w := &writer{file: m.file, dir: dir}
 		return w.shard(ctx, order[i])
 	})
 	return c, err
@@ -90,7 +104,7 @@ func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype
 // writer writes a shard.
 type writer struct {
 	file  *gguf.File
-	dtype dtype
+	dtype dtype // of the tensor being written
 	dir   string
 	rows  gguf.Rows
 	piece []byte
@@ -104,9 +118,12 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 	}
 	defer func() { err = cmp.Or(err, out.Close()) }()
 	sum := md5.New()
-	for _, p := range s.params {
-		for _, part := range p.parts {
-			if err := w.part(ctx, io.MultiWriter(out, sum), part); err != nil {
+	for _, t := range s.stored {
+		for _, part := range t.parts {
+			if w.dtype, err = dtypeOf(t.dtype); err != nil && t.row == nil {
+				return err
+			}
+			if err := w.part(ctx, io.MultiWriter(out, sum), part, t.row); err != nil {
 				return err
 			}
 		}
@@ -118,8 +135,8 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 // pieceBytes is roughly how much of a tensor is read and written at a time.
 const pieceBytes = 1 << 20
 
-// part writes a part's values in the package's order, piece by piece.
-func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
+// part writes a part's rows in the package's order, piece by piece.
+func (w *writer) part(ctx context.Context, out io.Writer, p part, pack func(to, row []byte) ([]byte, error)) error {
 	t, ok := w.file.Tensor(p.tensor)
 	if !ok {
 		return fmt.Errorf("tensor %s is missing", p.tensor)
@@ -139,12 +156,11 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("write model package: %w", context.Cause(ctx))
 		}
-		values, err := w.rows.Next()
-		if err != nil {
+		if err := w.read(width, p.headDim, pack); err != nil {
+			if errors.As(err, new(errRange)) {
+				err = overflow(w.file, p.tensor, err)
+			}
 			return err
-		}
-		if w.piece, err = w.encode(w.piece[:0], values, width, p.headDim); err != nil {
-			return overflow(w.file, p.tensor, err)
 		}
 		if _, err := out.Write(w.piece); err != nil {
 			return err
@@ -153,16 +169,39 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part) error {
 	return nil
 }
 
-// encode appends values. A GGUF stores rows j and j+dim/2 of a head as rows 2j and 2j+1; the package has them half a
-// head apart.
-func (w *writer) encode(to []byte, values []float32, width, headDim int) (_ []byte, err error) {
-	if headDim == 0 {
-		return w.dtype.append(to, values)
+// read reads the next piece: rows as they are for pack, otherwise their values.
+func (w *writer) read(width, headDim int, pack func(to, row []byte) ([]byte, error)) (err error) {
+	if pack != nil {
+		blocks, size, err := w.rows.NextBlocks()
+		if err != nil {
+			return err
+		}
+		w.piece, err = reordered(w.piece[:0], blocks, size, headDim, func(to, rows []byte) (_ []byte, err error) {
+			for ; len(rows) > 0 && err == nil; rows = rows[size:] {
+				to, err = pack(to, rows[:size])
+			}
+			return to, err
+		})
+		return err
 	}
-	for ; len(values) > 0; values = values[headDim*width:] {
+	values, err := w.rows.Next()
+	if err == nil {
+		w.piece, err = reordered(w.piece[:0], values, width, headDim, w.dtype.append)
+	}
+	return err
+}
+
+// reordered appends rows of a width. A GGUF stores rows j and j+dim/2 of a head as rows 2j and 2j+1; the package has
+// them half a head apart.
+func reordered[T any](to []byte, rows []T, width, headDim int, add func([]byte, []T) ([]byte, error)) (
+	_ []byte, err error) {
+	if headDim == 0 {
+		return add(to, rows)
+	}
+	for ; len(rows) > 0; rows = rows[headDim*width:] {
 		for first := range 2 {
 			for row := first; row < headDim; row += 2 {
-				if to, err = w.dtype.append(to, values[row*width:(row+1)*width]); err != nil {
+				if to, err = add(to, rows[row*width:(row+1)*width]); err != nil {
 					return to, err
 				}
 			}

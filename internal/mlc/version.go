@@ -1,4 +1,4 @@
 package mlc
 
 // Version is part of the names of cached packages. Raise it when Write changes its output.
-const Version = 2
+const Version = 3

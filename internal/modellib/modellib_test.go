@@ -134,6 +134,8 @@ func TestKeyDependsOnEveryField(t *testing.T) {
 			f.SetBool(!f.Bool())
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 3, 3))
+		case reflect.Map:
+			f.Set(reflect.ValueOf(map[string][]string{"lm_head": {"q8_0"}}))
 		}
 		name := reflect.TypeFor[modellib.Shape]().Field(i).Name
 		key := modellib.Key(s, software)

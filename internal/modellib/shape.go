@@ -20,7 +20,7 @@ type Shape struct {
 	// SlidingWindowSize is the number of tokens that a token sees, itself included; 0: all.
 	SlidingWindowSize int `json:"sliding_window_size"`
 	PrefillChunkSize  int `json:"prefill_chunk_size"`
-	// DType is the dtype of weights, activations and KV cache: float32 or float16. Sums are always float32.
+	// DType is the dtype of activations, KV cache and plain weights: float32 or float16. Sums are always float32.
 	DType string `json:"dtype"`
 
 	// LocalLayers have the sliding window, and RopeLocalTheta without RopeFactors; none: all layers have the window.
@@ -38,4 +38,8 @@ type Shape struct {
 	QueryPreAttnScalar    float64 `json:"query_pre_attn_scalar,omitempty"`
 	AttnLogitSoftcapping  float64 `json:"attn_logit_softcapping,omitempty"`  // of scores; 0: none
 	FinalLogitSoftcapping float64 `json:"final_logit_softcapping,omitempty"` // of logits; 0: none
+
+	// WeightTypes has the types of the matrices that are not plain, by name: one, or one for each joined matrix.
+	WeightTypes  map[string][]string `json:"weight_types,omitempty"`
+	Quantization string              `json:"quantization,omitempty"` // MLC's name of these types; "": by DType
 }

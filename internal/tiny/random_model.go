@@ -91,7 +91,13 @@ func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 	var out []gguf.Weights
 	for _, want := range s.architecture().Tensors() {
 		r := &random{s.Seed ^ hash(want.Name)}
-		out = append(out, gguf.Weights{Name: want.Name, Shape: want.Shape, Stream: s.stream(r, want, sayable)})
+		w := gguf.Weights{Name: want.Name, Shape: want.Shape, Type: s.typeOf(want)}
+		if w.Type == gguf.F32 {
+			w.Stream = s.stream(r, want, s.silent(want, sayable))
+		} else {
+			w.Blocks = s.quantised(r, want, w.Type, s.silent(want, sayable))
+		}
+		out = append(out, w)
 	}
 	add := func(name string, factors []float32) {
 		out = append(out, gguf.Weights{Name: name, Shape: []uint64{uint64(len(factors))}, Values: factors})
@@ -115,22 +121,27 @@ func (s Spec) longFactors(last float64) []float32 {
 	return out
 }
 
+// silent returns which rows are zero: in the head, those of tokens that are never said. With a tied head, so are their
+// embeddings.
+func (s Spec) silent(want gguf.Wanted, sayable []bool) func(row int) bool {
+	head := want.Name == "output.weight" || s.Tied && want.Name == "token_embd.weight"
+	return func(row int) bool { return head && !sayable[row] }
+}
+
 // stream returns a function that writes a tensor row by row.
-func (s Spec) stream(r *random, want gguf.Wanted, sayable []bool) func(func([]float32) error) error {
+func (s Spec) stream(r *random, want gguf.Wanted, silent func(row int) bool) func(func([]float32) error) error {
 	mean, deviation := s.scale(want.Name)
 	rows := 1
 	if len(want.Shape) > 1 {
 		rows = int(want.Shape[1])
 	}
-	// A token with a zero row in the head is never the best. With a tied head, its embedding is zero too.
-	silent := want.Name == "output.weight" || s.Tied && want.Name == "token_embd.weight"
 	return func(write func([]float32) error) error {
 		row := make([]float32, want.Shape[0])
 		for i := range rows {
 			for c := range row {
 				row[c] = float32(mean + float64(r.bell()*deviation))
 			}
-			if silent && !sayable[i] {
+			if silent(i) {
 				clear(row)
 			}
 			if err := write(row); err != nil {

@@ -45,6 +45,8 @@ type Spec struct {
 	RopeFactor   float64 `json:"rope_factor,omitempty"`
 	RopeContext  int     `json:"rope_context,omitempty"` // the context before Llama3's or Long's scaling
 	Tokenizer    string  `json:"tokenizer"`              // SentencePiece, or a pre-tokenizer: gguf.PreGPT2 and so on
+	Type         string  `json:"type,omitempty"`         // of matrices: Q4_0 to Q8_0, Q4_K to Q6_K; "" for F32
+	SecondType   string  `json:"second_type,omitempty"`  // of the head, and of the first layer's values and last product
 	Seed         uint64  `json:"seed"`
 }
 
@@ -115,7 +117,29 @@ func (s Spec) check() error {
 		return impossible("tokenizer %q is not supported, only %s and %s", s.Tokenizer,
 			strings.Join(tokenizers[:most], ", "), tokenizers[most])
 	}
+	if err := s.checkTypes(); err != nil {
+		return err
+	}
 	return s.checkArchitecture()
+}
+
+func (s Spec) checkTypes() error {
+	for _, name := range []string{s.Type, s.SecondType} {
+		t, known := typeNamed(name)
+		if name == "" {
+			continue
+		}
+		if !known {
+			return impossible("type %q is not supported, only Q4_0 to Q8_0 and Q4_K to Q6_K", name)
+		}
+		values, _ := gguf.Block(name)
+		for _, width := range []int{s.Hidden, s.FFN, s.Heads * s.HeadDim} {
+			if int64(width)%values != 0 {
+				return impossible("a matrix of %d columns cannot be %v, whose blocks have %d values", width, t, values)
+			}
+		}
+	}
+	return nil
 }
 
 // checkArchitecture refuses what llama.cpp does not load, and what an architecture's file cannot express.

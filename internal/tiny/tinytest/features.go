@@ -1,6 +1,9 @@
 package tinytest
 
 import (
+	"maps"
+	"slices"
+
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 )
@@ -89,4 +92,21 @@ func FeaturePrompts() []Prompt {
 	all := Prompts()
 	long := all[1].Text + " " + all[2].Text + " " + all[3].Text
 	return []Prompt{all[0], all[2], all[7], all[1], {"longer than a window and a chunk of 64", long}}
+}
+
+// Types returns models whose matrices have each type of which WebLLM's packages keep the bits, and mixtures of them.
+func Types() (list []Feature) {
+	base := tiny.Spec{Hidden: 256, Heads: 4, KVHeads: 2, HeadDim: 64}
+	seeds := map[string]uint64{"Q4_0": 2, "Q4_1": 2, "Q5_0": 1, "Q5_1": 2, "Q8_0": 1, "Q4_K": 2, "Q5_K": 1, "Q6_K": 3}
+	for _, name := range slices.Sorted(maps.Keys(seeds)) {
+		spec := base
+		spec.Type, spec.Seed = name, seeds[name]
+		list = append(list, Feature{Name: name, Spec: spec})
+	}
+	for _, pair := range [][2]string{{"Q4_0", "Q6_K"}, {"Q4_K", "Q6_K"}, {"Q5_0", "Q8_0"}} {
+		spec := base
+		spec.Type, spec.SecondType, spec.Seed, spec.Tied = pair[0], pair[1], 2, true
+		list = append(list, Feature{Name: pair[0] + " and " + pair[1], Spec: spec})
+	}
+	return list
 }

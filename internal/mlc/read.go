@@ -336,13 +336,13 @@ func Component(name string) string {
 		return false
 	}
 	switch {
-	case has("norm", ".ln_"):
+	case has("norm", ".ln_", ".ln."):
 		return "norms"
 	case has("lm_head") || strings.HasPrefix(name, "output."):
 		return "head"
 	case has("embed", "embd", ".wte.", ".wpe."):
 		return "embedding"
-	case has("attn", "attention"):
+	case has("attn", "attention", ".mixer."):
 		return "attention"
 	case has("mlp", "ffn", "feed_forward", "experts", "intermediate", ".output.dense"):
 		return "feed-forward"

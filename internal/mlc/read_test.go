@@ -141,6 +141,8 @@ func TestComponents(t *testing.T) {
 		"model.layers.0.self_attn.c_attn.bias":           "attention",
 		"blk.7.ffn_down.weight":                          "feed-forward",
 		"model.layers.0.mlp.gate_up_proj.weight":         "feed-forward",
+		"transformer.h.0.ln.weight":                      "norms",
+		"transformer.h.0.mixer.qkv_proj.weight":          "attention",
 		"rope_freqs.weight":                              "other",
 	} {
 		if got := Component(name); got != want {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/model"
@@ -115,7 +117,10 @@ func smolLM2(t testing.TB) engine.Model {
 	found, err := model.Path(model.SmolLM2)
 	check(t, err)
 	path := filepath.Join(t.TempDir(), "smollm2-f32.gguf")
-	check(t, writeGGUF(t.Context(), found, path, io.Discard))
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	c.SetOut(io.Discard)
+	check(t, writeGGUF(c, found, path))
 	m, err := model.Open(path, 512)
 	check(t, err)
 	return m

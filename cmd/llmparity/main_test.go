@@ -102,9 +102,7 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 // check ends the test on an error.
 func check(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 }
 
 // well returns the output of a command that must succeed.

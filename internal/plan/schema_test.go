@@ -263,13 +263,13 @@ func cellsSchema() string {
 }
 
 func limitSchema() string {
-	return several(check(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
+	return several(gateCheck(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
 		`"min": `+described("The median may not be lower.", number)+`, "max": `+
 			described("The median may not be higher.", number)))
 }
 
 func changeSchema() string {
-	return several(`{"anyOf": [` + share + `, ` + check(`"required": ["change"]`,
+	return several(`{"anyOf": [` + share + `, ` + gateCheck(`"required": ["change"]`,
 		`"change": `+described("Tolerance: how much worse than the baseline run, e.g. -5%.", share)+`, "detect": `+detect) + `]}`)
 }
 
@@ -278,7 +278,7 @@ func several(of string) string {
 }
 
 // check is a check of a gate, for all cells or some.
-func check(required, fields string) string {
+func gateCheck(required, fields string) string {
 	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
 		`, "engine": ` + described("Check only cells of this engine.", `{"type": "string"}`) +
 		`, "model": ` + described("Check only cells of this model.", `{"type": "string"}`) +
@@ -304,7 +304,7 @@ func gateSchema() string {
 			}
 		}
 	}
-	parity := check(`"minProperties": 1`,
+	parity := gateCheck(`"minProperties": 1`,
 		`"min_agreement": `+described("Smallest share of the output in which engines generate the same tokens.", share)+
 			`, "first_divergence": `+described("Smallest number of tokens before the first difference.", numbers(0, tokens))+
 			`, "with": `+described("Compare with the other engines, or with the same engine in the baseline run.",

@@ -78,7 +78,7 @@ Docs: docs/howto/use-your-own-model.md`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&mirror, "mirror", "", "address or folder that has the sizes; the same layout as the public site")
+	c.Flags().StringVar(&mirror, "mirror", "", "address or folder to read sizes from; must have the layout of the public site")
 	return c
 }
 
@@ -130,7 +130,7 @@ To compare a quantised model token by token, convert it to a float32 GGUF file f
 package from that file: quantised weights are computed differently in the browser and natively.
 
 Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N). An existing
-one is replaced.
+file or folder is replaced.
 
 Docs: docs/howto/use-your-own-model.md`,
 		Example: `  llmparity model convert my.gguf --to webllm

@@ -102,7 +102,9 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 // check ends the test on an error.
 func check(t testing.TB, err error) {
 	t.Helper()
-	check(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // well returns the output of a command that must succeed.

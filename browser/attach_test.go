@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -33,9 +34,7 @@ import (
 func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	t.Helper()
 	path, err := find.Chrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir := shortDir(t)
 	args := append([]string{"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir,
 		"--enable-unsafe-webgpu",
@@ -70,9 +69,7 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -85,14 +82,10 @@ func shortDir(t testing.TB) string {
 func pages(t *testing.T, address string) (list []string) {
 	t.Helper()
 	r, err := http.Get("http://" + address + "/json/list")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer r.Body.Close()
 	var all []struct{ Type, URL string }
-	if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, json.NewDecoder(r.Body).Decode(&all))
 	for _, p := range all {
 		if p.Type == "page" {
 			list = append(list, p.URL)
@@ -104,9 +97,7 @@ func pages(t *testing.T, address string) (list []string) {
 // forward opens a local port that leads to another one, as ssh -L does.
 func forward(t *testing.T, to string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -193,9 +184,7 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 	}
 	// A tab that the user closes is lost immediately.
 	r, err := http.Get("http://" + address + "/json/close/" + string(far.id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	r.Body.Close()
 	isLost(t, far, "the page's tab was closed")
 
@@ -241,9 +230,7 @@ func crashAnother(t *testing.T, p *Page) {
 		}
 	}))
 	defer cancel()
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, chromedp.Do(ctx))
 	go func() { _ = chromedp.Do(ctx, chromedp.Navigate("chrome://crash")) }() // fails with the tab
 	select {
 	case <-ended:
@@ -271,15 +258,11 @@ func TestUnreachableBrowser(t *testing.T) {
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer empty.Close()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	nobody.Close()
 	host := func(s *httptest.Server) string {
 		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return u.Host
 	}
 	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),

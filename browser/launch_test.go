@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -16,17 +17,11 @@ import (
 
 func TestFlagsArePassedOn(t *testing.T) {
 	path, err := find.Chrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	l := Launch{Flags: []string{"user-agent=parity/1", "--enable-features=OfTheTest", "hide-scrollbars"}}
-	if err := l.Check(""); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, l.Check(""))
 	c, err := launch(watched(t), path, Config{Launch: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer func() {
 		if err := c.close(); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/sample"
 )
 
@@ -16,9 +17,7 @@ func onDevice(t *testing.T, p *Page, script string) (before, after map[string]in
 	read := func(script string) map[string]int64 {
 		r, err := Call[ledgerReading](watched(t),
 			p, fmt.Sprintf("(async () => { %s\n%s\nawait device.queue.onSubmittedWorkDone(); return llmparityLedger.read(); })()", setUp, script))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return r.Figures
 	}
 	return read(""), read(script)
@@ -105,9 +104,7 @@ func TestLedgerCountsDroppedBuffers(t *testing.T) {
 	}
 	settled := map[string]int64{}
 	for range 20 {
-		if err := p.collect(watched(t)); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, p.collect(watched(t)))
 		if _, settled = onDevice(t, p, ""); settled["dropped_count"] == 50 {
 			break
 		}
@@ -128,9 +125,7 @@ func TestPhasePeak(t *testing.T) {
 	if got := figures(t, probe, MethodLedger, "page")["phase_peak_bytes"]; got != 8<<20 {
 		t.Errorf("a peak of %.0f, want 8 MiB", got)
 	}
-	if err := source.ResetPeak(watched(t)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, source.ResetPeak(watched(t)))
 	spike(3)
 	got := figures(t, probe, MethodLedger, "page")
 	if got["phase_peak_bytes"] != 3<<20 || got["page_peak_bytes"] != 8<<20 {

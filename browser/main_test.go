@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"llmparity/assets/page"
+	"llmparity/internal/check"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -64,17 +65,13 @@ func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	t.Helper()
 	probe := &enginetest.Probe{}
 	p, err := Open(watched(t), c, stubSite, probe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	if err := p.Measure(watched(t), probe); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, p.Measure(watched(t), probe))
 	return p, probe
 }
 
@@ -89,9 +86,7 @@ func watched(t *testing.T) context.Context {
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := t.TempDir() + "/chrome"
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -128,9 +123,7 @@ func figures(t *testing.T, probe sourced, method, role string) map[string]float6
 func kill(t *testing.T, p *Page, role string) {
 	t.Helper()
 	roles, err := p.Roles(watched(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for pid, r := range roles {
 		if r == role {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

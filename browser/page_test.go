@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
@@ -24,9 +25,7 @@ import (
 func TestProcessesAreMapped(t *testing.T) {
 	p, probe := blank(t)
 	roles, err := p.Roles(watched(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	count, group := map[string]int{}, child.Group(p.chrome.pid)
 	for pid, role := range roles {
 		count[role]++
@@ -94,9 +93,7 @@ func clockIsOurs(t *testing.T, p *Page, probe *enginetest.Probe) {
 	begin := time.Now()
 	ms, err := Call[float64](watched(t), p, "llmparity.now()")
 	end := time.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if at := p.At(ms); bound == 0 || at.Before(begin.Add(-bound)) || at.After(end.Add(bound)) {
 		t.Errorf("the page's clock is at %v, outside [%v, %v] by more than its error of %v", at, begin, end, bound)
 	}
@@ -145,9 +142,7 @@ func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 		if len(old) != 1 {
 			t.Fatalf("processes called %s: %v", role, old)
 		}
-		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, syscall.Kill(old[0], syscall.SIGKILL))
 		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, role)) < 2; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the new %s is not sampled", role)

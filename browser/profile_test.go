@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 )
 
@@ -54,9 +55,7 @@ func profiled(t *testing.T) (string, []string) {
 		t.Error(err)
 	}
 	found, err := filepath.Glob(prefix + "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return prefix, found
 }
 

@@ -6,28 +6,24 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"llmparity/internal/check"
 )
 
 func get(t *testing.T, url string) (int, string, http.Header) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return r.StatusCode, string(body), r.Header
 }
 
 func TestServer(t *testing.T) {
 	s, err := serve(Files(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/lib.js": {Data: []byte("code")}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer s.close()
 	if !strings.HasPrefix(s.base, "http://127.0.0.1:") {
 		t.Fatalf("the server listens at %s", s.base)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"llmparity/browser/find"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -28,15 +29,11 @@ var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 *
 func unwell(t *testing.T, times int, instead string) (path string, starts func() []string) {
 	t.Helper()
 	chrome, err := find.Chrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir := t.TempDir()
 	path = filepath.Join(dir, "chrome")
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"\n", dir, times, instead, chrome)
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(script), 0o700))
 	return path, func() []string {
 		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // missing: no starts
 		return strings.Fields(string(text))

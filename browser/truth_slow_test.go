@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/machine"
 	"llmparity/internal/truth"
 )
@@ -25,17 +26,13 @@ func TestTruthOfThisMachine(t *testing.T) {
 	r := truth.Report{At: time.Now(), Size: took, Repeats: repeats,
 		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
 	page, err := FindTruth(t.Context(), Config{}, took, repeats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	processes, err := truth.InProcesses(t.Context(), func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), takesMemory+"=1")
 		return cmd
 	}, took, repeats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	r.Parts = []truth.Part{page, processes}
 	for _, c := range r.Contradictions() {
 		t.Error(c)
@@ -45,14 +42,8 @@ func TestTruthOfThisMachine(t *testing.T) {
 	}
 	const path = "../docs/reference/accuracy.md"
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	now, err := truth.Replace(string(text), r.Markdown())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, os.WriteFile(path, []byte(now), 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/truth"
@@ -54,9 +55,7 @@ func blank(t *testing.T) (*Page, *plain) {
 	p := s.plain.page
 	ctx, cancel := p.within(watched(t))
 	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+page.Truth)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+page.Truth)))
 	return p, s.plain
 }
 
@@ -70,9 +69,7 @@ const took = 64 << 20
 // expected.
 func TestEverySourceSeesWhatItClaims(t *testing.T) {
 	found, err := FindTruth(watched(t), Config{}, took, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Log("\n" + found.Matrix.String())
 	for _, c := range found.Matrix.Contradictions() {
 		t.Error(c)
@@ -99,15 +96,11 @@ func TestWorkerIsASeparateSource(t *testing.T) {
 		worker.onmessage = ({ data }) => done(data);
 		worker.postMessage({ bytes: %[1]d, onGPU: %[1]d });
 	})`, took))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if ledger.Figures["live_bytes"] != took || ledger.Figures["live_count"] != 1 {
 		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Figures["live_bytes"], ledger.Figures["live_count"], took)
 	}
-	if err := p.Attach(watched(t), probe); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, p.Attach(watched(t), probe))
 	if err := p.Attach(watched(t), probe); err != nil { // adds nothing
 		t.Fatal(err)
 	}

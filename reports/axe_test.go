@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/check"
 )
 
 // finding is what axe found: a rule that elements break.
@@ -26,18 +28,14 @@ func (p *tab) accessible(t *testing.T, where string, everything bool) {
 		if err != nil {
 			t.Fatalf("no axe, which looks for what keeps people out; run make setup: %v", err)
 		}
-		if err := chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](string(axe)+";undefined")); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](string(axe)+";undefined")))
 	}
 	options := map[string]any{"resultTypes": []string{"violations"}}
 	if !everything {
 		options["runOnly"] = []string{"color-contrast"}
 	}
 	text, err := json.Marshal(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	found := ask[[]finding](t, p, `(async () => {
 		const found = (await axe.run(document, `+string(text)+`)).violations;
 		return found.map((v) => ({ ID: v.id, Impact: v.impact || "", Help: v.help, Nodes: v.nodes.slice(0, 3).map((n) => ({ HTML: n.html.slice(0, 300), FailureSummary: n.failureSummary })) }));

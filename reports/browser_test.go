@@ -25,6 +25,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -62,9 +63,7 @@ func browser(t *testing.T) context.Context {
 	}
 	// short, as sockets' names are; with the browser's own temporary files, which one that is killed leaves
 	home, err := os.MkdirTemp("", "llmparity-home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
@@ -193,9 +192,7 @@ func newTab(t *testing.T) *tab {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if _, err := chromedp.Call(p.ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +222,7 @@ func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
 	}
 	p.size(t, 360)
 	p.scheme(t, "light")
-	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, chromedp.Do(p.ctx, chromedp.Navigate(p.address)))
 }
 
 // quiet fails where the page did what it must not.
@@ -245,18 +240,14 @@ func (p *tab) quiet(t *testing.T) {
 
 func (p *tab) size(t *testing.T, width int64) {
 	t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)))
 }
 
 func (p *tab) scheme(t *testing.T, scheme string) {
 	t.Helper()
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 }
 
 // ask evaluates an expression, a promise too.
@@ -292,7 +283,7 @@ func TestReportsInABrowser(t *testing.T) {
 					}
 					p.scheme(t, scheme)
 					s := ask[sheet](t, p, look)
-					check(t, name, width, s)
+					checkSheet(t, name, width, s)
 					if s.Early > 0 && width == 360 && scheme == "light" {
 						t.Errorf("%d charts were drawn before anybody could see them", s.Early)
 					}
@@ -328,7 +319,7 @@ func endless() []comparetest.Engine {
 	return []comparetest.Engine{a, b, c}
 }
 
-func check(t *testing.T, name string, width int64, s sheet) {
+func checkSheet(t *testing.T, name string, width int64, s sheet) {
 	t.Helper()
 	if s.Overflow > 0 {
 		t.Errorf("at %d pixels the page scrolls sideways by %d", width, s.Overflow)

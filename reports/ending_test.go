@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -70,9 +71,7 @@ func TestTableFitsAScreen(t *testing.T) {
 func fits(t *testing.T, name string, res *compare.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := reports.Table(&b, res); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, reports.Table(&b, res))
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	if len(lines) > 30-4 {
 		t.Errorf("%s: %d lines\n%s", name, len(lines), b.String())

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
+	"llmparity/internal/check"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
@@ -17,9 +18,7 @@ import (
 func asGitHub(t *testing.T, markdown string) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(reportstest.AsHTML(t, markdown)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return doc
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
 )
@@ -18,9 +19,7 @@ import (
 func foreigners(t *testing.T) map[string]string {
 	t.Helper()
 	example, err := os.ReadFile(filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var apart, watched strings.Builder
 	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
 	for i := range 40 {
@@ -55,9 +54,7 @@ func written(t *testing.T, names ...string) []string {
 	var out []string
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(all[name]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, []byte(all[name]), 0o600))
 		out = append(out, path)
 	}
 	return out
@@ -73,9 +70,7 @@ func openedAll(t *testing.T, paths []string) []*record.Run {
 			continue
 		}
 		run, err := foreign.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		runs = append(runs, run)
 	}
 	return runs

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/plan"
@@ -21,9 +22,7 @@ import (
 func judged(t *testing.T, rules string, run, base *record.Run) *compare.Result {
 	t.Helper()
 	parsed, err := plan.ParseGate([]byte(rules), "gate.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	res := compare.Runs(run)
 	var before *compare.Result
 	if base != nil {
@@ -96,16 +95,12 @@ func (s side) write(t *testing.T, name string, e comparetest.Engine) *record.Run
 func rewrite(t *testing.T, path string, change func(string) string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	now := change(string(text))
 	if now == string(text) {
 		t.Fatalf("nothing is changed in %s", path)
 	}
-	if err := os.WriteFile(path, []byte(now), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(now), 0o600))
 }
 
 // folders are two runs, the second slower and larger.

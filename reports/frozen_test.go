@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // frozen holds v, as JSON, against testdata/frozen/NAME.txt.
@@ -41,13 +43,9 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `[^\s",:]*/`
 func frozenText(t *testing.T, v any, sections ...string) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var plain any
-	if err := json.Unmarshal(text, &plain); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, json.Unmarshal(text, &plain))
 	var b strings.Builder
 	freeze(&b, "", plain, "", sections)
 	return temporary.ReplaceAllString(b.String(), "-/")

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -21,9 +22,7 @@ import (
 // press sends keys to what has the focus.
 func (p *tab) press(t *testing.T, keys string) {
 	t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, chromedp.Do(p.ctx, chromedp.KeyEvent(keys)))
 }
 
 // reach gives the focus to what an expression finds, and fails where a keyboard could not.
@@ -288,13 +287,9 @@ func sized(t *testing.T, p *tab, _ []*record.Run) {
 	})()`)
 	printed, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PrintBackground: new(true),
 		PaperWidth: 8.27, PaperHeight: 11.69})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	file, err := os.Stat(strings.TrimPrefix(p.address, "file://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	pages := len(regexp.MustCompile(`/Type\s*/Page\b`).FindAll(printed.Data, -1))
 	if high > 6000 || pages < 2 || pages > 8 || file.Size() > 900_000 {
 		t.Errorf("the report is %d pixels high (at most 6000), %d pages long (at most 8), and %d bytes large (at most 900,000)",

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/reports/reportstest"
 )
@@ -63,13 +64,9 @@ func (s sketched) points(t *testing.T, name string) [][2]float64 {
 func drawn(t *testing.T, res *compare.Result, runs ...*record.Run) map[string][]sketched {
 	t.Helper()
 	var b bytes.Buffer
-	if err := colours.HTML(&b, res, runs...); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, colours.HTML(&b, res, runs...))
 	out := map[string][]sketched{}
-	if err := json.Unmarshal(reportstest.Drawings(t, b.Bytes()), &out); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, json.Unmarshal(reportstest.Drawings(t, b.Bytes()), &out))
 	return out
 }
 
@@ -175,7 +172,7 @@ func overLengthsShown(t *testing.T, p *tab, _ []*record.Run) {
 	p.show(t, "lengths", comparetest.Run(t, "lengths", overLengths()...))
 	for _, width := range []int64{360, 1600} {
 		p.size(t, width)
-		check(t, "lengths", width, ask[sheet](t, p, look))
+		checkSheet(t, "lengths", width, ask[sheet](t, p, look))
 	}
 	p.quiet(t)
 }

@@ -11,6 +11,7 @@ import (
 	markdownhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 
+	"llmparity/internal/check"
 	"llmparity/reports/plain"
 )
 
@@ -35,13 +36,9 @@ func FuzzInert(f *testing.F) {
 		var b bytes.Buffer
 		m := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
 			goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
-		if err := m.Convert([]byte(doc), &b); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, m.Convert([]byte(doc), &b))
 		root, err := html.Parse(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		var shown []string
 		for n := range root.Descendants() {
 			if n.Type != html.ElementNode {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // rgb is a colour in linear light.
@@ -26,9 +28,7 @@ var sights = map[string][3]rgb{
 func themes(t *testing.T) map[string]map[string]rgb {
 	t.Helper()
 	css, err := os.ReadFile("page/report.css")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	light, dark, found := strings.Cut(string(css), "@media screen and (prefers-color-scheme: dark)")
 	if !found {
 		t.Fatal("the style sheet has no dark colours")
@@ -38,9 +38,7 @@ func themes(t *testing.T) map[string]map[string]rgb {
 	for theme, text := range map[string]string{"light": light, "dark": dark} {
 		for _, m := range regexp.MustCompile(`--([a-z0-9-]+): #([0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
 			n, err := strconv.ParseUint(m[2], 16, 32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			var c rgb
 			for i := range c {
 				if v := float64(n>>(16-8*i)&255) / 255; v <= 0.04045 {

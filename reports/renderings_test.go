@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
@@ -65,9 +66,7 @@ func renderings(t *testing.T) map[string]rendering {
 func rendered(t *testing.T, render func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := render(&b); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, render(&b))
 	return b.String()
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -32,14 +33,10 @@ var colours = reports.Colours{"webllm": 1, "llamacpp": 2}
 func golden(t *testing.T, name string, render func(io.Writer) error) {
 	t.Helper()
 	var got bytes.Buffer
-	if err := render(&got); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, render(&got))
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, got.Bytes(), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -183,10 +180,8 @@ func TestTableFitsATerminal(t *testing.T) {
 	for _, runs := range append([][]*record.Run{{absurd}, {comparetest.Run(t, "long", long, comparetest.Native(6))}},
 		cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
 		var b bytes.Buffer
-		if err := errors.Join(reports.Table(&b, compare.Runs(runs...)),
-			reports.Details(&b, compare.Runs(runs...))); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, errors.Join(reports.Table(&b, compare.Runs(runs...)),
+			reports.Details(&b, compare.Runs(runs...))))
 		for _, l := range strings.Split(b.String(), "\n") {
 			if n := utf8.RuneCountInString(l); n > 120 {
 				t.Errorf("%d columns: %s", n, l)
@@ -227,9 +222,7 @@ func TestProfile(t *testing.T) {
 		t.Errorf("a cell that is not there: %v", err)
 	}
 	var lost bytes.Buffer
-	if err := reports.Profile(&lost, compare.Runs(cases(t, "lost")["lost"]...), 1); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, reports.Profile(&lost, compare.Runs(cases(t, "lost")["lost"]...), 1))
 	if strings.Contains(lost.String(), `"peak": {
       "total_gb"`) || strings.Contains(lost.String(), "latency_stats") {
 		t.Errorf("what was not measured must be absent:\n%s", lost.String())
@@ -244,9 +237,7 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 			return errors.Join(err, json.NewEncoder(w).Encode(text))
 		})
 	}
-	if err := write(path, "old", nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, write(path, "old", nil))
 	if err := write(path, "half", io.ErrUnexpectedEOF); err == nil {
 		t.Error("a renderer that fails is no error")
 	}
@@ -272,9 +263,7 @@ func TestTableShowsTextParity(t *testing.T) {
 			b.Usage = func(u *record.Usage) { usage(u); u.Text = text }
 		}
 		var out strings.Builder
-		if err := reports.Details(&out, compare.Runs(comparetest.Run(t, "texts", a, b))); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, reports.Details(&out, compare.Runs(comparetest.Run(t, "texts", a, b))))
 		_, rows, _ := strings.Cut(out.String(), "---\n")
 		for _, row := range strings.Split(rows, "\n")[:2] {
 			if !strings.HasSuffix(row, "  "+want) {

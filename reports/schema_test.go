@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/memory"
+	"llmparity/internal/check"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -46,8 +47,6 @@ func latencySchema(t *testing.T) string {
 	}
 	text, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false,
 		"properties": keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return string(text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -43,9 +44,7 @@ func small(t *testing.T, run *record.Run) string {
 	t.Helper()
 	const most = 3 << 20
 	var b bytes.Buffer
-	if err := colours.HTML(&b, compare.Runs(run), run); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, colours.HTML(&b, compare.Runs(run), run))
 	if b.Len() > most {
 		t.Errorf("a report of %d launches has %d bytes, at most %d are a page", len(run.Attempts), b.Len(), most)
 	}

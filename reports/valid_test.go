@@ -9,6 +9,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
 	"llmparity/compare/validate"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -20,9 +21,7 @@ func TestDocumentsMatchSchemas(t *testing.T) {
 	for name, runs := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := reports.JSON(&b, compare.Runs(runs...)); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, reports.JSON(&b, compare.Runs(runs...)))
 			schematest.Valid(t, "result", b.Bytes())
 			v := memory.NewValidation()
 			for _, run := range runs {
@@ -30,17 +29,13 @@ func TestDocumentsMatchSchemas(t *testing.T) {
 				res := compare.Runs(run)
 				for _, c := range run.Cells {
 					var b bytes.Buffer
-					if err := reports.Profile(&b, res, c.ID); err != nil {
-						t.Fatal(err)
-					}
+					check.Err(t, reports.Profile(&b, res, c.ID))
 					schematest.Valid(t, "profile", b.Bytes())
 				}
 			}
 			v.Close()
 			b.Reset()
-			if err := reports.JSON(&b, v); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, reports.JSON(&b, v))
 			schematest.Valid(t, "validation", b.Bytes())
 		})
 	}
@@ -60,9 +55,7 @@ func TestRunFoldersMatchSchemas(t *testing.T) {
 // A schema that takes everything is none.
 func TestSchemasAreStrict(t *testing.T) {
 	var b bytes.Buffer
-	if err := reports.JSON(&b, compare.Runs(cases(t, "few")["few"]...)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, reports.JSON(&b, compare.Runs(cases(t, "few")["few"]...)))
 	for what, change := range map[string]func(map[string]any){
 		"a field that nobody knows": func(m map[string]any) { m["cells"].([]any)[0].(map[string]any)["speed"] = 1 },
 		"a field less":              func(m map[string]any) { delete(m["cells"].([]any)[0].(map[string]any), "label") },
@@ -75,14 +68,10 @@ func TestSchemasAreStrict(t *testing.T) {
 		},
 	} {
 		var doc map[string]any
-		if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, json.Unmarshal(b.Bytes(), &doc))
 		change(doc)
 		text, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if schematest.Validator(t, "result")(text) == nil {
 			t.Errorf("%s is let through", what)
 		}

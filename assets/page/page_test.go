@@ -6,19 +6,16 @@ import (
 	"testing"
 
 	"llmparity/assets/page"
+	"llmparity/internal/check"
 )
 
 func TestVersionEqualsPackageJSON(t *testing.T) {
 	text, err := os.ReadFile("../package.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var npm struct {
 		Dependencies map[string]string `json:"dependencies"`
 	}
-	if err := json.Unmarshal(text, &npm); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, json.Unmarshal(text, &npm))
 	if got := npm.Dependencies["@mlc-ai/web-llm"]; got != page.WebLLM {
 		t.Errorf("package.json requires WebLLM %q instead of %q", got, page.WebLLM)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/check"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
@@ -16,9 +17,7 @@ func shipped(t *testing.T) map[string][]byte {
 	all := map[string][]byte{"default": plans.Default, "init": plans.Init}
 	for _, name := range plans.Names() {
 		text, err := plans.Preset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		all[name] = text
 	}
 	return all

@@ -6,21 +6,19 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 func TestDisplayNeedsCookie(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "") // it needs Xvfb: scripts/setup xvfb
 	d, err := start(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer d.Close()
 	number := strings.TrimPrefix(d.Name, ":")
 	line, err := net.Dial("unix", "/tmp/.X11-unix/X"+number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer line.Close()
 	// Least significant byte first, protocol 11.0, no method and no cookie.
 	if _, err := line.Write([]byte{'l', 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0}); err != nil {

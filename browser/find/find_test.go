@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
 func TestBuildID(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755))
 	if id := BuildID("/proc/self/exe"); len(id) != 40 { // Go's linker sets one
 		t.Errorf("build id of this program: %q", id)
 	}
@@ -29,9 +28,7 @@ func TestChrome(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"chrome", "chromium", "mine", "microsoft-edge", "google-chrome-unstable",
 		"google-chrome-beta"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700))
 	}
 	for _, c := range []struct{ path, variable, given, want string }{
 		{dir, "", "", "chromium"}, {dir, "mine", "", "mine"}, {dir, "beta", "", "google-chrome-beta"},

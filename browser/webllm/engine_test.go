@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/browser"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -19,15 +20,11 @@ import (
 func TestWebLLM(t *testing.T) {
 	m := tinyModel(t)
 	tokens, model, err := reference.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	const prompt = "The third clock had stopped, and nobody asked what time it was."
 	ids := tokens.Encode(prompt)
 	expected, _, err := model.Greedy(ids, 24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, thread := range []browser.Thread{browser.PageThread, browser.WorkerThread} {
 		if thread == browser.WorkerThread && !thorough {
 			continue // TestWorkerIsMeasured covers the differences
@@ -129,9 +126,7 @@ func TestInvalidBundleIsRefused(t *testing.T) {
 		// the page only loads from its own server
 		"import 'https://example.com/other.js'; export class MLCEngine {}": "cannot be imported",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600))
 		if err := open("bundle.js"); fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want a line with %q", text, err, want)

@@ -27,7 +27,7 @@ var Kind = &engine.Kind{
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: page.WebLLM, VersionAxis: versionAxis,
-	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in one)",
+	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in version)",
 	DTypes:      []string{F32, F16}, DTypeOf: "activations and KV cache",
 	KVTypes: func(dtype string) []string {
 		if dtype == F16 {
@@ -74,7 +74,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Chrome, Flag: "chrome", Place: true, Help: "browser: a path or " + strings.Join(find.Brands, ", ") +
 			" (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
 		{To: &c.Launch.Headed, Flag: "headed", Place: true,
-			Help: "show the browser's window; without a display, on a private Xvfb"},
+			Help: "show the browser's window; without a display, in a private Xvfb"},
 		{To: &c.Launch.Attach, Flag: "attach", Place: true,
 			Help: "open a tab in a running browser: HOST:PORT of its --remote-debugging-port, or ws://…"},
 		{To: &c.Launch.Flags, Flag: "chrome-flag", Help: "flag for the browser, NAME or NAME=VALUE; repeatable"},
@@ -86,15 +86,15 @@ func (c *Config) Fields() []engine.Field {
 			Help:  "thread that WebLLM runs on: page or worker"},
 		{To: &c.Kernels, Flag: "kernels", Key: "kernels", Run: true, Make: true,
 			OneOf: []string{AutoKernels, SoftwareKernels, GPUKernels},
-			Help:  "kernels of the compiled model library: software, gpu, or auto (by WebGPU adapter)"},
+			Help:  "kernels of the compiled model library: software (for the CPU), gpu, or auto (chosen by WebGPU adapter)"},
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
 		{To: &c.Weights, Flag: "weights", Key: "weights", Run: true, Make: true, OneOf: []string{mlc.AsIs, F32, F16},
 			Help: "weights of WebLLM's package: as-is (a type without a form becomes the dtype), f32 or f16"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
-			Help: "file or https URL of a model library, instead of compiling one"},
+			Help: "file or https URL of a model library to use, instead of compiling a library"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
-			Help: "WebLLM build: the file of an ES module"},
+			Help: "file of a WebLLM build (an ES module)"},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -77,9 +78,7 @@ func (k *keeping) private(t *testing.T, role string) int64 {
 		if source.Describe().Role != role {
 			continue
 		}
-		if err := source.Read(t.Context(), &sample); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, source.Read(t.Context(), &sample))
 		if sample.USS != record.Absent {
 			return sample.USS
 		}
@@ -101,9 +100,7 @@ func TestLedgerSplitsTheModelsMemory(t *testing.T) {
 
 	// The window is not a multiple of the page size, and the library claims to be for GPUs.
 	p, err := pack(t.TempDir(), 100, func(s string) { t.Log(s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	p.Library.Kernels = GPUKernels
 	s, _ = idle(t)
 	s.webllm.pack, m.Context = packaged(p), 100
@@ -139,9 +136,7 @@ func unloadFrees(t *testing.T, s *session, probe *keeping) {
 // unloaded unloads a model and checks that the ledger is empty.
 func unloaded(t *testing.T, s *session, probe *keeping) {
 	t.Helper()
-	if err := s.Unload(watched(t)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Unload(watched(t)))
 	role := s.Info().Policy["thread"]
 	if got := probe.figures(t, browser.MethodLedger, role); got["live_bytes"] != 0 || got["live_count"] != 0 {
 		t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
@@ -200,9 +195,7 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 func paramBytes(t *testing.T, dir string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "tensor-cache.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var cache struct {
 		Metadata struct{ ParamBytes int } `json:"metadata"`
 	}
@@ -229,9 +222,7 @@ func TestRepeatedLoads(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer s.Close()
 	// The first wait for the queue belongs to an upload; shaders are compiled to pipelines.
 	_, err = browser.Call[any](watched(t), s.Page, `(() => {
@@ -246,9 +237,7 @@ func TestRepeatedLoads(t *testing.T) {
 		hold(GPUQueue.prototype, "onSubmittedWorkDone", 450);
 		hold(GPUDevice.prototype, "createComputePipelineAsync", 550);
 	})()`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	loads(t, s, m)
 	over.Store(true)
 	checkStages(t, probe.Spans(), map[string]time.Duration{"fetch": library, "download": weights, "upload": upload,
@@ -388,13 +377,9 @@ func TestBrokenPackages(t *testing.T) {
 	m, right := tinyModel(t), files.pack
 	noWasm := right
 	noWasm.Library.Path = filepath.Join(t.TempDir(), "library.wasm")
-	if err := os.WriteFile(noWasm.Library.Path, []byte("this is no wasm"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(noWasm.Library.Path, []byte("this is no wasm"), 0o600))
 	noWeights, noName := copyOf(t, right), copyOf(t, right)
-	if err := os.Remove(filepath.Join(noWeights.Dir, "params_shard_0.bin")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Remove(filepath.Join(noWeights.Dir, "params_shard_0.bin")))
 	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
 	s, _ := idle(t)
 	defer shards.Store(nil)
@@ -451,9 +436,7 @@ func TestBrokenPackages(t *testing.T) {
 func copyOf(t *testing.T, p Package) Package {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "package")
-	if err := os.CopyFS(dir, os.DirFS(p.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.CopyFS(dir, os.DirFS(p.Dir)))
 	p.Dir = dir
 	return p
 }
@@ -461,13 +444,9 @@ func copyOf(t *testing.T, p Package) Package {
 func rename(t *testing.T, path, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if !strings.Contains(string(text), from) {
 		t.Fatalf("%s does not contain %s", path, from)
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600))
 }

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
@@ -126,9 +127,7 @@ func loaded(t *testing.T) *session {
 	t.Helper()
 	s, m := shared.open(t, Config{}), tinyModel(t)
 	if !s.loaded {
-		if err := s.Load(watched(t), m); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, s.Load(watched(t), m))
 	}
 	return s
 }
@@ -167,9 +166,7 @@ func watched(t *testing.T) context.Context {
 
 func loads(t *testing.T, s *session, m engine.Model) {
 	t.Helper()
-	if err := s.Load(watched(t), m); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Load(watched(t), m))
 }
 
 // says generates n tokens and returns their ids.
@@ -177,9 +174,7 @@ func says(t *testing.T, s *session, tokens int) (ids []int, u record.Usage) {
 	t.Helper()
 	u, err := s.Generate(watched(t), engine.Request{Prompt: prompt, MaxTokens: tokens, IgnoreEOS: true},
 		func(tok record.Token) { ids = append(ids, tok.ID) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return ids, u
 }
 

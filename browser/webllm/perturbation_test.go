@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -38,13 +39,9 @@ func BenchmarkPerturbation(b *testing.B) {
 	on, off := opened(b, ""), opened(b, noLedger)
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
 		nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	for _, s := range []*open{on, off} {
-		if err := s.session.Load(b.Context(), m); err != nil {
-			b.Fatal(err)
-		}
+		check.Err(b, s.session.Load(b.Context(), m))
 		s.decode(b) // warm-up
 	}
 	// One sampler for all, which reads at its usual times but pauses when nothing is measured.
@@ -69,9 +66,7 @@ func BenchmarkPerturbation(b *testing.B) {
 		ratios = append(ratios, without.Seconds()/with.Seconds())
 	}
 	rec.End(record.OK, "", nil, sampler.Stop())
-	if err := w.Close(record.OK); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, w.Close(record.OK))
 	ratio := stats.MedianInterval(ratios, stats.Confidence)
 	b.ReportMetric(stats.Median(ratios), "ratio")
 	b.ReportMetric(ratio.Lo, "ratio-low")
@@ -100,9 +95,7 @@ func opened(b *testing.B, ledger string) *open {
 			w.Header().Set("Content-Type", "text/javascript")
 			_, _ = io.WriteString(w, ledger) // fails if the browser has gone
 		}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	b.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			b.Error(err)
@@ -118,8 +111,6 @@ func (o *open) decode(b *testing.B) time.Duration {
 	_, err := o.session.Generate(b.Context(),
 		engine.Request{Prompt: "The quick brown fox", MaxTokens: long, IgnoreEOS: true},
 		func(t record.Token) { times = append(times, t.At) })
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	return times[len(times)-1].Sub(times[0])
 }

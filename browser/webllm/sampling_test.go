@@ -14,6 +14,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/modellib"
 )
 
@@ -91,13 +92,9 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 		ContextWindowSize: 32, PrefillChunkSize: 32,
 	}
 	lib, err := modellib.Build(t.Context(), modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), shape, v, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	offer, err := s.site.offer(Package{Dir: files.pack.Dir, Library: Library{Path: lib.Path}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	library := s.Base() + offer + "/library.wasm"
 	if _, err := browser.CallWith[bool](watched(t), s.Page, "sampling.load", library); err != nil {
 		t.Fatal(err)
@@ -241,18 +238,14 @@ func (d *distribution) reach(mass float64) int {
 func encode(t *testing.T, values any) string {
 	t.Helper()
 	b, err := binary.Append(nil, binary.LittleEndian, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return base64.StdEncoding.EncodeToString(b)
 }
 
 func decode[T int32 | float32](t *testing.T, text string) []T {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	values := make([]T, len(b)/4)
 	if _, err := binary.Decode(b, binary.LittleEndian, values); err != nil {
 		t.Fatal(err)

@@ -7,26 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 func TestSite(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "model"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Mkdir(filepath.Join(dir, "model"), 0o700))
 	for name, text := range map[string]string{"model/tensor-cache.json": "tensors", "library.wasm": "wasm",
 		"secret": "secret", "bundle.js": "bundle"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := os.Symlink("../secret", filepath.Join(dir, "model", "link")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Symlink("../secret", filepath.Join(dir, "model", "link")))
 	s, err := newSite(Bundle{Path: filepath.Join(dir, "bundle.js")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer s.close()
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -19,20 +20,14 @@ import (
 func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(path))
 	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
 	variant := modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}
 	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, ""), variant,
 		func(s string) { t.Log(s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()}), path
 }
 
@@ -40,17 +35,11 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 func TestReplacedModelIsNotCached(t *testing.T) {
 	w, path := tinyWith(t, 1024)
 	m, err := model.Open(path, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	text[len(text)-1] ^= 1
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, text, 0o644))
 	target := Target{Kernels: SoftwareKernels, DType: F32}
 	if _, err := w.make(t.Context(), m, target, func(string) {}); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "was replaced") {
@@ -60,9 +49,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 		t.Errorf("the cache has %v", left)
 	}
 	again, err := model.Open(path, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {
 		t.Errorf("with its new hash: %s: %v", made.Dir, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"llmparity/browser"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -100,13 +101,9 @@ func (x trouble) check(t *testing.T, a *record.Attempt) {
 // known is the tiny model's answer to the prompt.
 func known(t *testing.T, m engine.Model) map[string][]int {
 	tokens, model, err := reference.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	ids, _, err := model.Greedy(tokens.Encode(troublePrompt), 24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return map[string][]int{troublePrompt: ids}
 }
 
@@ -249,17 +246,11 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	w.pack = packaged(p)
 	shard := filepath.Join(p.Dir, "params_shard_0.bin")
 	right, err := os.ReadFile(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Prepare(watched(t), m, quiet); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, w.Prepare(watched(t), m, quiet))
 	for say, b := range map[string][]byte{"is damaged: its MD5 is": scrambled(right),
 		"bytes, want": right[:len(right)/2]} {
-		if err := os.WriteFile(shard, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(shard, b, 0o600))
 		err := w.intact(watched(t), p)
 		if engine.ClassOf(err) != record.Download || !strings.Contains(err.Error(), say) {
 			t.Errorf("error %v of class %s, want %s: %s", err, engine.ClassOf(err), record.Download, say)

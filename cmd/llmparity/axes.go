@@ -45,7 +45,7 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 	texts(what, "dtype", "dtypes", dtypesHelp())
 	texts(what, "kv-cache-dtype", "kv_cache_dtypes", kvTypesHelp())
 	numbers(what, "thread-counts", "thread_counts", "several numbers of threads, e.g. 1,2")
-	texts(what, "start", "starts", "cold: the model file is not in the page cache; warm: it is; or both")
+	texts(what, "start", "starts", "state of the model file before each launch: cold (not in the page cache), warm (in the page cache), or both")
 	numbers(request, "input-len", "input_lengths", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")
 	numbers(request, "output-len", "output_lengths", "output lengths in tokens, e.g. 64,256")
 	numbers(request, "contexts", "contexts", "several context windows, e.g. 1024,4096")
@@ -99,7 +99,7 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 	}
 	flags.StringVar(&f.untilCI, "until-ci", "",
 		"repeat until the 95% confidence interval is within this share of the median, e.g. 5%")
-	flags.StringVar(&f.untilFigure, "until-figure", "", "figure that --until-ci looks at (default "+plan.DefaultUntil+")")
+	flags.StringVar(&f.untilFigure, "until-figure", "", "figure whose interval --until-ci checks (default "+plan.DefaultUntil+")")
 	flags.IntVar(&f.most, "max-repetitions", 0, "with --until-ci: maximum launches of a cell (default 5 times --repetitions)")
 	under(flags, "Repetitions", "until-ci until-figure max-repetitions")
 }

@@ -23,9 +23,9 @@ func compareCommand() *cobra.Command {
 		Short: "Compare two or more runs",
 		Long: `Compare runs, and memory logs (CSV) of other programs.
 
-The first run is the baseline run. Each figure is compared with that of the first run for the same engine, model,
-prompt and request. "~" means no significant difference. Runs on different classes
-of devices are shown without ratios.`,
+The first run is the baseline run. The figures of the other runs are compared with those of the first
+run, in cells with the same engine, model, prompt and request. "~" means no significant difference.
+Runs on different classes of devices are shown without ratios.`,
 		Example: `  llmparity compare results/monday results/friday
   llmparity compare results/latest --by engine,context --format csv`,
 		Args: arguments(cobra.MinimumNArgs(1)),
@@ -78,7 +78,7 @@ of devices are shown without ratios.`,
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect,
 		"ignore differences below this percentage")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
-		"show ratios between different classes of devices or isolations, marked")
+		"also show ratios between different classes of devices or isolations, with a mark")
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "format", "details")

@@ -17,10 +17,11 @@ func compareEstimatesCommand() *cobra.Command {
 	sizes := []struct {
 		flag, help string
 		to         *float64
-	}{{"calc-weights", "calculated weights", &c.Weights}, {"calc-kv", "calculated KV cache", &c.KV},
-		{"calc-activations", "calculated activations", &c.Activation},
-		{"calc-overhead", "calculated overhead of the runtime", &c.Overhead},
-		{"calc-multi-gpu", "calculated overhead of several devices", &c.MultiGPU}}
+	}{{"calc-weights", "weights, by the other calculator", &c.Weights},
+		{"calc-kv", "KV cache, by the other calculator", &c.KV},
+		{"calc-activations", "activations, by the other calculator", &c.Activation},
+		{"calc-overhead", "overhead of the runtime, by the other calculator", &c.Overhead},
+		{"calc-multi-gpu", "overhead of several devices, by the other calculator", &c.MultiGPU}}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
 		Short: "Compare another calculator's numbers with measured ones",
@@ -70,7 +71,7 @@ Docs: docs/explanation/prediction.md`,
 		*size.to = math.NaN() // until it is given
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
-		"unit of the calculated numbers: GiB (2^30 bytes) or GB (10^9 bytes)")
+		"unit of the other calculator's numbers: GiB (2^30 bytes) or GB (10^9 bytes)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -197,7 +197,7 @@ func threadsHelp() string {
 
 // dtypesHelp says what --dtype means to each engine.
 func dtypesHelp() string {
-	return "f32, f16 (needs shader-f16), or both; the dtype of " + each(", and of ", func(k *engine.Kind) string {
+	return "f32, f16 (needs shader-f16), or both; sets the dtype of " + each(", and of ", func(k *engine.Kind) string {
 		if k.DTypeOf == "" {
 			return ""
 		}

@@ -22,12 +22,12 @@ func estimateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "estimate [MODEL]",
 		Short: "Predict how much memory a model needs, before you run it",
-		Long: `Predict how much memory a model needs in an engine, and whether it fits. Nothing is started.
+		Long: `Predict how much memory a model needs in an engine, and whether it fits. No engine is started.
 
 The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table of weights, KV
-cache, activations and runtime follows. The exit code is 0 whatever the answer is.
+cache, activations and the engine itself follows. The exit code is 0 for every answer.
 
-MODEL is one of: the names tiny and smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,
+MODEL is tiny, smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,
 a WebLLM package's folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
 How it is calculated: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
@@ -68,7 +68,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 		names = append(names, e.Name)
 	}
 	p.StringVar(&f.Engine, "engine", "", "engine: "+strings.Join(names, ", ")+" (default: by the kind of model)")
-	p.BoolVar(&f.details, "details", false, "show how each size is calculated, and the need of each place")
+	p.BoolVar(&f.details, "details", false, "also show how each size is calculated, and the need and the limit of each kind of memory")
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
 	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)
 
@@ -79,29 +79,29 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.Concurrency, "concurrency", 0, "concurrent requests (default 1)")
 	under(p, "Request", "context input-len output-len batch-size concurrency")
 
-	p.Float64Var(&f.RAMGiB, "ram-gb", 0, "memory of the machine in GiB (default: what is free here)")
-	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of each GPU in GiB (default: what is free here)")
-	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: layers on a GPU (default: none; Ollama with --gpu-memory-gb: what fits)")
+	p.Float64Var(&f.RAMGiB, "ram-gb", 0, "RAM in GiB that the engine may use (default: the free RAM of this machine)")
+	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory in GiB that the engine may use on each GPU (default: the free memory of this machine's GPUs)")
+	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: number of layers on a GPU (default: none; Ollama with --gpu-memory-gb: as many as fit)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
 	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader or gpu")
-	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's, else what WebLLM requests)")
+	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
 	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
-	p.BoolVar(&f.NoF16, "no-shader-f16", false, "the adapter has no shader-f16")
+	p.BoolVar(&f.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")
 	p.Float64Var(&f.FreeGiB, "free-gb", 0, "free memory, of a GPU or the machine, in GiB")
 	_ = p.MarkHidden("free-gb") // replaced by --ram-gb and --gpu-memory-gb
 	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
-	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantised weights: float32, float16 or bfloat16 (default: the model's)")
-	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: the engine's)")
-	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's)")
-	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: values that share a scale (default 128)")
+	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantised weights: float32, float16 or bfloat16 (default: the model's dtype)")
+	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: the engine's dtype)")
+	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's format)")
+	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: number of values that share a scale (default 128)")
 	under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
 
-	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "vLLM: share of GPU memory that it reserves (default 0.9)")
+	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "vLLM: share of GPU memory that vLLM reserves (default 0.9)")
 	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "vLLM: tokens computed at once (default 8192)")
 	p.IntVar(&s.UBatch, "ubatch", 0, "llama.cpp: tokens computed at once (default 512)")
 	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp: without flash attention")
-	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "WebLLM: prompt tokens computed at once (default: the package's, or 128)")
+	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "WebLLM: prompt tokens computed at once (default: the package's value, or 128)")
 	under(p, "Engine settings", "gpu-memory-utilization max-num-batched-tokens ubatch no-flash-attention prefill-chunk")
 
 	p.Float64Var(&n.Parameters, "model-params", 0, "number of parameters, e.g. 6.7e9")

@@ -40,8 +40,8 @@ func gateCommand() *cobra.Command {
 5: inconclusive; 1: launches failed.
 
 The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. A check against
-the baseline run fails if the figure is significantly worse than the tolerance. It passes if a
-regression of --detect or more is ruled out. Otherwise it is inconclusive.
+the baseline run fails if a figure got worse by significantly more than the tolerance. The check passes
+if a regression of --detect or more is ruled out. Otherwise the check is inconclusive.
 
 On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
 
@@ -55,13 +55,13 @@ Docs: docs/howto/gate-in-ci.md`,
 	flags.StringArrayVar(&f.max, "max", nil, "limit: the median may not be higher, e.g. peak_pss_mb=900; repeatable")
 	flags.StringArrayVar(&f.min, "min", nil, "limit: the median may not be lower, e.g. decode_tps=20; repeatable")
 	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
-		"tolerance: how much worse than the baseline run, e.g. decode_tps=-5%; repeatable")
+		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%; repeatable")
 	flags.StringVar(&f.agreement, "min-agreement", "",
-		"share of the output in which engines generate the same tokens, e.g. 100%")
+		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
 	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with checks, like \"gate\" in a plan")
 	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
 	flags.StringVar(&f.baseline, "baseline", "",
-		"baseline run: a saved name or a run's folder (default: the gate's, or the other side of --against)")
+		"baseline run: a saved name or a run's folder (default: the plan's gate.baseline, or the other side of run --against)")
 	storeFlag(c, &f.store)
 	under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)
@@ -191,7 +191,7 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 			" (default all: everything except model and machine)")
 	flags.StringVar((*string)(&f.judge.Inconclusive), "inconclusive", "",
 		"what an inconclusive gate does: error (exit code 5), warn or off (default error)")
-	flags.StringVar(&f.judge.NoBaseline, "no-baseline", "", "ok: pass while there is no baseline run (default: inconclusive)")
+	flags.StringVar(&f.judge.NoBaseline, "no-baseline", "", "ok: pass if there is no baseline run (default: inconclusive)")
 	under(flags, "Gate", "detect under-test inconclusive no-baseline")
 }
 

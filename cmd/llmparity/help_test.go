@@ -107,7 +107,7 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 	})
 	webllm, ollama, gate := strings.Index(all, "\nWebLLM:\n"), strings.Index(all, "\nOllama:\n"), strings.Index(all,
 		"\nGate:\n")
-	if chrome, url := strings.Index(all, "--chrome "), strings.Index(all, "--ollama-url "); !(0 < gate &&
+	if chrome, url := strings.Index(all, "\n      --chrome "), strings.Index(all, "\n      --ollama-url "); !(0 < gate &&
 		gate < webllm &&
 		webllm < chrome && chrome < ollama && ollama < url) {
 		t.Error("engine flags are not under the heading of their engine")
@@ -228,7 +228,7 @@ If several apply, the first of %s counts.
 An error is one line: its class, what is wrong, and what to do.
 The class is also in `+"`run --json`"+` (field `+"`class`"+` of the last line) and in `+"`doctor --json`"+`.
 Errors of class `+"`failed`"+` have no class in the line.
-Until the next release, an error message also gives the exit code that this class had before 0.1.
+Exit codes changed in 0.1. Until the release after 0.1, an error message also gives the old exit code of its class.
 
 | class | exit code | before 0.1 | meaning |
 |---|---|---|---|

@@ -91,7 +91,7 @@ Docs: docs/howto/use-your-own-model.md`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&local, "local", false, "list the models in Hugging Face's cache and in Ollama's store")
-	c.Flags().StringVar(&mirror, "mirror", "", "address or folder that has the sizes; the same layout as the public site")
+	c.Flags().StringVar(&mirror, "mirror", "", "address or folder to read sizes from; must have the layout of the public site")
 	return c
 }
 
@@ -163,7 +163,7 @@ The values of each weight are compared while the GGUF file of a package is writt
 express is refused by name.
 
 Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N), or IN.gguf from
-a package. An existing one is replaced.
+a package. An existing file or folder is replaced.
 
 Docs: docs/howto/use-your-own-model.md`,
 		Example: `  llmparity model convert my.gguf --to webllm

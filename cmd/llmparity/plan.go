@@ -38,8 +38,8 @@ func planCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a plan: count its cells, or name the line that is wrong",
-		Long: `Check a plan: count its cells, or name the line that is wrong. To check also what can run on this machine,
-use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
+		Long: `Check a plan: count its cells, or name the line that is wrong. To also check what can run on this
+machine, use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
 		Example: "  llmparity plan check my-plan.yaml\n  llmparity plan check results/latest/plan.yaml",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -284,7 +284,7 @@ func (f *figureFlags) register(c *cobra.Command) {
 	flags.StringSliceVar(&f.names, "figures", nil,
 		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
 	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
-	flags.BoolVar(&f.all, "all-launches", false, "draw each launch, not only the one nearest to the median")
+	flags.BoolVar(&f.all, "all-launches", false, "draw memory over time for each launch, not only for the launch nearest to the median")
 	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+
 		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
 	under(flags, "Figures", "figures figures-dir all-launches chrome")

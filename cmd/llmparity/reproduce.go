@@ -21,9 +21,9 @@ func reproduceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reproduce DIR",
 		Short: "Write the plan that repeats a run",
-		Long: `Write the plan that repeats a run, with all defaults made explicit, and list what differs here: machine,
-program versions and hashes, model. Nothing is measured. The exit code is 1 if a difference can change
-figures.
+		Long: `Write the plan that repeats a run, with all defaults made explicit, and list how this machine differs
+from the record: hardware, program versions and hashes, model. Nothing is measured. The exit code is 1
+if a difference can change figures.
 
 Docs: docs/howto/reproduce-a-run.md`,
 		Example: "  llmparity reproduce results/latest\n  llmparity reproduce results/latest --out again.yaml",

@@ -52,7 +52,7 @@ type runFlags struct {
 const (
 	modelHelp = "tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
 		"ollama:NAME of another tool's downloads, or served:NAME"
-	mirrorHelp = "address or folder to fetch catalogue models from; it has the same layout as the public site"
+	mirrorHelp = "address or folder to download catalogue models from; must have the layout of the public site"
 )
 
 var contextHelp = fmt.Sprintf(
@@ -66,8 +66,8 @@ func runCommand() *cobra.Command {
 		Long: `Run models in engines, several launches each, and compare them.
 
 Without PLAN (a YAML file), the built-in tiny model runs in WebLLM and in llama.cpp. Flags override the
-plan. If flags take lists, every combination of their values is measured: each is a cell. The run is
-saved in a folder of its own, with a report at the end.
+plan. If flags have several values, every combination is measured. Each combination is a cell. The
+run is saved in a folder of its own, with a report at the end.
 
 Plans: docs/howto/write-a-plan.md`,
 		Example: `  llmparity run --model my.gguf --prompt "Once upon a time" --max-tokens 100
@@ -121,29 +121,29 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)
-	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show the cells, their predicted memory, and what is missing here")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show the cells, their predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
 	under(flags, "Before the run", "dry-run strict no-check-oom")
-	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure what is missing")
+	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure the missing launches")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,
 		"with --resume: continue even if llmparity, an engine or a browser has changed")
 	under(flags, "Resume", "resume retry-failed allow-changed")
 	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
 	flags.StringVar(&f.against, "against", "",
-		"also measure another plan, run or saved baseline run, alternating launches, and gate the difference; "+
-			"may have its own flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
+		"also measure another plan, run or saved baseline run, with alternating launches, and check the difference "+
+			"with the gate; may contain flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
 	under(flags, "Gate", "baseline against")
 	f.judgeFlags.register(flags)
-	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a folder in it")
+	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a subfolder")
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
 	_ = flags.MarkHidden("output-dir")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only the result, no progress")
 	flags.BoolVar(&f.json, "json", false, "print progress and result as JSON lines; with --dry-run, one JSON document")
 	flags.BoolVar(&f.parity, "parity", false,
-		"after the run, score the reference text token by token in every engine that can; =false: never "+
-			"(default: only where outputs differ)")
+		"after the run, score the reference text token by token in every engine that supports scoring; "+
+			"--parity=false: never (default: only if outputs differ)")
 	under(flags, "Output", "out quiet json")
 	under(flags, "Token parity", "parity reference")
 	f.profileFlags.register(flags)

@@ -4,12 +4,10 @@ package main
 
 import (
 	"context"
-	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -116,12 +114,12 @@ func smolLM2(t testing.TB) engine.Model {
 	t.Helper()
 	found, err := model.Path(model.SmolLM2)
 	check(t, err)
-	path := filepath.Join(t.TempDir(), "smollm2-f32.gguf")
-	c := &cobra.Command{}
-	c.SetContext(t.Context())
-	c.SetOut(io.Discard)
-	check(t, writeGGUF(c, found, path))
-	m, err := model.Open(path, 512)
+	dir := t.TempDir()
+	if _, errs, code := called("model", "convert", found, "--to", "gguf", "-o", dir); code != 0 {
+		t.Fatal(errs)
+	}
+	name := strings.TrimSuffix(filepath.Base(found), ".gguf") + "-f32.gguf"
+	m, err := model.Open(filepath.Join(dir, name), 512)
 	check(t, err)
 	return m
 }

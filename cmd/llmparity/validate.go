@@ -14,8 +14,8 @@ func validateCommand() *cobra.Command {
 		Use:   "validate DIR",
 		Short: "Compare predicted with measured memory over many runs",
 		Long: `Compare predicted with measured memory over all runs below a folder: median error, bias, largest error and
-share within the predicted range, for each component, by engine and by context window. Then the cells,
-the worst first. The exit code is 4 if a run cannot be read.
+share within the predicted range, for each component, by engine and by context window. A table
+of cells follows, the worst first. The exit code is 4 if a run cannot be read.
 
 Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity validate results

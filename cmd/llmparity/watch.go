@@ -57,8 +57,8 @@ func watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
 		Short: "Record the memory of any process or container",
-		Long: `Record the memory of processes and of all processes that they start, and print a summary at the end.
-Choose them by name, by process id, or start a command.
+		Long: `Record the memory of processes and of all their child processes until the processes end, then print a
+summary. Choose processes by name or process id, or start a command.
 
 Docs: docs/howto/watch-a-process.md`,
 		Example: `  llmparity watch --name ollama --interval 0.1 --output out.csv
@@ -79,14 +79,14 @@ Docs: docs/howto/watch-a-process.md`,
 	p.IntSliceVar(&f.PIDs, "pid", nil, "process ids, e.g. 1234,1235")
 	p.StringVar(&f.label, "label", "", "label of the rows (default: the name, pid or command)")
 	p.Var((*seconds)(&f.Interval), "interval", "time between samples of RSS and VMS")
-	p.Var((*seconds)(&f.PSS), "pss", "minimum time between readings of PSS and USS, limited to 1% of a core; 0: none")
+	p.Var((*seconds)(&f.PSS), "pss", "minimum time between readings of PSS and USS, longer if reading would take over 1% of a core; 0: do not read them")
 	p.StringVarP(&f.output, "output", "o", "", "CSV file to write; -: standard output (default: only print the summary)")
 	p.BoolVar(&f.overwrite, "overwrite", false, "overwrite an existing output file")
 	p.Var((*seconds)(&f.Duration), "duration", "maximum time (default: until the last process ends)")
-	p.IntVar(&f.MaxSamples, "max-samples", 0, "maximum number of samples; a sample has a row per process (default: no limit)")
-	p.Var((*seconds)(&f.Wait), "wait", "maximum time to wait for a process of that name")
+	p.IntVar(&f.MaxSamples, "max-samples", 0, "maximum number of samples; a sample has one row per process (default: no limit)")
+	p.Var((*seconds)(&f.Wait), "wait", "maximum time to wait for a process that --name matches")
 	p.BoolVar(&f.gpu, "gpu", false, "also record GPU memory of the processes and devices, in a second file (out.gpu.csv)")
-	p.BoolVar(&f.live, "live", false, "show a live chart; with a command or without a terminal, a line every 2 s")
+	p.BoolVar(&f.live, "live", false, "show a live chart; with a command or without a terminal, print a line every 2 s")
 	c.MarkFlagsMutuallyExclusive("name", "pid")
 	return c
 }

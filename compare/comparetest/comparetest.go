@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -95,9 +96,7 @@ func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 func Open(t testing.TB, dir string) *record.Run {
 	t.Helper()
 	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	settle(run)
 	return run
 }
@@ -109,9 +108,7 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 		SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
 		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30,
 			Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, e := range engines {
 		w.Cell(e.Cell)
 	}
@@ -139,9 +136,7 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 			e.score(w)
 		}
 	}
-	if err := w.Close(record.OK); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, w.Close(record.OK))
 	return w.Dir()
 }
 

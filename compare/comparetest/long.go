@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -23,9 +24,7 @@ func Long(t testing.TB, root string, samples, tokens int) string {
 		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30,
 			Governor: "performance"},
 		[]byte("name: long\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	browser, native := Browser(longLaunches), Native(longLaunches)
 	browser.Processes = []Process{{"browser", 218, 224, 70}, {"zygote", 70, 70, 50}, {"zygote", 60, 60, 50},
 		{"gpu-process", 88, 420, 64},
@@ -45,9 +44,7 @@ func Long(t testing.TB, root string, samples, tokens int) string {
 			g.long(e, n+1, length, tokens/longLaunches/len(engines))
 		}
 	}
-	if err := w.Close(record.OK); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, w.Close(record.OK))
 	return w.Dir()
 }
 

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -20,9 +21,7 @@ import (
 func parse(t *testing.T, text string) *gates.Gate {
 	t.Helper()
 	g, err := plan.ParseGate([]byte(text), "gate.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return g
 }
 

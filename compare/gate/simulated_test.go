@@ -17,6 +17,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
@@ -124,9 +125,7 @@ func changes(t testing.TB, texts ...string) *gates.Gate {
 	t.Helper()
 	g := &gates.Gate{}
 	for _, text := range texts {
-		if err := g.ChangeFlag(text); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, g.ChangeFlag(text))
 	}
 	return g
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -13,14 +14,10 @@ import (
 // The reported pieces add up to the text, and each consists of whole characters.
 func TestWordsAddUpToTheText(t *testing.T) {
 	f, err := gguf.Open(enginetest.TinyModel(t).Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
 	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	tokenizer := tokenizer.New(v)
 	for _, text := range []string{"the quick brown fox", strings.Repeat("größe € 漢字 🙂 and ", 20), "漢\xe6\xbc"} {
 		ids := tokenizer.Encode(text)

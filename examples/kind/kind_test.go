@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/schematest"
 )
 
@@ -15,25 +16,17 @@ import (
 func llmparity(t *testing.T) string {
 	t.Helper()
 	root, err := schematest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir := t.TempDir()
 	registry := filepath.Join(root, "internal", "kinds", "kinds.go")
 	text, err := os.ReadFile(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	added := strings.Replace(string(text), "\tprotocol.Kind,\n", "\tprotocol.Kind,\n\tkind.Kind,\n", 1)
 	added = strings.Replace(added, "import (\n", "import (\n\t\"llmparity/examples/kind\"\n", 1)
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {registry: filepath.Join(dir, "kinds.go")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for name, text := range map[string]string{"kinds.go": added, "overlay.json": string(overlay)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	program := filepath.Join(dir, "llmparity")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program,
@@ -49,9 +42,7 @@ func llmparity(t *testing.T) string {
 func TestKindIsBuiltIn(t *testing.T) {
 	program, dir := llmparity(t), t.TempDir()
 	plan := "name: p\nengines: [example]\nmodel: tiny\nprompts: [The third clock]\nmax_tokens: 4\nexample: {delay: 20000}\n"
-	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(plan), 0o600))
 	for _, c := range []struct {
 		args []string
 		ok   bool

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/baseline"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -20,18 +21,14 @@ import (
 func opened(t *testing.T, dir string) *record.Run {
 	t.Helper()
 	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return run
 }
 
 func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "first", comparetest.Native(6))
 	for _, name := range []string{"report.html", "summary.csv", "profile-1-llamacpp.json", "gate.json"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("made of the record"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte("made of the record"), 0o644))
 	}
 	s := baseline.Store{Dir: filepath.Join(t.TempDir(), "store")}
 	if all, err := s.List(); err != nil || len(all) != 0 {
@@ -42,9 +39,7 @@ func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 		t.Errorf("none is there: %v", err)
 	}
 	saved, err := s.Save("main", opened(t, dir), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	got, err := s.Open("main")
 	if err != nil || !reflect.DeepEqual(got, saved) {
 		t.Errorf("%+v\n%+v %v", got, saved, err)
@@ -56,9 +51,7 @@ func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 	}
 	figures := func(dir string) string {
 		text, err := json.Marshal(compare.Runs(opened(t, dir)).Cells)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return string(text)
 	}
 	if figures(dir) != figures(got.Dir) {
@@ -75,9 +68,7 @@ func TestBaselineIsReplacedOnRequestOnly(t *testing.T) {
 		opened(t, comparetest.Write(t, root, "second", comparetest.Browser(6)))
 	s := baseline.Store{Dir: filepath.Join(root, "store")}
 	a, err := s.Save("main", first, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if _, err := s.Save("main", second, false); fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "--replace") {
 		t.Errorf("%v", err)
@@ -86,9 +77,7 @@ func TestBaselineIsReplacedOnRequestOnly(t *testing.T) {
 		t.Errorf("what was there is gone: %v", err)
 	}
 	b, err := s.Save("main", second, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if got, err := s.Open("main"); err != nil || got.Run != "second" || got.SHA256 != b.SHA256 {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -119,17 +108,11 @@ func TestDamagedBaselineIsReported(t *testing.T) {
 	run := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6)))
 	s := baseline.Store{Dir: filepath.Join(root, "store")}
 	b, err := s.Save("main", run, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	rows := filepath.Join(b.Dir, "samples.csv")
 	text, err := os.ReadFile(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(rows, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, os.WriteFile(rows, append(text, '\n'), 0o644))
 	if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord ||
 		!strings.Contains(err.Error(), "are not those that were saved") {
 		t.Errorf("%v", err)
@@ -142,30 +125,22 @@ func TestDamagedBaselineIsReported(t *testing.T) {
 	}
 	file := filepath.Join(s.Dir, "main.json")
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	// A sum that isn't one would have the copy lie outside the store, where Remove and Save would remove it.
 	const outside = "/../../other" // as long as what folders' names have of a sum
 	other := filepath.Join(root, "other")
-	if err := os.Mkdir(other, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Mkdir(other, 0o755))
 	escaped := strings.NewReplacer(b.Folder, "main-"+outside, b.SHA256, outside+b.SHA256[len(outside):]).Replace(
 		string(good))
 	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, escaped,
 		strings.Replace(string(good), b.Folder, "../../etc", 1),
 		strings.Replace(string(good), `"main"`, `"other"`, 1), strings.Replace(string(good), b.SHA256, "12", 1)} {
-		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(file, []byte(bad), 0o644))
 		if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if err := os.WriteFile(file, []byte(escaped), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(file, []byte(escaped), 0o644))
 	if err := s.Remove("main"); err != nil {
 		t.Errorf("a broken one can't be removed: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 )
@@ -56,9 +57,7 @@ func TestAgainstProfiles(t *testing.T) {
 			[]string{"Total: the calculation lacks KV cache, activations"}},
 	} {
 		p, err := ParseProfile("profile.json", []byte(c.profile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		r := c.calc.Against(p)
 		got := map[string]string{}
 		for _, x := range r.Components {
@@ -114,9 +113,7 @@ func TestOpenProfileRefuses(t *testing.T) {
 		"is 1e+300":                              `{"memory_breakdown":{"total_gb":1e300}}`,
 		"methods is not an object":               `{"memory_breakdown":{"total_gb":1,"methods":1}}`,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := OpenProfile(path)
 		if fault.Of(err) != fault.BadRecord || !strings.Contains(err.Error(), says) ||
 			!strings.Contains(err.Error(), path) {

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/internal/catalogue"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -48,9 +49,7 @@ func TestNeedsShaderF16(t *testing.T) {
 		"Ministral-3-3B-Instruct-2512-BF16-q4f32_1-MLC": false, // made from another type
 	} {
 		e, err := c.Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if e.Needs(catalogue.ShaderF16) != want || e.Needs("timestamp-query") {
 			t.Errorf("%s: %v", id, !want)
 		}

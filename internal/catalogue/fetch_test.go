@@ -331,10 +331,8 @@ func TestAnotherVersionWhileFetching(t *testing.T) {
 func TestTheOlderListOfWeights(t *testing.T) {
 	dir := randomMirror(t)
 	place := filepath.Join(dir, filepath.FromSlash(packagePath))
-	if err := os.Rename(filepath.Join(place, "tensor-cache.json"),
-		filepath.Join(place, "ndarray-cache.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Rename(filepath.Join(place, "tensor-cache.json"),
+		filepath.Join(place, "ndarray-cache.json")))
 	equal(t, fetch(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir}), dir)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 )
 
@@ -61,16 +62,10 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asParent+"=1")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	fields := strings.Fields(line)
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil {
@@ -94,9 +89,7 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 		t.Errorf("Sweep removed a living process's folder: %v", err)
 	}
 
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	for _, pid := range append(family, pid) {
 		gone(t, pid) // including the guarded process's child
@@ -113,9 +106,7 @@ func written(t *testing.T, path string) int {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
 			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			return pid
 		}
 	}
@@ -129,9 +120,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	script := `sh -c 'trap "" TERM; echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids +
 		`; sleep 600 & wait' & wait`
 	p, err := child.Start(t.Context(), exec.Command("sh", "-c", script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	grandchild := written(t, pids)
 	p.Stop(5 * time.Second)
 	gone(t, p.PID())
@@ -145,14 +134,10 @@ func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 			pids := filepath.Join(t.TempDir(), "pid")
 			script := `setsid sh -c 'echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids + `; exec sleep 600' & `
 			other, err := child.StartGuarded(t.Context(), exec.Command("sleep", "600"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			defer other.Kill()
 			p, err := child.StartGuarded(t.Context(), exec.Command("sh", "-c", script+ends))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			stray := written(t, pids)
 			if ends == "exit 0" {
 				<-p.Done()
@@ -172,9 +157,7 @@ func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 func TestEndOfAProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := child.Start(ctx, exec.Command("sleep", "600"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if p.Ended(0) || p.Asked() {
 		t.Error("a running process counts as ended or asked to end")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
@@ -37,9 +38,7 @@ func TestDoctorDownloadsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOTOOLCHAIN", "auto")
 	t.Setenv("GOPROXY", "off")
-	if err := os.WriteFile("go.mod", []byte("module x\n\ngo 1.99\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile("go.mod", []byte("module x\n\ngo 1.99\n"), 0o600))
 	if p := spare("go", "", "version").Find(t.Context()); p.Absent || !strings.HasPrefix(p.Version, "go version go") {
 		t.Errorf("%+v", p)
 	}
@@ -51,12 +50,8 @@ func TestBackendsOfPrograms(t *testing.T) {
 	for _, name := range []string{"bin/llama-server", "bin/libggml-cuda.so", "lib/ollama/cuda_v12/libggml-cuda.so",
 		"lib/ollama/rocm/libggml-hip.so", "bin/ollama"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("no program"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.Err(t, os.WriteFile(path, []byte("no program"), 0o755))
 	}
 	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server"), "../lib/ollama/*"); !slices.Equal(
 		got, []string{"cuda", "hip"}) {
@@ -97,12 +92,8 @@ func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 		"drm/renderD128/dev": "226:128\n",
 		"mem_info_vram_used": "1073741824\n", "mem_info_vram_total": "25753026560\n"} {
 		path := filepath.Join(o.Sys, "class/drm/card0/device", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.Err(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	infos, found, notes := findGPUs(t.Context(), o)
 	if len(infos) != 1 || len(found) != 1 || found[0].UsedB == nil || *found[0].UsedB != 1<<30 ||
@@ -170,9 +161,7 @@ func TestLinkerListIsReadCompletely(t *testing.T) {
 	list := "3000 libs found in cache\n\tlibvulkan.so.1 (libc6,x86-64) => /lib/libvulkan.so.1\n" +
 		strings.Repeat("\tlibof-a-desktop-with-many-programs.so.1 (libc6,x86-64) => /lib/libof-a-desktop-with-many-programs.so.1\n", 5000)
 	for name, text := range map[string]string{"list": list, "ldconfig": "#!/bin/sh\nexec cat \"${0%/*}\"/list\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	if got := findLibraries(t.Context()); !maps.Equal(got, map[string]string{"libvulkan.so.1": "/lib/libvulkan.so.1"}) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
@@ -27,9 +28,7 @@ const configs = "../hfconfig/testdata"
 func config(t *testing.T, name string) Model {
 	t.Helper()
 	m, err := modelsize.Open(filepath.Join(configs, name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return m
 }
 
@@ -39,9 +38,7 @@ func of(t *testing.T, m Model, s Setup) Estimate {
 		s.Engine, _ = Choose(engines, "", m, s)
 	}
 	e, err := Of(m, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	sane(t, e)
 	return e
 }
@@ -178,9 +175,7 @@ func TestComputeBuffersMatchLogs(t *testing.T) {
 		m, err := modelsize.FromNumbers(modelsize.Numbers{
 			Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim,
 			Intermediate: inter, Vocab: 640})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return m
 	}
 	for _, c := range []struct {
@@ -229,9 +224,7 @@ func TestLibraryMemoryUsageReplacesFormula(t *testing.T) {
 func TestWorkspacesMatchLedger(t *testing.T) {
 	m, err := modelsize.FromNumbers(modelsize.Numbers{
 		Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, c := range []struct {
 		m        Model
 		measured float64
@@ -247,9 +240,7 @@ func TestWorkspacesMatchLedger(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	m, err := modelsize.FromNumbers(modelsize.Numbers{
 		Parameters: 6.7e9, Layers: 32, Heads: 32, Hidden: 4096, HeadDim: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	e := of(t, m, Setup{Context: 1024})
 	if e.Component(Weights).Best != 13.4e9 || e.Component(KVReserved).Best != 512*mib {
 		t.Errorf("%+v", e.Components)
@@ -331,9 +322,7 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 	}
 	for _, file := range files {
 		m, err := modelsize.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		last := int64(math.MaxInt64)
 		for _, q := range []string{"q0f32", "q0f16", "int8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq", "q3f16_1"} {
 			e := of(t, m, Setup{Engine: VLLM, Quantization: q, DType: "float16", Context: 64})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 )
@@ -103,9 +104,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 		`{"name":"a","shape":[100,64],"dtype":"float32","format":"f32-to-bf16","nbytes":12800,"byteOffset":0},` +
 		`{"name":"b","shape":[16],"dtype":"float32","format":"f32-to-bf16","nbytes":32,"byteOffset":12800}]}]}`
 	m, err := modelsize.FromLists("X", []byte(config), []byte(weights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	e := of(t, m, Setup{})
 	if w := e.Component(Weights); w.Best != 4*6416 || w.Label != fileSize || m.Largest != 4*6400 ||
 		e.Setup.Context != 512 {
@@ -115,9 +114,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 		t.Errorf("%d bytes of KV cache", kv)
 	}
 	alone, err := modelsize.FromLists("X", []byte(strings.Replace(config, "q0f32", "q4f16_1", 1)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	values := int64(100*64 + 2*(64*(2*64+2*32)+3*64*128+2*64) + 64) // tied: one table
 	e = of(t, alone, Setup{})
 	if w := e.Component(Weights); w.Best != values*9/16 || w.Confidence != Medium || e.DTypes.Weights != "q4f16_1" {

@@ -29,13 +29,9 @@ func written(t *testing.T, name string, tensors []gguf.Weights, entries ...gguf.
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
-	if err := gguf.Write(f, entries, tensors); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, gguf.Write(f, entries, tensors))
 	return path
 }
 
@@ -93,9 +89,7 @@ func TestCachesByKeys(t *testing.T) {
 			sizes[key] = value
 		}
 		m, err := modelsize.Open(shapedFile(t, "x.gguf", c.architecture, sizes))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		e := of(t, m, Setup{Engine: LlamaCPP, Context: c.context})
 		if kv := e.Component(KVReserved); kv.Best != 2*c.values || kv.Confidence != c.trust {
 			t.Errorf("%s: %d bytes of trust %s, %d of %s are right (%v)", name, kv.Best, kv.Confidence, 2*c.values,

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/modelsize"
 )
 
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in
@@ -75,9 +74,7 @@ func TestVLLMNarrowsWideWeights(t *testing.T) {
 	put(t, dir, "config.json", strings.Replace(small, "bfloat16", "float32", 1))
 	put(t, dir, "model.safetensors", strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)) // the header stays as long
 	m, err := modelsize.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	e := of(t, m, Setup{Engine: VLLM, Context: 64})
 	if said := strings.Count(strings.Join(e.Warnings, " "), "published in float32"); said != 1 {
 		t.Errorf("%d warnings", said)

@@ -9,7 +9,7 @@ type Code struct {
 // Codes are all exit codes. Help and docs/reference/exit-codes.md print them.
 var Codes = []Code{
 	{0, "success"},
-	{1, "a launch or the run failed; `reproduce`: a difference here changes figures"},
+	{1, "a launch or the run failed; for `reproduce`: this machine differs from the record in a way that can change figures"},
 	{2, "wrong usage: a flag, an argument or a plan"},
 	{3, "a gate failed"},
 	{4, "something is missing or not supported here"},
@@ -31,7 +31,7 @@ var Classes = []Class{
 	{UnknownEngine, "no engine has this name"},
 	{Gate, "a gate failed"},
 	{Inconclusive, "a gate could not be decided: too noisy, too few launches, or no baseline run"},
-	{NoChrome, "Chrome, Chromium or Edge not found, or it does not start; with `--attach`: it does not answer"},
+	{NoChrome, "Chrome, Chromium or Edge not found, or the browser does not start; with `--attach`: the browser does not answer"},
 	{NoLlamaServer, "llama.cpp not found, too old, or built without the GPU that was asked for"},
 	{NoEmscripten, "Emscripten not found"},
 	{NoPython, "Python or one of the required packages not found"},
@@ -51,7 +51,7 @@ var Classes = []Class{
 	{WontFit, "the cell is predicted to run out of memory and was not launched; `--no-check-oom` launches it"},
 	{Unwritable, "a file or folder cannot be written"},
 	{DiskFull, "the disk is full"},
-	{BadRecord, "not a run folder, one of another version, or a CSV file that cannot be read"},
+	{BadRecord, "not a run folder, a run folder of another version, or a CSV file that cannot be read"},
 	{ServerUnreachable, "server unreachable, access denied, or model not found"},
 	{BadProtocol, "an `exec:` engine does not follow the protocol"},
 	{NothingToWatch, "no matching process, or the command could not be started"},

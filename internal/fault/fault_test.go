@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 )
 
@@ -81,9 +82,7 @@ func TestWriteErrorSaysWhereElseToWrite(t *testing.T) {
 // Help and reference are made of Classes and Codes: every class that is declared must be there.
 func TestClassesAreComplete(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "kind.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var declared []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		if v, ok := n.(*ast.ValueSpec); ok {

@@ -69,7 +69,7 @@ func (e Answer) Print(w io.Writer, details bool) {
 	if details {
 		e.details(w, unit, divisor)
 	} else {
-		fmt.Fprint(w, "\n--details shows how each size is found, and the need of each place.\n")
+		fmt.Fprint(w, "\n--details shows how each size is calculated, and the need and the limit of each kind of memory.\n")
 	}
 }
 
@@ -85,14 +85,14 @@ func (e Answer) details(w io.Writer, unit string, divisor float64) {
 		types = append(types, size(e.ByFormat[name], divisor)+" "+unit+" "+name)
 	}
 	if e.ScaleBytes > 0 {
-		types = append(types, fmt.Sprintf("of it %s scales in %s", words.Size(e.ScaleBytes), e.DTypes.Scales))
+		types = append(types, fmt.Sprintf("%s of these are scales in %s", words.Size(e.ScaleBytes), e.DTypes.Scales))
 	}
 	if len(types) > 1 {
 		how = append(how, "weights by dtype: "+strings.Join(types, ", "))
 	}
 	how = append(how, fmt.Sprintf("activations in %s, KV cache in %s", e.DTypes.Activations,
 		cmp.Or(e.DTypes.KVCache, "an unknown dtype")))
-	list(w, "How each size is found (sums over all devices):", how)
+	list(w, "How each size is calculated (sums over all devices):", how)
 	for _, p := range e.Risk.Places {
 		places = append(places, fmt.Sprintf("%s: needs %s of %s (%s), risk %s", p.Name, words.Size(p.Need),
 			words.Size(p.Free), p.How, p.Level))

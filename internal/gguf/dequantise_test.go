@@ -121,9 +121,7 @@ func TestRowsInPieces(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			all, got = append(all, v...), append(got, len(v)/512)
 		}
 		if !slices.Equal(got, sizes) || len(all) != len(want) || differ(all, want) >= 0 {

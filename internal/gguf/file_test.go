@@ -452,10 +452,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("GGUF"))
 	f.Add(tinyBytes()[:20000]) // the header: metadata, vocabulary and tensor list
 	var small bytes.Buffer
-	if err := tiny.WriteRandom(&small, tiny.Spec{Layers: 1, Hidden: 2, Heads: 1, FFN: 1, Window: 4,
-		RopeScaling: tiny.Linear}); err != nil {
-		f.Fatal(err)
-	}
+	check.Err(f, tiny.WriteRandom(&small, tiny.Spec{Layers: 1, Hidden: 2, Heads: 1, FFN: 1, Window: 4,
+		RopeScaling: tiny.Linear}))
 	f.Add(small.Bytes())
 	long := []byte{0, 0, 0, 0, 0, 0, 0, 16} // 2^60
 	f.Add(patch(f, whole, "a.string", 4, long...))

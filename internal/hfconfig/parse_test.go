@@ -124,9 +124,7 @@ func TestTextPart(t *testing.T) {
 	m, err := Parse("config.json", []byte(
 		`{"model_type":"gemma3","tie_word_embeddings":true,"torch_dtype":"bfloat16","vision_config":{},
 		"text_config":{"model_type":"gemma3_text","hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34,"sliding_window":1024}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	// 4,300,079,472 on the hub, with 419,816,304 of the image encoder
 	if got := m.Parameters(); got != 3880263168 {
 		t.Errorf("%d parameters", got)

@@ -22,9 +22,7 @@ func FuzzWrite(f *testing.F) {
 			Tokenizer: tiny.SentencePiece},
 	} {
 		var b bytes.Buffer
-		if err := tiny.WriteRandom(&b, s); err != nil {
-			f.Fatal(err)
-		}
+		check.Err(f, tiny.WriteRandom(&b, s))
 		f.Add(b.Bytes(), true)
 		f.Add(b.Bytes(), false)
 	}

@@ -20,9 +20,7 @@ func smallPackage(t testing.TB) string {
 	check.Err(t, tiny.WriteFile(filepath.Join(dir, "tiny.gguf")))
 	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
 		Options{ContextWindow: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return p.Dir
 }
 
@@ -90,9 +88,7 @@ func TestOpenPackageRefuses(t *testing.T) {
 			} else {
 				err = os.WriteFile(path, []byte(changed), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			if _, err := OpenPackage(dir); fault.Of(err) != fault.BadModel ||
 				!strings.Contains(err.Error(), want) ||
 				strings.Contains(err.Error(), "\n") {
@@ -156,9 +152,7 @@ func FuzzPackage(f *testing.F) {
 	var seeds [2][]byte
 	for i, name := range []string{configName, "tensor-cache.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		check.Err(f, err)
 		seeds[i] = text
 	}
 	f.Add(seeds[0], seeds[1])

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
@@ -55,17 +56,13 @@ func ownCache(t *testing.T, tools modellib.Tools) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "modellib"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Mkdir(filepath.Join(dir, "modellib"), 0o755))
 	runtimes, err := filepath.Glob(filepath.Join(tools.Cache, "modellib", "runtime-*.o"))
 	if err != nil || len(runtimes) == 0 {
 		t.Fatalf("no runtime in %s: %v", tools.Cache, err)
 	}
 	for _, path := range runtimes {
-		if err := os.Symlink(path, filepath.Join(dir, "modellib", filepath.Base(path))); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.Symlink(path, filepath.Join(dir, "modellib", filepath.Base(path))))
 	}
 	return dir
 }
@@ -76,9 +73,7 @@ func TestBuild(t *testing.T) {
 	tools.Cache = ownCache(t, tools)
 	var steps []string
 	built, err := modellib.Build(t.Context(), tools, small, software, func(step string) { steps = append(steps, step) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if filepath.Base(built.Path) != modellib.Key(small, software)+".wasm" || len(built.SHA256) != 64 {
 		t.Errorf("built: %+v", built)
 	}
@@ -86,9 +81,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("steps %q: the library alone was to be compiled", steps)
 	}
 	content, err := os.ReadFile(built.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, want := range []string{
 		"\x00asm\x01\x00\x00\x00", "TVMFFIFunctionCall", "TVMWasmAllocSpace", // what the page calls
 		"create_tir_paged_kv_cache", "sample_with_top_p", "apply_penalty_inplace", // what the engine looks up
@@ -233,9 +226,7 @@ func TestEverythingEndsWithTheParent(t *testing.T) {
 	cmd.Env = append(os.Environ(), asParent+"="+t.TempDir(),
 		modellib.PythonVariable+"="+tools.Python, modellib.EmccVariable+"="+tools.Emcc)
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Start())
 	owner := cmd.Process.Pid
 	t.Cleanup(func() {
 		for _, pid := range child.Tagged(owner) {
@@ -257,9 +248,7 @@ func TestEverythingEndsWithTheParent(t *testing.T) {
 			break
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed, as it should be
 	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := child.Tagged(owner)
@@ -275,8 +264,6 @@ func TestEverythingEndsWithTheParent(t *testing.T) {
 func script(t *testing.T, name, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755))
 	return path
 }

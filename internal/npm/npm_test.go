@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
 )
@@ -62,18 +63,14 @@ func TestExtract(t *testing.T) {
 		{Name: "package/lib/link.js", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
 		{Name: "package/lib/index.js", Typeflag: tar.TypeReg, Size: 4},
 	} {
-		if err := out.WriteHeader(&f); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, out.WriteHeader(&f))
 		if f.Size > 0 {
 			if _, err := out.Write([]byte("code")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := errors.Join(out.Close(), zipped.Close(), os.WriteFile(archive, b.Bytes(), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, errors.Join(out.Close(), zipped.Close(), os.WriteFile(archive, b.Bytes(), 0o600)))
 	var text strings.Builder
 	if err := extract(archive, "package/lib/index.js", &text); err != nil || text.String() != "code" {
 		t.Errorf("%q %v", &text, err)

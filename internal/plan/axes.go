@@ -156,7 +156,7 @@ type Axes struct {
 	OutputLengths []int `yaml:"output_lengths,flow,omitempty"`
 	// Numbers of requests that are sent at once, e.g. [1, 8].
 	BatchSizes []int `yaml:"batch_sizes,flow,omitempty"`
-	// Numbers of clients, e.g. [1, 2, 4]. Each sends its next request after an answer.
+	// Numbers of clients, e.g. [1, 2, 4]. Each client sends its next request after an answer.
 	Concurrency []int `yaml:"concurrency,flow,omitempty"`
 	// Several dtypes, e.g. [f32, f16].
 	DTypes []string `yaml:"dtypes,flow,omitempty"`
@@ -172,7 +172,8 @@ type Axes struct {
 	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
 }
 
-// Group is a model with engines and lists of its own, which replace the plan's. It can be written as the name alone.
+// Group is a model with its own engines and lists, which replace those of the plan. A group with only a model can be
+// written as the model's name.
 type Group struct {
 	// Model to run.
 	Model string `yaml:"model"`

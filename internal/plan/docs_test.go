@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/schematest"
@@ -14,19 +15,13 @@ import (
 // All plans in the documentation are valid.
 func TestPlansInTheDocuments(t *testing.T) {
 	root, err := schematest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	found := 0
 	for _, path := range append(paths, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 			if !regexp.MustCompile(`(?m)^models?:`).MatchString(block[1]) {
 				continue // of something else

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -39,14 +40,10 @@ parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline}
 
 func TestGateIsReadAndWritten(t *testing.T) {
 	g, err := plan.ParseGate([]byte(thresholds), "gate.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	row := func(name string) *figure.Row {
 		f, err := figure.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return f
 	}
 	want := &gates.Gate{Level: gates.Error, Failed: gates.Warn, Gone: gates.Off,
@@ -67,9 +64,7 @@ func TestGateIsReadAndWritten(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", g, want)
 	}
 	written, err := yaml.Marshal(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if again, err := plan.ParseGate(written, "again.yaml"); err != nil || !reflect.DeepEqual(again, g) {
 		t.Errorf("written and read again: %v %+v\n%s", err, again, written)
 	}
@@ -150,9 +145,7 @@ func TestGateReadsFormerNameOfInconclusive(t *testing.T) {
 
 func TestGateDetectIsAtLeastTheTolerance(t *testing.T) {
 	g, err := plan.ParseGate([]byte("vs_baseline: {decode_tps: [-5%, -20%], peak_pss: +3%, ttft: {change: +10%, detect: 40%}}"), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var got []float64
 	for _, detect := range []float64{0, 0.1} {
 		g.Detect = detect

@@ -87,15 +87,15 @@ type Plan struct {
 	// Several models, instead of model: names, or groups with engines and lists of their own.
 	Models []Group `yaml:"models,omitempty"`
 	Axes   `yaml:",inline"`
-	// Cells to change or add, e.g. [{engine: webllm, context: 2048}]. An entry sets values that are not axes in the
-	// cells that it names; if there is no such cell, it adds cells.
+	// Cells to change or add, e.g. [{engine: webllm, context: 2048}]. An entry selects cells by values of axes and
+	// sets its other values in these cells. If there are no such cells, the entry adds them.
 	Include []Cells `yaml:"include,omitempty"`
 	// Cells to leave out, e.g. [{engine: webllm, context: 8192}].
 	Exclude []Cells `yaml:"exclude,omitempty"`
 	// How requests arrive, if a launch measures several.
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`
-	// Limits and tolerances that the run must keep.
+	// Limits and tolerances that the run must meet.
 	Gate *gates.Gate `yaml:"gate,omitempty"`
 
 	Sections map[string]engine.Section `yaml:"-"` // settings of engines, by section
@@ -124,7 +124,7 @@ const Unsaid = math.MinInt
 
 // Warmup is what happens before the measurement.
 type Warmup struct {
-	// Number of warm-up launches of each cell, which enter no figure. Default: 1.
+	// Number of warm-up launches of each cell. Figures leave these launches out. Default: 1.
 	Launches int `yaml:"launches"`
 	// Tokens generated in each launch before it is measured. Default: 8.
 	Tokens int `yaml:"tokens"`
@@ -300,7 +300,7 @@ func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
 type UntilCI struct {
 	// Maximum distance of the 95% confidence interval from the median, as a share of the median, e.g. 5%.
 	Width Percent `yaml:"width"`
-	// Figure that must be known so well. Default: decode_tps.
+	// Figure whose interval is checked. Default: decode_tps.
 	Figure string `yaml:"figure,omitempty"`
 	// Maximum launches of a cell. Default: 5 times repetitions.
 	Most int `yaml:"max_repetitions,omitempty"`

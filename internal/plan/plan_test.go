@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/check"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
@@ -55,9 +56,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("an accepted plan is not valid: %v", err)
 		}
 		_, counted, err := p.Count()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		cells := 0
 		for s := range p.Setups() {
 			cells += s.Cells()
@@ -73,9 +72,7 @@ func FuzzParse(f *testing.F) {
 func writtenAndRead(t *testing.T, p plan.Plan) []byte {
 	t.Helper()
 	written, err := p.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	p.DefaultEngines = false // the plan that is written names them
 	if again, err := plan.Parse(written, "p.yaml", kinds.All...); err != nil || !reflect.DeepEqual(p, again) {
 		t.Errorf("read again: %v\n%s\n%+v\n%+v", err, written, p, again)

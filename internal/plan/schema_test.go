@@ -263,13 +263,13 @@ func cellsSchema() string {
 }
 
 func limitSchema() string {
-	return several(check(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
+	return several(gateCheck(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
 		`"min": `+described("The median may not be lower.", number)+`, "max": `+
 			described("The median may not be higher.", number)))
 }
 
 func changeSchema() string {
-	return several(`{"anyOf": [` + share + `, ` + check(`"required": ["change"]`,
+	return several(`{"anyOf": [` + share + `, ` + gateCheck(`"required": ["change"]`,
 		`"change": `+described("Tolerance: how much worse than the baseline run, e.g. -5%.", share)+`, "detect": `+detect) + `]}`)
 }
 
@@ -278,7 +278,7 @@ func several(of string) string {
 }
 
 // check is a check of a gate, for all cells or some.
-func check(required, fields string) string {
+func gateCheck(required, fields string) string {
 	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
 		`, "engine": ` + described("Check only cells of this engine.", `{"type": "string"}`) +
 		`, "model": ` + described("Check only cells of this model.", `{"type": "string"}`) +
@@ -304,20 +304,20 @@ func gateSchema() string {
 			}
 		}
 	}
-	parity := check(`"minProperties": 1`,
+	parity := gateCheck(`"minProperties": 1`,
 		`"min_agreement": `+described("Smallest share of the output in which engines generate the same tokens.", share)+
 			`, "first_divergence": `+described("Smallest number of tokens before the first difference.", numbers(0, tokens))+
 			`, "with": `+described("Compare with the other engines, or with the same engine in the baseline run.",
 			`{"enum": ["engines", "baseline"]}`))
-	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + described("What a failed check does, unless it has a level.", levels) +
-		`, "failed": ` + described("What failed launches do.", levels) +
-		`, "gone": ` + described("What a cell does that only the baseline run has.", levels) +
-		`, "inconclusive": ` + described("What an inconclusive check does.", levels) + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
-		`, "no_baseline": ` + described("ok: pass while there is no baseline run.", `{"const": "ok"}`) +
+	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + described("Effect of a failed check, unless the check has its own level.", levels) +
+		`, "failed": ` + described("Effect of failed launches.", levels) +
+		`, "gone": ` + described("Effect of cells that only the baseline run has.", levels) +
+		`, "inconclusive": ` + described("Effect of an inconclusive check.", levels) + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
+		`, "no_baseline": ` + described("ok: pass if there is no baseline run.", `{"const": "ok"}`) +
 		`, "under_test": ` + described("What may differ from the baseline run.", list(`{"type": "string"}`)) +
 		`, "detect": ` + detect +
 		`, "baseline": ` + described("Baseline run: a saved name or a run folder.", `{"type": "string"}`) +
-		`, "parity": ` + described("How much of the output must be the same.", parity) +
+		`, "parity": ` + described("Limits on how much of the output must be the same.", parity) +
 		`, "vs_baseline": {"description": "Tolerances: how much worse than the baseline run each figure may be.", "type": "object", "additionalProperties": false, "properties": {` +
 		strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -24,9 +25,7 @@ func TestSectionsAreRead(t *testing.T) {
 		"openai: {url: http://127.0.0.1:8080/v1, model: mouse, api: chat, key_env: KEY}\n"+
 		"adapter: swiftshader\nkernels: gpu\nsort: full\n")
 	text, err := p.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, p := range []plan.Plan{p, parse(t, string(text))} {
 		if !maps.EqualFunc(p.Sections, want, maps.Equal) {
 			t.Errorf("%+v, want %+v", p.Sections, want)

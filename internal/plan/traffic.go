@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Traffic describes how requests arrive. Without it, a launch measures one request. The number of clients or of
-// requests in a batch can also be a list: concurrency, batch_sizes.
+// Traffic describes how requests arrive. Without it, a launch measures one request. To measure several numbers of
+// clients or batch sizes, use the plan's concurrency or batch_sizes instead.
 type Traffic struct {
 	// Kind of load. closed: clients send their next request after an answer; open: requests arrive at a rate; batch:
 	// requests are sent at once. Default: open with rate, batch with batch_sizes, else closed.
@@ -43,7 +43,8 @@ type Traffic struct {
 type Kind struct {
 	// Name in results, e.g. short.
 	Name string `yaml:"name"`
-	// Share of all requests, e.g. 0.75. Either all kinds have one, or none; then shares are equal.
+	// Share of all requests, e.g. 0.75. Either all kinds have a share, or none has. Without shares, all kinds are
+	// equally frequent.
 	Share float64 `yaml:"share,omitempty"`
 	// Prompt of these requests. Default: the cell's.
 	Prompt string `yaml:"prompt,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -159,9 +160,7 @@ func right(t testing.TB) []string {
 	out := []string{string(plans.Default), string(plans.Init)}
 	for _, name := range plans.Names() {
 		text, err := plans.Preset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		out = append(out, string(text))
 	}
 	return append(out, features...)
@@ -274,9 +273,7 @@ func TestTooManyCells(t *testing.T) {
 	}
 	p := parse(t, head+body)
 	for _, axis := range []string{"contexts", "concurrency", "thread_counts", "input_lengths", "output_lengths"} {
-		if err := p.Set(axis, thousand...); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, p.Set(axis, thousand...))
 	}
 	for range p.Setups() {
 		t.Fatal("a plan that is none has a setup")

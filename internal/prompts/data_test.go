@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -133,9 +134,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	if text, err := ReadText(write("p.txt", "a prompt\n")); err != nil || text != "a prompt\n" {

@@ -46,7 +46,7 @@ type Kind struct {
 	MaxTokens   int     `json:"max_tokens"`             // most tokens to generate
 }
 
-// Goal has the limits that a good request keeps (goodput); absent: no limit.
+// Goal has the limits that a request must meet to count for goodput. An absent value means no limit.
 type Goal struct {
 	TTFTms float64 `json:"ttft_ms,omitempty" yaml:"ttft_ms,omitempty"` // maximum time to first token, in milliseconds
 	TPOTms float64 `json:"tpot_ms,omitempty" yaml:"tpot_ms,omitempty"` // maximum time per output token, in milliseconds

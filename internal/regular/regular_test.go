@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/regular"
 )
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, make([]byte, 2<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, make([]byte, 2<<20), 0o600))
 	if text, err := regular.Read(path, 2<<20); err != nil || len(text) != 2<<20 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}

@@ -3,6 +3,7 @@ package resolve
 import (
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
@@ -12,17 +13,13 @@ import (
 // All tokens of a default run are certain for the tiny model's own prompts. Other models are not computed.
 func TestExpectedTokensOfTinyModel(t *testing.T) {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	p := plan.Plan{MaxTokens: 64, Context: 1024}
 	for _, prompt := range tinytest.Prompts() {
 		p.Prompts = append(p.Prompts, plan.Prompt{Text: prompt.Text})
 	}
 	known, err := expected(setupOf(m, p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, prompt := range p.Prompts {
 		if n := len(known[prompt.Text]); n != p.MaxTokens {
 			t.Errorf("%.30q: %d of %d tokens are certain", prompt.Text, n, p.MaxTokens)

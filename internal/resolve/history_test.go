@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -31,15 +32,11 @@ func pastRun(t *testing.T, attempts ...measured) string {
 		at += m.seconds + 2
 	}
 	dir := filepath.Join(out, "run")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Mkdir(dir, 0o700))
 	for name, text := range map[string]string{"run.json": `{"schema":"` + record.Schema + `"}`,
 		"environment.json": "{}", "plan.yaml": "", "journal.jsonl": strings.Join(lines, "\n") + "\n",
 		"tokens.csv": strings.Join(tokens, "\n") + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return out
 }

@@ -52,10 +52,8 @@ func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	broken := gone
-	if err := os.WriteFile(broken.Path, []byte("GGUF\x03\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(broken.Path, []byte("GGUF\x03\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"),
+		0o600))
 	if p := predictorOf(broken).predict(context.Background(), cell); p.Absent == "" {
 		t.Errorf("%+v", p)
 	}

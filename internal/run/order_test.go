@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -78,9 +79,7 @@ func TestDrawnSeedIsRecorded(t *testing.T) {
 		o.Plan.Order = plan.Shuffled
 		first, r := inOrder(t, o)
 		s, err := record.Scan(r.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		p, err := plan.Parse(s.Plan, "plan.yaml")
 		if err != nil || p.Seed == 0 {
 			t.Fatalf("seed %d, %v", p.Seed, err)

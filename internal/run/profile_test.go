@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -61,9 +62,7 @@ func TestProfilesSelectedPhases(t *testing.T) {
 			Phases: []record.Phase{record.Load, record.Measure}}
 		r := whole(t, o)
 		found, err := filepath.Glob(filepath.Join(o.Out, "latest", "profiles", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		for i, f := range found {
 			found[i] = filepath.Base(f)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -121,9 +122,7 @@ func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
 func whole(t *testing.T, o run.Options) *record.Run {
 	t.Helper()
 	r, err := do(t, t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return r
 }
 

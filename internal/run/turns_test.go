@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"llmparity/internal/check"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -35,9 +36,7 @@ func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]
 func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
 	t.Helper()
 	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, a := range r.Attempts {
 		if a.Counted() {
 			n++
@@ -52,9 +51,7 @@ func TestBothAlternate(t *testing.T) {
 		first, second, _ := sides(t, &said)
 		second.Plan.Repetitions = 5
 		dirs, errs := run.Both(t.Context(), first, second)
-		if err := errors.Join(errs[:]...); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, errors.Join(errs[:]...))
 		if want := []string{"a", "b", "a", "b", "a", "b", "b", "b"}; !slices.Equal(said, want) {
 			t.Errorf("order %v, want %v", said, want)
 		}

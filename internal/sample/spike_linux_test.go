@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -68,9 +69,7 @@ func newSpiked(t testing.TB) *spiked {
 		t.Fatal("the spiker did not start")
 	}
 	sources, err := proc.SourcesOfOurs(cmd.Process.Pid, "spiker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, s := range sources {
 		p.sampler.Attach(s)
 	}

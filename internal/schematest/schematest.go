@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"llmparity/internal/check"
 )
 
 // path returns the path of a published schema.
 func path(t testing.TB, name string) string {
 	t.Helper()
 	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return filepath.Join(root, "docs", "reference", "schemas", name+".schema.json")
 }
 
@@ -24,16 +24,12 @@ func path(t testing.TB, name string) string {
 func Published(t testing.TB, name string, v any, o Options, update bool, how string) {
 	t.Helper()
 	want, err := Of(v, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if _, err := compiled(want); err != nil {
 		t.Fatalf("the generated schema %s is invalid: %v", name, err)
 	}
 	if update {
-		if err := os.WriteFile(path(t, name), want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path(t, name), want, 0o644))
 		return
 	}
 	got, err := os.ReadFile(path(t, name))
@@ -57,13 +53,9 @@ func Valid(t testing.TB, name string, document []byte) {
 func Validator(t testing.TB, name string) func(document []byte) error {
 	t.Helper()
 	text, err := os.ReadFile(path(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	s, err := compiled(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return func(document []byte) error {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 		if err != nil {
@@ -92,15 +84,11 @@ func RunFolder(t testing.TB, dir string) {
 	t.Helper()
 	for file, name := range map[string]string{"run.json": "run", "environment.json": "environment"} {
 		text, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		Valid(t, name, text)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	valid := Validator(t, "journal")
 	for line := range bytes.Lines(text) {
 		if err := valid(line); err != nil {

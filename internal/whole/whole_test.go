@@ -45,10 +45,8 @@ func TestWriteIsAtomic(t *testing.T) {
 func TestWriteKeepsDevices(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
-	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link),
-		os.Mkdir(folder, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link),
+		os.Mkdir(folder, 0o755)))
 	for _, path := range []string{fifo, link, folder} {
 		before, err := os.Lstat(path)
 		check.Err(t, err)

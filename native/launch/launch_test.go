@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -23,9 +24,7 @@ func started(t *testing.T, script string) (*launch.Program, *enginetest.Probe) {
 	probe := &enginetest.Probe{}
 	p, err := launch.Start(t.Context(), exec.Command("sh", "-c", script), launch.Options{Name: "Mouse",
 		Log: probe.Log("mouse"), Keep: 1 << 10, Role: "server", Attach: probe.Attach})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { p.End(0) })
 	return p, probe
 }

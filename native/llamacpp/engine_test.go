@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
@@ -47,14 +48,10 @@ func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
 	t.Helper()
 	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
 	ids, _, err := reference.Greedy(f, prompt, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return ids
 }
 
@@ -78,9 +75,7 @@ func TestIDsOfInvalidUTF8(t *testing.T) {
 	// After 68 tokens the reference chooses the end token, which llama-server may not choose.
 	const n = 64
 	g, err := generate(t, s, engine.Request{Prompt: "once upon a time", MaxTokens: n, IgnoreEOS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, f := range g.Faults(0) {
 		t.Error(f)
 	}
@@ -96,13 +91,9 @@ func TestTemperature(t *testing.T) {
 	s, _ := loadedSession(t, randomModel(t, ascii()))
 	r := engine.Request{Prompt: "once upon a time", MaxTokens: 30, IgnoreEOS: true, Temperature: 1}
 	a, err := generate(t, s, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	b, err := generate(t, s, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if slices.Equal(a.IDs(), b.IDs()) || a.Usage.Reported["seed"] == b.Usage.Reported["seed"] {
 		t.Errorf("two samples of 30 tokens are equal: %v", a.IDs())
 	}
@@ -113,9 +104,7 @@ func TestAnotherServerAnswers(t *testing.T) {
 	m := randomModel(t, ascii())
 	other, _ := loadedSession(t, m)
 	srv, err := other.own.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	mine := &server{Program: srv.Program, client: newClient(0, "another key")}
 	mine.client.Base = srv.client.Base
 	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
@@ -129,13 +118,9 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	t.Setenv("LLAMA_ARG_N_PARALLEL", "3")
 	s, p := loadedSession(t, randomModel(t, ascii()))
 	srv, err := s.own.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if strings.Contains(string(line), srv.client.Key) ||
 		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.Key) {
 		t.Error("the key is in the arguments")
@@ -177,16 +162,12 @@ func TestOutOfMemory(t *testing.T) {
 	m := randomModel(t, ascii())
 	l := newEngine(t)
 	b, err := l.identify(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	// The real server, with an address space limit that has room for the program but not for a large KV cache.
 	script := filepath.Join(t.TempDir(), "llama-server")
 	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path +
 		"' \"$@\" --override-kv llama.context_length=int:16000000\n"
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(script, []byte(text), 0o700))
 	m.Context = 8 << 20
 	limited := New(Config{Path: script})
 	s, p := opened(t, limited)
@@ -203,13 +184,9 @@ func TestOutOfMemory(t *testing.T) {
 func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	m := randomModel(t, ascii())
 	s, _ := opened(t, newEngine(t))
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Load(t.Context(), m))
 	p, err := s.own.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 	<-p.Done()
 	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
@@ -282,11 +259,7 @@ func TestReference(t *testing.T) {
 func script(t *testing.T, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(parts...)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'something else 1.0'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\necho 'something else 1.0'\n"), 0o700))
 	return path
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
@@ -25,9 +26,7 @@ func featureAnswers(t *testing.T, f tinytest.Feature) []tinytest.Answer {
 func says(t *testing.T, s *session, prompt string) (in, out []int) {
 	t.Helper()
 	g, err := generate(t, s, engine.Request{Prompt: prompt, MaxTokens: featureTokens, IgnoreEOS: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return g.Usage.PromptIDs, g.IDs()
 }
 
@@ -41,9 +40,7 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "model.gguf")
-			if err := tiny.WriteRandomFile(t.Context(), path, feature.Spec); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
 			all := featureAnswers(t, feature)
 			s, _ := loadedSession(t, at(path))
 			for _, a := range all {
@@ -84,9 +81,7 @@ func windowed(t *testing.T, s tiny.Spec) string {
 	}
 	weights := f.Unquantised()
 	a, err := f.Architecture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for layer := range a.BlockCount {
 		sinks := slices.Repeat([]float32{-1e9}, a.HeadCount)
 		weights = append(weights, gguf.Weights{Name: "blk." + string(rune('0'+layer)) + ".attn_sinks.weight",
@@ -96,13 +91,9 @@ func windowed(t *testing.T, s tiny.Spec) string {
 		gguf.Entry{Key: name + ".attention.sliding_window_pattern", Value: slices.Repeat([]bool{true}, a.BlockCount)})
 	path := filepath.Join(t.TempDir(), "windowed.gguf")
 	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer out.Close()
-	if err := gguf.Write(out, metadata, weights); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, gguf.Write(out, metadata, weights))
 	return path
 }
 

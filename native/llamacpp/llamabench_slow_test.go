@@ -16,6 +16,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/native/program"
@@ -76,9 +77,7 @@ func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int
 	b.Helper()
 	s, _ := opened(b, New(benchConfig()))
 	defer s.Close()
-	if err := s.Load(b.Context(), m); err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, s.Load(b.Context(), m))
 	measured(b, s)
 	return best(b, s)
 }
@@ -93,9 +92,7 @@ func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 				first = t.At
 			}
 		})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	if n := u.Reported["prompt_n"]; u.CachedTokens != 0 || int(n) != len(u.PromptIDs) ||
 		int(u.Reported["predicted_n"]) != benchTokens {
 		b.Fatalf("%d tokens cached, %v of %d evaluated, %v generated", u.CachedTokens, n, len(u.PromptIDs),
@@ -143,9 +140,7 @@ func BenchmarkAgainstLlamaBench(b *testing.B) {
 	const pairs = 12
 	path, err := program.Program{Names: []string{"llama-bench"}, Build: "llamacpp/current/bin",
 		Do: "run scripts/setup llamacpp-tools"}.Find("", cache.Dir(os.Getenv))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Err(b, err)
 	m := smolLM2(b, benchContext)
 	_, _, prompt := launched(b, m)
 	var toOwn, toBench []speed

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
@@ -50,9 +51,7 @@ func randomModel(t *testing.T, bytes []byte) engine.Model {
 
 	path := filepath.Join(t.TempDir(), "random.gguf")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	err = gguf.Write(f, []gguf.Entry{
 		{Key: "general.architecture", Value: "llama"},
 		{Key: "llama.context_length", Value: uint32(256)},
@@ -72,12 +71,8 @@ func randomModel(t *testing.T, bytes []byte) engine.Model {
 		{Key: "tokenizer.ggml.eos_token_id", Value: uint32(vocab - 1)},
 		{Key: "tokenizer.ggml.add_bos_token", Value: false},
 	}, weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, f.Close())
 	return engine.Model{Model: record.Model{Name: "random", Context: 256}, Path: path}
 }
 

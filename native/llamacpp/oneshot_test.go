@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -24,15 +25,11 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 	server, _ := loadedSession(t, m)
 	r := engine.Request{Prompt: "once upon\n a time\n", MaxTokens: 20}
 	want, err := generate(t, server, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	s := loadedOneShot(t, newOneShot(), m)
 	for range 2 {
 		u, err := s.Generate(t.Context(), r, func(record.Token) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if u.Text != want.Usage.Text || u.Generated != len(want.Tokens) ||
 			u.PromptTokens != len(want.Usage.PromptIDs) || u.Finish != want.Usage.Finish {
 			t.Errorf("%d tokens behind %d, %s: %q\nwant %d behind %d, %s: %q", u.Generated, u.PromptTokens, u.Finish,
@@ -49,14 +46,10 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 func loadedOneShot(t *testing.T, o *Engine, m engine.Model) *oneShotSession {
 	t.Helper()
 	opened, err := o.Open(t.Context(), &enginetest.Probe{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	s := opened.(*oneShotSession)
 	t.Cleanup(func() { s.Close() })
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Load(t.Context(), m))
 	return s
 }
 
@@ -70,14 +63,10 @@ func TestOneShotStopsAtEndOfText(t *testing.T) {
 	s := loadedOneShot(t, newOneShot(), m)
 	ends := engine.Request{Prompt: "once upon a time", MaxTokens: 100}
 	u, err := s.Generate(t.Context(), ends, func(record.Token) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	server, _ := loadedSession(t, m)
 	want, err := generate(t, server, ends)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if n := len(want.Tokens) - 1; u.Finish != "stop" || u.Generated != n || u.Text != want.Usage.Text {
 		t.Errorf("finish %s after %d tokens, want %d, text\n%q, want\n%q", u.Finish, u.Generated, n, u.Text,
 			want.Usage.Text)
@@ -125,9 +114,7 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 	m := randomModel(t, ascii())
 	dir := t.TempDir()
 	server, err := Find(Config{Cache: cache.Dir(os.Getenv)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for path, want := range map[string]string{
 		script(t, dir, "llama-completion"): "something else",
 		server:                             "not llama.cpp's one-shot program",
@@ -146,13 +133,9 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 func TestModelThatLlamaCppCannotLoad(t *testing.T) {
 	m := randomModel(t, ascii())
 	text, err := os.ReadFile(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1),
+		0o600))
 	s, _ := opened(t, newEngine(t))
 	enginetest.OneLine(t, s.Load(t.Context(), m), fault.BadModel, record.BadModel, "attn_q")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/estimate"
@@ -33,15 +34,11 @@ func TestEachSlotHasTheWholeContext(t *testing.T) {
 			t.Errorf("%+v: context %d per slot, %d requests at a time", c, s.context, l.Caps().Requests)
 		}
 		model, err := modelsize.Open(m.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		setup := estimate.Setup{Engine: Memory, Context: want, InputLen: 8, OutputLen: 8}
 		setup.Take(l.Settings(m))
 		e, err := estimate.Of(model, setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		got := p.Values(t, logs.Method)
 		if reserved := e.Component(estimate.KVReserved); float64(reserved.Best) != got["kv_reserved_bytes"] {
 			t.Errorf("%+v: predicted KV cache of %d bytes, the log says %.0f", c, reserved.Best,
@@ -86,9 +83,7 @@ func TestPromptCache(t *testing.T) {
 		for turn := range 3 {
 			g, err := generate(t, s, engine.Request{Prompt: said + "Tell me more of the small model. ", MaxTokens: 24,
 				IgnoreEOS: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			for _, f := range g.Faults(0) {
 				t.Errorf("turn %d: %s", turn+1, f)
 			}

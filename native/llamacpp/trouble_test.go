@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -82,9 +83,7 @@ func TestServerErrors(t *testing.T) {
 // Wrong counts of the server are recorded, with a warning.
 func TestCountsThatDiffer(t *testing.T) {
 	g, err := sends(t, 200, oneToken+strings.Replace(lastOne, `{"predicted_n":1}`, `{"predicted_n":3,"prompt_n":5}`, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	p := &enginetest.Probe{}
 	g.counted(p)
 	w := p.Warnings()
@@ -103,9 +102,7 @@ func standIn(t *testing.T, help, refusal string) string {
 	path := filepath.Join(t.TempDir(), "llama-server")
 	quote := func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
 	text := fmt.Sprintf("#!/bin/sh\ncase $1 in\n--version) echo 'version: 3000 (0a0a0a0a)' ;;\n--help) echo '%s' ;;\n*) echo '%s' >&2; exit 1 ;;\nesac\n", quote(help), quote(refusal))
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -158,9 +155,7 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 		one:          one.config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1}),
 	} {
 		b, err := e.identify(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if got, err := b.fitted(flags); err != nil || b.options == nil || len(got) != len(flags) {
 			t.Errorf("%s: %s of %s, %v", b.path, got, flags, err)
 		}
@@ -170,9 +165,7 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 // A server that dies or hangs before it is ready is started again, and its output is kept.
 func TestStartIsRepeated(t *testing.T) {
 	path, err := Find(newEngine(t).config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	m := randomModel(t, ascii())
 	for _, x := range []struct {
 		instead string
@@ -189,9 +182,7 @@ func TestStartIsRepeated(t *testing.T) {
 				"if [ $(wc -l <%[2]s/starts) -le %[3]d ]; then %[4]s; fi\nexec %[1]s \"$@\"\n", path, dir, x.times,
 				x.instead)
 			wrapper := filepath.Join(dir, "llama-server")
-			if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, os.WriteFile(wrapper, []byte(script), 0o700))
 			s, probe := opened(t, New(Config{Path: wrapper}))
 			err := s.Load(t.Context(), m)
 			if x.class == "" && err != nil || x.class != "" &&
@@ -241,13 +232,9 @@ func TestSizesAreSampled(t *testing.T) {
 	server, p := loadedSession(t, randomModel(t, ascii()))
 	q := &enginetest.Probe{}
 	one, err := newOneShot().Open(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer one.Close()
-	if err := one.Load(t.Context(), randomModel(t, ascii())); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, one.Load(t.Context(), randomModel(t, ascii())))
 	for _, c := range []struct {
 		s     engine.Session
 		probe *enginetest.Probe
@@ -279,9 +266,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 	c.Batch, c.UBatch, c.CacheK, c.KVType, c.FlashAttention, c.Mmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
 		"off", 2
 	s, p := opened(t, New(c))
-	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Load(t.Context(), randomModel(t, ascii())))
 	policy := p.Engine().Policy
 	for name, want := range map[string]string{"batch": "64", "ubatch": "32", "kv_dtype": "K q8_0, V f16",
 		"flash_attention": "auto: enabled", "mmap": "off",
@@ -309,9 +294,7 @@ func TestProbabilities(t *testing.T) {
 			"1 candidates"},
 	} {
 		var p probabilities
-		if err := json.Unmarshal([]byte(c.text), &p); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, json.Unmarshal([]byte(c.text), &p))
 		s, err := p.score(7)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
@@ -347,12 +330,8 @@ func TestLibrariesSHA256(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.Err(t, os.WriteFile(path, []byte(text), 0o755))
 		return path
 	}
 	program := write("bin/llama-server", "a program")
@@ -366,9 +345,7 @@ func TestLibrariesSHA256(t *testing.T) {
 	if len(before) != 64 {
 		t.Fatalf("%q", before)
 	}
-	if err := os.Symlink(ggml, filepath.Join(root, "lib", "libggml-cpu.so")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Symlink(ggml, filepath.Join(root, "lib", "libggml-cpu.so")))
 	if sum := LibrariesSHA256(program); sum != before {
 		t.Errorf("with another name for a library: %q, was %q", sum, before)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
@@ -26,9 +27,7 @@ func newLoads() *logs.Loads {
 func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) logs.Load {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "loads", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	r := newLoads()
 	if _, err := io.Copy(struct{ io.Writer }{r}, cut(bytes.NewReader(data))); err != nil {
 		t.Fatal(err)

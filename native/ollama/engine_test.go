@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
@@ -48,9 +49,7 @@ func now(s *session) *loaded {
 func say(t testing.TB, s *session, prompt string, n int) record.Usage {
 	t.Helper()
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: n}, func(record.Token) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return u
 }
 
@@ -115,9 +114,7 @@ func TestCachedTokensAreReported(t *testing.T) {
 func TestBOSStaysInCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bos.gguf")
 	spec := tiny.Spec{Name: "bos", Tokenizer: gguf.PreLlama3}
-	if err := writeRandom(path, spec); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, writeRandom(path, spec))
 	s, _ := loadedSession(t, engine.Model{Path: path, Model: record.Model{Name: "bos", Format: "gguf", Context: 256}})
 	for i := range 2 {
 		u := say(t, s, "The third clock had stopped.", 4)
@@ -220,13 +217,9 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 func TestModelThatOllamaCannotLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.gguf")
 	whole, err := os.ReadFile(enginetest.TinyModel(t).Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	// an unknown architecture of the same length
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600))
 	s, _ := opened(t, newEngine(t))
 	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
 	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
@@ -254,9 +247,7 @@ func TestRunningServer(t *testing.T) {
 	if caps := o.Caps(); caps.Isolation != record.OfServer || !caps.Served {
 		t.Errorf("%+v", caps)
 	}
-	if err := o.Check(t.Context(), c.Model); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, o.Check(t.Context(), c.Model))
 	s, p := opened(t, o)
 	if w := p.Warned("already-running"); len(w) != 1 || len(sampled(p, roleServer)) != 1 {
 		t.Errorf("warnings %q, servers %v", p.Warnings(), sampled(p, roleServer))
@@ -334,19 +325,13 @@ func TestMemorySources(t *testing.T) {
 func TestPortTaken(t *testing.T) {
 	o := newEngine(t)
 	b, err := o.binary(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	first, _ := opened(t, o)
 	_, at, _ := strings.Cut(first.own.address, ":")
 	port, err := strconv.Atoi(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	second, err := startServer(o.config, b, &enginetest.Probe{}, port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer second.stop()
 	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("%v, want %v", err, child.ErrPortTaken)
@@ -408,16 +393,12 @@ func TestPromptCache(t *testing.T) {
 		slots int
 	}{{false, 1}, {true, 1}, {true, 2}} {
 		s, _ := opened(t, newEngine(t, func(o *Config) { o.PromptCache, o.Slots = c.keeps, c.slots }))
-		if err := s.Load(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, s.Load(t.Context(), m))
 		said, asked := "", 0
 		for turn := range 3 {
 			prompt := said + "Tell me more of the small model. "
 			u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: 12}, func(record.Token) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			if c.keeps && u.CachedTokens < asked-1 || !c.keeps && (u.CachedTokens < 0 || u.CachedTokens > 1) {
 				t.Errorf("%+v: turn %d: %d of %d tokens cached; the previous turn had %d", c, turn+1,
 					u.CachedTokens, u.PromptTokens, asked)

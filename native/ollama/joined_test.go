@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -27,13 +28,9 @@ import (
 func scripted(t *testing.T, settings string) *session {
 	t.Helper()
 	real, err := Find(newEngine(t).config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	path := filepath.Join(t.TempDir(), "ollama")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+settings+" "+real+" \"$@\"\nexit $?\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\n"+settings+" "+real+" \"$@\"\nexit $?\n"), 0o700))
 	s, p := opened(t, newEngine(t, func(c *Config) { c.Path = path }))
 	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.PID() {
 		t.Errorf("sampled as the server: %v; the script is process %d", pids, s.own.PID())
@@ -45,9 +42,7 @@ func scripted(t *testing.T, settings string) *session {
 func random(t *testing.T, name string) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".gguf")
-	if err := writeRandom(path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, writeRandom(path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}))
 	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
@@ -98,14 +93,10 @@ func TestContextDefault(t *testing.T) {
 	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.Base }))
 	enginetest.Load(t, s, m)
 	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer f.Close()
 	arch, err := f.Architecture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if want := min(arch.ContextLength, maxUnasked); now(s).context != want ||
 		p.Engine().Policy["context"] != fmt.Sprint(want) {
 		t.Errorf("context %d, policy %s; want %d", now(s).context, p.Engine().Policy["context"], want)
@@ -139,9 +130,7 @@ func TestLoadDuringGeneration(t *testing.T) {
 func TestFileIsUploadedOnce(t *testing.T) {
 	theirs, _ := opened(t, newEngine(t))
 	target, err := url.Parse(theirs.client.Base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	pass := httputil.NewSingleHostReverseProxy(target)
 	pass.FlushInterval, pass.Transport = -1, &http.Transport{DisableKeepAlives: true}
 	var uploads, creates atomic.Int64
@@ -158,9 +147,7 @@ func TestFileIsUploadedOnce(t *testing.T) {
 	folder := t.TempDir()
 	o := newEngine(t, func(c *Config) { c.URL, c.Cache = proxy.URL, folder })
 	c := enginetest.Tiny(t, 8)[1]
-	if err := o.Prepare(t.Context(), c.Model, func(s string) { t.Log(s) }); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, o.Prepare(t.Context(), c.Model, func(s string) { t.Log(s) }))
 	for range 2 {
 		s, p := opened(t, o)
 		enginetest.Load(t, s, c.Model)
@@ -170,18 +157,14 @@ func TestFileIsUploadedOnce(t *testing.T) {
 		if slices.ContainsFunc(p.Spans(), func(s record.Span) bool { return s.Name == "create" }) {
 			t.Errorf("the load includes the upload: %v", p.Spans())
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, s.Close())
 	}
 	if uploads.Load() != 1 || creates.Load() != 1 {
 		t.Errorf("%d uploads, %d models created; want one of each", uploads.Load(), creates.Load())
 	}
 	left := func() []listed {
 		tags, err := theirs.client.tags(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		return tags
 	}
 	if len(left()) != 1 {
@@ -189,18 +172,12 @@ func TestFileIsUploadedOnce(t *testing.T) {
 	}
 	// A killed run leaves the model and its note; the next run removes both.
 	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, gone.Run())
 	note := []byte(strconv.Itoa(gone.Process.Pid))
 	d := o.depot
-	if err := os.WriteFile(d.place(own(c.Model.SHA256)), note, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(d.place(own(c.Model.SHA256)), note, 0o600))
 	next := newEngine(t, func(c *Config) { c.URL, c.Cache = proxy.URL, folder })
-	if err := next.Prepare(t.Context(), c.Model, func(string) {}); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, next.Prepare(t.Context(), c.Model, func(string) {}))
 	if err := next.Close(); err != nil || len(left()) != 0 || uploads.Load() != 1 {
 		t.Errorf("left: %v, %d uploads, %v", left(), uploads.Load(), err)
 	}

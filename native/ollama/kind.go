@@ -43,7 +43,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Path, Flag: "ollama", Place: true,
 			Help: "path of ollama (default: $LLMPARITY_OLLAMA, then PATH, then the build of scripts/setup ollama)"},
 		{To: &c.URL, Flag: "ollama-url", Key: "url",
-			Help: "URL of a running Ollama server, e.g. " + DefaultURL + " (default: start one with its own model store)"},
+			Help: "URL of a running Ollama server, e.g. " + DefaultURL + " (default: start a server with its own model store)"},
 		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: KVTypes(), Axis: engine.AxisKV,
 			Help: "KV cache dtype of a server that llmparity starts: " + strings.Join(KVTypes(), ", ") +
 				"; quantised dtypes need a GPU with flash attention (default: f16)"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -184,9 +185,7 @@ func TestShow(t *testing.T) {
 		"negative":          {`{"model_info":{"a.context_length":-5}}`, 0, 0},
 	} {
 		k := shown{Modelfile: "# FROM m:latest\n\nFROM /x/blobs/sha256-" + sum + "\nTEMPLATE x\n"}
-		if err := json.Unmarshal([]byte(c.said), &k); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, json.Unmarshal([]byte(c.said), &k))
 		if k.longest() != c.longest || k.window() != c.window || !slices.Equal(k.blobs(), []string{sum}) {
 			t.Errorf("%s: longest %d, window %d, files %q; want %d and %d", name, k.longest(), k.window(), k.blobs(),
 				c.longest, c.window)
@@ -196,9 +195,7 @@ func TestShow(t *testing.T) {
 
 func TestOtherProgramIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ollama")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700))
 	if _, err := New(Config{Path: path}).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
 		!strings.Contains(err.Error(), "is not ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
 		t.Errorf("%v", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -57,9 +58,7 @@ func TestCancelledGenerationBesideOthers(t *testing.T) {
 			say(t, s, c.Prompt, 8)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if said := p.Warned("slot-unsure"); len(said) != 1 || !now(s).givenUp.Load() {
 		t.Errorf("warnings %q; check pending: %v", said, now(s).givenUp.Load())
 	}
@@ -101,9 +100,7 @@ func TestRunningServerAnswersAfterwards(t *testing.T) {
 			t.Error(err)
 		}
 		held, err := theirs.client.loaded(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		if renewed := p.Warned("runner-renewed"); len(held)+len(renewed) != 1 || len(p.Warned("left-behind")) != 0 {
 			t.Errorf("limit %v: loaded %v, warnings %q", stuck, held, p.Warnings())
 		}

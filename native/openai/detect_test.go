@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
@@ -178,10 +179,8 @@ func TestKindsOfServers(t *testing.T) {
 			slices.Sort(known)
 			url, asked := strict(t, k.paths, known)
 			e := openai.New(openai.Config{URL: url + "/v1/"})
-			if err := e.Check(t.Context(),
-				engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, e.Check(t.Context(),
+				engine.Model{Model: record.Model{Name: "m", Format: record.Served}}))
 			if c := e.Caps(); c.IgnoreEOS != k.eos || !c.PromptCache {
 				t.Errorf("%+v", c)
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
@@ -31,31 +32,21 @@ func serve() {
 // A forwarder is not the server, and its memory has nothing to do with the model.
 func TestForwarderIsNotSampled(t *testing.T) {
 	binary, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for name, want := range map[string]string{"docker-proxy": "forwards to another process", "mouse-server": ""} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, binary, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.WriteFile(path, binary, 0o755))
 		cmd := exec.Command(path)
 		cmd.Env = append(os.Environ(), asServer+"=1")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
+		check.Err(t, cmd.Start())
 		defer func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}()
 		at, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		s, p := enginetest.Open(t, openai.New(openai.Config{URL: strings.TrimSpace(at)}))
 		said := strings.Join(p.Warned("server-not-sampled"), " ")
 		sampled := false

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -30,14 +31,10 @@ func TestChatUsesTemplate(t *testing.T) {
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/apply-template",
 		strings.NewReader(`{"messages":[{"role":"user","content":"Once"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	req.Header.Set("Authorization", "Bearer sk-very-secret")
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&templated); err != nil || templated.Prompt == "" {
 		t.Fatalf("%v: templated prompt %q", err, templated.Prompt)
@@ -50,15 +47,11 @@ func TestChatUsesTemplate(t *testing.T) {
 
 	raw, _ := loaded(t, config, m)
 	want, err := raw.Generate(t.Context(), request(templated.Prompt, 24), func(record.Token) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	config.API = openai.Chat
 	chat, p := loaded(t, config, m)
 	g, err := generated(t.Context(), chat, 24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if g.Usage.Text != want.Text || g.Usage.Generated != 24 || g.Usage.PromptTokens != want.PromptTokens ||
 		g.Usage.CachedTokens != 0 {
 		t.Errorf("%q (%+v), want %q", g.Usage.Text, g.Usage, want.Text)
@@ -92,12 +85,8 @@ func TestServerIsSampled(t *testing.T) {
 			t.Errorf("%s samples process %d, the server is %d", method, methods[method], server.PID)
 		}
 	}
-	if err := s.Unload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Load(t.Context(), served); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Unload(t.Context()))
+	check.Err(t, s.Load(t.Context(), served))
 	if _, err := os.Stat("/proc"); err == nil && len(p.Attached()) != 3 {
 		t.Errorf("%d sources", len(p.Attached()))
 	}

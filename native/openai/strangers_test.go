@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -39,9 +40,7 @@ func TestUnusableServers(t *testing.T) {
 		io.WriteString(w, `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`)
 	})
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer mute.Close()
 	answer := func(status int, text string) string {
 		return at(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); io.WriteString(w, text) })

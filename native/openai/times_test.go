@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
@@ -79,9 +80,7 @@ func TestTokensOfChunks(t *testing.T) {
 			})
 			s, p := loaded(t, openai.Config{URL: url}, served)
 			g, err := generated(t.Context(), s, 16)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, err)
 			first := 0
 			for _, k := range g.Tokens {
 				if k.At.Equal(g.Tokens[0].At) {
@@ -103,9 +102,7 @@ func TestBurst(t *testing.T) {
 			done, ""}, "\n\n"))
 	}).URL}, served)
 	g, err := generated(t.Context(), s, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if len(g.Tokens) != 4 || !g.Tokens[0].At.Equal(g.Tokens[3].At) {
 		t.Errorf("%v: want one read", g.Tokens)
 	}

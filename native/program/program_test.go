@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -17,10 +18,8 @@ import (
 func a(t *testing.T, text string, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(parts...)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-		os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)))
 	return path
 }
 
@@ -48,9 +47,7 @@ func TestFindInOrder(t *testing.T) {
 	}
 	find(a(t, "", dir, "path", "old")) // least preferred first
 	built := a(t, "", cache, "x", "2", "new")
-	if err := os.Symlink("2", filepath.Join(cache, "x", "current")); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.Symlink("2", filepath.Join(cache, "x", "current")))
 	find(built)
 	find(a(t, "", dir, "path", "new"))
 	named := a(t, "", dir, "named")
@@ -72,9 +69,7 @@ func TestKnownUntilFileChanges(t *testing.T) {
 	if err = errors.Join(err, err2); err != nil || first != again || len(first) != 64 || looks != 1 {
 		t.Fatalf("%q, then %q, after %d looks: %v", first, again, looks, err)
 	}
-	if err := os.WriteFile(path, []byte("another"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte("another"), 0o700))
 	failure := errors.New("it says nothing")
 	if _, err := k.Of(path, func(string) (string, error) { return "", failure }); !errors.Is(err, failure) {
 		t.Errorf("changed file: %v", err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/native/protocol"
@@ -21,9 +22,7 @@ import (
 func block(t testing.TB, language string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindSubmatch(text)
 	if m == nil {
 		t.Fatalf("docs/howto/add-an-engine.md has no %s", language)
@@ -35,9 +34,7 @@ func block(t testing.TB, language string) string {
 func inPython(t testing.TB) protocol.Command {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "echo.py")
-	if err := os.WriteFile(path, []byte(block(t, "python")), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(block(t, "python")), 0o755))
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatalf("%v: run `make setup`", err)
 	}
@@ -55,16 +52,10 @@ func TestConformanceOfDocumentedPython(t *testing.T) {
 func TestDocumentedSession(t *testing.T) {
 	cmd := exec.Command(example(t))
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, cmd.Start())
 	answers, n := bufio.NewScanner(out), 0
 	session := strings.ReplaceAll(block(t, "session"), "/models/tiny.gguf", enginetest.TinyModel(t).Path)
 	for line := range strings.Lines(session) {

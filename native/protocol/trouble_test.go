@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
@@ -501,10 +502,8 @@ func TestChangedEngineIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "engine")
 	install := func(hello, more string) {
 		script := "#!/bin/sh\nread -r _\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _\n"
-		if err := errors.Join(os.WriteFile(path+".new", []byte(script), 0o755),
-			os.Rename(path+".new", path)); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, errors.Join(os.WriteFile(path+".new", []byte(script), 0o755),
+			os.Rename(path+".new", path)))
 	}
 	flips := func(from, to string) string { // at its second start
 		return "if test -e " + path + ".once; then cat <<'END'; read -r _; exit; fi\n" +
@@ -527,9 +526,7 @@ func TestChangedEngineIsRefused(t *testing.T) {
 				}
 				return err
 			}
-			if err := open(); err != nil {
-				t.Fatal(err)
-			}
+			check.Err(t, open())
 			if c.more == "" {
 				install(hello, "# another one\n")
 			}
@@ -559,9 +556,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 			_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
 			return err
 		}
-		if err := generate(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, generate())
 		for begin := time.Now(); child.Alive(pid) && time.Since(begin) < 20*time.Second; {
 			time.Sleep(5 * time.Millisecond)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/native/wire"
 )
 
@@ -71,9 +72,7 @@ func TestLinesOfOneReadHaveOneTime(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		times = append(times, e.At)
 	}
 	if len(times) != 5 || !times[0].Equal(times[1]) || !times[1].Before(times[2]) || !times[2].Equal(times[3]) ||
@@ -103,9 +102,7 @@ func TestIsHere(t *testing.T) {
 		"::ffff:127.0.0.1": true, "0.0.0.0": true,
 		"192.0.2.1": false, "example.org": false, "127.0.0.1.example.org": false, "": false}
 	own, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, a := range own {
 		if n, ok := a.(*net.IPNet); ok {
 			hosts[n.IP.String()] = true

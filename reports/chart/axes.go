@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
@@ -74,15 +77,15 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	out.Table = &plain.Grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(title)
-		l.x["minInterval"] = 1 // half a client is none
-		dots := &plot{}
+		l.XAxisList[0].MinInterval = 1 // half a client is none
+		dots := charts.NewScatter()
 		name, drawn := "", map[string]int{}
 		for _, s := range v.Res.Sweeps {
 			if s.Axis != axis {
 				continue
 			}
 			var data [][2]any
-			var lines []any
+			var lines []opts.MarkLineNameCoordItem
 			for n, i := range s.Cells {
 				x := along(&v.Res.Cells[i], f)
 				if !x.Known() {
@@ -97,17 +100,16 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 					name, plain.Num(x.Center()), plain.IntervalWords(x), strconv.Itoa(x.N)})
 			}
 			if len(data) > 0 {
-				l.add("line", plain.Line(s.Label), data, stroke(v.Colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
+				addLine(l, plain.Line(s.Label), data, stroke(v.Colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
 					whiskers(lines, 2))
-				dots.add("scatter", plain.Line(s.Label)+", launches", v.launchesAt(s, f),
-					inked(v.Colour(s.Cells[0]), 0.6))
+				dots.AddSeries(plain.Line(s.Label)+", launches", v.launchesAt(s, f), inked(v.Colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
 		}
-		l.series = append(l.series, dots.series...)
+		l.Overlap(dots)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
-				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: l.options()})
+				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: options(l)})
 		}
 	}
 	if len(out.Drawings) == 0 {
@@ -117,8 +119,8 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 }
 
 // launchesAt has one dot per launch.
-func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []options {
-	var out []options
+func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
+	var out []opts.ScatterData
 	for n, i := range s.Cells {
 		c := &v.Res.Cells[i]
 		for _, x := range along(c, f).Values {
@@ -226,14 +228,14 @@ func MixedLengths(v *View) []Chart {
 }
 
 // fade distinguishes kinds of one engine, which have the same colour.
-func fade(at int, kinds []ofKind) float64 {
+func fade(at int, kinds []ofKind) float32 {
 	before := 0
 	for _, k := range kinds[:at] {
 		if k.cell == kinds[at].cell {
 			before++
 		}
 	}
-	return []float64{1, 0.55, 0.3}[before%3]
+	return []float32{1, 0.55, 0.3}[before%3]
 }
 
 // Latencies draws one chart per kind of time, with one line per cell.
@@ -269,11 +271,11 @@ func taken(c *compare.Cell, name string) *timing.Distribution {
 	return nil
 }
 
-func (v *View) ecdf(name, unit string) options {
+func (v *View) ecdf(name, unit string) map[string]any {
 	l := lineChart(unit)
-	l.y = options{"type": "value", "splitNumber": 5, "min": 0, "max": 100, "name": "%", "nameLocation": "end"}
+	l.YAxisList[0] = opts.YAxis{Type: "value", SplitNumber: 5, Min: 0, Max: 100, Name: "%", NameLocation: "end"}
 	least, most := 0.0, 0.0
-	dots := &plot{}
+	dots := charts.NewScatter()
 	drawn := map[string]int{}
 	for i := range v.Res.Cells {
 		c := &v.Res.Cells[i]
@@ -290,35 +292,36 @@ func (v *View) ecdf(name, unit string) options {
 			least = first
 		}
 		most = max(most, last)
-		looks := []options{stroke(v.Colour(i), 2, dash(drawn[c.Spec.Engine]), false), {"step": "end"}}
+		looks := []style{stroke(v.Colour(i), 2, dash(drawn[c.Spec.Engine]), false),
+			func(s *charts.SingleSeries) { s.Step = "end" }}
 		drawn[c.Spec.Engine]++
-		if len(l.series) == 0 {
-			looks = append(looks, levels())
+		if len(l.MultiSeries) == 0 {
+			looks = append(looks, levels)
 		}
-		l.add("line", plain.Line(c.Label), data, looks...)
-		var marks []options
+		addLine(l, plain.Line(c.Label), data, looks...)
+		var marks []opts.ScatterData
 		for _, q := range d.Quantiles {
 			marks = append(marks, spot("p"+plain.Num(100*q.Share), fine(q.Value), 100*q.Share, 7))
 		}
-		dots.add("scatter", plain.Line(c.Label), marks, inked(v.Colour(i), 0))
+		dots.AddSeries(plain.Line(c.Label), marks, inked(v.Colour(i), 0))
 	}
-	l.series = append(l.series, dots.series...)
+	l.Overlap(dots)
 	if least > 0 && most/least > 20 {
-		l.x["type"], l.x["name"] = "log", unit+", logarithmic"
+		l.XAxisList[0].Type, l.XAxisList[0].Name = "log", unit+", logarithmic"
 	}
-	return l.options()
+	return options(l)
 }
 
 // levels are lines at p50, p90 and p99.
-func levels() options {
-	var at []options
+func levels(s *charts.SingleSeries) {
 	for _, share := range []float64{50, 90, 99} {
-		at = append(at, options{"yAxis": share, "name": "p" + plain.Num(share)})
+		charts.WithMarkLineNameYAxisItemOpts(
+			opts.MarkLineNameYAxisItem{YAxis: share, Name: "p" + plain.Num(share)})(s)
 	}
-	return options{"markLine": options{"data": at, "symbol": []string{"none", "none"},
-		"label": options{"show": true, "formatter": "{b}", "position": "insideStartTop", "color": "var(--muted)",
-			"fontSize": 11},
-		"lineStyle": options{"type": "dotted", "width": 1, "color": "var(--muted)"}}}
+	s.MarkLines.MarkLineStyle = opts.MarkLineStyle{Symbol: []string{"none", "none"},
+		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop",
+			Color: "var(--muted)", FontSize: 11},
+		LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}
 }
 
 // dash distinguishes lines of one colour.

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -18,7 +21,8 @@ func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 func Bars(id, name, title string) func(*View) []Chart {
 	return func(v *View) []Chart {
 		var labels []string
-		var data, dots []options
+		var data []opts.BarData
+		var dots []dot
 		var intervals []*stats.Interval
 		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
 			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
@@ -29,29 +33,35 @@ func Bars(id, name, title string) func(*View) []Chart {
 				continue
 			}
 			for n, x := range f.Values {
-				dot := spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(x.Value),
+				at := spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(x.Value),
 					float64(len(labels)), 5)
-				dot["symbolOffset"] = [2]float64{0, aside(n, len(f.Values))}
-				dots = append(dots, dot)
+				dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
 			}
 			out.Unit = f.Unit
 			out.Table.Rows = append(out.Table.Rows,
 				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
 			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
-			data = append(data, options{"value": digits(f.Center()), "itemStyle": options{"color": v.Colour(i)}})
+			data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
 			intervals = append(intervals, f.Interval)
 		}
 		if len(labels) == 0 {
 			return nil
 		}
 		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
-		bar := newBar(labels, options{"show": false})
-		bar.add("bar", "median", data, options{"barWidth": "46%"}, whiskers(intervalLines(intervals), 3))
-		bar.add("scatter", "launches", dots,
-			options{"itemStyle": options{"color": "var(--dot)", "borderColor": "var(--page)", "borderWidth": 1}})
-		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: bar.options()}}
+		bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
+		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
+			whiskers(intervalLines(intervals), 3))
+		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
+			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
+		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
 		return []Chart{out}
 	}
+}
+
+// dot is a point beside its place.
+type dot struct {
+	opts.ScatterData
+	SymbolOffset [2]float64 `json:"symbolOffset"`
 }
 
 // barTable is bars with several series, upon one another or apart: for each series, a value per bar.
@@ -65,11 +75,11 @@ type barTable struct {
 type barSeries struct {
 	name   string
 	values []float64
-	looks  []options
+	looks  []style
 }
 
 // add adds a series unless all its values are missing or 0.
-func (t *barTable) add(name string, of func(bar int) float64, looks ...options) {
+func (t *barTable) add(name string, of func(bar int) float64, looks ...style) {
 	s := barSeries{name: name, looks: looks}
 	some := false
 	for n := range t.bars {
@@ -97,30 +107,30 @@ func (t *barTable) ends() (lowest, highest float64) {
 	return lowest, highest
 }
 
-func (t *barTable) options() options {
+func (t *barTable) options() map[string]any {
 	bar := newBar(t.bars, legendBelow())
 	if lowest, highest := t.ends(); lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
-		bar.x["min"] = 0
+		bar.XAxisList[0].Min = 0
 	}
 	for n, s := range t.series {
-		var data []options
+		var data []opts.BarData
 		for _, v := range s.values {
-			data = append(data, options{"value": orGap(v)})
+			data = append(data, opts.BarData{Value: orGap(v)})
 		}
 		if !t.apart {
-			s.looks = append(s.looks, stacked)
+			s.looks = append(s.looks, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}))
 		}
 		if n == len(t.series)-1 {
 			s.looks = append(s.looks, whiskers(intervalLines(t.intervals), 3))
 		}
-		bar.add("bar", s.name, data, s.looks...)
+		bar.AddSeries(s.name, data, s.looks...)
 	}
-	return bar.options()
+	return options(bar)
 }
 
 // intervalLines are lines along bars from the lower to the upper end of each interval.
-func intervalLines(all []*stats.Interval) []any {
-	var out []any
+func intervalLines(all []*stats.Interval) []opts.MarkLineNameCoordItem {
+	var out []opts.MarkLineNameCoordItem
 	for bar, iv := range all {
 		if iv != nil {
 			out = append(out, whisker(digits(iv.Lo), bar, digits(iv.Hi), bar))
@@ -237,8 +247,9 @@ func added(v *View) []Chart {
 	}
 	for i := range v.Res.Cells {
 		t.add(plain.Line(v.Res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) },
-			inked(v.Colour(i), 0), options{"barGap": "10%", "barCategoryGap": "30%",
-				"label": options{"show": true, "position": "right", "fontSize": 11, "color": "var(--muted)"}})
+			inked(v.Colour(i), 0), charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
+			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
+				Color: "var(--muted)"}))
 	}
 	return []Chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
 		Height:   34 + len(names)*(10+12*len(v.Res.Cells)),

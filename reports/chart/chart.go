@@ -70,9 +70,9 @@ type Chart struct {
 
 // Drawing is one of a chart's drawings.
 type Drawing struct {
-	Name    string  `json:"name"`
-	Caption string  `json:"caption"`
-	Options options `json:"options"`
+	Name    string         `json:"name"`
+	Caption string         `json:"caption"`
+	Options map[string]any `json:"options"` // of echarts
 	// of one launch, or of what was repeated in place of them
 	OfOneLaunch bool `json:"-"`
 }

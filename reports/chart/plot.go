@@ -1,101 +1,111 @@
 package chart
 
 import (
-	"maps"
 	"math"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
 )
 
-// options are options of echarts as its documentation names them, of a chart or of a part of one. A colour may be
-// var(--name): the page puts in the theme's.
-type options map[string]any
+// style sets options of a series. A colour may be var(--name): the page puts in the theme's.
+type style = charts.SeriesOpts
 
-// plot is a chart while it is made.
-type plot struct {
-	tooltip      string // what it is about: axis or item
-	legend, grid options
-	x, y         options // the axes
-	series       []options
+// global has the options of a whole chart. What a tooltip is about is axis or item.
+func global(tooltip string, legend opts.Legend, grid opts.Grid, x opts.XAxis, y opts.YAxis) []charts.GlobalOpts {
+	grid.ContainLabel = opts.Bool(true)
+	return []charts.GlobalOpts{charts.WithAnimation(false), charts.WithLegendOpts(legend), charts.WithGridOpts(grid),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: tooltip}), charts.WithXAxisOpts(x),
+		charts.WithYAxisOpts(y)}
 }
 
-// add adds a series: a bar, line or scatter.
-func (p *plot) add(kind, name string, data any, looks ...options) {
-	s := options{"type": kind, "name": name, "data": data}
-	for _, look := range looks {
-		maps.Copy(s, look)
+// options are what the page gives echarts of a chart. It has colours and a title of its own.
+func options(c interface {
+	Validate()
+	JSON() map[string]any
+}) map[string]any {
+	c.Validate()
+	o := c.JSON()
+	for _, part := range []string{"color", "title", "toolbox"} {
+		delete(o, part)
 	}
-	p.series = append(p.series, s)
-}
-
-func (p *plot) options() options {
-	p.grid["containLabel"] = true
-	return options{"animation": false, "tooltip": options{"show": true, "trigger": p.tooltip}, "legend": p.legend,
-		"grid": []options{p.grid}, "xAxis": []options{p.x}, "yAxis": []options{p.y}, "series": p.series}
+	return o
 }
 
 // newBar is a chart of horizontal bars: names of cells need the room to the left.
-func newBar(labels []string, legend options) *plot {
-	return &plot{tooltip: "item", legend: legend, grid: options{"left": "4", "right": "20", "top": "2", "bottom": "4"},
-		x: options{"type": "value", "splitNumber": 4}, y: options{"type": "category", "inverse": true, "data": labels}}
+func newBar(labels []string, legend opts.Legend) *charts.Bar {
+	bar := charts.NewBar().SetXAxis(labels).XYReversal()
+	bar.SetGlobalOptions(global("item", legend, opts.Grid{Left: "4", Right: "20", Top: "2", Bottom: "4"},
+		opts.XAxis{Type: "value", SplitNumber: 4}, opts.YAxis{Type: "category", Inverse: opts.Bool(true)})...)
+	return bar
 }
 
 // legendBelow toggles series.
-func legendBelow() options {
-	return options{"show": true, "type": "scroll", "bottom": "0", "left": "0", "right": "0", "icon": "roundRect",
-		"itemWidth": 14, "itemHeight": 8}
+func legendBelow() opts.Legend {
+	return opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect",
+		ItemWidth: 14, ItemHeight: 8}
 }
 
 // newLine is a chart over a number.
-func newLine(x string, from any) *plot {
-	return &plot{tooltip: "axis", legend: legendBelow(),
-		grid: options{"left": "4", "right": "14", "top": "26", "bottom": "58"},
-		x: options{"type": "value", "name": x, "nameLocation": "middle", "nameGap": 26, "min": from,
-			"max": "dataMax"},
-		y: options{"type": "value", "splitNumber": 4}}
+func newLine(x string, from any) *charts.Line {
+	l := charts.NewLine()
+	l.SetGlobalOptions(global("axis", legendBelow(), opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58"},
+		opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: from, Max: "dataMax"},
+		opts.YAxis{Type: "value", SplitNumber: 4})...)
+	return l
 }
 
 // lineChart is one whose axes do not start at 0.
-func lineChart(x string) *plot {
-	p := newLine(x, "dataMin")
-	p.y["scale"] = true
-	return p
+func lineChart(x string) *charts.Line {
+	l := newLine(x, "dataMin")
+	l.YAxisList[0].Scale = opts.Bool(true)
+	return l
+}
+
+// addLine adds a series of pairs; AddSeries has an object for each point, which makes pages larger.
+func addLine(l *charts.Line, name string, data [][2]any, looks ...style) {
+	s := charts.SingleSeries{Type: "line", Name: name, Data: data}
+	s.ConfigureSeriesOpts(looks...)
+	l.MultiSeries = append(l.MultiSeries, s)
 }
 
 // inked is a series' colour; with an opacity of 0 it is opaque.
-func inked(colour string, opacity float64) options {
-	style := options{"color": colour}
+func inked(colour string, opacity float32) style {
+	ink := opts.ItemStyle{Color: colour}
 	if opacity > 0 {
-		style["opacity"] = opacity
+		ink.Opacity = opts.Float(opacity)
 	}
-	return options{"itemStyle": style}
+	return charts.WithItemStyleOpts(ink)
 }
 
 // stroke is a line's look; symbols only where there would be nothing else to see.
-func stroke(colour string, width float64, kind string, symbols bool) options {
-	return options{"lineStyle": options{"color": colour, "width": width, "type": kind},
-		"itemStyle": options{"color": colour}, "showSymbol": symbols, "symbolSize": 4}
+func stroke(colour string, width float32, kind string, symbols bool) style {
+	return func(s *charts.SingleSeries) {
+		s.LineStyle = &opts.LineStyle{Color: colour, Width: width, Type: kind}
+		s.ItemStyle = &opts.ItemStyle{Color: colour}
+		s.ShowSymbol, s.SymbolSize = opts.Bool(symbols), 4
+	}
 }
 
-// faint is a thin line that others are read before.
-func faint(colour, kind string, symbols bool) options {
-	return options{"lineStyle": options{"color": colour, "width": 1, "type": kind, "opacity": 0.45},
-		"itemStyle": options{"color": colour, "opacity": 0.45}, "showSymbol": symbols, "symbolSize": 4}
+// faint, after stroke, makes a line that others are read before.
+func faint(s *charts.SingleSeries) {
+	s.LineStyle.Opacity, s.ItemStyle.Opacity = opts.Float(0.45), opts.Float(0.45)
 }
-
-// stacked puts bars of a chart upon one another.
-var stacked = options{"stack": "memory", "barWidth": "56%"}
 
 // whiskers draws intervals.
-func whiskers(intervals []any, width float64) options {
-	if len(intervals) == 0 {
-		return nil
+func whiskers(intervals []opts.MarkLineNameCoordItem, width float32) style {
+	return func(s *charts.SingleSeries) {
+		if len(intervals) > 0 {
+			charts.WithMarkLineNameCoordItemOpts(intervals...)(s)
+			s.MarkLines.MarkLineStyle = opts.MarkLineStyle{Symbol: []string{"none", "none"},
+				Label:     &opts.Label{Show: opts.Bool(false)},
+				LineStyle: &opts.LineStyle{Type: "solid", Width: width, Color: "var(--ink)"}}
+		}
 	}
-	return options{"markLine": options{"data": intervals, "symbol": []string{"none", "none"},
-		"label": options{"show": false}, "lineStyle": options{"type": "solid", "width": width, "color": "var(--ink)"}}}
 }
 
 // whisker is a line from one point to another.
-func whisker(x1, y1, x2, y2 any) any {
-	return []options{{"coord": []any{x1, y1}}, {"coord": []any{x2, y2}}}
+func whisker(x1, y1, x2, y2 any) opts.MarkLineNameCoordItem {
+	return opts.MarkLineNameCoordItem{Coordinate0: []any{x1, y1}, Coordinate1: []any{x2, y2}}
 }
 
 // band is a stretch of an axis.
@@ -105,22 +115,18 @@ type band struct {
 }
 
 // banded puts stretches behind a series, each second one darker; names stand where there is room.
-func banded(all []band) options {
-	if len(all) == 0 {
-		return nil
-	}
-	length := all[len(all)-1].to - all[0].from
-	var data [][]options
-	for n, b := range all {
-		begin := options{"xAxis": b.from,
-			"itemStyle": options{"color": []string{"transparent", "var(--band)"}[n%2]}}
-		if length > 0 && (b.to-b.from)/length >= 0.08 {
-			begin["name"] = b.name
+func banded(all []band) style {
+	return func(s *charts.SingleSeries) {
+		for n, b := range all {
+			begin := opts.MarkAreaData{XAxis: b.from}
+			begin.ItemStyle = &opts.ItemStyle{Color: []string{"transparent", "var(--band)"}[n%2]}
+			if length := all[len(all)-1].to - all[0].from; length > 0 && (b.to-b.from)/length >= 0.08 {
+				begin.Name = b.name
+			}
+			charts.WithMarkAreaData([]opts.MarkAreaData{begin, {XAxis: b.to}})(s)
+			s.MarkAreas.Label = &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}
 		}
-		data = append(data, []options{begin, {"xAxis": b.to}})
 	}
-	return options{"markArea": options{"data": data,
-		"label": options{"show": true, "position": "top", "fontSize": 11, "color": "var(--muted)"}}}
 }
 
 // orGap is a value; the library's word for none is "-".
@@ -135,8 +141,8 @@ func orGap(v float64) any {
 func datum(x, y float64) [2]any { return [2]any{digits(x), orGap(y)} }
 
 // spot is a named dot.
-func spot(name string, x, y float64, size int) options {
-	return options{"name": name, "value": []any{x, y}, "symbol": "circle", "symbolSize": size}
+func spot(name string, x, y float64, size int) opts.ScatterData {
+	return opts.ScatterData{Name: name, Value: []any{x, y}, Symbol: "circle", SymbolSize: size}
 }
 
 // digits rounds for drawing: a hundredth of a MiB, of a millisecond.

@@ -108,24 +108,24 @@ func launchName(c *compare.Cell, a *record.Attempt) string {
 }
 
 // timeline draws one launch: the total first, then each process by each method.
-func (v *View) timeline(cell int, a *record.Attempt, points int) options {
+func (v *View) timeline(cell int, a *record.Attempt, points int) map[string]any {
 	zero := a.BeginNS
 	if len(a.Phases) > 0 {
 		zero = a.Phases[0].BeginNS
 	}
 	selected := map[string]bool{"RSS sum": true} // of what can be clicked in the legend
 	l := newLine("seconds", 0)
-	l.legend["selected"] = selected
-	add := func(name string, data []xy, colour string, width float64, kind string) {
+	l.Legend.Selected = selected
+	add := func(name string, data []xy, colour string, width float32, kind string) {
 		if len(data) == 0 {
 			return
 		}
-		var behind options
-		if len(l.series) == 0 {
-			behind = bands(a, zero)
-		}
 		data = thin.Points(data, points, func(p xy) float64 { return p.y }) // keeps every peak
-		l.add("line", name, pairs(data), stroke(colour, width, kind, len(data) == 1), behind)
+		looks := []style{stroke(colour, width, kind, len(data) == 1)}
+		if len(l.MultiSeries) == 0 {
+			looks = append(looks, bands(a, zero))
+		}
+		addLine(l, name, pairs(data), looks...)
 	}
 	pss, rss := func(t record.TotalRow) float64 { return t.PSS }, func(t record.TotalRow) float64 { return t.RSS }
 	foreign := v.Res.Cells[cell].Foreign()
@@ -151,7 +151,7 @@ func (v *View) timeline(cell int, a *record.Attempt, points int) options {
 			add(name, samples(a, id, zero, pick), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
 		}
 	}
-	return l.options()
+	return options(l)
 }
 
 // heap is a page's that another program recorded, in MiB.
@@ -236,7 +236,7 @@ func processes(a *record.Attempt) []process {
 }
 
 // bands marks the phases behind a series. A short phase has no name there; the caption names all.
-func bands(a *record.Attempt, zero int64) options {
+func bands(a *record.Attempt, zero int64) style {
 	var all []band
 	for _, p := range a.Phases {
 		all = append(all, band{string(p.Name), seconds(p.BeginNS, zero), seconds(p.EndNS, zero)})

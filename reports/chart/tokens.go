@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
 	"llmparity/compare"
 	"llmparity/compare/growth"
 	"llmparity/reports/plain"
@@ -65,7 +68,7 @@ func repeatedMany(c *compare.Cell) string {
 	return c.Repeated() + "s"
 }
 
-func (v *View) alignedLines(cell int, a growth.Aligned, points int) options {
+func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
 	c := &v.Res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
@@ -82,10 +85,11 @@ func (v *View) alignedLines(cell int, a growth.Aligned, points int) options {
 		}
 	}
 	colour := v.Colour(cell)
-	bands := tokenBands(tokens) // behind the first series
-	add := func(name string, data [][2]any, looks ...options) {
-		l.add("line", name, data, append(looks, bands)...)
-		bands = nil
+	add := func(name string, data [][2]any, looks ...style) {
+		if len(l.MultiSeries) == 0 {
+			looks = append(looks, tokenBands(tokens))
+		}
+		addLine(l, name, data, looks...)
 	}
 	if len(mid) > 0 {
 		add("median", mid, stroke(colour, 3, "solid", len(mid) == 1))
@@ -98,19 +102,20 @@ func (v *View) alignedLines(cell int, a growth.Aligned, points int) options {
 			}
 		}
 		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
-			faint(colour, "solid", lonely(launch.Values)))
+			stroke(colour, 1, "solid", lonely(launch.Values)), faint)
 	}
 	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
 		band := hi
 		for i := range band {
 			band[i][1] = fine(band[i][1].(float64) - lo[i][1].(float64))
 		}
-		dotted := faint(colour, "dotted", false)
-		dotted["stack"] = "interval"
-		add(intervalName, lo, dotted)
-		add(intervalName, band, dotted, options{"areaStyle": options{"color": colour, "opacity": 0.2}})
+		dotted := stroke(colour, 1, "dotted", false)
+		stacked := func(s *charts.SingleSeries) { s.Stack = "interval" }
+		add(intervalName, lo, dotted, faint, stacked)
+		add(intervalName, band, dotted, faint, stacked,
+			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
 	}
-	return l.options()
+	return options(l)
 }
 
 const intervalName = "95% interval"
@@ -139,7 +144,7 @@ func fine(v float64) float64 {
 }
 
 // tokenBands are the phases on an axis of tokens: prefill up to the first one, then decode.
-func tokenBands(tokens []int) options {
+func tokenBands(tokens []int) style {
 	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 
@@ -200,19 +205,19 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 }
 
 // overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
-func (v *View) overCells(s growth.Sweep, r growth.Rate) options {
+func (v *View) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	l := lineChart(s.Title)
 	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
-	l.add("line", "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
+	addLine(l, "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
 		stroke(v.Colour(s.Cells[0]), 3, "solid", false))
 	if t := r.Fit.Theory; t != nil {
-		l.add("line", "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
+		addLine(l, "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
 	}
-	var dots []options
+	var dots []opts.ScatterData
 	for _, p := range r.Points {
 		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", plain.Line(v.Res.Cells[p.Cell].Label), p.Attempt),
 			digits(p.Tokens), fine(p.MiB), 5))
 	}
-	l.add("scatter", "launches", dots, inked("var(--dot)", 0.7))
-	return l.options()
+	l.Overlap(charts.NewScatter().AddSeries("launches", dots, inked("var(--dot)", 0.7)))
+	return options(l)
 }

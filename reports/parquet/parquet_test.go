@@ -12,6 +12,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	ours "llmparity/reports/parquet"
 	"llmparity/reports/tables"
@@ -24,13 +25,9 @@ func TestRoundTrip(t *testing.T) {
 	run := comparetest.Run(t, "folder", e, comparetest.Native(7))
 	for _, table := range tables.Of(compare.Runs(run), run) {
 		var b bytes.Buffer
-		if err := ours.Write(&b, table); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, ours.Write(&b, table))
 		file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		for i, f := range file.Schema().Fields() {
 			if f.Name() != table.Columns[i].Name || !f.Optional() || f.Type().Kind() != kindOf(table.Columns[i].Kind) {
 				t.Errorf("%s, column %d is %s %s, want %s", table.Name, i, f.Name(), f.Type(), table.Columns[i].Name)
@@ -97,9 +94,7 @@ func read(t *testing.T, file *parquet.File) []parquet.Row {
 				break
 			}
 		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, rows.Close())
 	}
 	return out
 }
@@ -132,13 +127,9 @@ func TestRowsAreNotKept(t *testing.T) {
 		return nil
 	}}
 	file, err := os.Create(t.TempDir() + "/samples.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer file.Close()
-	if err := ours.Write(file, table); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, ours.Write(file, table))
 	if highest > 40<<20 {
 		t.Errorf("%d MiB are held while %d rows are written", highest>>20, rows)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports/tables"
@@ -22,18 +23,14 @@ func opened(t *testing.T, engines ...comparetest.Engine) (dir string, run *recor
 	t.Helper()
 	dir = comparetest.Write(t, t.TempDir(), "folder", engines...)
 	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return dir, run
 }
 
 func rows(t *testing.T, text []byte) []map[string]string {
 	t.Helper()
 	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var out []map[string]string
 	for _, row := range all[1:] {
 		fields := map[string]string{}
@@ -48,9 +45,7 @@ func rows(t *testing.T, text []byte) []map[string]string {
 func file(t *testing.T, dir, name string) []map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return rows(t, text)
 }
 
@@ -64,9 +59,7 @@ func TestExportsAreTheFoldersRows(t *testing.T) {
 			continue
 		}
 		var b bytes.Buffer
-		if err := tables.CSV(&b, table); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, tables.CSV(&b, table))
 		got, want := rows(t, b.Bytes()), file(t, dir, table.Name+".csv")
 		if len(got) != len(want) || len(want) == 0 {
 			t.Errorf("%s: %d rows, the folder has %d", table.Name, len(got), len(want))
@@ -105,9 +98,7 @@ func TestHeapIsAmongSamples(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := tables.CSV(&b, tables.Of(compare.Runs(run), run)[1]); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tables.CSV(&b, tables.Of(compare.Runs(run), run)[1]))
 	heap, last := 0, int64(math.MinInt64)
 	for _, row := range rows(t, b.Bytes()) {
 		at, err := strconv.ParseInt(row["t_ns"], 10, 64)
@@ -135,9 +126,7 @@ func TestSummary(t *testing.T) {
 	_, run := opened(t, comparetest.Browser(7), comparetest.Native(2), lost)
 	res := compare.Runs(run)
 	var b bytes.Buffer
-	if err := tables.Summary(&b, res); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tables.Summary(&b, res))
 	got := rows(t, b.Bytes())
 	if len(got) != 3 {
 		t.Fatalf("%d rows of 3 cells", len(got))

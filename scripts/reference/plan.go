@@ -152,7 +152,7 @@ func (p *printer) table(of *schema, defaults map[string]any) {
 		s := of.Properties[name]
 		if f, err := figure.Find(name); err == nil && (s.Ref == "#/$defs/limit" || s.Ref == "#/$defs/change") {
 			if f == figure.Of(figure.PeakPSS) && name == f.Name {
-				fmt.Fprintf(p, "| FIGURE | %s |  | for one figure, by its name or column in [the figures](figures.md) |\n", p.typed(s))
+				fmt.Fprintf(p, "| FIGURE | %s |  | Limits of one figure; FIGURE is its name or column in [the figures](figures.md). |\n", p.typed(s))
 			}
 			continue
 		}
@@ -219,13 +219,13 @@ func (p *printer) typed(s *schema) string {
 		for _, f := range slices.Concat(s.OneOf, s.AnyOf) {
 			text := p.typed(f)
 			if inner, ok := strings.CutPrefix(text, "list of "); ok && slices.Contains(out, inner) {
-				text = "or a list"
+				text = "or a list of them"
 			}
 			if text != "null" && !slices.Contains(out, text) {
 				out = append(out, text)
 			}
 		}
-		return strings.ReplaceAll(strings.Join(out, ", "), ", or a list", ", or a list of them")
+		return strings.Join(out, ", ")
 	}
 	names, ok := s.Type.([]any)
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -14,9 +15,7 @@ func Open(t testing.TB, e engine.Engine) (engine.Session, *Probe) {
 	t.Helper()
 	p := &Probe{}
 	s, err := e.Open(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, p
 }
@@ -24,9 +23,7 @@ func Open(t testing.TB, e engine.Engine) (engine.Session, *Probe) {
 // Load loads a model into a session.
 func Load(t testing.TB, s engine.Session, m engine.Model) {
 	t.Helper()
-	if err := s.Load(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, s.Load(t.Context(), m))
 }
 
 // OneLine checks an error: its kind, its class, that it is one line, and that it contains words.
@@ -65,9 +62,7 @@ func (p *Probe) Values(t testing.TB, method string) map[string]float64 {
 			continue
 		}
 		r := record.NewSample()
-		if err := s.Read(t.Context(), &r); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, s.Read(t.Context(), &r))
 		for _, v := range r.Values {
 			values[v.Name] = v.Value
 		}

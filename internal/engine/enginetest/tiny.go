@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
@@ -18,9 +19,7 @@ const Context = 1024
 func TinyModel(t testing.TB) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), tiny.Name+".gguf")
-	if err := tiny.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteFile(path))
 	return engine.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
 		Architecture: "llama", DType: "f32", Context: Context}}
 }
@@ -31,9 +30,7 @@ func Tiny(t *testing.T, n int) []Case {
 	t.Helper()
 	m := TinyModel(t)
 	tokenizer, model, err := reference.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	var cases []Case
 	for _, p := range tinytest.Prompts() {
 		c := Case{Model: m, Prompt: p.Text, PromptIDs: tokenizer.Encode(p.Text)}

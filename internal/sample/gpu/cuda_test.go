@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -169,9 +170,7 @@ func TestCUDAMemoryByDevice(t *testing.T) {
 func TestCUDAMemoryByProcess(t *testing.T) {
 	eachGPU(t, func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator) {
 		p, err := proc.Look(a.cmd.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, err)
 		var of sample.Source
 		for _, s := range m.ProcessSources(p.PID, p.Start, "test") {
 			if s.Describe().Method == NVMLProcess {

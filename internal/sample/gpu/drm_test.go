@@ -242,10 +242,8 @@ func TestProcessAccounts(t *testing.T) {
 		"gpu_system_memory_bytes": (2*8192 + 192) << 10})
 
 	for _, fd := range []string{"5", "6", "7", "99"} {
-		if err := errors.Join(os.Remove(filepath.Join(dir, "2217/fd", fd)),
-			os.Remove(filepath.Join(dir, "2217/fdinfo", fd))); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, errors.Join(os.Remove(filepath.Join(dir, "2217/fd", fd)),
+			os.Remove(filepath.Join(dir, "2217/fdinfo", fd))))
 	}
 	got, err := read(t, all[0])
 	if err != nil || got["gpu_memory_bytes"] != 0 || got["gpu_system_memory_bytes"] != 0 || len(got) == 0 {

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/sample/proc/proctest"
 )
 
@@ -15,12 +16,8 @@ func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	f := NewFamily()
 	defer f.Close()
 	old, err := f.Add(first.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, first.Process.Kill())
 	_ = first.Wait() // killed, as it should be
 	if old.Alive() {
 		t.Fatal("alive")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
@@ -16,13 +17,9 @@ import (
 func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tiny.WriteRandom(&b, spec); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteRandom(&b, spec))
 	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), spec.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return f
 }
 
@@ -30,9 +27,7 @@ func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 func Oracle(t testing.TB, f *gguf.File) (*tokenizer.Tokenizer, *reference.Model) {
 	t.Helper()
 	tokens, m, err := reference.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return tokens, m
 }
 

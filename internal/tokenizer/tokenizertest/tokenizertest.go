@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 )
 
@@ -33,9 +34,7 @@ type trained struct {
 func read[T any](t testing.TB, name string) (v T) {
 	t.Helper()
 	b, err := data.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -99,16 +98,10 @@ func sentencePiece(v trained) []gguf.Entry {
 func vocabulary(t testing.TB, metadata []gguf.Entry) gguf.Vocabulary {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gguf.Write(&b, metadata, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, gguf.Write(&b, metadata, nil))
 	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), "vocabulary.gguf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return v
 }

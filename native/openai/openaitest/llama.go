@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/native/launch"
@@ -31,9 +32,7 @@ type Server struct {
 func Llama(t testing.TB, path string, args ...string) Server {
 	t.Helper()
 	binary, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	port := FreePort(t)
 	cmd := exec.Command(binary, append([]string{"-m", path, "--host", "127.0.0.1", "--port", fmt.Sprint(port),
 		"-t", "1", "-tb", "1", "-ngl", "0", "-dev", "none", "-ctk", "f32", "-ctv", "f32", "-fa", "off", "-fit", "off",
@@ -46,9 +45,7 @@ func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	t.Helper()
 	p, err := launch.Start(context.Background(), cmd, launch.Options{Name: cmd.Path, Log: engine.Unmeasured{}.Log(""),
 		Keep: 8 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	t.Cleanup(func() { p.End(0) })
 	client := wire.Client{Base: fmt.Sprintf("http://127.0.0.1:%d", port), HTTP: wire.NewClient(nil)}
 	_, _, err = p.Await(t.Context(), time.Minute, func(ctx context.Context) (answers, ready bool) {
@@ -65,8 +62,6 @@ func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 func FreePort(t testing.TB) int {
 	t.Helper()
 	port, err := child.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	return port
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/native/ollama"
 	"llmparity/native/wire"
 )
@@ -19,9 +20,7 @@ import (
 func Ollama(t testing.TB, path, name, template string) Server {
 	t.Helper()
 	binary, err := ollama.Find(ollama.Config{Cache: cache.Dir(os.Getenv)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	dir, port := t.TempDir(), FreePort(t)
 	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "OLLAMA_MODELS="+filepath.Join(dir, "models"),
@@ -30,23 +29,15 @@ func Ollama(t testing.TB, path, name, template string) Server {
 	s := start(t, cmd, port, "/api/version")
 	client := wire.Client{Base: s.URL, HTTP: wire.NewClient(nil)}
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(file))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/blobs/"+digest,
 		bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	resp.Body.Close()
-	if err := client.Call(t.Context(), http.MethodPost, "/api/create", map[string]any{"model": name,
-		"files": map[string]string{"m.gguf": digest}, "template": template, "stream": false}, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, client.Call(t.Context(), http.MethodPost, "/api/create", map[string]any{"model": name,
+		"files": map[string]string{"m.gguf": digest}, "template": template, "stream": false}, nil))
 	return s
 }

@@ -6,22 +6,18 @@ import (
 	"io"
 	"os/exec"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // Start starts a command that a test communicates with, and kills it at the test's end.
 func Start(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out *bufio.Scanner) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
+	check.Err(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()

@@ -15,6 +15,9 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
+// featureContext is the context of the sessions.
+const featureContext = 512
+
 // answered is how many tokens of an answer are compared.
 const answered = 32
 
@@ -35,6 +38,7 @@ func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feat
 func answersLikeReference(t *testing.T, ctx context.Context, s engine.Session, path string, prompts []tinytest.Prompt) {
 	t.Helper()
 	tokenizer, expect := oracle(t, path)
+	expect.Context(featureContext)
 	for _, p := range prompts {
 		prompt := tokenizer.Prompt(p.Text)
 		want, _, err := expect.Greedy(prompt, answered)
@@ -58,7 +62,7 @@ func TestWebLLMRunsGemma3(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	feature, path := featureNamed(t, ctx, "gemma3, two bases and linear scaling")
-	m, err := model.Open(path, 512)
+	m, err := model.Open(path, featureContext)
 	check(t, err)
 	session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), m)
 	answersLikeReference(t, ctx, session, path, feature.Prompts())

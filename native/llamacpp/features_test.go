@@ -63,6 +63,33 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 	}
 }
 
+// LongRoPE's factors depend on the context that the server is started with.
+func TestLongRopeFollowsTheContext(t *testing.T) {
+	t.Parallel()
+	features := tinytest.Features()
+	i := slices.IndexFunc(features, func(f tinytest.Feature) bool { return f.Spec.RopeContext == 512 })
+	spec := features[i].Spec
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := tiny.WriteRandomFile(t.Context(), path, spec); err != nil {
+		t.Fatal(err)
+	}
+	tokens, reference := tinytest.Oracle(t, tinytest.Random(t, spec))
+	text := tinytest.FeaturePrompts()[0].Text
+	var answers [][]int
+	for _, context := range []int{512, 1024} {
+		s, _ := loadedSession(t, engine.Model{Path: path, Model: record.Model{Context: context}})
+		reference.Context(context)
+		want, _, err := reference.Greedy(tokens.Prompt(text), featureTokens)
+		if _, out := says(t, s, text); err != nil || !slices.Equal(out, want) {
+			t.Errorf("context %d: got %v, llama-server %v: %v", context, want, out, err)
+		}
+		answers = append(answers, want)
+	}
+	if slices.Equal(answers[0], answers[1]) {
+		t.Error("the context makes no difference")
+	}
+}
+
 // windowed converts a llama with a sliding window to granite_swa, in which llama.cpp supports one. With attention
 // sinks of -1e9 and scales of 1 it computes the same.
 func windowed(t *testing.T, s tiny.Spec) string {

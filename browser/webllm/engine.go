@@ -243,7 +243,8 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path
 	} else if m.Format == "gguf" {
-		out.DType, out.PrefillChunk = w.settings.DType, min(prefillChunk, m.Context)
+		out.DType, out.Weights = w.settings.DType, w.config.Weights
+		out.PrefillChunk = min(prefillChunk, m.Context)
 	}
 	return out
 }

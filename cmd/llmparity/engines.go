@@ -281,7 +281,8 @@ func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engi
 			h := k.Holds(e, m)
 			return resolve.Memory{Path: h.Path, Library: h.Library, Device: h.Device,
 				Setup: estimate.Setup{Engine: h.As,
-					OnGPU: h.OnGPU, DType: h.DType, PrefillChunk: h.PrefillChunk, Repacks: estimate.Repacks()}}, nil
+					OnGPU: h.OnGPU, DType: h.DType, Weights: h.Weights, PrefillChunk: h.PrefillChunk,
+					Repacks: estimate.Repacks()}}, nil
 		}}
 	if c, ok := e.(engine.Confirmer); ok {
 		out.Confirm = func(ctx context.Context, m engine.Model) error { return c.Confirm(ctx, m, say) }

@@ -147,6 +147,9 @@ func (e *Estimate) browserOwn(w weighed) Component {
 // shards returns the tensor sizes of each shard: the package's own, or those of a package written from the weights.
 func (e *Estimate) shards(weights int64) ([][]int64, string) {
 	tensors, count := e.Model.Tensors, "%d shards"
+	if e.packed != nil {
+		tensors = e.packed
+	}
 	if total := sum(tensors); total == 0 || math.Abs(float64(total-weights)) > 0.01*float64(weights) {
 		tensors, count = e.guessed(weights), "%d shards (assumed)"
 	}
@@ -312,6 +315,9 @@ const largestTensor = "the largest tensor"
 // store gate and up projection as one tensor, and queries, keys and values as one.
 func (e Estimate) largest() int64 {
 	m := e.Model
+	if len(e.packed) > 0 {
+		return slices.Max(e.packed)
+	}
 	if m.Largest > 0 {
 		return m.Largest
 	}

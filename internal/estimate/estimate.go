@@ -67,6 +67,7 @@ type Setup struct {
 	OnCPU          bool     // transformers has no GPU
 	MaxBatched     int      // vLLM: tokens computed at a time
 	PrefillChunk   int      // WebLLM: prompt tokens computed at a time
+	Weights        string   // WebLLM: those of a GGUF's package: as-is (or ""), f32 or f16
 }
 
 // Component is one part of the memory, in bytes over all devices.
@@ -116,6 +117,8 @@ type Estimate struct {
 	ByFormat   map[string]int64 // bytes of the weights by dtype
 	PerDevice  []int64          // best total of each device
 	Warnings   []string
+
+	packed []int64 // bytes of the tensors of a package that keeps a file's types; nil: another one
 }
 
 // Component returns the component with that name, or the zero value.

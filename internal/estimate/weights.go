@@ -7,6 +7,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/mlc"
 	"llmparity/internal/modelsize"
 )
 
@@ -20,6 +21,12 @@ type weighed struct {
 func (e *Estimate) weigh(f format) (weighed, error) {
 	m, s := e.Model, e.Setup
 	var w weighed
+	if e.packed = e.asIs(); e.packed != nil {
+		n := sum(e.packed)
+		w.whole = exact(Weights, n, m.DType, "the tensors of WebLLM's package, in the types of the file", m.Trust)
+		e.DTypes.Weights, e.ByFormat = m.DType, map[string]int64{m.DType: n}
+		return w, e.possible(n)
+	}
 	if as, how, ok := e.dequantised(); ok {
 		n := bitsOf(m.Parameters, as.bits)
 		w.whole = exact(Weights, n, as.name, how, m.Trust)
@@ -75,12 +82,27 @@ func (e *Estimate) ofGGUF() bool {
 	return e.Model.Source == "gguf"
 }
 
+// asIs returns the sizes of the tensors of WebLLM's package of a GGUF, if it keeps the types of the matrices.
+func (e *Estimate) asIs() []int64 {
+	kept := e.Setup.Weights == "" || e.Setup.Weights == mlc.AsIs
+	if as, _, ok := e.dequantised(); ok && kept && e.runs(engine.MLC) {
+		return e.Model.AsIs[as.name]
+	}
+	return nil
+}
+
 // dequantised returns the dtype to which an engine dequantises a GGUF's weights; ok is false if it does not.
 func (e *Estimate) dequantised() (as number, how string, ok bool) {
 	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) {
 		return as, "", false
 	}
 	as = number{"f32", 32}
+	if e.Setup.Weights == "f16" && e.runs(engine.MLC) {
+		return number{"f16", 16}, "parameters × bytes: the weights are rounded to f16", true
+	}
+	if e.Setup.Weights == "f32" && e.runs(engine.MLC) {
+		return as, "parameters × bytes: the engine dequantises the GGUF to f32", true
+	}
 	if name := e.Setup.DType; name != "" && name != "auto" {
 		as, _ = e.plain() // format has checked it
 	}

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/mlc"
 )
 
 // FromGGUF reads a file's tensors and the metadata that llama.cpp's files have for any architecture. If the metadata is
@@ -57,7 +58,27 @@ func FromGGUF(f *gguf.File) (Model, error) {
 		m.Inter = max(k.one("expert_feed_forward_length"), 1)*used + k.one("expert_shared_feed_forward_length")
 		m.Active = passed(tensors, used, k.one("expert_count"))
 	}
+	m.AsIs = asIs(f)
 	return m, nil
+}
+
+// asIs returns the sizes of the tensors of a file's packages.
+func asIs(f *gguf.File) map[string][]int64 {
+	sizes := map[string][]int64{}
+	for name, dtype := range map[string]string{"f32": mlc.Float32, "f16": mlc.Float16} {
+		params, err := mlc.Params(f, mlc.Options{DType: dtype, Weights: mlc.AsIs})
+		if err != nil {
+			return nil
+		}
+		for _, p := range params {
+			n, err := mlc.StoredBytes(p.DType, "", p.Shape)
+			if err != nil {
+				return nil
+			}
+			sizes[name] = append(sizes[name], n)
+		}
+	}
+	return sizes
 }
 
 func (m *Model) note(format string, args ...any) {

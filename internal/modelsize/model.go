@@ -49,10 +49,13 @@ type Model struct {
 	CacheTrust Confidence       // in the shape of the KV cache; "": as Trust
 	Library    *mlc.Library     // of a WebLLM package
 	Tensors    []int64          // bytes of a package's weights in load order
-	Chunk      int              // prefill chunk of a package
-	Largest    int64            // bytes of a package's largest tensor
-	Stated     *Stated          // memory that a catalogue states, if the sizes are unknown
-	Notes      []string
+	// AsIs holds, by dtype of activations (f32, f16), the same for the package of a GGUF that keeps the types of its
+	// matrices; nil if it cannot be converted.
+	AsIs    map[string][]int64
+	Chunk   int     // prefill chunk of a package
+	Largest int64   // bytes of a package's largest tensor
+	Stated  *Stated // memory that a catalogue states, if the sizes are unknown
+	Notes   []string
 }
 
 // Packaged reports whether only WebLLM can run the model.

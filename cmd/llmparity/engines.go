@@ -276,6 +276,7 @@ func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(conte
 // forResolver describes an engine to the resolver.
 func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engine {
 	out := resolve.Engine{Engine: e, Counts: k.Runs != nil, Browser: k.Browser, Coarse: e.Caps().Rounds,
+		Formats: k.Formats,
 		Accepts: func(ctx context.Context, m engine.Model) engine.Verdict { return k.Accepts(ctx, e, m) },
 		Memory: func(m engine.Model) (resolve.Memory, error) {
 			h := k.Holds(e, m)

@@ -92,7 +92,7 @@ func (f *generateFlags) once(ctx context.Context, parts run.Setup, stdout, stder
 	}
 	defer func() { err = cmp.Or(err, session.Close()) }()
 	begin := time.Now()
-	if err := session.Load(ctx, parts.Model); err != nil {
+	if err := session.Load(ctx, parts.Of(parts.Engines[0])); err != nil {
 		return err
 	}
 	load := time.Since(begin)

@@ -72,6 +72,14 @@ type Model struct {
 	Unsupported error
 	// Was describes the files when their hash was taken, in order; nil: unknown.
 	Was []os.FileInfo
+	// GGUF is a package as a GGUF, for engines that do not run packages; nil: there is none.
+	GGUF *Model
+	// From is the package that a GGUF is converted from; Path is empty before that.
+	From string
+	// Policy is added to what engines report of their settings.
+	Policy map[string]string
+	// Held keeps the files in the cache while this process may use them.
+	Held *os.File
 }
 
 // Files lists the files of a GGUF, or the folder of a package.

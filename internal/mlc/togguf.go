@@ -220,7 +220,25 @@ func (g *GGUF) weights(ctx context.Context, p Existing, a gguf.Architecture) err
 // tokenizing is the tokenizer of a package.
 type tokenizing struct {
 	entries []gguf.Entry
+	read    gguf.Vocabulary
 	trims   bool // some tokens take the white space after them
+}
+
+// Tokenizer reads the tokenizer of a package.
+func Tokenizer(dir string) (v gguf.Vocabulary, err error) {
+	var c struct {
+		limits
+		VocabSize int `json:"vocab_size"`
+	}
+	if err := readInto(filepath.Join(dir, configName), maxConfig, &c); err != nil {
+		return v, err
+	}
+	if c.VocabSize <= 0 || c.VocabSize > 1<<24 {
+		return v, fmt.Errorf("%s: vocab_size is %d", configName, c.VocabSize)
+	}
+	t, err := tokenizerEntries(dir, c.VocabSize, c.limits)
+	t.read.Phi3 = t.trims
+	return t.read, err
 }
 
 // tokenizerEntries reads the tokenizer and the chat template of a package.
@@ -250,9 +268,9 @@ func tokenizerEntries(dir string, rows int, l limits) (out tokenizing, err error
 	if err != nil {
 		return out, err
 	}
-	v, err := f.Vocabulary()
-	if err == nil && v.Kind == gguf.SentencePiece {
-		err = t.sameMerges(v)
+	out.read, err = f.Vocabulary()
+	if err == nil && out.read.Kind == gguf.SentencePiece {
+		err = t.sameMerges(out.read)
 	}
 	if text, ok := c.Template.(string); ok && err == nil {
 		out.entries = append(out.entries, gguf.Entry{Key: "tokenizer.chat_template", Value: text})

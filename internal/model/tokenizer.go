@@ -6,20 +6,28 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
 	"llmparity/internal/tokenizer"
 )
 
-// Tokenizer reads the vocabulary of a GGUF.
+// Tokenizer reads the vocabulary of a GGUF or a package.
 func Tokenizer(m engine.Model) (*tokenizer.Tokenizer, error) {
+	if m.Format == WebLLM && m.Path != "" {
+		v, err := mlc.Tokenizer(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		return tokenizer.New(v), nil
+	}
 	if m.Format != GGUF {
 		return nil, fmt.Errorf("the vocabulary of a %s model cannot be read", m.Format)
 	}
 	return tokenizer.Open(m.Path)
 }
 
-// Pieces returns a function from token ids to texts; nil if the model is not a GGUF.
+// Pieces returns a function from token ids to texts; nil if the model is neither a GGUF nor a package.
 func Pieces(m engine.Model) func(ids []int) map[int]string {
-	if m.Format != GGUF {
+	if m.Format != GGUF && m.Format != WebLLM {
 		return nil
 	}
 	return func(ids []int) map[int]string {

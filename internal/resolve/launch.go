@@ -48,6 +48,8 @@ type launch struct {
 	set   *set
 	model engine.Model
 	err   error // why none of the cells can run
+	// packed is why a package has no GGUF for the engines that need one.
+	packed error
 }
 
 // launch returns the engines and the model of a setup.
@@ -75,9 +77,24 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 			p.Model = model.Served + p.Model // servers name models as Hugging Face does
 			l.model, l.err = r.model(ctx, p)
 		}
+		r.unpack(ctx, l)
 		return l, nil
 	})
 	return l
+}
+
+// unpack converts a package once, if an engine needs its GGUF.
+func (r *Resolver) unpack(ctx context.Context, l *launch) {
+	m := l.model
+	if l.err != nil || m.Path == "" || !slices.ContainsFunc(l.set.engines, func(e Engine) bool { return e.unpacks(m) }) {
+		return
+	}
+	of, err := once(r.cache, [2]string{"unpacked", m.Path}, func() (engine.Model, error) {
+		return r.Models.Unpacked(ctx, m, r.Dry)
+	})
+	if l.packed = err; err == nil {
+		l.model.GGUF, l.model.Policy = of.GGUF, of.Policy
+	}
 }
 
 // serves reports whether all engines run models that are on a server.
@@ -158,9 +175,23 @@ func chooseContext(p *plan.Plan, m *engine.Model) error {
 }
 
 // accepts asks once whether an engine runs a model.
-func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model) engine.Verdict {
+func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Model) engine.Verdict {
+	in := l.set
 	e, key := in.engines[at], verdictKey{in, at, m.Name, m.Path, m.Format, m.Context > 0}
 	v, _ := once(r.cache, key, func() (engine.Verdict, error) {
+		switch of := e.form(m); {
+		case e.unpacks(m) && m.Path == "":
+			return engine.Undecided("%s runs a GGUF of the package %s, if there can be one: known when it is downloaded",
+				e.Name(), m.Name), nil
+		case e.unpacks(m) && l.packed != nil:
+			return engine.Refuse(l.packed), nil
+		case of.From != "" && of.Path == "": // not converted yet; whether the engine is there, the tiny model tells
+			if of.Path, l.packed = model.Path(model.Tiny); l.packed != nil {
+				return engine.Refuse(l.packed), nil
+			}
+			return e.Accepts(ctx, of), nil
+		}
+		m := e.form(m)
 		v := e.Accepts(ctx, m)
 		if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
 			v = engine.Refuse(e.Confirm(ctx, m))

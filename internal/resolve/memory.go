@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
+	"llmparity/internal/model"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -51,15 +52,18 @@ type estimatedCell struct {
 
 // how returns how an engine holds the setup's model, and the model for the estimator.
 func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memory, of estimate.Model, err error) {
+	m = e.form(m)
 	if m.Format == record.Served {
 		return how, of, fmt.Errorf("model %s: sizes unknown, because only its server has the file", m.Name)
 	}
 	if how, err = e.Memory(m); err != nil {
 		return how, of, err
 	}
-	key := [3]string{"estimated", cmp.Or(how.Path, m.Name), how.Library}
+	key := [4]string{"estimated", m.Format, cmp.Or(how.Path, m.From, m.Name), how.Library}
 	of, err = once(r.cache, key, func() (of estimate.Model, err error) {
-		if how.Path == "" {
+		if how.Path == "" && m.From != "" {
+			of, err = model.Outline(ctx, m)
+		} else if how.Path == "" {
 			of, _, err = r.Models.Estimated(ctx, m.Name)
 		} else if of, err = modelsize.Open(how.Path); err == nil && how.Library != "" {
 			err = of.With(how.Library)

@@ -8,7 +8,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/prompts"
@@ -232,7 +231,7 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 	} else {
 		out.err = c.write(shape, m, s.Plan.Seed)
 	}
-	if m.Format != model.GGUF || m.Path == "" {
+	if m.Format != model.GGUF && m.Format != model.WebLLM || m.Path == "" {
 		return out
 	}
 	for _, q := range c.questions(shape) {
@@ -253,12 +252,15 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 
 func (c cache) lacks(m engine.Model, prompt string) error {
 	_, err := once(c, [3]string{"lacks", m.Path, prompt}, func() (struct{}, error) {
-		f, err := gguf.Open(m.Path)
-		if err == nil {
-			err = gguf.PromptFault(f, prompt)
-			_ = f.Close() // it was only read
+		tokens, err := c.tokenizer(m)
+		if err != nil {
+			return struct{}{}, nil // engines may read it
 		}
-		return struct{}{}, err
+		if r, ok := tokens.Uncovered(prompt); ok {
+			return struct{}{}, fault.New(fault.Usage, "remove it or choose another model",
+				"the vocabulary of %s has no token for %q in the prompt", m.Path, r)
+		}
+		return struct{}{}, nil
 	})
 	return err
 }

@@ -38,6 +38,22 @@ type Engine struct {
 	Browser bool         // it runs in a browser
 	Counts  bool         // it tokenises prompts by the model's file
 	Coarse  bool         // its arithmetic is less exact than single precision
+	Formats []string     // of models that it runs besides GGUF
+}
+
+// form returns the form of a model that the engine runs: a package's GGUF unless it runs packages.
+func (e Engine) form(m engine.Model) engine.Model {
+	if m.GGUF == nil || slices.Contains(e.Formats, m.Format) {
+		return m
+	}
+	of := *m.GGUF
+	of.Context = m.Context
+	return of
+}
+
+// unpacks reports whether the engine needs the GGUF of a package. A server has its own model.
+func (e Engine) unpacks(m engine.Model) bool {
+	return m.Format == model.WebLLM && !slices.Contains(e.Formats, m.Format) && (e.Counts || !e.Caps().Served)
 }
 
 // Options configures a Resolver.
@@ -193,7 +209,7 @@ func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict
 	if s.err != nil {
 		return engine.Refuse(s.err)
 	}
-	return r.accepts(ctx, s.launch.set, at, s.Model)
+	return r.accepts(ctx, s.launch, at, s.Model)
 }
 
 // First returns the first setup that can run, or nil.

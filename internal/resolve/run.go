@@ -32,18 +32,19 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model)
 		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge, p.reference(s)
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
-		files := map[engine.Engine]func(engine.Model) []string{}
+		known := map[engine.Engine]Engine{}
 		for _, e := range s.launch.set.engines {
-			out.Engines, files[e.Engine] = append(out.Engines, e.Engine), e.Files
+			out.Engines, known[e.Engine] = append(out.Engines, e.Engine), e
 			if e.Coarse {
 				out.Unsure = append(out.Unsure, e.Name())
 			}
 		}
+		out.Form = func(e engine.Engine) engine.Model { return known[e].form(s.Model) }
 		out.Files = func(e engine.Engine) []string {
-			if of := files[e]; of != nil {
-				return of(s.Model)
+			if of := known[e].Files; of != nil {
+				return of(out.Form(e))
 			}
-			return s.Model.Files()
+			return out.Form(e).Files()
 		}
 		return out, nil, nil
 	}

@@ -158,6 +158,9 @@ func (a *attempt) look() {
 func (a *attempt) open(ctx context.Context) (err error) {
 	e, l := a.cell.engine, a.live
 	a.fromDisk(ctx)
+	model := a.setup.Of(e)
+	model.Context = a.setup.Plan.Context
+	l.totals.relay.policy = model.Policy
 	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.gpus}); err != nil {
 		return err
 	}
@@ -171,8 +174,6 @@ func (a *attempt) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	model := a.setup.Model
-	model.Context = a.setup.Plan.Context
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
 	l.totals.serve()
 	if err != nil {

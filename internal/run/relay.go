@@ -2,6 +2,7 @@ package run
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type relay struct {
 	events   []record.Event    // that hold for the session
 	warnings []record.Warning  // that hold for the session
 	late     []record.Warning  // received between attempts
+	policy   map[string]string // added to what the engine reports of its settings
 }
 
 // begin switches to the recording of an attempt, which gets no reading that began before.
@@ -100,6 +102,13 @@ func (r *relay) Span(s record.Span) {
 func (r *relay) Event(e record.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e.Engine != nil && len(r.policy) > 0 {
+		info := *e.Engine
+		info.Policy = map[string]string{}
+		maps.Copy(info.Policy, e.Engine.Policy)
+		maps.Copy(info.Policy, r.policy)
+		e.Engine = &info
+	}
 	if e.Engine != nil || e.Device != nil || e.Clock != nil {
 		r.events = append(r.events, e)
 	}

@@ -122,7 +122,7 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 
 // scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
 func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
-	q := &unmeasured{relay: &relay{}}
+	q := &unmeasured{relay: &relay{policy: s.Of(js[0].engine).Policy}}
 	var session engine.Session
 	defer func() {
 		if session != nil {
@@ -170,7 +170,7 @@ func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Sess
 	if err != nil {
 		return nil, err
 	}
-	model := of.Model
+	model := of.Of(j.engine)
 	model.Context = of.Plan.Context
 	return s, s.Load(ctx, model)
 }

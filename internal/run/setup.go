@@ -23,6 +23,8 @@ type Setup struct {
 type Parts struct {
 	Engines []engine.Engine // in the order of the setup's plan
 	Model   engine.Model
+	// Form returns the model as an engine loads it; nil: Model.
+	Form func(engine.Engine) engine.Model
 	// Expected maps prompts to the tokens that the model certainly generates; it may cover only the first ones. A
 	// launch that generates others has failed.
 	Expected map[string][]int
@@ -45,6 +47,15 @@ type Parts struct {
 	Ask func(record.Cell, traffic.Request) engine.Request
 	// Files returns the model files that an engine reads, for cold and warm starts; nil: the model's own.
 	Files func(engine.Engine) []string
+}
+
+// Of returns the model as an engine loads it.
+func (p Parts) Of(e engine.Engine) engine.Model {
+	m := p.Model
+	if p.Form != nil {
+		m = p.Form(e)
+	}
+	return m
 }
 
 // current is the setup that is being executed.
@@ -123,7 +134,7 @@ func (r *runner) check(ctx context.Context, s *current) error {
 		}
 		err := reusable(e, s.Plan.Isolation)
 		if err == nil {
-			err = e.Check(ctx, s.Model)
+			err = e.Check(ctx, s.Of(e))
 		}
 		if err != nil {
 			if err := r.refuse(ctx, s, e, err); err != nil {
@@ -157,7 +168,7 @@ func (r *runner) prepare(ctx context.Context, s *current) error {
 		if !ok || len(s.of(e)) == 0 {
 			continue
 		}
-		err := p.Prepare(ctx, s.Model, func(what string) {
+		err := p.Prepare(ctx, s.Of(e), func(what string) {
 			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
 		})
 		if err != nil {

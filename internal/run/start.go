@@ -41,7 +41,7 @@ func (a *attempt) fromDisk(ctx context.Context) {
 
 // filesOf lists the files that an engine reads the model from.
 func filesOf(s *current, e engine.Engine) ([]string, error) {
-	paths := []string{s.Model.Path}
+	paths := []string{s.Of(e).Path}
 	if s.Files != nil {
 		paths = s.Files(e)
 	}

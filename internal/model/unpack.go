@@ -1,0 +1,115 @@
+package model
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
+	"llmparity/internal/whole"
+)
+
+// Unpacked returns a package that also has a GGUF of the same weights, which is written into the cache once. With dry,
+// nothing is written, and the GGUF has no path unless it is there.
+func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.Model, error) {
+	g, err := mlc.AsGGUF(ctx, m.Path, m.Name)
+	if err != nil {
+		return m, err
+	}
+	name, err := unpackedName(m)
+	if err != nil {
+		return m, err
+	}
+	own := m
+	own.Path, own.From, own.Format, own.WeightsB, own.FileB = "", m.Path, GGUF, 0, g.File.Size
+	for _, t := range g.File.Tensors {
+		own.WeightsB += t.Size
+	}
+	root := cache.Dir(os.Getenv)
+	path := filepath.Join(root, "packages", name, "model.gguf")
+	if !dry {
+		if err := f.unpack(ctx, g, root, path); err != nil {
+			return m, err
+		}
+		own.Held = cache.Use(root, filepath.Dir(path))
+	}
+	if isThere(path) {
+		file, err := Open(path, m.Context)
+		if err != nil {
+			return m, err
+		}
+		own.Path, own.Was, own.SHA256 = path, file.Was, file.SHA256
+	}
+	m.Policy = map[string]string{"weights": g.Same.String()}
+	own.Policy = map[string]string{"weights": g.Same.String(), "model_file": fmt.Sprintf("GGUF (%s) of the package",
+		g.File.Dominant())}
+	m.GGUF = &own
+	return m, nil
+}
+
+// unpackedName identifies a package by its weights, settings and tokenizer.
+func unpackedName(m engine.Model) (string, error) {
+	all := sha256.New()
+	fmt.Fprintln(all, m.SHA256, m.Name)
+	for _, file := range []string{"mlc-chat-config.json", "tokenizer.json", "tokenizer_config.json"} {
+		sum, err := cache.HashFile(filepath.Join(m.Path, file))
+		if err != nil && isThere(filepath.Join(m.Path, file)) {
+			return "", err
+		}
+		fmt.Fprintln(all, file, sum)
+	}
+	return fmt.Sprintf("%s-v%d-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
+}
+
+// unpack writes a GGUF into the cache, one process at a time.
+func (f Finder) unpack(ctx context.Context, g *mlc.GGUF, root, path string) error {
+	dir := filepath.Dir(path)
+	unwritable := func(err error) error {
+		return fault.WriteError(err, path, "set another cache folder with "+cache.Variable)
+	}
+	if err := cache.MkdirAll(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	unlock, err := whole.Lock(ctx, filepath.Dir(dir)+".lock", func() { f.Say("waiting for another conversion") })
+	if err != nil {
+		return unwritable(err)
+	}
+	defer unlock()
+	if isThere(path) {
+		return nil
+	}
+	if err := cache.MakeRoom(root, g.File.Size, f.Say); err != nil {
+		return err
+	}
+	f.Say("converting the package to a GGUF, once, and comparing each weight")
+	aside, err := whole.NewFolder(filepath.Dir(dir))
+	if err != nil {
+		return unwritable(err)
+	}
+	defer aside.Remove()
+	err = g.Write(ctx, filepath.Join(aside.Path, filepath.Base(path)))
+	if err == nil {
+		err = os.Chmod(aside.Path, 0o755)
+	}
+	if err == nil {
+		err = whole.Replace(aside.Path, dir)
+	}
+	return unwritable(err)
+}
+
+// Outline describes the GGUF of a package for an estimate.
+func Outline(ctx context.Context, m engine.Model) (estimate.Model, error) {
+	g, err := mlc.AsGGUF(ctx, m.From, m.Name)
+	if err != nil {
+		return estimate.Model{}, err
+	}
+	return modelsize.FromGGUF(g.File)
+}

@@ -200,6 +200,7 @@ func (r *Result) facts() []string {
 	case 2:
 		add(explain.And(r.distinct(func(c *Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
+	add(r.sameness())
 	if n := r.launches(); n != "" {
 		add(n + " each")
 	}
@@ -211,6 +212,14 @@ func (r *Result) facts() []string {
 		}
 	}
 	return out
+}
+
+// sameness says how the weights that engines hold compare, where one of them converted the model's file.
+func (r *Result) sameness() string {
+	if len(r.distinct(func(c *Cell) string { return c.Spec.Engine })) < 2 {
+		return ""
+	}
+	return explain.And(r.distinct(func(c *Cell) string { return explain.Sameness(c.Policy("weights")) }), 3)
 }
 
 // tokens are those of a request, in and out.

@@ -139,12 +139,17 @@ func List[T cmp.Ordered, V any](of map[T]V) string {
 
 // sameModel compares hashes and the dtypes in which engines hold the weights.
 func sameModel(run *record.Run) Check {
-	held := map[int]string{} // by cell, as engines say it
+	held, said := map[int]string{}, map[string]bool{} // by cell, as engines say it
 	for _, a := range run.Attempts {
-		if e, ok := a.Engine(); ok && e.Policy["weights_dtype"] != "" {
+		e, ok := a.Engine()
+		if ok && e.Policy["weights_dtype"] != "" {
 			held[a.Cell] = e.Policy["weights_dtype"]
 		}
+		if same := Sameness(e.Policy["weights"]); ok && same != "" {
+			said[same+": "] = true
+		}
 	}
+	how := List(said)
 	files, dtypes, models := ran[string]{}, ran[string]{}, map[string]bool{}
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
@@ -161,11 +166,20 @@ func sameModel(run *record.Run) Check {
 		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine ran each",
 			len(files))}
 	} else if _, some := dtypes.missing(run); some {
-		return Check{SameModel, No, "the same files, but engines hold the weights in different dtypes: " + List(models)}
+		return Check{SameModel, No, how + "the same files, but engines hold the weights in different dtypes: " +
+			List(models)}
 	} else if len(models) > most {
-		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same dtypes", len(files))}
+		return Check{SameModel, Yes, fmt.Sprintf("%s%d files, each in every engine, in the same dtypes", how, len(files))}
 	}
-	return Check{SameModel, Yes, List(models)}
+	return Check{SameModel, Yes, how + List(models)}
+}
+
+// Sameness returns how converted weights compare with those of the model's file; empty for other remarks on weights.
+func Sameness(weights string) string {
+	if strings.HasPrefix(weights, "same ") {
+		return weights
+	}
+	return ""
 }
 
 // samePrompt compares the prompts' texts: every engine must have run each.

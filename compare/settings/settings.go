@@ -37,6 +37,7 @@ type Setting struct {
 // Known titles of settings, and the names of settings that another engine calls differently.
 var (
 	titles = map[string]string{"weights_dtype": "weights dtype", "kv_dtype": "KV cache dtype",
+		"weights": "weights compared", "model_file": "model file",
 		"activations_dtype": "activations dtype", "context": "context window", "ubatch": "prefill batch",
 		"ignore_eos": "after end of text", "mmap": "memory-mapped weights", "repacking": "repacked weights",
 		"gpu_layers": "layers on the GPU", "threads_batch": "threads for prefill", "warmup": "engine's own warm-up",

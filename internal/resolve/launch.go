@@ -86,7 +86,8 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 // unpack converts a package once, if an engine needs its GGUF.
 func (r *Resolver) unpack(ctx context.Context, l *launch) {
 	m := l.model
-	if l.err != nil || m.Path == "" || !slices.ContainsFunc(l.set.engines, func(e Engine) bool { return e.unpacks(m) }) {
+	needed := func(e Engine) bool { return e.unpacks(m) }
+	if l.err != nil || m.Path == "" || !slices.ContainsFunc(l.set.engines, needed) {
 		return
 	}
 	of, err := once(r.cache, [2]string{"unpacked", m.Path}, func() (engine.Model, error) {

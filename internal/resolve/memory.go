@@ -59,7 +59,11 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 	if how, err = e.Memory(m); err != nil {
 		return how, of, err
 	}
-	key := [4]string{"estimated", m.Format, cmp.Or(how.Path, m.From, m.Name), how.Library}
+	file := cmp.Or(how.Path, m.Name)
+	if how.Path == "" && m.From != "" {
+		file = "the GGUF of " + m.From
+	}
+	key := [3]string{"estimated", file, how.Library}
 	of, err = once(r.cache, key, func() (of estimate.Model, err error) {
 		if how.Path == "" && m.From != "" {
 			of, err = model.Outline(ctx, m)

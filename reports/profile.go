@@ -56,6 +56,7 @@ type machine struct {
 
 type profileModel struct {
 	Name         string `json:"name"`
+	ModelName    string `json:"model_name"` // The same as name.
 	SHA256       string `json:"sha256,omitempty"`
 	Architecture string `json:"architecture,omitempty"`
 	Parameters   int64  `json:"num_parameters,omitempty"`
@@ -67,6 +68,11 @@ type profileModel struct {
 	DType        string `json:"dtype,omitempty"`
 	KVDType      string `json:"kv_cache_dtype,omitempty"`
 	MaxModelLen  int    `json:"max_model_len,omitempty"`
+	// Lengths of a request, in tokens, and how many are computed at once.
+	Prompt    *float64 `json:"prompt_length,omitempty"`
+	Generated *float64 `json:"generated_length,omitempty"`
+	Sequence  *float64 `json:"total_sequence_length,omitempty"`
+	BatchSize int      `json:"batch_size"`
 }
 
 type profileMemory struct {
@@ -87,6 +93,7 @@ type point struct {
 // breakdown has the components under their names of schema 2.0. Absent says why one is missing.
 type breakdown struct {
 	Total       *float64          `json:"total_measured_gb,omitempty"`
+	TotalGB     *float64          `json:"total_gb,omitempty"` // The same as total_measured_gb.
 	Baseline    *float64          `json:"baseline_gb,omitempty"`
 	Weights     *float64          `json:"model_weights_gb,omitempty"`
 	KV          *float64          `json:"kv_cache_gb,omitempty"`
@@ -154,9 +161,14 @@ func Profile(w io.Writer, res *compare.Result, cell int) error {
 func newProfile(res *compare.Result, c *compare.Cell) profile {
 	p := profile{ProfilerVersion: "2.0", SchemaVersion: "2.0", Metadata: newProfileMetadata(res, c)}
 	m := c.Spec.Model
-	p.Model = profileModel{Name: m.Name, SHA256: m.SHA256, Architecture: m.Architecture, Parameters: m.Parameters,
+	p.Model = profileModel{Name: m.Name, ModelName: m.Name, BatchSize: p.Metadata.BatchSize, SHA256: m.SHA256,
+		Architecture: m.Architecture, Parameters: m.Parameters,
 		Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType,
 		MaxModelLen: m.Context}
+	if in, out := c.Figure(figure.Prompt), c.Figure(figure.Tokens); in.Known() && out.Known() {
+		all := *in.Median + *out.Median
+		p.Model.Prompt, p.Model.Generated, p.Model.Sequence = in.Median, out.Median, &all
+	}
 	p.Engine = profileEngine{Type: c.Spec.Engine}
 	if c.Engine != nil {
 		p.Engine.Version = c.Engine.Version
@@ -205,7 +217,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
 	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
 		PromptID: c.Spec.PromptID,
-		Output:   c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
+		Output:   c.Spec.MaxTokens, BatchSize: batch(c.Spec.Traffic), Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
@@ -224,6 +236,14 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		md.Input = f.Median
 	}
 	return md
+}
+
+// batch is the number of requests that are sent at once.
+func batch(t *record.Traffic) int {
+	if t == nil || t.Loop != record.Batch {
+		return 1
+	}
+	return max(t.Concurrency, 1)
 }
 
 // newBreakdown has every known component; nil if no launch counts.
@@ -246,6 +266,7 @@ func newBreakdown(c *compare.Cell) *breakdown {
 		*to = gib(part.Figure)
 		b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
 	}
+	b.TotalGB = b.Total
 	if whole, increase := c.Parts.Component(figure.TotalMemory),
 		c.Parts.Component(figure.MemoryIncrease); whole.Known() && increase.Known() {
 		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)

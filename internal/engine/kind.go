@@ -55,6 +55,8 @@ type Kind struct {
 	// Memory describes how it holds models in memory; nil: unknown.
 	Memory *Memory
 
+	// Remote: somebody else started it, with settings that a plan can only state.
+	Remote bool
 	// Asks: only a running engine knows which models it can run.
 	Asks bool
 	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.

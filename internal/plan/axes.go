@@ -224,26 +224,26 @@ func (g Group) MarshalYAML() (any, error) {
 	}{written(g), g.written()}, nil
 }
 
-// Deployment has fields of other tools' plans. No engine here uses them: package resolve refuses cells that would
-// differ, and reports fields that make no difference.
+// Deployment has fields of other tools' plans, which describe a model on a server and how it was started. They enter
+// predictions. Package resolve refuses cells that would differ, and reports fields that make no difference.
 type Deployment struct {
-	// Accepted and ignored.
+	// Ignored, and said so: use the address of a server in a container.
 	ContainerName string `yaml:"container_name,omitempty"`
-	// Number of GPUs. Only 1 is supported.
+	// Number of GPUs of a server (openai), for predictions. Other engines only support 1.
 	TensorParallel int `yaml:"tensor_parallel_size,omitempty"`
-	// Not supported: choose a model file with such weights.
+	// Format of a server's weights, e.g. awq, for predictions. Other engines take it from the model file.
 	Quantization string `yaml:"quantization,omitempty"`
-	// Accepted and ignored.
+	// Ignored, and said so: no engine here reserves GPU memory in advance.
 	GPUMemory float64 `yaml:"gpu_memory_utilization,omitempty"`
-	// Number of parameters, for predictions without the model's files.
+	// Number of parameters of a model on a server, for predictions.
 	Params float64 `yaml:"model_params,omitempty"`
-	// Number of layers, for predictions without the model's files.
+	// Number of layers of a model on a server, for predictions.
 	Layers int `yaml:"num_layers,omitempty"`
-	// Number of attention heads, for predictions without the model's files.
+	// Number of attention heads of a model on a server, for predictions.
 	Heads int `yaml:"num_heads,omitempty"`
-	// Size of a head, for predictions without the model's files.
+	// Size of a head of a model on a server, for predictions.
 	HeadDim int `yaml:"head_dim,omitempty"`
-	// Size of the hidden state, for predictions without the model's files.
+	// Size of the hidden state of a model on a server, for predictions.
 	HiddenSize int `yaml:"hidden_size,omitempty"`
 }
 

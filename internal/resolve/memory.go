@@ -10,8 +10,10 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
+	"llmparity/internal/fault"
 	"llmparity/internal/model"
 	"llmparity/internal/modelsize"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 )
@@ -51,10 +53,10 @@ type estimatedCell struct {
 }
 
 // how returns how an engine holds the setup's model, and the model for the estimator.
-func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memory, of estimate.Model, err error) {
-	m = e.form(m)
+func (r *Resolver) how(ctx context.Context, e Engine, s *Setup) (how Memory, of estimate.Model, err error) {
+	m := e.form(s.Model)
 	if m.Format == record.Served {
-		return how, of, fmt.Errorf("model %s: sizes unknown, because only its server has the file", m.Name)
+		return stated(e, m, s.Plan)
 	}
 	if how, err = e.Memory(m); err != nil {
 		return how, of, err
@@ -86,6 +88,25 @@ func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memor
 	return how, of, nil
 }
 
+// stated describes a model on a server by what the plan says about it.
+func stated(e Engine, m engine.Model, p plan.Plan) (how Memory, of estimate.Model, err error) {
+	d := p.Deployment
+	n := modelsize.Numbers{Parameters: d.Params, Layers: d.Layers, Heads: d.Heads, Hidden: d.HiddenSize,
+		HeadDim: d.HeadDim}
+	if !n.Any() {
+		return how, of, fmt.Errorf("model %s: sizes unknown, because only its server has the file; the plan may have "+
+			"model_params, num_layers, num_heads, head_dim and hidden_size", m.Name)
+	}
+	if of, err = modelsize.FromNumbers(n); err != nil {
+		return how, of, fmt.Errorf("model %s: %s; a plan sets model_params, num_layers and so on", m.Name, fault.What(err))
+	}
+	of.Name = m.Name
+	how, err = e.Memory(m)
+	s := &how.Setup
+	s.Context, s.DType, s.TensorParallel, s.Quantization = m.Context, p.DType, p.TensorParallel, p.Quantization
+	return how, of, err
+}
+
 // estimated estimates a cell with the given prompt and output lengths.
 func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estimate, error) {
 	s := how.Setup
@@ -102,7 +123,7 @@ func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estim
 func (p *predictor) predict(ctx context.Context, c record.Cell) record.Prediction {
 	absent := func(err error) record.Prediction { return record.Prediction{Cell: c.ID, Absent: err.Error()} }
 	e := p.engine(c.Engine)
-	how, of, err := p.r.how(ctx, e, p.s.Model)
+	how, of, err := p.r.how(ctx, e, p.s)
 	if err != nil {
 		return absent(err)
 	}
@@ -201,7 +222,8 @@ func loosened(p record.Prediction, name string) record.Prediction {
 	parts := p.Parts
 	p.Parts = nil
 	for _, c := range parts {
-		if c.Name != estimate.Weights && c.Name != estimate.KVReserved && c.Name != estimate.KVUsed {
+		known := []string{estimate.Weights, estimate.KVReserved, estimate.KVUsed, estimate.MultiGPU}
+		if !slices.Contains(known, c.Name) {
 			continue
 		}
 		c.Confidence = string(estimate.Low)

@@ -61,14 +61,22 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 
 func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Prediction) {
 	h, err := once(r.cache, key.howKey, func() (h held, err error) {
-		h.how, h.of, err = r.how(ctx, e, s.Model)
+		h.how, h.of, err = r.how(ctx, e, s)
 		return h, err
 	})
-	if err != nil || h.how.Setup.Engine == nil {
+	if err != nil || h.how.Setup.Engine == nil && s.Model.Format != record.Served {
 		return f
 	}
 	est, err := estimated(h.how, h.of, key.input, key.output)
-	if err != nil {
+	switch {
+	case err != nil:
+		return f
+	case h.how.Setup.Engine == nil: // of a server, only weights and KV cache are predicted
+		for _, c := range loosened(predicted(0, est), e.Name()).Parts {
+			if c.Name != estimate.KVUsed {
+				f.Best, f.High = f.Best+c.Best, f.High+c.High
+			}
+		}
 		return f
 	}
 	if r.rooms == nil {

@@ -127,15 +127,6 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
 }
 
-// writable returns why a shape's prompts can't be generated.
-func (c cache) writable(shape *plan.Shape, m engine.Model) error {
-	if shape.Prompt == "" && shape.InputTokens > 0 || shape.Traffic != nil && fresh(shape) {
-		_, err := c.maker(m)
-		return err
-	}
-	return nil
-}
-
 // ofLength returns a prompt of exactly n tokens.
 func (c cache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
 	return once(c, madeKey{m.Path, n, seed}, func() (string, error) {
@@ -226,11 +217,7 @@ func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 	if s.err != nil {
 		return out
 	}
-	if r.Dry {
-		out.err = c.writable(shape, m)
-	} else {
-		out.err = c.write(shape, m, s.Plan.Seed)
-	}
+	out.err = c.write(shape, m, s.Plan.Seed)
 	if m.Format != model.GGUF && m.Format != model.WebLLM || m.Path == "" {
 		return out
 	}

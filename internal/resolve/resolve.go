@@ -63,7 +63,7 @@ type Options struct {
 	// Complete writes the chosen defaults into a setup's plan, so that the run can be repeated.
 	Complete func(*plan.Plan, engine.Model)
 	Models   model.Finder
-	// Dry fetches, generates and starts nothing, and predicts instead.
+	// Dry fetches and starts nothing, and predicts instead.
 	Dry     bool
 	Results string // folder of earlier runs, for predicting times
 	GPU     bool   // the machine seems to have a GPU

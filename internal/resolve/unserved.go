@@ -12,13 +12,13 @@ import (
 // begins with the field. Models and versions are not considered.
 func unserved(p plan.Plan, name string) (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if n := p.TensorParallel; n > 1 {
-		say("tensor_parallel_size: %d: no engine here splits a model among GPUs; use 1, or a server that does", n)
-	}
-	if p.Quantization != "" {
-		say("quantization: %s: not supported; choose a model file with such weights", p.Quantization)
-	}
 	k := p.Kind(name)
+	if n := p.TensorParallel; n > 1 && !k.Remote {
+		say("tensor_parallel_size: %d: %s does not split a model among GPUs; use 1, or openai with a server that does", n, name)
+	}
+	if p.Quantization != "" && !k.Remote {
+		say("quantization: %s: not supported by %s; choose a model file with such weights", p.Quantization, name)
+	}
 	if p.DType != "" && k.DTypes != nil && !slices.Contains(k.DTypes, p.DType) {
 		say("dtype: %s: %s supports %s", p.DType, name, strings.Join(k.DTypes, " or "))
 	}
@@ -32,8 +32,18 @@ func unserved(p plan.Plan, name string) (out []string) {
 	return out
 }
 
-// unheeded lists fields of a setup's plan that are ignored. Each line begins with the field.
+// unheeded lists fields of a setup's plan that are ignored, or only enter predictions. Each line begins with the field.
 func unheeded(p plan.Plan) (out []string) {
+	for _, name := range p.Engines {
+		k := p.Kind(name)
+		if k.Remote && (p.DType != "" || p.TensorParallel > 1 || p.Quantization != "") {
+			out = append(out, fmt.Sprintf("dtype, tensor_parallel_size, quantization: %s has its own; "+
+				"the plan's only enter predictions, so they must be those that the server was started with", name))
+		} else if p.DType != "" && k.DTypes != nil && !k.Heeds("dtype") {
+			out = append(out, fmt.Sprintf("dtype: %s is ignored by %s, whose weights are the file's and whose KV cache "+
+				"has a dtype of its own", p.DType, name))
+		}
+	}
 	if p.ContainerName != "" {
 		out = append(out, fmt.Sprintf("container_name: %s is ignored; use the address of a server in a container",
 			p.ContainerName))

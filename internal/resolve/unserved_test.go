@@ -24,6 +24,7 @@ func TestUnserved(t *testing.T) {
 		{"bf16", "", "ollama", `kv_cache_dtype: bf16: ollama supports f16, q8_0, q4_0`},
 		{"f16", "", "openai", `kv_cache_dtype: f16: not supported by openai`},
 		{"", "bf16", "openai", ""},
+		{"", "bf16", "exec:x", ""},
 		{"", "bf16", "llamacpp", `dtype: bf16: llamacpp supports f32 or f16`},
 	} {
 		p.KVDType, p.DType = c.kv, c.dtype

@@ -22,7 +22,7 @@ var Kind = &engine.Kind{
 		return engine.Finding{Name: Name, Can: "use any server that --openai-url names"}
 	},
 	Ask:  func(ctx context.Context, url string) engine.Part { return Config{URL: url}.ask(ctx) },
-	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4,
+	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4, Remote: true,
 	Config: func() engine.Config { return &Config{API: Completions} },
 	New: func(_ string, c engine.Config, _ engine.Settings) engine.Engine {
 		return New(*c.(*Config))

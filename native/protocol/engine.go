@@ -29,6 +29,8 @@ import (
 type Config struct {
 	Command
 	Silence time.Duration // longest silence during a request; 0: engine.Watchdog
+	DType   string        // to compute in; "": not said
+	Threads int           // 0: not said
 }
 
 // Engine is an external program.
@@ -179,7 +181,7 @@ func (e *Engine) met(m message) error {
 
 // Kind is the kind of external engines: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….
 var Kind = &engine.Kind{
-	Name: Prefix, Title: "external engine", Shared: []string{"watchdog"},
+	Name: Prefix, Title: "external engine", Shared: []string{"watchdog", "threads", "dtype"},
 	Axes: []string{engine.AxisThreads}, Asks: true,
 	Found: func(engine.Here) engine.Finding {
 		return engine.Finding{Name: Prefix + "PATH", Can: "run your own program as an engine (docs/howto/add-an-engine.md)"}
@@ -194,6 +196,6 @@ var Kind = &engine.Kind{
 	},
 	New: func(name string, _ engine.Config, s engine.Settings) engine.Engine {
 		c, _ := ParseCommand(strings.TrimPrefix(name, Prefix)) // validated by Called
-		return New(Config{Command: c, Silence: s.Watchdog})
+		return New(Config{Command: c, Silence: s.Watchdog, DType: s.DType, Threads: s.Threads})
 	},
 }

@@ -112,8 +112,14 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	var stages stages
-	got, k, err := c.ask(ctx, opLoad, fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, ggufFormat), m.SHA256,
-		m.Context}}, stages.add)
+	asked := fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, ggufFormat), m.SHA256, m.Context}}
+	if of := s.engine.config; of.DType != "" {
+		asked["dtype"] = of.DType
+	}
+	if of := s.engine.config; of.Threads > 0 {
+		asked["threads"] = of.Threads
+	}
+	got, k, err := c.ask(ctx, opLoad, asked, stages.add)
 	if err == nil {
 		err = m.Same() // the engine has read the file by now
 	}

@@ -127,7 +127,7 @@ func windowed(t *testing.T, s tiny.Spec) string {
 func TestSlidingWindowInLlamaServer(t *testing.T) {
 	t.Parallel()
 	for _, feature := range tinytest.Features() {
-		if feature.Spec.Window == 0 {
+		if !feature.LlamaCppDiffers {
 			continue
 		}
 		s, _ := loadedSession(t, at(windowed(t, feature.Spec)))

@@ -56,7 +56,7 @@ func (g *GGUF) Write(ctx context.Context, path string) error {
 }
 
 func (g *GGUF) describe(ctx context.Context, p Existing, name string) error {
-	if !slices.Contains(quantizations, p.Quantization) {
+	if !slices.Contains(quantizations, p.Quantization) && len(p.Shape.WeightTypes) == 0 {
 		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(quantizations, ", "))
 	}
 	var own ownConfig
@@ -78,13 +78,16 @@ func (g *GGUF) describe(ctx context.Context, p Existing, name string) error {
 		{Key: "general.architecture", Value: a.Name}, {Key: "general.type", Value: "model"},
 		{Key: "general.name", Value: titled(name, tokens.trims)},
 		{Key: "general.quantization_version", Value: uint32(2)},
-		{Key: "general.file_type", Value: fileTypes[p.Quantization]},
 	}, a.Metadata(), tokens.entries)
+	if kind, known := fileTypes[p.Quantization]; known {
+		g.metadata = append(g.metadata, gguf.Entry{Key: "general.file_type", Value: kind})
+	}
 	return g.check(p)
 }
 
 // fileTypes are llama.cpp's numbers for what most weights are.
-var fileTypes = map[string]uint32{"q0f32": 0, "q0f16": 1, "q4f16_1": 2, "q4f32_1": 2}
+var fileTypes = map[string]uint32{"q0f32": 0, "q0f16": 1, "q4f16_1": 2, "q4f32_1": 2, "q4_1": 3, "q8_0": 7,
+	"q5_0": 8, "q5_1": 9, "q4_k": 14, "q5_k": 16, "q6_k": 18}
 
 // titled returns a model's name. llama.cpp knows by the name whether tokens take the white space after them.
 func titled(name string, trims bool) string {
@@ -182,19 +185,23 @@ func (g *GGUF) weights(ctx context.Context, p Existing, a gguf.Architecture) err
 		shapes[w.Name] = w.Shape
 	}
 	for _, want := range params(a) {
-		m, err := all.matrixOf(want)
+		rows := func(of part) int64 {
+			shape := shapes[of.tensor]
+			return cmp.Or(of.count, int64(shape[len(shape)-1]))
+		}
+		matrices, parts, err := all.joined(want, p.Shape.WeightTypes[want.stem()], rows)
 		if err != nil {
 			return err
 		}
-		if m.vector && m.plain.dtype == Float16 {
-			g.Same = SameValues // widened
-		}
-		at := int64(0)
-		for _, part := range want.parts {
-			shape := shapes[part.tensor]
-			rows := cmp.Or(part.count, int64(shape[len(shape)-1]))
-			pieces[part.tensor] = append(pieces[part.tensor], piece{m, at, rows, part.first, part.headDim})
-			at += rows
+		for i, m := range matrices {
+			if m.vector && m.plain.dtype == Float16 {
+				g.Same = SameValues // widened
+			}
+			at := int64(0)
+			for _, of := range parts[i] {
+				pieces[of.tensor] = append(pieces[of.tensor], piece{m, at, rows(of), of.first, of.headDim})
+				at += rows(of)
+			}
 		}
 	}
 	if len(all) > 0 {

@@ -47,11 +47,7 @@ func sameTensors(t *testing.T, name string, got, want *gguf.File) {
 			t.Errorf("%s: tensor %+v, want %+v", name, g, w)
 			continue
 		}
-		a, err := io.ReadAll(got.Data(g))
-		check.Err(t, err)
-		b, err := io.ReadAll(want.Data(w))
-		check.Err(t, err)
-		if !bytes.Equal(a, b) {
+		if !bytes.Equal(dataOf(t, got, g), dataOf(t, want, w)) {
 			t.Errorf("%s: tensor %s differs", name, w.Name)
 		}
 	}
@@ -94,6 +90,43 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: the tokenizer is %.900s, want %.900s", feature.Name, fmt.Sprint(got), fmt.Sprint(want))
 		}
 	}
+}
+
+// Weights keep their bits in packages, and come back in them.
+func TestRoundTripOfTypes(t *testing.T) {
+	for _, feature := range tinytest.Types() {
+		for _, dtype := range []string{Float32, Float16} {
+			path := filepath.Join(t.TempDir(), "model.gguf")
+			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
+			was, err := gguf.Open(path)
+			check.Err(t, err)
+			defer was.Close()
+			p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "package"),
+				Options{DType: dtype, Weights: AsIs})
+			check.Err(t, err)
+			is, g := back(t, p.Dir, "model")
+			if g.Same == BitForBit {
+				sameTensors(t, feature.Name, is, was)
+				continue
+			}
+			for _, w := range was.Tensors { // norms are rounded to float16
+				got, _ := is.Tensor(w.Name)
+				if a, b := dataOf(t, is, got), dataOf(t, was, w); len(w.Shape) == 2 && !bytes.Equal(a, b) {
+					t.Errorf("%s in %s: tensor %s differs", feature.Name, dtype, w.Name)
+				}
+			}
+			if dtype == Float32 {
+				t.Errorf("%s: %v", feature.Name, g.Same)
+			}
+		}
+	}
+}
+
+func dataOf(t *testing.T, f *gguf.File, w gguf.Tensor) []byte {
+	t.Helper()
+	data, err := io.ReadAll(f.Data(w))
+	check.Err(t, err)
+	return data
 }
 
 // rewritten replaces a package's weights by what change makes of them, and its configuration by one as MLC's tools

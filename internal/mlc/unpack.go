@@ -1,6 +1,7 @@
 package mlc
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -18,11 +20,14 @@ import (
 type matrix struct {
 	name    string // with .weight or .bias
 	columns int64
-	kind    gguf.Type // what its rows become: F32, F16 or Q4_0
-	plain   stretch   // the values; of Q4_0 the scales
-	numbers stretch   // of Q4_0
+	kind    gguf.Type // what its rows become
+	plain   stretch   // the values; of blocks the scales
+	numbers stretch   // of blocks
 	vector  bool
 }
+
+// blocks reports whether it has blocks of numbers and scales.
+func (m matrix) blocks() bool { return m.numbers.file != "" }
 
 // stretch is a tensor of a package: rows in a shard.
 type stretch struct {
@@ -77,11 +82,59 @@ func product(shape []int64) int64 {
 	return n
 }
 
-// matrixOf finds a weight as it is, or as numbers with scales.
-func (l located) matrixOf(p param) (matrix, error) {
+// joined finds the matrices that a weight of the given types is stored as, with the parts of each. See param.joined.
+func (l located) joined(p param, types []string, rows func(part) int64) (list []matrix, parts [][]part, err error) {
+	if len(types) == 0 {
+		types = []string{""}
+	}
+	kind := func(i int) string { return types[min(i, len(types)-1)] }
+	for i, number := 0, 0; i < len(p.parts); number++ {
+		first, own := i, param{name: p.name, shape: slices.Clone(p.shape)}
+		if len(own.shape) == 2 {
+			own.shape[0] = 0
+		}
+		for ; i < len(p.parts) && kind(i) == kind(first); i++ {
+			if len(own.shape) == 2 {
+				own.shape[0] += rows(p.parts[i])
+			}
+		}
+		if first > 0 || i < len(p.parts) {
+			own.name = fmt.Sprintf("%s.%d.weight", p.stem(), number)
+		}
+		m, err := l.matrixOf(own, kind(first))
+		if err != nil {
+			return nil, nil, err
+		}
+		list, parts = append(list, m), append(parts, p.parts[first:i])
+	}
+	return list, parts, nil
+}
+
+// formed finds a matrix whose blocks are stored as a form says.
+func (l located) formed(m matrix, p param, t gguf.Type) (_ matrix, err error) {
+	values, _ := gguf.Block(t.String())
+	f, rows, blocks := forms[t], p.shape[0], m.columns/values
+	m.kind = t
+	if m.columns%values != 0 {
+		return m, fmt.Errorf("weight %s has rows of %d values, but the blocks of %v have %d", p.name, m.columns, t, values)
+	}
+	m.numbers, err = l.take(p.stem()+".q_weight", []int64{rows, words(blocks, f.numbers)}, uint32Name)
+	if err == nil {
+		m.plain, err = l.take(p.stem()+".q_scale", []int64{rows, words(blocks, f.scales...)}, uint32Name)
+	}
+	return m, err
+}
+
+// matrixOf finds a weight as it is, as numbers with scales, or in the form of a type.
+func (l located) matrixOf(p param, kind string) (matrix, error) {
 	m := matrix{name: p.name, columns: 1, vector: len(p.shape) == 1}
 	if !m.vector {
 		m.columns = p.shape[1]
+	}
+	for t := range forms {
+		if strings.EqualFold(t.String(), kind) {
+			return l.formed(m, p, t)
+		}
 	}
 	var err error
 	if _, quantised := l[p.stem()+".q_weight"]; !quantised || m.vector {
@@ -135,6 +188,13 @@ func (u unpacker) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+	if _, formed := forms[u.kind]; formed {
+		packed, err := u.numbers.read(numbers, first, count)
+		if err != nil {
+			return nil, err
+		}
+		return u.scattered(packed, stored, int(count))
+	}
 	values, err := u.plain.floats(stored)
 	if err != nil {
 		return nil, err
@@ -167,6 +227,31 @@ func (u unpacker) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, 
 		}
 	}
 	return out, u.same(out, want)
+}
+
+// scattered puts rows of blocks together again, and proves that they would be stored as they were.
+func (u unpacker) scattered(packed, scales []byte, count int) (out []byte, err error) {
+	values, size := gguf.Block(u.kind.String())
+	f, blocks := forms[u.kind], int(u.columns/values)
+	for i := range count {
+		row := make([]byte, blocks*int(size))
+		spread := func(from []byte, spans ...span) {
+			for _, s := range spans {
+				for at := 0; at < len(row); at += int(size) {
+					from = from[copy(row[at+s.from:at+s.to], from):]
+				}
+			}
+		}
+		numbers, scale := packed[i*int(u.numbers.row):][:u.numbers.row], scales[i*int(u.plain.row):][:u.plain.row]
+		spread(numbers, f.numbers)
+		spread(scale, f.scales...)
+		if !bytes.Equal(gather(nil, row, int(size), f.numbers), numbers) ||
+			!bytes.Equal(gather(nil, row, int(size), f.scales...), scale) {
+			return nil, fmt.Errorf("weight %s: row %d does not fill its blocks", u.name, i)
+		}
+		out = append(out, row...)
+	}
+	return out, nil
 }
 
 // same proves that blocks have the values of the package.
@@ -208,7 +293,7 @@ func (p piece) write(ctx context.Context, dir string, write func([]byte) error) 
 	}
 	defer plain.Close()
 	numbers := plain
-	if p.kind == gguf.Q4_0 {
+	if p.blocks() {
 		if numbers, err = os.Open(p.numbers.file); err != nil {
 			return err
 		}

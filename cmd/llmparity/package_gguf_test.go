@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/mlc"
+	"llmparity/internal/model"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/native/llamacpp"
+)
+
+// quantised is a small model whose matrices are Q4_0.
+var quantised = tiny.Spec{Hidden: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Type: "Q4_0", Seed: 2}
+
+// withoutAMX returns a llama-server that keeps to the weights' own layout. Some virtual machines list AMX, which it
+// would use otherwise, and cannot run it.
+func withoutAMX(t *testing.T) string {
+	t.Helper()
+	path, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
+	check(t, err)
+	script := filepath.Join(t.TempDir(), "llama-server")
+	check(t, os.WriteFile(script, []byte("#!/bin/sh\nexec '"+path+"' \"$@\" --no-repack\n"), 0o700))
+	return script
+}
+
+// sameFile checks the record of a run of a package that engines load in different formats.
+func sameFile(t *testing.T, dir, stdout string, engines ...string) {
+	t.Helper()
+	r, err := record.Open(filepath.Join(dir, "results", "latest"))
+	check(t, err)
+	seen := map[string]bool{}
+	for _, a := range r.Attempts {
+		e, ok := a.Engine()
+		c := r.Cells[a.Cell-1]
+		if !ok || c.Model.Format != model.WebLLM || c.Model.DType != "q4f32_1" ||
+			e.Policy["weights"] != mlc.BitForBit.String() ||
+			(e.Policy["model_file"] == "GGUF (Q4_0) of the package") != (e.Name == "llamacpp") {
+			t.Errorf("%s %s: %v", e.Name, c.Model.DType, e.Policy)
+		}
+		seen[e.Name] = true
+	}
+	if len(seen) != len(engines) {
+		t.Errorf("%v ran, want %v", seen, engines)
+	}
+	if both := len(engines) > 1; strings.Contains(stdout, mlc.BitForBit.String()) != both {
+		t.Errorf("the weights are compared in the answer: %v wanted\n%s", both, stdout)
+	}
+}
+
+// A package becomes a GGUF in the cache, once, for engines that do not run packages.
+func TestNativeEngineRunsPackage(t *testing.T) {
+	args := []string{"run", "--model", "package", "--engines", "llamacpp", "--max-tokens", "4", "--repetitions", "1",
+		"--input-len", "20", "--llama-server", withoutAMX(t)}
+	cmd := program(t, append(args, "--dry-run")...)
+	cmd.Env = append(cmd.Environ(), cache.Variable+"="+t.TempDir())
+	in, dir := filepath.Join(cmd.Dir, "in.gguf"), filepath.Join(cmd.Dir, "package")
+	check(t, tiny.WriteRandomFile(t.Context(), in, quantised))
+	if _, err := mlc.Write(t.Context(), in, dir, mlc.Options{Weights: mlc.AsIs}); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := output(t, cmd); code != 0 || !strings.Contains(stdout, "MiB") {
+		t.Errorf("the dry run: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for i, converts := range []bool{true, false} {
+		again := program(t, args...)
+		again.Dir, again.Env = cmd.Dir, cmd.Env
+		stdout, stderr, code := output(t, again)
+		if code != 0 || strings.Contains(stderr, "converting the package to a GGUF, once") != converts {
+			t.Fatalf("run %d: exit code %d\n%s", i, code, stderr)
+		}
+		sameFile(t, cmd.Dir, stdout, "llamacpp")
+	}
+}

@@ -41,8 +41,7 @@ func TestTruthOfThisMachine(t *testing.T) {
 		return
 	}
 	const path = "../docs/reference/accuracy.md"
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	now, err := truth.Replace(string(text), r.Markdown())
 	check.Err(t, err)
 	check.Err(t, os.WriteFile(path, []byte(now), 0o644))

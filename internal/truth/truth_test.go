@@ -98,8 +98,7 @@ func TestContradictions(t *testing.T) {
 // The block in the documentation has the same tables, columns and rows, whatever the numbers.
 func TestDocumentedTableIsCurrent(t *testing.T) {
 	const path = "../../docs/reference/accuracy.md"
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	_, block, _ := strings.Cut(string(text), BlockBegin)
 	block, _, ends := strings.Cut(block, BlockEnd)
 	if !ends {

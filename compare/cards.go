@@ -92,15 +92,11 @@ func (r *Result) speedCard() Card {
 	var words []string
 	for i := range r.Cells {
 		if f := r.Cells[i].Figure(figure.TTFT); f.Known() && r.Cells[i].Load == nil {
-			who := r.Cells[i].Title()
-			if len(r.Cells) == 2 && who == r.Cells[1-i].Title() {
-				who = r.Cells[i].Label
-			}
-			words = append(words, who+" "+explain.Amount(f.Center())+" ms")
+			words = append(words, explain.Amount(f.Center()))
 		}
 	}
 	if n := len(words); n > 0 && n == len(r.Cells) && n <= 2 && c.Text != "" {
-		c.Text += " Time to first token: " + strings.Join(words, ", ") + "."
+		c.Text += " First token after " + strings.Join(words, " and ") + " ms."
 	}
 	return c
 }

@@ -18,7 +18,8 @@ import (
 // foreigners are files that other programs wrote, by their names.
 func foreigners(t *testing.T) map[string]string {
 	t.Helper()
-	example := check.Read(t, filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
+	example, err := os.ReadFile(filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
+	check.Err(t, err)
 	var apart, watched strings.Builder
 	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
 	for i := range 40 {

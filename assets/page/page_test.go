@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"llmparity/assets/page"
@@ -9,7 +10,8 @@ import (
 )
 
 func TestVersionEqualsPackageJSON(t *testing.T) {
-	text := check.Read(t, "../package.json")
+	text, err := os.ReadFile("../package.json")
+	check.Err(t, err)
 	var npm struct {
 		Dependencies map[string]string `json:"dependencies"`
 	}

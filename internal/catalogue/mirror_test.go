@@ -121,7 +121,8 @@ type listed struct {
 func changeList(t *testing.T, dir string, change func([]mlc.Shard)) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(packagePath), "tensor-cache.json")
-	text := check.Read(t, file)
+	text, err := os.ReadFile(file)
+	check.Err(t, err)
 	shards, err := mlc.ParseShards(text)
 	check.Err(t, err)
 	change(shards)

@@ -18,7 +18,8 @@ const page = "../../docs/reference/accuracy.md"
 
 // The tables of the page are generated from figures.json; -update writes them.
 func TestPageHasThePublishedFigures(t *testing.T) {
-	text := check.Read(t, page)
+	text, err := os.ReadFile(page)
+	check.Err(t, err)
 	want := string(text)
 	for name, table := range map[string]string{"published": publishedTable(t), "quantized": quantizedTable(t),
 		"remembered": rememberedList()} {

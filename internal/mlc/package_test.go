@@ -36,7 +36,8 @@ func tinyPackage(t *testing.T, options Options) (*gguf.File, Package) {
 
 func readJSON(t *testing.T, dir, name string, to any) {
 	t.Helper()
-	b := check.Read(t, filepath.Join(dir, name))
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	check.Err(t, err)
 	if err := json.Unmarshal(b, to); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -50,7 +51,8 @@ func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 	weights := map[string][]float32{}
 	var names []string
 	for _, s := range c.Records {
-		data := check.Read(t, filepath.Join(dir, s.File))
+		data, err := os.ReadFile(filepath.Join(dir, s.File))
+		check.Err(t, err)
 		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 || int64(len(data)) != s.Bytes {
 			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.File, len(data), sum, s.Bytes, s.MD5)
 		}
@@ -107,7 +109,8 @@ func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
 // A package has the values of all tensors, whatever their types, with the rows of heads reordered.
 func TestPackageHasTheModelsWeights(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
-	data := check.Read(t, f.Name)
+	data, err := os.ReadFile(f.Name)
+	check.Err(t, err)
 	r := rand.New(rand.NewSource(2))
 	store := func(name string, kind gguf.Type, values, size int, halves ...int) {
 		info, ok := f.Tensor(name + ".weight")
@@ -213,7 +216,8 @@ func contents(t *testing.T, p Package) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for _, name := range filesIn(t, p.Dir) {
-		b := check.Read(t, filepath.Join(p.Dir, name))
+		b, err := os.ReadFile(filepath.Join(p.Dir, name))
+		check.Err(t, err)
 		out[name] = b
 	}
 	return out
@@ -266,7 +270,8 @@ func TestLargeModelsAreSplitIntoShards(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
-	whole := check.Read(t, f.Name)
+	whole, err := os.ReadFile(f.Name)
+	check.Err(t, err)
 	file := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		check.Err(t, os.WriteFile(path, b, 0o644))

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -13,12 +14,14 @@ import (
 
 // All plans in the documentation are valid.
 func TestPlansInTheDocuments(t *testing.T) {
-	root := schematest.Root(t)
+	root, err := schematest.Root()
+	check.Err(t, err)
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	check.Err(t, err)
 	found := 0
 	for _, path := range append(paths, filepath.Join(root, "README.md")) {
-		text := check.Read(t, path)
+		text, err := os.ReadFile(path)
+		check.Err(t, err)
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 			if !regexp.MustCompile(`(?m)^models?:`).MatchString(block[1]) {
 				continue // of something else

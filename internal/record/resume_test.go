@@ -68,7 +68,8 @@ func reopened(t testing.TB, dir string) (*Writer, *State) {
 
 func contents(t testing.TB, path string) []byte {
 	t.Helper()
-	text := check.Read(t, path)
+	text, err := os.ReadFile(path)
+	check.Err(t, err)
 	return text
 }
 

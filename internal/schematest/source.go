@@ -1,21 +1,21 @@
 package schematest
 
 import (
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
-
-	"llmparity/internal/check"
 )
 
-const module = "llmparity/"
+const module = "llmparity"
 
 // source is what a package's files have beyond its types.
 type source struct {
@@ -24,25 +24,50 @@ type source struct {
 	constants map[string][]string // values of string constants, by type
 }
 
-// source reads the files of a type's package once. Types of other modules have none.
-func (g *generator) source(t reflect.Type) source {
-	path := t.PkgPath()
-	if src, ok := g.sources[path]; ok || t.Name() == "" || !strings.HasPrefix(path, module) {
-		return src
+func (g *generator) comment(t reflect.Type) string {
+	if t.Name() == "" || !strings.HasPrefix(t.PkgPath(), module) {
+		return ""
+	}
+	src, err := g.source(t.PkgPath())
+	if err != nil {
+		return ""
+	}
+	return src.types[t.Name()]
+}
+
+func (g *generator) fieldComment(t reflect.Type, field string) (string, error) {
+	if t.Name() == "" || !strings.HasPrefix(t.PkgPath(), module) {
+		return "", nil
+	}
+	src, err := g.source(t.PkgPath())
+	return src.fields[t.Name()+"."+field], err
+}
+
+// source reads a package's files once.
+func (g *generator) source(path string) (source, error) {
+	if src, ok := g.sources[path]; ok {
+		return src, nil
 	}
 	src := source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
-	dir := filepath.Join(Root(g.t), filepath.FromSlash(strings.TrimPrefix(path, module)))
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	root, err := Root()
+	if err != nil {
+		return src, err
+	}
+	dir := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, module), "/")))
+	paths, err := fs.Glob(os.DirFS(dir), "*.go")
 	if err != nil || len(paths) == 0 {
-		g.t.Fatalf("no Go files in %s (%v)", dir, err)
+		return src, fmt.Errorf("no Go files in %s (%v)", dir, err)
 	}
 	files := token.NewFileSet()
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
+	for _, name := range paths {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		check.Err(g.t, err)
+		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return src, err
+		}
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.GenDecl); ok {
 				src.declaration(d)
@@ -50,7 +75,7 @@ func (g *generator) source(t reflect.Type) source {
 		}
 	}
 	g.sources[path] = src
-	return src
+	return src, nil
 }
 
 func (s *source) declaration(d *ast.GenDecl) {
@@ -92,19 +117,20 @@ func words(comments ...*ast.CommentGroup) string {
 	return ""
 }
 
-// Root returns the module's folder, above the test's.
-func Root(t testing.TB) string {
-	t.Helper()
+// Root returns the module's folder, starting from the test's.
+func Root() (string, error) {
 	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if filepath.Dir(dir) == dir {
-			break
-		}
-		dir = filepath.Dir(dir)
+	if err != nil {
+		return "", err
 	}
-	t.Fatalf("no go.mod above the test's folder (%v)", err)
-	return ""
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod above the test's folder")
+		}
+		dir = up
+	}
 }

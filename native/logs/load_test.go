@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,7 +26,8 @@ func newLoads() *logs.Loads {
 // readLog parses a real log, cut as a pipe may cut it.
 func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) logs.Load {
 	t.Helper()
-	data := check.Read(t, filepath.Join("testdata", "loads", name))
+	data, err := os.ReadFile(filepath.Join("testdata", "loads", name))
+	check.Err(t, err)
 	r := newLoads()
 	if _, err := io.Copy(struct{ io.Writer }{r}, cut(bytes.NewReader(data))); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -43,7 +44,8 @@ func rows(t *testing.T, text []byte) []map[string]string {
 
 func file(t *testing.T, dir, name string) []map[string]string {
 	t.Helper()
-	text := check.Read(t, filepath.Join(dir, name))
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	check.Err(t, err)
 	return rows(t, text)
 }
 

@@ -29,8 +29,7 @@ Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the co
 		if r.Column.Name != "" {
 			column = "`" + r.Column.Name + "`"
 		}
-		how := strings.ReplaceAll(r.How, "(%s)", "(`goal` in the plan)")
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(how))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(r.How))
 	}
 	return b.Bytes()
 }

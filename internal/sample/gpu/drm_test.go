@@ -20,7 +20,8 @@ const gib = 1 << 30
 
 func testdata(t testing.TB, name string) string {
 	t.Helper()
-	text := check.Read(t, filepath.Join("testdata", name))
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	check.Err(t, err)
 	return string(text)
 }
 

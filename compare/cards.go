@@ -92,11 +92,15 @@ func (r *Result) speedCard() Card {
 	var words []string
 	for i := range r.Cells {
 		if f := r.Cells[i].Figure(figure.TTFT); f.Known() && r.Cells[i].Load == nil {
-			words = append(words, explain.Amount(f.Center()))
+			who := r.Cells[i].Title()
+			if len(r.Cells) == 2 && who == r.Cells[1-i].Title() {
+				who = r.Cells[i].Label
+			}
+			words = append(words, who+" "+explain.Amount(f.Center())+" ms")
 		}
 	}
 	if n := len(words); n > 0 && n == len(r.Cells) && n <= 2 && c.Text != "" {
-		c.Text += " First token after " + strings.Join(words, " and ") + " ms."
+		c.Text += " Time to first token: " + strings.Join(words, ", ") + "."
 	}
 	return c
 }

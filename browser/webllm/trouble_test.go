@@ -245,8 +245,7 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	p := copyOf(t, files.pack)
 	w.pack = packaged(p)
 	shard := filepath.Join(p.Dir, "params_shard_0.bin")
-	right, err := os.ReadFile(shard)
-	check.Err(t, err)
+	right := check.Read(t, shard)
 	check.Err(t, w.Prepare(watched(t), m, quiet))
 	for say, b := range map[string][]byte{"is damaged: its MD5 is": scrambled(right),
 		"bytes, want": right[:len(right)/2]} {

@@ -121,7 +121,7 @@ func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, 10, 20, 30, ""))
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
 	f, ok := c.Prediction.Part(figure.FrameworkOverhead)
-	if !ok || f.Title != "browser's own and everything else" ||
+	if !ok || f.Title != "memory of the browser itself and everything else" ||
 		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}

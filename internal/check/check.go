@@ -16,6 +16,14 @@ func Err(t testing.TB, err error) {
 	}
 }
 
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	Err(t, err)
+	return text
+}
+
 // Tree writes files, by path, into a folder and returns it. A text that starts with "-> " is the target of a link.
 func Tree(t testing.TB, root string, files map[string]string) string {
 	t.Helper()

@@ -68,8 +68,7 @@ func reopened(t testing.TB, dir string) (*Writer, *State) {
 
 func contents(t testing.TB, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	return text
 }
 

@@ -269,8 +269,7 @@ func TestExistingFile(t *testing.T) {
 		MaxSamples: 2, Rows: rows, Say: func(string) {}})
 	check.Err(t, err)
 	check.Err(t, rows.Close())
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	if n := len(parse(t, string(text))); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}

@@ -119,8 +119,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	s, p := loadedSession(t, randomModel(t, ascii()))
 	srv, err := s.own.Now()
 	check.Err(t, err)
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
-	check.Err(t, err)
+	line := check.Read(t, filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
 	if strings.Contains(string(line), srv.client.Key) ||
 		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.Key) {
 		t.Error("the key is in the arguments")

@@ -216,12 +216,11 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 
 func TestModelThatOllamaCannotLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.gguf")
-	whole, err := os.ReadFile(enginetest.TinyModel(t).Path)
-	check.Err(t, err)
+	whole := check.Read(t, enginetest.TinyModel(t).Path)
 	// an unknown architecture of the same length
 	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600))
 	s, _ := opened(t, newEngine(t))
-	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
+	err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
 	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
 		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
 		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)

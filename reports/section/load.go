@@ -15,7 +15,7 @@ import (
 
 // How to read memory per token.
 const (
-	growthWords  = "Bytes per token: the measured slope with its 95% interval, beside what the KV cache needs by calculation."
+	growthWords  = "The measured slope in bytes per token with its 95% interval, beside the calculated bytes of the KV cache."
 	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
 		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
 		"Process memory includes more than the KV cache."
@@ -76,9 +76,9 @@ func each(res *compare.Result, do func(growing)) {
 // How to read traffic.
 const (
 	trafficWords  = "Requests that run at the same time. Aggregate figures cover all requests of a launch."
-	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank, so p50 can be slightly below the median in the summary. " +
-		"Medians and intervals are over launches. Time to first token and end-to-end time count from when a request was due, " +
-		"so they include queueing, which is also listed by itself."
+	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank. The p50 can therefore be slightly below the median in the summary. " +
+		"Medians and intervals are over launches. Time to first token and end-to-end time start when a request was " +
+		"due. They include queueing, which is also listed separately."
 )
 
 // trafficSection shows concurrent requests.

@@ -14,7 +14,7 @@ import (
 )
 
 // originsWords say what the figures of the first table come from.
-const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
+const originsWords = "Memory is measured by llmparity's sampler, times and rates by its clock."
 
 // Columns of the table are a figure each.
 func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }

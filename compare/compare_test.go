@@ -144,21 +144,6 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	}
 }
 
-func TestFailedLaunchesAreShownButNotCounted(t *testing.T) {
-	e := comparetest.Browser(9)
-	e.Warmup, e.Failing, e.Cut = true, map[int]record.Class{2: record.DeviceLost}, 5
-	r := compare.Runs(comparetest.Run(t, "x", e))
-	c := r.Cells[0]
-	if want := (compare.Launches{Planned: 9, Counted: 7, Warmup: 1, Failed: 1, Interrupted: 1}); c.Launches != want ||
-		c.Figure(figure.PeakPSS).N != 7 {
-		t.Errorf("%+v, %d values", c.Launches, c.Figure(figure.PeakPSS).N)
-	}
-	if v := strings.Join(r.Verdict, " "); !strings.Contains(
-		v, "2 of 9 launches failed or were interrupted (device-lost)") {
-		t.Error(v)
-	}
-}
-
 // TestMissingDataIsReported holds for records that lack what figures need: no panic, and JSON that holds no NaN.
 func TestMissingDataIsReported(t *testing.T) {
 	failed := comparetest.Browser(2)

@@ -238,21 +238,6 @@ func TestOneShotConformance(t *testing.T) {
 	enginetest.Run(t, c)
 }
 
-// TestReference compares every prompt with an implementation that shares no code with llama.cpp.
-func TestReference(t *testing.T) {
-	cases := enginetest.Tiny(t, 48)
-	s, _ := loadedSession(t, cases[0].Model)
-	for _, c := range cases {
-		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 48, IgnoreEOS: true})
-		if err != nil {
-			t.Fatalf("%q: %v", c.Prompt, err)
-		}
-		for _, f := range append(g.Faults(0), c.Faults(g)...) {
-			t.Errorf("%q: %s", c.Prompt, f)
-		}
-	}
-}
-
 // script writes an executable that is not llama.cpp.
 func script(t *testing.T, parts ...string) string {
 	t.Helper()

@@ -194,9 +194,7 @@ func kill(role string) func(*testing.T, *session) {
 	return func(t *testing.T, s *session) {
 		for pid, r := range processes(t, s) {
 			if r == role {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Error(err)
-				}
+				check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
 		}
 	}

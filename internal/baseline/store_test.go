@@ -91,9 +91,7 @@ func TestBaselineIsReplacedOnRequestOnly(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Name != "main" || all[1].Name != "other" {
 		t.Errorf("%+v %v", all, err)
 	}
-	if err := s.Remove("main"); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, s.Remove("main"))
 	if err := s.Remove("main"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed twice: %v", err)
 	}

@@ -38,9 +38,7 @@ func fetch(t *testing.T, o catalogue.Options) catalogue.Package {
 // same checks that a package is complete.
 func same(t *testing.T, p catalogue.Package) {
 	t.Helper()
-	if err := p.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, p.Verify(t.Context()))
 	library, f := p.Library()
 	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) ||
 		!strings.HasSuffix(f.From, libraryPath) {

@@ -16,6 +16,14 @@ func Err(t testing.TB, err error) {
 	}
 }
 
+// Also reports err if it is not nil, and the test goes on.
+func Also(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()

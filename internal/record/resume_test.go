@@ -26,9 +26,7 @@ func scratch(t testing.TB) string {
 		return t.TempDir()
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, os.RemoveAll(dir))
 	})
 	return dir
 }

@@ -343,7 +343,5 @@ func TestFullDiskEndsWatching(t *testing.T) {
 	if code, _ := c.Exit(); fault.Of(err) != fault.DiskFull || code != 0 || sum.Rows != 0 {
 		t.Errorf("err = %v, the command's code is %d, %d rows", err, code, sum.Rows)
 	}
-	if err := rows.Close(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, rows.Close())
 }

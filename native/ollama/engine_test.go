@@ -283,9 +283,7 @@ func TestRunningServer(t *testing.T) {
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, other.Close())
 		if held, err := theirs.client.loaded(t.Context()); err != nil || len(held) != 1 {
 			t.Errorf("a model that was loaded before is no longer loaded: %v, %v", held, err)
 		}
@@ -404,8 +402,6 @@ func TestPromptCache(t *testing.T) {
 			}
 			said, asked = prompt+u.Text, u.PromptTokens
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }

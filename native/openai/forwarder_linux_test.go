@@ -56,8 +56,6 @@ func TestForwarderIsNotSampled(t *testing.T) {
 		if !strings.Contains(said, want) || sampled != (want == "") {
 			t.Errorf("%s: sampled %v, warnings %q", name, sampled, said)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }

@@ -79,9 +79,7 @@ func TestDocumentedSession(t *testing.T) {
 	if in.Close(); answers.Scan() || n < 8 {
 		t.Errorf("%d answers; after the last one: %s", n, answers.Text())
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, cmd.Wait())
 }
 
 // without returns a JSON object without a field that always differs.

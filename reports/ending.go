@@ -213,7 +213,7 @@ func (e *ending) rows(room func(notes int) int) string {
 	more := 0
 	if most := max(3, room(1)-3); len(g.Rows) > most {
 		more = len(g.Rows) - most
-		g.Rows, g.Cells = g.Rows[:most], g.Cells[:most]
+		g.Rows = g.Rows[:most]
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')

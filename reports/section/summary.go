@@ -59,7 +59,7 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 	})
 	if t != nil {
 		for _, g := range res.Engines() {
-			t.Legend = append(t.Legend, plain.Legend{Cells: g.Cells, Name: g.Name, With: g.With})
+			t.Legend = append(t.Legend, plain.Legend{Name: g.Name, With: g.With})
 		}
 	}
 	return t

@@ -120,7 +120,7 @@ func TestMissingDataIsReported(t *testing.T) {
 		if _, err := json.Marshal(r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(r.Verdict) == 0 || len(r.Verdict) > 4 || len(r.Comparability) == 0 {
+		if len(r.Verdict) == 0 || len(r.Verdict) > 5 || len(r.Comparability) == 0 {
 			t.Errorf("%s: verdict %q, comparability %q", name, r.Verdict, r.Comparability)
 		}
 		for _, s := range append(append([]string{}, r.Verdict...), r.Comparability...) {

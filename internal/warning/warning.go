@@ -51,6 +51,9 @@ func Table() []Row {
 			[]string{"launch-interrupted", "run-failed", "run-interrupted", "cell-timeout", "request-failed"}},
 		{TooFewLaunches, "A cell has fewer than six counted launches. Its medians have no confidence interval.",
 			"Use `--repetitions 6` or more.", nil},
+		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
+			"then counts only a share of their memory.",
+			"Close other browsers and servers, and measure again.", []string{"attached"}},
 		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
 			"lower than on a quiet machine.",
 			"Close other programs and measure again. On a shared host, use `--against`, which alternates launches of both sides.",
@@ -97,9 +100,6 @@ func Table() []Row {
 			"Run as the user who owns the processes.",
 			[]string{"unreadable-source", "memory-unseen", "server-not-sampled", "runner-unseen", "attached-elsewhere",
 				"readings-apart"}},
-		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
-			"then counts only a share of their memory.",
-			"Close other browsers and servers, and measure again.", []string{"attached"}},
 		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count memory that was never allocated, the baseline had " +
 			"not settled, or the kernel reclaimed idle memory.",
 			"Use total PSS, and turn off proactive reclaim of memory.", []string{"baseline-not-settled", "memory-reclaimed"}},

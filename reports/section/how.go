@@ -112,7 +112,7 @@ func explainedFor(res *compare.Result, all func(add func(cell string, figures ..
 	t := &plain.Grid{Head: []string{"figure", "from", "what it is, or why it is missing",
 		"what the method cannot see", "cells"}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, append(r[:], plain.Line(EveryCell(res, cells[r]))))
+		t.Rows = append(t.Rows, append(r[:], plain.Line(res.EveryCell(cells[r]))))
 	}
 	return Section{Title: "What each figure is, and what its method cannot see", For: OnPage, Folded: true,
 		Grid: t.OrNil()}

@@ -48,7 +48,7 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
 	mentions(t, strings.Join(strings.Fields(stdout), " "), "launches of both runs took turns",
-		"decode_tokens_per_s", "peak_pss_mb",
+		"decode_tps", "peak_pss_mb",
 		"ttft_ms")
 	now := opened(t, latest)
 	base := opened(t, filepath.Join(cmd.Dir, "results", now.Meta.Against))

@@ -48,7 +48,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llama.cpp: peak_pss_mb: median "},
 		{"gate " + before + " --baseline main --thresholds gate.yaml", "", "The gate passes"},
 		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
-			"FAIL llama.cpp: decode_tokens_per_s: "},
+			"FAIL llama.cpp: decode_tps: "},
 		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
 			"Baseline run: before of"},
 		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", "", "; worse, within the tolerance"},

@@ -159,7 +159,7 @@ func TestAgainstABaselineRun(t *testing.T) {
 	if !strings.HasSuffix(decode.Why, "; tolerance -5%") {
 		t.Error(decode.Why)
 	}
-	if decode.Name != "decode_tokens_per_s at most 5% lower than the baseline run" || *decode.Allowed != -5 ||
+	if decode.Name != "decode_tps at most 5% lower than the baseline run" || *decode.Allowed != -5 ||
 		*decode.Detect != -15 || *decode.Percent > -15 ||
 		decode.PercentInterval.Hi > -5 || *decode.PHolm > 0.05 || *decode.P > *decode.PHolm ||
 		*decode.Baseline <= *decode.Measured || decode.Launches != 8 ||
@@ -169,7 +169,7 @@ func TestAgainstABaselineRun(t *testing.T) {
 	expect(t, one(t, got, "llamacpp", "ttft_ms"), gates.Warned, "; tolerance +10%")
 	expect(t, one(t, got, "webllm", "decode"), gates.Passed, ", 90% CI ")
 	if got.Status != gates.Failed || !strings.HasPrefix(got.Verdict,
-		"The gate fails: 1 of 8 checks: llamacpp: decode_tokens_per_s") ||
+		"The gate fails: 1 of 8 checks: llamacpp: decode_tps") ||
 		got.Checks[0].Name != decode.Name {
 		t.Errorf("%s: %s", got.Status, got.Verdict)
 	}
@@ -233,13 +233,20 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	reused.Reused, reused.Cell.Reused = true, true
 	shared := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, reused), result(t, reused))
 	expect(t, one(t, shared, "decode"), gates.Inconclusive, "repetitions in one launch count once")
+	at := comparetest.Run(t, "run", native(6))
+	at.Attempts[2].Measured()[0].Spans = nil // its tokens came at once
+	lost := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(at), result(t, native(6)))
+	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few: 7 would settle it; "+
+		"1 of 6 launches lack it: it is not known of attempt 3: the 64 tokens arrived at once")
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"inconclusive: warn\n": gates.Warned,
 		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed,
 		"unknown: warn\n": gates.Warned} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
-		if without.Status != want {
+		verdict := map[string]string{"": "; first save a baseline run: llmparity baseline save NAME DIR.",
+			"inconclusive: off\n": ": 2 of 3 checks pass, 1 inconclusive and ignored."}[text]
+		if without.Status != want || !strings.Contains(without.Verdict, verdict) {
 			t.Errorf("%q: %s: %s", text, without.Status, without.Verdict)
 		}
 	}

@@ -71,9 +71,7 @@ func shortDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "")
 	check.Err(t, err)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, os.RemoveAll(dir))
 	})
 	return dir
 }
@@ -162,9 +160,7 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 	if _, err := Call[int](watched(t), here, "1"); err != nil || here.lost() != nil {
 		t.Errorf("after a crash of another tab: %v, %v", err, here.lost())
 	}
-	if err := here.Close(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, here.Close())
 	if after := pages(t, address); !slices.Equal(after, before) {
 		t.Errorf("tabs %v, before: %v", after, before)
 	}
@@ -192,13 +188,9 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 	killed, _ := fresh(t, Config{Launch: Launch{Attach: address}})
 	kill(t, killed, "renderer")
 	isLost(t, killed, "renderer process ended (killed)")
-	if err := errors.Join(far.Close(), killed.Close()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, errors.Join(far.Close(), killed.Close()))
 	again, _ := fresh(t, Config{Launch: Launch{Attach: address}})
-	if err := errors.Join(again.lost(), again.Close()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, errors.Join(again.lost(), again.Close()))
 	if after := pages(t, address); !slices.Equal(after, before) {
 		t.Errorf("tabs %v, before: %v", after, before)
 	}

@@ -23,9 +23,7 @@ func TestFlagsArePassedOn(t *testing.T) {
 	c, err := launch(watched(t), path, Config{Launch: l})
 	check.Err(t, err)
 	defer func() {
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, c.close())
 	}()
 	agent, err := chromedp.Run(c.ctx, chromedp.Evaluate[string]("navigator.userAgent"))
 	if err != nil || agent != "parity/1" {

@@ -126,9 +126,7 @@ func kill(t *testing.T, p *Page, role string) {
 	check.Err(t, err)
 	for pid, r := range roles {
 		if r == role {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
+			check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 	}
 }

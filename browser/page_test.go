@@ -114,9 +114,7 @@ func givenUp(t *testing.T, p *Page) {
 	if !errors.Is(err, context.Canceled) || tokens < 20 {
 		t.Errorf("cancelled after %d tokens: %v", tokens, err)
 	}
-	if err := p.Settle(watched(t)); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, p.Settle(watched(t)))
 	if again := generated(t, p); len(want) != 9 || !slices.Equal(again, want) {
 		t.Errorf("tokens %v, before: %v", again, want)
 	}
@@ -165,9 +163,7 @@ func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 	if n := len(probe.Attached()); n != 0 {
 		t.Errorf("%d sources are attached after Close", n)
 	}
-	if err := errors.Join(p.Close(), p.Close()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, errors.Join(p.Close(), p.Close()))
 	if r, err := http.Get(p.Base() + "/"); err == nil {
 		r.Body.Close()
 		t.Error("the server still answers")

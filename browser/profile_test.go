@@ -51,9 +51,7 @@ func profiled(t *testing.T) (string, []string) {
 	}
 	generated(t, p)
 	prefix := filepath.Join(t.TempDir(), "1-measure")
-	if err := finish(watched(t), prefix); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, finish(watched(t), prefix))
 	found, err := filepath.Glob(prefix + "*")
 	check.Err(t, err)
 	return prefix, found

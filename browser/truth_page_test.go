@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -18,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -26,31 +28,28 @@ import (
 	"llmparity/internal/truth"
 )
 
-// FindTruth makes a page allocate size bytes of every kind of memory, repeats times each, and reads all sources of a
-// run before and after. Of the configuration it only uses how to start the browser and the adapter.
-func FindTruth(ctx context.Context, c Config, size int64, repeats int) (_ truth.Part, err error) {
-	p, err := openPlain(ctx, c)
-	if err != nil {
-		return truth.Part{}, err
+// findTruth makes a page allocate size bytes of every kind of memory, repeats times each, and reads all sources of a
+// run before and after.
+func findTruth(t *testing.T, size int64, repeats int) truth.Matrix {
+	t.Helper()
+	p, err := openPlain(t.Context(), Config{})
+	check.Err(t, err)
+	defer func() { check.Err(t, errors.Join(p.close(), p.complaint())) }()
+	device, err := p.page.Device(t.Context())
+	check.Err(t, err)
+	for _, w := range p.page.Unmet(device) {
+		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	device, err := p.page.Device(ctx)
-	if err != nil {
-		return truth.Part{}, err
-	}
-	if _, err := Call[any](ctx, p.page, "llmparity.prepare()"); err != nil {
-		return truth.Part{}, fmt.Errorf("preparing the page: %w", err)
-	}
+	p.call(t, "llmparity.prepare()")
 	platform := truth.Platform{OS: runtime.GOOS, Software: device.Class == record.SoftwareAdapter}
-	if p.page.chrome.pid == 0 {
-		platform.OS = "" // not on this machine
+	m := truth.Measure(t, truth.InBrowser(), p, platform, size, repeats)
+	m.Facts = fmt.Sprintf("browser %s; window %s; WebGPU adapter %s (%s)", p.page.chrome.version.Product,
+		p.page.chrome.policy["window"], device.Name, device.Class)
+	t.Logf("\n%s", m)
+	for _, c := range m.Contradictions() {
+		t.Error(c)
 	}
-	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats)
-	return truth.Part{Matrix: m, Warnings: append(p.Warnings(), p.page.Unmet(device)...), Facts: []truth.Fact{
-		{Name: "browser", Value: p.page.chrome.version.Product},
-		{Name: "window", Value: p.page.chrome.policy["window"]},
-		{Name: "WebGPU adapter", Value: fmt.Sprintf("%s (%s)", device.Name, device.Class)},
-	}}, err
+	return m
 }
 
 // plain is a page with the ledger but no engine, in its own browser, with attached sources.
@@ -113,17 +112,20 @@ func (p *plain) Attach(s sample.Source) func() {
 	}
 }
 
+// call evaluates an expression in the page.
+func (p *plain) call(t testing.TB, expression string) {
+	t.Helper()
+	_, err := Call[any](t.Context(), p.page, expression)
+	check.Err(t, err)
+}
+
 // Take allocates memory in the page.
-func (p *plain) Take(ctx context.Context, kind string, bytes int64) error {
-	_, err := Call[any](ctx, p.page, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
-	return err
+func (p *plain) Take(t testing.TB, kind string, bytes int64) {
+	p.call(t, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
 }
 
 // GiveBack frees it.
-func (p *plain) GiveBack(ctx context.Context) error {
-	_, err := Call[any](ctx, p.page, "llmparity.giveBack()")
-	return err
-}
+func (p *plain) GiveBack(t testing.TB) { p.call(t, "llmparity.giveBack()") }
 
 // Others lists this machine's other processes of the browser's program. The pages of its executable are private or
 // shared depending on them.
@@ -149,73 +151,62 @@ const pageRest = 70 * time.Millisecond
 
 // Rest reads every source when the processes are idle, the page's own last, because measuring the user agent's memory
 // also collects garbage.
-func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
-	if err := p.page.Attach(ctx, p); err != nil { // new processes
-		return nil, err
-	}
-	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) },
-		func() (truth.Reading, error) { return p.processes(ctx) })
-	if err != nil {
-		return nil, err
-	}
-	inside, err := p.inside(ctx)
-	maps.Copy(reading, inside)
-	return reading, err
+func (p *plain) Rest(t testing.TB) truth.Reading {
+	t.Helper()
+	check.Err(t, p.page.Attach(t.Context(), p)) // new processes
+	reading := truth.Rest(pageRest, func() { p.collect(t) }, func() truth.Reading { return p.processes(t) })
+	maps.Copy(reading, p.inside(t))
+	return reading
 }
 
 // collect collects the garbage of the page and its workers, several times: what one collection finds dead, the next
 // may free.
-func (p *plain) collect(ctx context.Context) error {
+func (p *plain) collect(t testing.TB) {
+	t.Helper()
 	for range 2 {
-		if err := p.page.collect(ctx); err != nil {
-			return err
-		}
+		check.Err(t, p.page.collect(t.Context()))
 		for _, s := range p.Attached() {
 			worker, ok := s.(*pageSource)
 			if !ok || worker.Role != "worker" {
 				continue
 			}
-			wctx, cancel := engine.Within(worker.ctx, ctx)
-			err := openTarget(wctx, worker.ctx)
-			if err == nil {
-				_, err = chromedp.Call(wctx, heapprofiler.CollectGarbage, cdp.Empty{})
-			}
+			ctx, cancel := engine.Within(worker.ctx, t.Context())
+			check.Err(t, openTarget(ctx, worker.ctx))
+			_, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{})
+			check.Err(t, err)
 			cancel()
-			if err != nil {
-				return fmt.Errorf("collecting the worker's garbage: %w", p.page.errorOf(ctx, err))
-			}
 		}
 	}
-	return nil
 }
 
 // read reads the wanted sources, each with its description.
-func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(record.Source) bool,
-	got func(record.Source, record.Sample)) error {
+func (p *plain) read(t testing.TB, some []sample.Source, wanted func(record.Source) bool,
+	got func(record.Source, record.Sample)) {
+	t.Helper()
 	for _, s := range some {
 		d := s.Describe()
 		if !wanted(d) {
 			continue
 		}
 		r := record.NewSample()
-		err := s.Read(ctx, &r)
+		err := s.Read(t.Context(), &r)
 		if errors.Is(err, sample.ErrGone) && p.page.lost() == nil {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s of the %s: %w", d.Method, d.Role, err)
+			t.Fatalf("reading %s of the %s: %v", d.Method, d.Role, err)
 		}
 		got(d, r)
 	}
-	return nil
 }
 
 // processes reads the memory of the browser's processes by the system and the GPU drivers, each and in sum.
-func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
+func (p *plain) processes(t testing.TB) truth.Reading {
+	t.Helper()
 	reading := truth.Reading{}
 	// smaps_rollup has everything that statm has, exact to the page.
 	ofProcess := func(d record.Source) bool { return d.PID != 0 && !d.Waits && d.Method != record.MethodStatm }
-	err := p.read(ctx, p.Attached(), ofProcess, func(d record.Source, r record.Sample) {
+	p.read(t, p.Attached(), ofProcess, func(d record.Source, r record.Sample) {
 		for figure, v := range map[string]int64{"RSS": r.RSS, "PSS": r.PSS, "USS": r.USS, "VMS": r.VMS} {
 			if v != record.Absent {
 				reading[d.Role+"/"+figure] += float64(v) / truth.MiB
@@ -224,37 +215,29 @@ func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
 		}
 		reading.Add(d.Role, truth.GPUMemory, r)
 	})
-	if err != nil {
-		return nil, err
-	}
-	everyone := func(record.Source) bool { return true }
-	err = p.read(ctx, p.cards, everyone,
+	p.read(t, p.cards, func(record.Source) bool { return true },
 		func(_ record.Source, r record.Sample) { reading.Add(truth.EveryGPU, truth.DeviceMemory, r) })
-	return reading, err
+	return reading
 }
 
 // inside reads the figures of the page and its worker themselves.
-func (p *plain) inside(ctx context.Context) (truth.Reading, error) {
+func (p *plain) inside(t testing.TB) truth.Reading {
+	t.Helper()
 	reading := truth.Reading{}
-	used, err := Call[float64](ctx, p.page, "performance.memory?.usedJSHeapSize ?? -1")
-	if err != nil {
-		return nil, err
-	}
+	used, err := Call[float64](t.Context(), p.page, "performance.memory?.usedJSHeapSize ?? -1")
+	check.Err(t, err)
 	if used >= 0 {
 		reading["page/performance.memory"] = used / truth.MiB
 	}
 	for _, last := range []bool{false, true} { // sources that collect garbage
 		wanted := func(d record.Source) bool { return d.Waits && (d.Method == MethodUserAgent) == last }
-		err := p.read(ctx, p.Attached(), wanted, func(d record.Source, r record.Sample) {
+		p.read(t, p.Attached(), wanted, func(d record.Source, r record.Sample) {
 			for _, v := range r.Values {
 				if strings.HasSuffix(v.Name, "_bytes") {
 					reading[d.Role+"/"+d.Method+"."+v.Name] = v.Value / truth.MiB
 				}
 			}
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	return reading, nil
+	return reading
 }

@@ -8,9 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"llmparity/internal/check"
 	"llmparity/internal/machine"
 	"llmparity/internal/truth"
 )
@@ -21,29 +19,19 @@ const updateTruth = "LLMPARITY_UPDATE_TRUTH"
 // Which source sees which kind of memory, in a page and in processes, three times each.
 func TestTruthOfThisMachine(t *testing.T) {
 	const repeats = 3
-	m := machine.Describe(t.Context(), machine.Options{})
-	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // followed by its builder
-	r := truth.Report{At: time.Now(), Size: took, Repeats: repeats,
-		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
-	page, err := FindTruth(t.Context(), Config{}, took, repeats)
-	check.Err(t, err)
-	processes, err := truth.InProcesses(t.Context(), func() *exec.Cmd {
+	page := findTruth(t, took, repeats)
+	processes := truth.InProcesses(t, func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), takesMemory+"=1")
 		return cmd
 	}, took, repeats)
-	check.Err(t, err)
-	r.Parts = []truth.Part{page, processes}
-	for _, c := range r.Contradictions() {
+	for _, c := range processes.Contradictions() {
 		t.Error(c)
 	}
-	if os.Getenv(updateTruth) == "" || t.Failed() {
-		return
+	if os.Getenv(updateTruth) != "" && !t.Failed() {
+		m := machine.Describe(t.Context(), machine.Options{})
+		kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // followed by its builder
+		truth.Update(t, "../docs/reference/accuracy.md",
+			fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores), repeats, page, processes)
 	}
-	const path = "../docs/reference/accuracy.md"
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
-	now, err := truth.Replace(string(text), r.Markdown())
-	check.Err(t, err)
-	check.Err(t, os.WriteFile(path, []byte(now), 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/warning"
 )
 
 // Answer is what a reader asks first: what was compared, which is smaller, which is faster, whether the output is the
@@ -42,7 +43,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Memory, a.Speed, a.Output, a.Sure} {
+	for _, c := range []Card{a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -72,16 +73,19 @@ func (r *Result) Answer() *Answer {
 	return a
 }
 
-// byCode are the warnings, one a code: the gravest first, as they are.
+// byCode are the warnings, one a code: the gravest first, as they are. Each text keeps what it is about.
 func (r *Result) byCode() []evidence.Warning {
 	var out []evidence.Warning
-	for _, w := range r.Warnings {
+	for _, w := range r.OnceEach(r.Warnings) {
 		at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
 		if at < 0 {
 			out = append(out, w)
-		} else if !strings.Contains(out[at].Where, w.Where) {
-			out[at].Where += "; " + w.Where
+		} else {
+			out[at].Text += "; " + w.Where + ": " + w.Text
 		}
+	}
+	if at := slices.IndexFunc(out, func(w evidence.Warning) bool { return w.Code == warning.WideInterval }); at >= 0 {
+		out[at].Text += "; --until-ci 5% adds launches until the interval is narrow enough"
 	}
 	return out
 }
@@ -193,7 +197,9 @@ func (r *Result) facts() []string {
 		add("some models have random weights: their text is meaningless, the measurements are not")
 	}
 	add(r.tokens())
-	dtype := func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) }
+	dtype := func(c *Cell) string {
+		return cmp.Or(c.DTypes(), strings.TrimSuffix("model file "+c.Spec.Model.DType, "model file "))
+	}
 	switch dtypes := r.distinct(dtype); len(dtypes) {
 	case 1:
 		add(dtypes[0])
@@ -348,14 +354,19 @@ func (r *Result) sure() Card {
 // intervals are the widest and the narrowest of each headline figure.
 func (r *Result) intervals() string {
 	of := func(name string, of func(*Cell) evidence.Figure) string {
-		var all []float64
+		var all, ends []float64
 		for i := range r.Cells {
-			if half, ok := of(&r.Cells[i]).HalfWidth(); ok {
+			f := of(&r.Cells[i])
+			if half, ok := f.HalfWidth(); ok {
 				all = append(all, half)
+				ends = append(ends, f.Interval.Lo/f.Center()-1, f.Interval.Hi/f.Center()-1)
 			}
 		}
-		if len(all) == 0 {
+		switch {
+		case len(all) == 0:
 			return ""
+		case slices.Max(all) > evidence.Lopsided:
+			return name + " " + span(ends, signed, " to ")
 		}
 		return name + " ±" + span(all, explain.Share, " to ±")
 	}
@@ -397,6 +408,12 @@ func (r *Result) quote() Card {
 		refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		different = different || len(c.Different) > 0
 	}
+	var noisy []string
+	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
+		if slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.noisy() }) {
+			noisy = append(noisy, strings.ToLower(q.name))
+		}
+	}
 	const no, care = "No", "With care"
 	for _, of := range []struct {
 		when           bool
@@ -408,6 +425,7 @@ func (r *Result) quote() Card {
 		{different, no, "Cells that are not alike are compared, because --allow-different asked for it."},
 		{any(func(c *Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }), no,
 			fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns)},
+		{len(noisy) > 0, "Not the difference in " + explain.And(noisy, 2), "Launches vary too much to tell."},
 		{any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }), care,
 			"The model library was llmparity's, not MLC's: say so."},
 		{len(r.Warnings) > 0, care, "Read the warnings first."},

@@ -52,10 +52,18 @@ func speed(c *Cell) evidence.Figure {
 func (q *question) value(c *Cell, unit string) string {
 	f := q.of(c)
 	s := strings.TrimSpace(explain.Amount(f.Center()) + " " + unit)
-	if half, ok := f.HalfWidth(); ok {
-		s += " (±" + explain.Share(half) + ")"
+	if half, ok := f.HalfWidth(); ok && half <= evidence.Lopsided {
+		return s + " (±" + explain.Share(half) + ")"
 	}
-	return s
+	return s + ci(f.Interval, explain.Amount)
+}
+
+// ci is an interval in parentheses; empty without one.
+func ci(i *stats.Interval, write func(float64) string) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (95%% CI %s to %s)", write(i.Lo), write(i.Hi))
 }
 
 // says is value behind the verb.
@@ -92,11 +100,15 @@ func (r *Result) speedCard() Card {
 	var words []string
 	for i := range r.Cells {
 		if f := r.Cells[i].Figure(figure.TTFT); f.Known() && r.Cells[i].Load == nil {
-			words = append(words, explain.Amount(f.Center()))
+			who := r.Cells[i].Title()
+			if len(r.Cells) == 2 && who == r.Cells[1-i].Title() {
+				who = r.Cells[i].Label
+			}
+			words = append(words, who+" "+explain.Amount(f.Center())+" ms")
 		}
 	}
 	if n := len(words); n > 0 && n == len(r.Cells) && n <= 2 && c.Text != "" {
-		c.Text += " First token after " + strings.Join(words, " and ") + " ms."
+		c.Text += " Time to first token: " + strings.Join(words, ", ") + "."
 	}
 	return c
 }
@@ -120,6 +132,9 @@ func (r *Result) card(q *question) Card {
 	case len(known) == 0:
 	case len(duels) == 0:
 		out = Card{Headline: to(values) + " " + q.unit, Text: r.values(q, known)}
+		if len(known) == 1 {
+			out.Headline = q.value(known[0], q.unit)
+		}
 		if len(known) == 1 && len(r.Cells) > 1 {
 			out.Headline = r.cellTitle(known[0]) + ": " + out.Headline
 		}
@@ -136,16 +151,21 @@ func (r *Result) card(q *question) Card {
 
 // duel is a pair of cells, and which of them has more of a figure.
 type duel struct {
-	a, b  *Cell
-	names [2]string
-	ratio *ratio.Ratio // nil: none may be given
-	call  stats.Call   // empty: refused, and nothing can be said
-	more  int          // 1: a has more, -1: b; 0: no difference
-	delta float64      // what the larger has more, where only that may be said
-	why   string       // why there is no ratio
+	a, b   *Cell
+	names  [2]string
+	ratio  *ratio.Ratio    // nil: none may be given
+	call   stats.Call      // empty: refused, and nothing can be said
+	more   int             // 1: a has more, -1: b; 0: no difference
+	delta  float64         // what the larger has more, where only that may be said
+	apart  *stats.Interval // of that
+	change *stats.Interval // from a to b in percent
+	why    string          // why there is no ratio
 
 	family int
 }
+
+// noisy tells that no difference was found, and that none can be said to be absent.
+func (d *duel) noisy() bool { return ratio.Unsettled(d.call, d.change) }
 
 // sides are the names of the larger and the smaller one.
 func (d *duel) sides() (larger, smaller string) {
@@ -169,7 +189,7 @@ func (r *Result) duels(q *question) []duel {
 		d.names = r.pairNames(d.a, d.b)
 		at := slices.IndexFunc(c.Ratios, func(r ratio.Ratio) bool { return r.Figure == x.Name && r.Figure == y.Name })
 		if at >= 0 {
-			d.ratio, d.call = &c.Ratios[at], c.Ratios[at].Call
+			d.ratio, d.call, d.change = &c.Ratios[at], c.Ratios[at].Call, c.Ratios[at].PercentInterval
 		} else {
 			d.why = cmp.Or(unlike(x.Name, d.a, d.b), strings.TrimPrefix(c.Refused, notComparable),
 				"no PSS was read, and RSS counts shared pages twice")
@@ -188,6 +208,11 @@ func (r *Result) duels(q *question) []duel {
 // compareRAM gives the difference of two memory figures, where only the device forbids a ratio.
 func (d *duel) compareRAM(x, y evidence.Figure) {
 	d.delta, d.call = math.Abs(x.Center()-y.Center()), stats.Chance
+	sides := stats.NewSides(x.PerLaunch(d.a.counted), y.PerLaunch(d.b.counted))
+	_, d.change = sides.Ratio()
+	if d.apart = sides.Change(); d.apart != nil && x.Center() > y.Center() {
+		d.apart.Lo, d.apart.Hi = -d.apart.Hi, -d.apart.Lo
+	}
 	switch {
 	case x.Interval == nil || y.Interval == nil:
 		d.call = stats.TooFewToSay
@@ -208,6 +233,7 @@ func inRAM(c *Cell) bool {
 const (
 	incomparable = "Not comparable here"
 	tooFew       = "Too few launches to tell"
+	tooNoisy     = "Too noisy to tell"
 	noDifference = "No difference detected"
 )
 
@@ -220,31 +246,44 @@ func (r *Result) single(q *question, d *duel) Card {
 		out.Headline, out.Unknown = incomparable, true
 		out.Text = r.upper(strings.TrimSuffix(d.why, ".")) + ". " + out.Text
 	case d.call == stats.Differs && d.ratio == nil:
-		out.Headline = fmt.Sprintf("%s uses %s MiB more than %s", larger, explain.Amount(d.delta), smaller)
+		out.Headline = fmt.Sprintf("%s uses %s MiB more than %s", larger, explain.Amount(d.delta), smaller) +
+			ci(d.apart, explain.Amount)
 	case d.call == stats.Differs && d.ratio.Ratio == nil:
 		out.Headline = larger + " " + q.more + " than " + smaller
 	case d.call == stats.Differs:
 		times, interval := ratio.AtLeast1(*d.ratio.Ratio, d.ratio.Interval)
-		how := fmt.Sprintf(q.times, explain.Amount(times), smaller)
+		how, write := q.times, explain.Amount
 		if times < 2 {
-			how = fmt.Sprintf(q.share, explain.Share(times-1), smaller)
+			how, write = q.share, func(t float64) string { return explain.Share(t - 1) }
 		}
-		out.Headline = larger + " " + how
-		if interval != nil {
-			out.Text += "; 95% CI of the ratio: " + explain.Amount(interval.Lo) + " to " + explain.Amount(interval.Hi)
-		}
+		out.Headline = larger + " " + fmt.Sprintf(how, write(times), smaller) + ci(interval, write)
 	case d.call == stats.TooSmall:
 		out.Headline = "Practically equal"
 	case d.call == stats.TooFewToSay:
 		out.Headline, out.Unknown = tooFew, true
 	default:
 		out.Headline = noDifference
+		if out.Unknown = d.noisy(); out.Unknown {
+			out.Headline = tooNoisy
+		}
+		if d.change != nil {
+			out.Headline += fmt.Sprintf(": %s to %s from %s to %s", signed(d.change.Lo/100), signed(d.change.Hi/100),
+				d.names[0], d.names[1])
+		}
 		if d.ratio != nil {
 			out.Text += d.ratio.Limit
 		}
 	}
 	out.Text += notAlike(d)
 	return out
+}
+
+// signed is a change in percent, with its sign.
+func signed(share float64) string {
+	if share > 0 {
+		return "+" + explain.Share(share)
+	}
+	return explain.Share(share)
 }
 
 // notAlike says in which way cells differ that are compared because that was asked for; empty: in none.
@@ -284,7 +323,7 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 		}
 		return out
 	}
-	answered := func(d duel) bool { return d.more != 0 || d.call == "" || d.call == stats.TooFewToSay }
+	answered := func(d duel) bool { return d.more != 0 || d.call == "" || d.call == stats.TooFewToSay || d.noisy() }
 	if !slices.ContainsFunc(duels, answered) {
 		return Card{Headline: fmt.Sprintf("%s in any of %d pairs", noDifference, len(duels)), Text: r.values(q, known)}
 	}
@@ -330,7 +369,7 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 	more := map[string]int{}
 	var ratios, deltas []float64
-	equal, few, refused, why := 0, 0, 0, ""
+	equal, few, noisy, refused, why := 0, 0, 0, 0, ""
 	for i := range duels {
 		d := &duels[i]
 		switch {
@@ -338,6 +377,8 @@ func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 			refused, why = refused+1, cmp.Or(why, d.why)
 		case d.call == stats.TooFewToSay:
 			few++
+		case d.noisy():
+			noisy++
 		case d.more == 0:
 			equal++
 		case d.ratio == nil:
@@ -364,10 +405,14 @@ func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 		return Card{Headline: incomparable, Text: r.upper(strings.TrimSuffix(why, ".")), Unknown: true}
 	case few == len(duels):
 		return Card{Headline: tooFew, Unknown: true}
+	case noisy == len(duels):
+		return Card{Headline: tooNoisy + " in " + any, Unknown: true}
 	case more[larger] == len(duels):
 		headline = fmt.Sprintf("%s %s than %s in %s", larger, q.more, smaller, all)
 	case more[larger] > 0:
 		headline = fmt.Sprintf("%s %s than %s in %d of %d pairs", larger, q.more, smaller, more[larger], len(duels))
+	case noisy > 0:
+		headline = fmt.Sprintf("%s in %d of %d pairs", tooNoisy, noisy, len(duels))
 	}
 	var words []string
 	if len(ratios) > 0 {
@@ -385,7 +430,8 @@ func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 	for _, rest := range []struct {
 		n    int
 		what string
-	}{{equal, "without a difference"}, {few, "with too few launches to tell"}, {refused, "not comparable"}} {
+	}{{equal, "without a difference"}, {few, "with too few launches to tell"}, {noisy, "too noisy to tell"},
+		{refused, "not comparable"}} {
 		if rest.n > 0 && rest.n < len(duels) {
 			words = append(words, fmt.Sprintf("%d %s %s", rest.n, explain.Plural(rest.n, "pair", "pairs"), rest.what))
 		}
@@ -401,11 +447,7 @@ func (r *Result) meanWords(name string, family int) string {
 		return ""
 	}
 	times, interval := ratio.AtLeast1(means[0].Ratio, means[0].Interval)
-	words := "geometric mean " + explain.Amount(times) + " times"
-	if interval != nil {
-		words += fmt.Sprintf(" (95%% CI %s to %s)", explain.Amount(interval.Lo), explain.Amount(interval.Hi))
-	}
-	return words
+	return "geometric mean " + explain.Amount(times) + " times" + ci(interval, explain.Amount)
 }
 
 // winner is the cell that is better than each other one, by a difference that was found; nil if there is none.

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/internal/record"
 )
@@ -36,7 +37,7 @@ func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 		all = append(all, e)
 	}
 	r := compare.Runs(comparetest.Run(t, "three", all...))
-	for _, want := range []string{"a and b: no difference detected", "a is 3.", "b is 3.", "times as fast as c"} {
+	for _, want := range []string{"a and b: too noisy to tell: -18% to +4.3% from a to b", "a is 3.", "b is 3.", "times as fast as c"} {
 		if !strings.Contains(said(r, "Speed"), want) {
 			t.Errorf("no %q in %q", want, said(r, "Speed"))
 		}
@@ -44,6 +45,20 @@ func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 	if memory := said(r, "Memory"); !strings.Contains(memory, "No difference detected in any of 3 pairs") {
 		t.Error(memory)
 	}
+}
+
+// Warnings of one code keep the cells that each of their texts is about.
+func TestAnswerWarnsOfEachEngineItself(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
+	a.Vary, b.Vary = 0.3, 0.5
+	answer := compare.Runs(comparetest.Run(t, "noisy", a, b)).Answer()
+	for _, w := range answer.Warnings {
+		if w.Code == explain.WideInterval.Code && w.Where == "a" && strings.Contains(w.Text, "; b: ") {
+			return
+		}
+	}
+	t.Errorf("%+v", answer.Warnings)
 }
 
 // Where six launches that vary much can't tell, the verdict says what it takes to see a tenth.

@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -28,59 +27,6 @@ func loadFigure(t *testing.T, c *compare.Cell, name string) float64 {
 		t.Fatalf("%s: no %s: %s", c.Label, name, f.Absent)
 	}
 	return f.Center()
-}
-
-func TestQueueingIsInRequestTimes(t *testing.T) {
-	free, one := comparetest.Loaded(steady(6), 1, 4, 40), comparetest.Loaded(steady(6), 2, 4, 40)
-	one.Slots, one.Cell.Engine = 1, "one"
-	res := compare.Runs(comparetest.Run(t, "load", free, one))
-	a, b := &res.Cells[0], &res.Cells[1]
-	for name, want := range map[string][2]float64{
-		figure.Percentile(figure.Queueing, 0.5): {0, 3 * 80}, // three others are before it
-		figure.Percentile(figure.OfTTFT, 0.9):   {9, 9 + 3*80},
-		figure.TTFT:                             {9, 9 + 3*80}, figure.Percentile(figure.TPOT, 0.95): {1.1, 1.1},
-		figure.Percentile(figure.E2E, 0.5): {80, 4 * 80},
-		figure.AggregateTPS:                {4 * 64 / 0.080, 64 / 0.080}, figure.RequestRate: {4 / 0.080, 1 / 0.080},
-	} {
-		for i, c := range []*compare.Cell{a, b} {
-			if got := loadFigure(t, c, name); math.Abs(got-want[i]) > 0.06*want[i]+0.001 {
-				t.Errorf("%s: %s is %g, want about %g", c.Label, name, got, want[i])
-			}
-		}
-	}
-	if f := a.Figure(figure.Percentile(figure.OfTTFT, 0.99)); f.Known() ||
-		f.Absent != "needs 100 requests a launch, and there are 40" {
-		t.Errorf("%+v", f)
-	}
-	// of 40 requests there are gaps enough
-	if f := a.Figure(figure.Percentile(figure.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil {
-		t.Errorf("%+v", f)
-	}
-	if f := a.Figure(figure.Goodput); f.Known() || !strings.Contains(f.Absent, "no goals") {
-		t.Errorf("%+v", f)
-	}
-	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 ||
-		!strings.Contains(b.Load.Caveats[0], "served one request at a time: the others waited (half of them ") {
-		t.Errorf("%q, %q", a.Load.Caveats, b.Load.Caveats)
-	}
-	figures := []string{}
-	for _, x := range res.Comparisons[0].Ratios {
-		figures = append(figures, x.Figure)
-	}
-	if !slices.Contains(figures, figure.AggregateTPS) ||
-		!slices.Contains(figures, figure.Percentile(figure.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
-		t.Errorf("ratios of %q", figures)
-	}
-	if speed := said(res, "Speed"); !strings.Contains(speed, "serves all requests at") ||
-		strings.Contains(speed, "decode") {
-		t.Errorf("%q", res.Verdict)
-	}
-	if !res.Cells[0].Self.Identical || !res.Parity[0].Identical {
-		t.Errorf("%+v, %+v", res.Cells[0].Self, res.Parity)
-	}
-	if _, err := json.Marshal(res); err != nil {
-		t.Error(err)
-	}
 }
 
 // Clients who begin so late that the one before is gone say nothing of how many requests an engine takes.

@@ -56,6 +56,31 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	return warnings, notes
 }
 
+// OnceEach has every remark once, with all that it is about: what is said of each of thirty cells would bury the rest.
+func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
+	var out []evidence.Warning
+	about := map[record.Warning][]string{}
+	for _, w := range all {
+		if about[w.Warning] == nil {
+			out = append(out, w)
+		}
+		about[w.Warning] = explain.AppendNew(about[w.Warning], w.Where)
+	}
+	for i := range out {
+		out[i].Where = r.EveryCell(about[out[i].Warning])
+	}
+	return out
+}
+
+// EveryCell says so in place of the names of all cells.
+func (r *Result) EveryCell(names []string) string {
+	if len(names) > 2 && len(names) == len(r.Cells) &&
+		!slices.ContainsFunc(r.Cells, func(c Cell) bool { return !slices.Contains(names, c.Label) }) {
+		return "every cell"
+	}
+	return strings.Join(names, "; ")
+}
+
 // launchRemarks are those of a cell's launches. The same words of several launches are one.
 func (c *Cell) launchRemarks() []evidence.Warning {
 	var by evidence.Groups[record.Warning, string]
@@ -145,9 +170,6 @@ func (c *Cell) figureRemarks() []record.Warning {
 		text := strings.Join(texts[:min(most, len(texts))], "; ")
 		if more := len(texts) - most; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
-		}
-		if code == warning.WideInterval {
-			text += "; --until-ci 5% adds launches until the interval is narrow enough"
 		}
 		out = append(out, record.Warning{Code: code, Text: text})
 	}

@@ -28,14 +28,11 @@ const endingWidth = 100
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	for i := range a.Warnings {
-		a.Warnings[i].Where = section.EveryCell(res, strings.Split(a.Warnings[i].Where, "; "))
-	}
-	top := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
-		cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), 2) + "\n" + answerText(a, 5)
 	var text string
-	for _, each := range []int{2, 1} { // lines for each warning and check: the second try is for what has many
-		head := top + growthText(res, each) + gateText(res.Gate, each)
+	for _, each := range []int{2, 1} { // lines for each card, warning and check: the second try is for what has many
+		head := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
+			cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), each) + "\n" + answerText(a, each) +
+			growthText(res, each) + gateText(res.Gate, each)
 		warnings := warningText(a, each)
 		below := newEnding(res).table(func(notes int) int {
 			return endingLines - placeLines - lineCount(head+warnings) - 2 - notes
@@ -51,7 +48,7 @@ func Table(w io.Writer, res *compare.Result) error {
 // Answer writes the answer alone.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, math.MaxInt))
+	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, 2))
 	return err
 }
 
@@ -66,19 +63,22 @@ func Comparison(w io.Writer, res *compare.Result) error {
 	return nil
 }
 
-// answerText has a line a card, and why there is no answer.
-func answerText(a *compare.Answer, most int) string {
+// answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
+func answerText(a *compare.Answer, each int) string {
 	var b strings.Builder
 	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure} {
 		switch {
 		case c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "":
 		case c.Unknown || c.Name == "Sure":
-			b.WriteString(cutLines(plain.Wrap(c.Sentence(), "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Sentence(), "", "  ", endingWidth), each))
 		default:
-			b.WriteString(cutLines(plain.Wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), 2))
+			b.WriteString(cutLines(plain.Wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), each))
 		}
 	}
-	return cutLines(b.String(), most)
+	if a.Quote.Headline != "" {
+		b.WriteString(plain.Shorten(plain.Line(a.Quote.Sentence()), endingWidth) + "\n")
+	}
+	return b.String()
 }
 
 // growthText has what each sweep of contexts found, bytes per token, in so many lines each.
@@ -213,7 +213,7 @@ func (e *ending) rows(room func(notes int) int) string {
 	more := 0
 	if most := max(3, room(1)-3); len(g.Rows) > most {
 		more = len(g.Rows) - most
-		g.Rows, g.Cells = g.Rows[:most], g.Cells[:most]
+		g.Rows = g.Rows[:most]
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
@@ -294,7 +294,10 @@ func (e *ending) sideBySide() string {
 	}
 	if same := section.ParityOf(e.res, &cells[0]); same != "–" {
 		output := slices.Clone(blank)
-		output[0], output[1] = "output", same+" identical"
+		output[0], output[1] = "output", same
+		if !strings.HasPrefix(same, "differs") {
+			output[1] += " identical"
+		}
 		rows = append(rows, output)
 	}
 	t := terminal{width: endingWidth}
@@ -328,7 +331,10 @@ func (e *ending) difference(f endingFigure) string {
 		case r.Call == stats.TooFewToSay:
 			return "too few launches"
 		}
-		return "~ no difference"
+		if r.Call == stats.Chance && r.Interval != nil {
+			return fmt.Sprintf("~ %s to %s times", plain.Num(r.Interval.Lo), plain.Num(r.Interval.Hi))
+		}
+		return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
 	}
 	switch {
 	case !a.Known() || !b.Known() || c.Refused == "":

@@ -18,8 +18,7 @@ import (
 // foreigners are files that other programs wrote, by their names.
 func foreigners(t *testing.T) map[string]string {
 	t.Helper()
-	example, err := os.ReadFile(filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
-	check.Err(t, err)
+	example := check.Read(t, filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
 	var apart, watched strings.Builder
 	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
 	for i := range 40 {

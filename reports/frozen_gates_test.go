@@ -94,8 +94,7 @@ func (s side) write(t *testing.T, name string, e comparetest.Engine) *record.Run
 
 func rewrite(t *testing.T, path string, change func(string) string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	now := change(string(text))
 	if now == string(text) {
 		t.Fatalf("nothing is changed in %s", path)

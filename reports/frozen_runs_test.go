@@ -99,7 +99,7 @@ func scenarios(t *testing.T) map[string]scenario {
 		}.only(
 			"sweeps",
 		),
-		"prompts of three lengths":  of(prompted()...).only("sweeps"),
+		"prompts of three lengths":  of(prompted(4)...).only("sweeps"),
 		"over tokens":               of(slowly()...).only("over_tokens", "distributions", "kv_growth"),
 		"over tokens of one launch": of(once).only("over_tokens", "kv_growth"),
 		"traffic":                   of(asked(6)...).only("load", "families"),
@@ -282,11 +282,11 @@ func slowly() []comparetest.Engine {
 }
 
 // prompted are engines with prompts of several lengths.
-func prompted() []comparetest.Engine {
+func prompted(launches int) []comparetest.Engine {
 	var engines []comparetest.Engine
 	for n, length := range []int{16, 64, 256} {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(4), comparetest.Page()),
-			comparetest.Native(4)} {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(launches), comparetest.Page()),
+			comparetest.Native(launches)} {
 			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1,
 				fmt.Sprintf("a prompt of %d tokens", length)
 			e.PromptIDs = comparetest.IDs(length)

@@ -94,7 +94,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		}
 		d.Sections += text
 		e := entry{s.ID, s.Title}
-		if n := len(section.Warned(v.Res)); s.ID == "warnings" && n > 0 {
+		if n := len(v.Res.OnceEach(v.Res.Warnings)); s.ID == "warnings" && n > 0 {
 			e.Title = words.Count(n, "warning")
 		}
 		d.Contents = append(d.Contents, e)

@@ -3,7 +3,6 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -81,24 +80,9 @@ func named(t *testing.T, charts map[string][]sketched, id, name string) sketched
 	return sketched{}
 }
 
-// overLengths are cells of two engines with prompts of three lengths.
-func overLengths() []comparetest.Engine {
-	var out []comparetest.Engine
-	for n, length := range []int{16, 64, 256} {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
-			comparetest.Native(6)} {
-			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1,
-				fmt.Sprintf("a prompt of %d tokens", length)
-			e.PromptIDs = comparetest.IDs(length)
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // What is drawn over tokens and lengths is what the record says, worked out here by other code.
 func TestFiguresOverTokensAndLengths(t *testing.T) {
-	run := comparetest.Run(t, "lengths", overLengths()...)
+	run := comparetest.Run(t, "lengths", prompted(6)...)
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)
 	latency, memory := named(t, charts, "fig3_latency_vs_seqlen", "Request latency (ms)"),
@@ -169,7 +153,7 @@ func TestLaunchesOverTokens(t *testing.T) {
 
 // overLengthsShown looks at the charts that there are where prompts have several lengths.
 func overLengthsShown(t *testing.T, p *tab, _ []*record.Run) {
-	p.show(t, "lengths", comparetest.Run(t, "lengths", overLengths()...))
+	p.show(t, "lengths", comparetest.Run(t, "lengths", prompted(6)...))
 	for _, width := range []int64{360, 1600} {
 		p.size(t, width)
 		checkSheet(t, "lengths", width, ask[sheet](t, p, look))

@@ -3,7 +3,6 @@ package reports_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,8 +26,7 @@ var sights = map[string][3]rgb{
 // themes reads the colours out of the style sheet.
 func themes(t *testing.T) map[string]map[string]rgb {
 	t.Helper()
-	css, err := os.ReadFile("page/report.css")
-	check.Err(t, err)
+	css := check.Read(t, "page/report.css")
 	light, dark, found := strings.Cut(string(css), "@media screen and (prefers-color-scheme: dark)")
 	if !found {
 		t.Fatal("the style sheet has no dark colours")

@@ -1,8 +1,8 @@
 package reports
 
 import (
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +14,7 @@ import (
 	"llmparity/reports/section"
 )
 
-// width is what tables may take.
+// width is what lines may take. Tables fold fields that are too long for it, and cut none.
 const width = 120
 
 // Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
@@ -27,8 +27,7 @@ func Details(w io.Writer, res *compare.Result) error {
 // terminal is the text that a terminal shows.
 type terminal struct {
 	strings.Builder
-	width    int
-	numbered bool // rows carry their cells' numbers, because names had to be shortened
+	width int
 }
 
 func writeTerminal(w io.Writer, head string, all []section.Section) error {
@@ -70,48 +69,29 @@ func (t *terminal) grid(g *plain.Grid) {
 	if g.Grouped {
 		titles, g = ungrouped(g)
 	}
-	head, rows := headLines(g), g.Rows
-	widths := widthsOf(append(head, rows...))
-	for most := 44; total(widths) > t.width && most >= 16; most-- {
-		rows = shortened(g, most)
-		widths = widthsOf(append(head, rows...))
-	}
-	const least = 8
-	// numbers before short names would take what cutting them gives
-	if over := total(widths) - t.width; over > 0 && widths[0] > least && g.Cells != nil {
-		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
-		t.numbered = true
-		for i, row := range rows {
-			row[0] = plain.Shorten(number(g.Cells[i])+row[0], max(least, widths[0]-over))
-		}
-		widths = widthsOf(append(head, rows...))
+	head, rows := headLines(g), folded(g.Rows, 1<<20)
+	widths := widthsOf(append(head, slices.Concat(rows...)...))
+	for most := 44; total(widths) > t.width && most >= 8; most-- {
+		rows = folded(g.Rows, most)
+		widths = widthsOf(append(head, slices.Concat(rows...)...))
 	}
 	columns := g.Columns()
 	for _, row := range head {
 		t.row(row, widths, columns)
 	}
 	t.WriteString(strings.Repeat("-", total(widths)) + "\n")
-	for i, row := range rows {
+	for i, lines := range rows {
 		if titles != nil && (i == 0 || titles[i] != titles[i-1]) {
 			t.WriteString(plain.Wrap(titles[i], "", "  ", t.width))
 		}
-		t.row(row, widths, columns)
-	}
-	for _, l := range g.Legend {
-		t.legend(l)
-	}
-}
-
-// legend says what stands behind names: no figure means anything without it.
-func (t *terminal) legend(l plain.Legend) {
-	name := l.Name
-	if t.numbered {
-		for i := len(l.Cells) - 1; i >= 0; i-- {
-			name = number(l.Cells[i]) + name
+		for _, line := range lines {
+			t.row(line, widths, columns)
 		}
 	}
-	if l.With != "" || t.numbered {
-		t.WriteString(plain.Wrap(name+": "+l.With, "", "  ", t.width))
+	for _, l := range g.Legend {
+		if l.With != "" {
+			t.WriteString(plain.Wrap(l.Name+": "+l.With, "", "  ", t.width))
+		}
 	}
 }
 
@@ -128,14 +108,9 @@ func (t *terminal) row(row []string, widths []int, columns []plain.Column) {
 	t.WriteString(strings.TrimRight(text.String(), " ") + "\n")
 }
 
-func number(cell int) string { return fmt.Sprintf("[%d] ", cell+1) }
-
 // ungrouped is a table without its first column, which has the titles of rows.
 func ungrouped(g *plain.Grid) (titles []string, rest *plain.Grid) {
 	rest = &plain.Grid{Head: append([]string{""}, g.Head[2:]...)}
-	for i := range rest.Head {
-		rest.Head[i] = lastOf(rest.Head[i], 18)
-	}
 	for _, row := range g.Rows {
 		titles = append(titles, row[0])
 		rest.Rows = append(rest.Rows, append([]string{"  " + row[1]}, row[2:]...))
@@ -163,15 +138,21 @@ func headLines(g *plain.Grid) [][]string {
 	return [][]string{upper, lower}
 }
 
-// shortened are a table's rows with short fields, but for the names of cells.
-func shortened(g *plain.Grid, most int) [][]string {
-	out := make([][]string, len(g.Rows))
-	for i, row := range g.Rows {
+// folded are the lines of each row: a field takes several if it is longer than most.
+func folded(rows [][]string, most int) [][][]string {
+	out := make([][][]string, len(rows))
+	for i, row := range rows {
 		for n, field := range row {
-			if n > 0 || g.Cells == nil {
-				field = plain.Shorten(field, most)
+			parts := []string{field}
+			if utf8.RuneCountInString(field) > most {
+				parts = strings.Split(strings.TrimSuffix(plain.Wrap(field, "", "", most), "\n"), "\n")
 			}
-			out[i] = append(out[i], field)
+			for k, part := range parts {
+				if k == len(out[i]) {
+					out[i] = append(out[i], make([]string, len(row)))
+				}
+				out[i][k][n] = part
+			}
 		}
 	}
 	return out
@@ -193,14 +174,6 @@ func total(widths []int) int {
 		n += w
 	}
 	return n
-}
-
-// lastOf cuts a name where it begins: paths tell runs apart by their ends.
-func lastOf(s string, width int) string {
-	if letters := []rune(s); len(letters) > width {
-		return "…" + string(letters[len(letters)-width+1:])
-	}
-	return s
 }
 
 // GateTable writes a gate's outcome for a terminal.

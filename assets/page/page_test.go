@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 
 	"llmparity/assets/page"
@@ -10,8 +9,7 @@ import (
 )
 
 func TestVersionEqualsPackageJSON(t *testing.T) {
-	text, err := os.ReadFile("../package.json")
-	check.Err(t, err)
+	text := check.Read(t, "../package.json")
 	var npm struct {
 		Dependencies map[string]string `json:"dependencies"`
 	}

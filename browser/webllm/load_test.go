@@ -194,8 +194,7 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 // paramBytes returns the bytes of the package's weights.
 func paramBytes(t *testing.T, dir string) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "tensor-cache.json"))
-	check.Err(t, err)
+	text := check.Read(t, filepath.Join(dir, "tensor-cache.json"))
 	var cache struct {
 		Metadata struct{ ParamBytes int } `json:"metadata"`
 	}
@@ -443,8 +442,7 @@ func copyOf(t *testing.T, p Package) Package {
 
 func rename(t *testing.T, path, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	if !strings.Contains(string(text), from) {
 		t.Fatalf("%s does not contain %s", path, from)
 	}

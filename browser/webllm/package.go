@@ -96,7 +96,7 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s-%s", m.SHA256[:12],
 		mlc.Version, m.Context, options.PrefillChunk, t.DType, cmp.Or(w.config.Weights, mlc.AsIs)))
 	if _, missing := os.Stat(made.Dir); missing != nil {
-		say("converting " + m.Name + " to a WebLLM package, once")
+		say(fmt.Sprintf("converting %s to a WebLLM package for a context of %d tokens", m.Name, m.Context))
 		err = w.convert(ctx, m, made.Dir, options, bytesOf(lib.Params), say)
 	} else {
 		err = stillOf(made.Dir, lib, m)

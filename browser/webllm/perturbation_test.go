@@ -97,9 +97,7 @@ func opened(b *testing.B, ledger string) *open {
 		}))
 	check.Err(b, err)
 	b.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			b.Error(err)
-		}
+		check.Also(b, s.Close())
 	})
 	return &open{s, probe}
 }

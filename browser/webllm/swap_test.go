@@ -36,8 +36,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	w, path := tinyWith(t, 1024)
 	m, err := model.Open(path, 1024)
 	check.Err(t, err)
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	text[len(text)-1] ^= 1
 	check.Err(t, os.WriteFile(path, text, 0o644))
 	target := Target{Kernels: SoftwareKernels, DType: F32}

@@ -194,9 +194,7 @@ func kill(role string) func(*testing.T, *session) {
 	return func(t *testing.T, s *session) {
 		for pid, r := range processes(t, s) {
 			if r == role {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Error(err)
-				}
+				check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
 		}
 	}
@@ -245,8 +243,7 @@ func TestChangedWeightsAreNotLoaded(t *testing.T) {
 	p := copyOf(t, files.pack)
 	w.pack = packaged(p)
 	shard := filepath.Join(p.Dir, "params_shard_0.bin")
-	right, err := os.ReadFile(shard)
-	check.Err(t, err)
+	right := check.Read(t, shard)
 	check.Err(t, w.Prepare(watched(t), m, quiet))
 	for say, b := range map[string][]byte{"is damaged: its MD5 is": scrambled(right),
 		"bytes, want": right[:len(right)/2]} {

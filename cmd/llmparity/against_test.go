@@ -48,12 +48,10 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
 	mentions(t, strings.Join(strings.Fields(stdout), " "), "launches of both runs took turns",
-		"decode_tokens_per_s", "peak_pss_mb",
+		"decode_tps", "peak_pss_mb",
 		"ttft_ms")
-	now, err := record.Open(latest)
-	check(t, err)
-	base, err := record.Open(filepath.Join(cmd.Dir, "results", now.Meta.Against))
-	check(t, err)
+	now := opened(t, latest)
+	base := opened(t, filepath.Join(cmd.Dir, "results", now.Meta.Against))
 	for side, run := range map[string]*record.Run{"1": now, "2": base} {
 		counted, threads := 0, ""
 		for _, a := range run.Attempts {

@@ -38,8 +38,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	if len(after.launches) != cells {
 		t.Fatalf("%d launches ended, want %d\n%s", len(after.launches), cells, &after.said)
 	}
-	r, err := record.Open(filepath.Join("results", "latest"))
-	check(t, err)
+	r := opened(t, filepath.Join("results", "latest"))
 	if len(r.Cells) != cells || len(r.Attempts) != cells || r.Status != record.OK {
 		t.Errorf("%d cells, %d launches, status %s", len(r.Cells), len(r.Attempts), r.Status)
 	}

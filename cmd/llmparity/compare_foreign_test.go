@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 	out := good(t, "compare", "--details", run, rows, "--html", html)
 	mentions(t, out, "llama.cpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
 		"96.5", "was written by another program or by watch", "profiler.csv")
-	text, err := os.ReadFile(html)
-	check(t, err)
+	text := readFile(t, html)
 	sheet, err := browser.OpenSheet(t.Context(), "")
 	check(t, err)
 	defer func() {
@@ -28,7 +26,7 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	page, err := json.Marshal(string(text))
+	page, err := json.Marshal(text)
 	check(t, err)
 	got, err := sheet.Run(t.Context(), `(async () => {
 		const frame = document.createElement("iframe");

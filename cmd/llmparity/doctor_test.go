@@ -151,12 +151,10 @@ func TestDoctorText(t *testing.T) {
 	rule := strings.Repeat("=", 60)
 	stdout, _ := well(t, program(t, "env", "--quick"))
 	lines := strings.Split(stdout, "\n")
-	if len(lines) < 40 || lines[0] != rule || lines[1] != "llmparity - Environment Information" || lines[2] != rule ||
-		!strings.HasPrefix(lines[3], "Platform: ") ||
-		!strings.HasPrefix(lines[4], "Python: ") || !strings.HasPrefix(lines[5], "CUDA: ") {
-		t.Errorf("the banner:\n%s", stdout)
+	if len(lines) < 40 || !strings.HasPrefix(lines[0], "Engines ") {
+		t.Errorf("the engines are not first:\n%s", stdout)
 	}
-	mentions(t, stdout, "\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free memory: ",
+	mentions(t, stdout, rule+"\nPlatform: ", "\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free memory: ",
 		"llmparity estimate")
 	if strings.Contains(stdout, "maxBufferSize") {
 		t.Errorf("a browser was started:\n%s", stdout)
@@ -171,7 +169,7 @@ func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
 	bare := t.TempDir()
 	d, stderr, code := reported(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
 		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome",
-		"--openai-url", "http://127.0.0.1:1")
+		"--openai-url", "http://127.0.0.1:1", "--ollama", "/nowhere/ollama")
 	if code != fault.NoChrome.ExitCode() || d.ExitCode != code ||
 		!strings.Contains(lastLine(stderr), "/nowhere/chrome") {
 		t.Errorf("exit code %d: %s", code, stderr)
@@ -186,7 +184,8 @@ func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
 	}{"browser": {fault.NoChrome, "apt install chromium"}, "llama-server": {fault.NoLlamaServer, "make setup"},
 		"emscripten":     {fault.NoEmscripten, "make setup"},
 		"WebGPU adapter": {fault.NoChrome, "apt install chromium"},
-		"OpenAI server":  {fault.ServerUnreachable, "127.0.0.1:1"}} {
+		"OpenAI server":  {fault.ServerUnreachable, "127.0.0.1:1"},
+		"Ollama":         {fault.NoOllama, "/nowhere/ollama"}} {
 		if p := missing[name]; p.Class != want.class || p.ExitCode != want.class.ExitCode() ||
 			!strings.Contains(p.Missing, want.how) || strings.Contains(p.Missing, "\n") {
 			t.Errorf("%s: %+v", name, p)
@@ -197,5 +196,13 @@ func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
 	}
 	if d.Banner.Python != "not installed" || d.Machine.CPU == "" {
 		t.Errorf("%+v", d.Banner)
+	}
+}
+
+func TestDoctorPassesWithoutOllama(t *testing.T) {
+	t.Parallel()
+	d, stderr, code := reported(t, []string{"LLMPARITY_OLLAMA=/nowhere/ollama"}, "--quick")
+	if code != 0 || len(d.Missing) > 0 || !partOf(d, "Ollama").Absent || engineOf(d, "ollama").Ready {
+		t.Errorf("exit code %d, missing %+v\n%s", code, d.Missing, stderr)
 	}
 }

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"llmparity/internal/dryrun"
-	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
 )
 
 // sweep is a plan of the tiny model with many lengths.
@@ -30,47 +25,6 @@ func sweep(inputs, outputs int, more string) string {
 	return "name: big\nengines: [webllm, llamacpp]\nmodel: tiny\ninput_lengths: [" + list(inputs) +
 		"]\noutput_lengths: [" + list(outputs) + "]\n" + more +
 		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
-}
-
-// BenchmarkDryRun resolves plans of 10,000 cells, in at most 1 s: few setups with many shapes, and many with few.
-func BenchmarkDryRun(b *testing.B) {
-	for name, text := range map[string]string{
-		"shapes": sweep(50, 10, "concurrency: [1, 2, 4, 8, 16]\ncontexts: [512, 1024]\n"),
-		"setups": sweep(5, 5, "kv_cache_dtypes: [f32]\ncontexts: ["+
-			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(upTo(100))), ","), "[]")+"]\nconcurrency: [1, 2]\n"),
-	} {
-		b.Run(name, func(b *testing.B) {
-			p, err := plan.Parse([]byte(text), name, kinds.All...)
-			check(b, err)
-			_, cells, err := p.Count()
-			if err != nil || cells != 10_000 {
-				b.Fatalf("%d cells, %v", cells, err)
-			}
-			var most runtime.MemStats
-			for b.Loop() {
-				f := &runFlags{out: b.TempDir()}
-				check(b, f.follow(p, func(string) bool { return false }))
-				var out bytes.Buffer
-				begin := time.Now()
-				check(b, f.dry(b.Context(), p, &out))
-				b.ReportMetric(time.Since(begin).Seconds(), "s/plan")
-				runtime.ReadMemStats(&most)
-				if n := bytes.Count(out.Bytes(), []byte("\n")); n < 10_000 {
-					b.Fatalf("%d lines", n)
-				}
-			}
-			b.ReportMetric(float64(most.Sys)/1e6, "MB")
-		})
-	}
-}
-
-// upTo returns n numbers from 16.
-func upTo(n int) []int {
-	var out []int
-	for i := range n {
-		out = append(out, 16+i)
-	}
-	return out
 }
 
 // A dry run lists each cell and what is missing, launches nothing, and prints the same as JSON.

@@ -39,9 +39,8 @@ func TestEstimateAnswersFirst(t *testing.T) {
 func TestEstimateOfUnconvertibleGGUF(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "strange.gguf")
 	check(t, tiny.WriteFile(path))
-	text, err := os.ReadFile(path)
-	check(t, err)
-	check(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "llama", "alpac")), 0o600))
+	text := readFile(t, path)
+	check(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "llama", "alpac")), 0o600))
 	args := []string{path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"}
 	if line := answerTo(t, args...); !strings.HasPrefix(line, "cannot run here: WebLLM cannot run it: ") ||
 		!strings.Contains(line, "alpac") {

@@ -40,8 +40,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 		!strings.Contains(string(page), "exec:mine") {
 		t.Errorf("report.html: %d bytes, %v", len(page), err)
 	}
-	r, err := record.Open(latest)
-	check(t, err)
+	r := opened(t, latest)
 	for _, a := range r.Attempts {
 		if c := r.Cells[slices.IndexFunc(
 			r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
@@ -113,11 +112,10 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 // documentsPython returns the Python engine of docs/howto/add-an-engine.md.
 func documentsPython(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
-	check(t, err)
-	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
+	text := readFile(t, "../../docs/howto/add-an-engine.md")
+	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindStringSubmatch(text)
 	if python == nil {
 		t.Fatal("docs/howto/add-an-engine.md has no engine in Python")
 	}
-	return string(python[1])
+	return python[1]
 }

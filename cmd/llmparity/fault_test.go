@@ -67,7 +67,7 @@ exec `+chrome+` --disable-gpu "$@"
 			line := lastLine(stderr)
 			// What keeps a run from starting is said in one line and leaves nothing; what a launch runs into is in its
 			// record too. what came first is progress
-			said := strings.TrimPrefix(stderr, "webllm: converting tiny-llama-2x128 into a WebLLM package, once\n")
+			said := strings.TrimPrefix(stderr, "webllm: converting tiny-llama-2x128 to a WebLLM package for a context of 1024 tokens\n")
 			if !c.launched && (strings.Count(said, "\n") != 1 || stdout != "") {
 				t.Errorf("more than one line:\n%s%s", stderr, stdout)
 			}

@@ -143,9 +143,8 @@ func checkExports(t *testing.T, dir string) {
 		t.Fatalf("no profile in %s (%v)", dir, err)
 	}
 	for _, path := range profiles {
-		text, err := os.ReadFile(path)
-		check(t, err)
-		schematest.Valid(t, "profile", text)
+		text := readFile(t, path)
+		schematest.Valid(t, "profile", []byte(text))
 	}
 	summary, errs, code := called("report", dir, "--format", "csv")
 	if left, err := os.ReadFile(filepath.Join(dir, "summary.csv")); code != 0 || err != nil || string(left) != summary {

@@ -152,8 +152,7 @@ func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
 // repetitions counts successful launches by cell and repetition.
 func repetitions(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	r, err := record.Open(dir)
-	check(t, err)
+	r := opened(t, dir)
 	if r.Status != record.OK {
 		t.Errorf("%s: the run is %s", dir, r.Status)
 	}

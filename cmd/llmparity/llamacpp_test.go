@@ -35,8 +35,7 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 			t.Errorf("%s: %v", name, policy)
 		}
 	}
-	r, err := record.Open(dir)
-	check(t, err)
+	r := opened(t, dir)
 	texts := map[string]bool{}
 	for _, a := range r.Attempts {
 		for _, q := range a.Measured() {

@@ -104,7 +104,7 @@ func root() *cobra.Command {
 	}
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
-	c.AddCommand(exitCodesTopic(), presetsTopic())
+	c.AddCommand(exitCodesTopic(), presetsTopic(), versionCommand())
 	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c
@@ -116,6 +116,12 @@ func parent(use, short string, below ...*cobra.Command) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(below...)
 	return c
+}
+
+// versionCommand does what --version does.
+func versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Hidden: true, Args: arguments(cobra.NoArgs),
+		Run: func(c *cobra.Command, _ []string) { fmt.Fprintln(c.OutOrStdout(), "llmparity", version()) }}
 }
 
 // version identifies the build in one line.

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 )
 
 // asProgram makes the test binary the program itself, which tests can signal.
@@ -153,6 +154,14 @@ func readFile(t *testing.T, path string) string {
 	text, err := os.ReadFile(path)
 	check(t, err)
 	return string(text)
+}
+
+// opened opens the folder of a run.
+func opened(t testing.TB, dir string) *record.Run {
+	t.Helper()
+	r, err := record.Open(dir)
+	check(t, err)
+	return r
 }
 
 // lastLine is the program's error.

@@ -358,7 +358,15 @@ whether engines agree on a feature of the architecture. The generated text is me
 			if c.Flags().Changed("rope-factor") && !c.Flags().Changed("rope-scaling") {
 				return fault.New(fault.Usage, "", "--rope-factor requires --rope-scaling")
 			}
-			return writeModel(c, out, func() error { return tiny.WriteRandomFile(c.Context(), out, s) })
+			err := writeModel(c, out, func() error { return tiny.WriteRandomFile(c.Context(), out, s) })
+			if err != nil {
+				return err
+			}
+			m, err := model.Open(out, 0)
+			if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "%d parameters\n", m.Parameters)
+			}
+			return err
 		},
 	}
 	f := c.Flags()

@@ -15,8 +15,7 @@ import (
 // attemptsOf returns the attempts of an engine.
 func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.Attempt) {
 	t.Helper()
-	r, err := record.Open(run)
-	check(t, err)
+	r = opened(t, run)
 	for _, a := range r.Attempts {
 		if r.CellByID(a.Cell).Engine == engine {
 			all = append(all, a)

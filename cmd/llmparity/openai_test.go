@@ -15,8 +15,7 @@ import (
 // recorded opens the run that a command recorded.
 func recorded(t *testing.T, dir string) *record.Run {
 	t.Helper()
-	r, err := record.Open(filepath.Join(dir, "results", "latest"))
-	check(t, err)
+	r := opened(t, filepath.Join(dir, "results", "latest"))
 	return r
 }
 

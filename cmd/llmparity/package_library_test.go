@@ -54,9 +54,8 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 		t.Errorf("advice that can't help: %q", stderr)
 	}
 	// Two of them, and then the wrong one alone.
-	text, err := os.ReadFile(lib)
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(long, "other.wasm"), text, 0o644))
+	text := readFile(t, lib)
+	check(t, os.WriteFile(filepath.Join(long, "other.wasm"), []byte(text), 0o644))
 	code, stderr = run(long)
 	refused(code, stderr, fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
 	check(t, os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")))

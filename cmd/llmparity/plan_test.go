@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/progress"
-	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 	"llmparity/internal/tiny"
 )
@@ -26,9 +24,8 @@ import (
 // resolved reads a run's plan.
 func resolved(t *testing.T, run string) plan.Plan {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(run, "plan.yaml"))
-	check(t, err)
-	p, err := plan.Parse(text, "plan.yaml", kinds.All...)
+	text := readFile(t, filepath.Join(run, "plan.yaml"))
+	p, err := plan.Parse([]byte(text), "plan.yaml", kinds.All...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -73,8 +70,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 // policies are the recorded settings by engine.
 func policies(t *testing.T, run string) map[string]map[string]string {
 	t.Helper()
-	r, err := record.Open(run)
-	check(t, err)
+	r := opened(t, run)
 	cells := map[int]string{}
 	for _, c := range r.Cells {
 		cells[c.ID] = c.Engine

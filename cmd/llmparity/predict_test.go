@@ -93,8 +93,7 @@ func TestOutOfMemoryIsRefused(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
 	latest := filepath.Join(cmd.Dir, "results", "latest")
-	r, err := record.Open(latest)
-	check(t, err)
+	r := opened(t, latest)
 	risk := r.Risks[1]
 	if !risk.Refused || risk.Level != record.RiskHigh || len(r.Attempts) != 0 || len(risk.Recommendations) == 0 ||
 		risk.Places[0].Name != estimate.RAM {

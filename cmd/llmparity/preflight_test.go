@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,9 +105,8 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 	t.Parallel()
 	path, err := model.Path(model.Tiny)
 	check(t, err)
-	whole, err := os.ReadFile(path)
-	check(t, err)
-	path = writingTo(t, t.TempDir())("m.gguf", strings.ReplaceAll(string(whole), "llama", "lhama"))
+	whole := readFile(t, path)
+	path = writingTo(t, t.TempDir())("m.gguf", strings.ReplaceAll(whole, "llama", "lhama"))
 	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
 	cmd := program(t, append(args, "--dry-run", "--json")...)
 	stdout, stderr, code := output(t, cmd)

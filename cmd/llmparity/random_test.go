@@ -15,7 +15,7 @@ func TestRandomModel(t *testing.T) {
 		"made/r.gguf")
 	stdout, stderr, code := output(t, cmd)
 	path := filepath.Join("made", "r.gguf")
-	if code != 0 || !strings.HasPrefix(stdout, path+"  ") {
+	if code != 0 || !strings.HasPrefix(stdout, path+"  ") || !strings.HasSuffix(stdout, " parameters\n") {
 		t.Fatalf("code %d: %s%s", code, stdout, stderr)
 	}
 	f, err := gguf.Open(filepath.Join(cmd.Dir, path))

@@ -14,7 +14,6 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/cache"
-	"llmparity/internal/record"
 )
 
 // recomputed is the output of scripts/recompute.
@@ -35,12 +34,11 @@ type recomputed struct {
 func pandas(t *testing.T, dir string) recomputed {
 	t.Helper()
 	scripts := filepath.Join("..", "..", "scripts", "recompute")
-	text, err := os.ReadFile(filepath.Join(scripts, "requirements.txt"))
-	check(t, err)
+	text := readFile(t, filepath.Join(scripts, "requirements.txt"))
 	python := filepath.Join(
 		cache.Dir(os.Getenv),
 		"python",
-		fmt.Sprintf("%x", sha256.Sum256(text))[:12],
+		fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12],
 		"bin",
 		"python",
 	)
@@ -115,8 +113,7 @@ func TestPandasRecomputesHeadlineFigures(t *testing.T) {
 	run := program(t, "run", "--repetitions", "7", "--max-tokens", "16")
 	well(t, run)
 	dir := filepath.Join(run.Dir, "results", "latest")
-	recorded, err := record.Open(dir)
-	check(t, err)
+	recorded := opened(t, dir)
 	o := compare.Defaults()
 	o.AllowDifferent = true
 	res, again := compare.With(o, recorded), pandas(t, dir)

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(row[1], func(t *testing.T) {
 			out, errs, code := called(shellWords(places.Replace(row[1]))...)
 			// The tiny model may not have been converted yet.
-			errs = strings.TrimPrefix(errs, "webllm: converting tiny-llama-2x128 into a WebLLM package, once\n")
+			errs = strings.TrimPrefix(errs, "webllm: converting tiny-llama-2x128 to a WebLLM package for a context of 1024 tokens\n")
 			if want := fault.Kind(row[0]); code != want.ExitCode() || out != "" || strings.Count(errs, "\n") != 1 ||
 				!strings.HasPrefix(errs, "llmparity: "+row[0]+": ") || !strings.Contains(errs, row[2]) {
 				t.Errorf("exit code %d, want one line of class %s with %q:\n%s%s", code, want, row[2], out, errs)

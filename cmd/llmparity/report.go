@@ -23,7 +23,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/foreign"
 	"llmparity/internal/kinds"
-	"llmparity/internal/nearest"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/parquet"
@@ -313,8 +312,7 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 			for i := range known {
 				known[i] = strings.TrimPrefix(known[i], "fig-")
 			}
-			return fault.New(fault.Usage, "the nearest are "+strings.Join(nearest.Of(name, known, 3), ", ")+
-				"; name a folder with --figures-dir", "unknown figure %q", name)
+			return fault.New(fault.Usage, "this run has "+strings.Join(known, ", "), "unknown figure %q", name)
 		}
 	}
 	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))

@@ -26,12 +26,11 @@ func TestLongReportIsSmallAndKeepsPeaks(t *testing.T) {
 	if code := execute([]string{"report", dir, "-o", path}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
-	page, err := os.ReadFile(path)
-	check(t, err)
+	page := readFile(t, path)
 	if len(page) > pageLimit {
 		t.Errorf("the page has %d bytes, %d are allowed", len(page), pageLimit)
 	}
-	drawn := highestDrawn(t, page)
+	drawn := highestDrawn(t, []byte(page))
 	lines := 0
 	for name, want := range highestRecorded(t, dir) {
 		if got, ok := drawn[name]; !ok || math.Abs(got-want) > 0.005+1e-9 { // drawn to a hundredth of a MiB

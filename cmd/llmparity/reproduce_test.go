@@ -13,7 +13,6 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
-	"llmparity/internal/record"
 	"llmparity/internal/reproduce"
 	"llmparity/internal/schematest"
 )
@@ -58,8 +57,7 @@ func TestReproduceOnSameMachine(t *testing.T) {
 	if err != nil || !strings.HasSuffix(r.Plan, string(planned)) {
 		t.Errorf("%v: the plan is not the run's own:\n%s", err, r.Plan)
 	}
-	was, err := record.Open(dir)
-	check(t, err)
+	was := opened(t, dir)
 	info, _ := was.Attempts[0].Engine()
 	for _, sum := range []string{was.Meta.Tool.SHA256, was.Cells[0].Model.SHA256, info.SHA256, info.Version} {
 		if sum == "" || !strings.Contains(r.Plan, sum) {
@@ -76,18 +74,16 @@ func TestReproduceOnSameMachine(t *testing.T) {
 	if code != 0 || out != "" || !strings.Contains(errs, "Is the run reproducible?") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	text, err := os.ReadFile(again)
-	check(t, err)
-	if _, err := plan.Parse(text, again, kinds.All...); err != nil {
+	text := readFile(t, again)
+	if _, err := plan.Parse([]byte(text), again, kinds.All...); err != nil {
 		t.Error(err)
 	}
 
 	other := filepath.Join(root, "llama-server")
 	check(t, os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755))
 	env := filepath.Join(dir, "environment.json")
-	machine, err := os.ReadFile(env)
-	check(t, err)
-	check(t, os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)),
+	machine := readFile(t, env)
+	check(t, os.WriteFile(env, []byte(strings.Replace(machine, `"cpu": "`, `"cpu": "Another `, 1)),
 		0o644))
 	r, code = reproduced(t, dir, "--llama-server", other)
 	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != fault.Run.ExitCode() ||

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"llmparity/internal/record"
 )
 
 func TestRunMeasuresComparesAndReports(t *testing.T) {
@@ -20,8 +18,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 	}
 
 	latest := filepath.Join(run.Dir, "results", "latest")
-	r, err := record.Open(latest)
-	check(t, err)
+	r := opened(t, latest)
 	for _, a := range r.Attempts {
 		if len(a.Samples) == 0 || len(a.Totals) == 0 || a.Cost.Reads == 0 {
 			t.Errorf("attempt %d was not sampled: %+v", a.ID, a.Cost)
@@ -62,9 +59,8 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 
 func readJSONFile(t *testing.T, path string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check(t, err)
-	if err := json.Unmarshal(text, into); err != nil {
+	text := readFile(t, path)
+	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 }

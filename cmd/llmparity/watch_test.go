@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"fmt"
 	"os"
@@ -20,12 +19,11 @@ func uniqueName() string { return fmt.Sprintf("6%d%09d", os.Getpid(), time.Now()
 
 func rowsOf(t *testing.T, path string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check(t, err)
-	if !strings.HasPrefix(string(text), watch.Columns+"\n") || !strings.HasSuffix(string(text), "\n") {
+	text := readFile(t, path)
+	if !strings.HasPrefix(text, watch.Columns+"\n") || !strings.HasSuffix(text, "\n") {
 		t.Errorf("%.200s", text)
 	}
-	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	check(t, err)
 	return all[1:]
 }

@@ -106,6 +106,10 @@ func (f Figure) Center() float64 {
 	return *f.Median
 }
 
+// Lopsided is the half-width of an interval above which its ends are shown: ± would reach below zero, or hide that one
+// side is much wider.
+const Lopsided = 0.2
+
 // HalfWidth is the wider side of the interval as a share of the median; false without one.
 func (f Figure) HalfWidth() (float64, bool) {
 	if !f.Known() || f.Interval == nil || f.Center() == 0 {

@@ -17,11 +17,12 @@ var (
 		"and %s%% during those of %s (medians, p = %.2g)"}
 	LaunchFailed  = Remark{warning.LaunchFailed, "%s"}
 	TooFew        = Remark{warning.TooFewLaunches, "%d counted, no interval: a 95%% CI of the median needs %d launches"}
-	WideInterval  = Remark{warning.WideInterval, "varies by %.0f%% between launches"}
+	WideInterval  = Remark{warning.WideInterval, "%.0f%% robust standard deviation over launches"}
 	Outliers      = Remark{warning.Unsteady, "%d of %d launches far from the median, the farthest %s (attempt %d)"}
 	Trend         = Remark{warning.Unsteady, "drifts by %+.2g %s a launch (Theil-Sen; Mann-Kendall p = %.2g)"}
 	UnevenSpread  = Remark{warning.UnevenSpread, "%s; p can be too small"}
 	SharedLaunch  = Remark{warning.SharedLaunch, "%d repetitions ran in %s; intervals do not show how launches vary"}
+	NoRate        = Remark{warning.TokenTimes, "is not known of attempt %d: %s"}
 	Random        = Remark{warning.NotDeterministic, "%s"}
 	Differ        = Remark{warning.LaunchesDiffer, "launches differ: %s"}
 	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover the rest"}

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -30,7 +31,7 @@ func (j *judge) changes() {
 	var all []question
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
-		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column.Name, allowed(c)),
+		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
 			Kind:   gates.KindChange,
 			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change)),
 			Detect: new(percent(j.gate.DetectOf(c)))}
@@ -314,13 +315,31 @@ func (q *question) rss() string {
 // few says so where no launches whatever could have answered the question.
 func (q *question) few(sides string) (gates.Status, string) {
 	a := q.asked
-	q.check.Needed = stats.Suffice(q.tests)
-	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it", sides, a.Left.N, a.Right.N,
-		q.check.Needed)
+	missed, lost := q.lost()
+	q.check.Needed = stats.Suffice(q.tests) + missed
+	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it%s", sides, a.Left.N, a.Right.N,
+		q.check.Needed, lost)
 	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {
 		why += ", and repetitions in one launch count once"
 	}
 	return gates.Inconclusive, why
+}
+
+// lost is how many of a side's launches lack the figure, at most, and why.
+func (q *question) lost() (most int, why string) {
+	for _, c := range []*compare.Cell{q.base, q.now} {
+		f := c.Named(q.change.Figure.Name)
+		if n := c.Launches.Counted - f.N; n > most && f.N > 0 {
+			most, why = n, fmt.Sprintf("; %d of %s lack it", n, several(c.Launches.Counted, c.Repeated()))
+			for _, w := range f.Warnings {
+				if w.Code == explain.NoRate.Code {
+					why += ": it " + w.Text
+					break
+				}
+			}
+		}
+	}
+	return most, why
 }
 
 // signed is a percentage with its sign.

@@ -79,7 +79,7 @@ func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 func (j *judge) limits() {
 	for _, l := range j.gate.Limits {
 		level := j.gate.LevelOf(l.Level)
-		check := gates.Check{Name: l.Figure.Column.Name + " " + bounds(l), Kind: gates.KindLimit,
+		check := gates.Check{Name: l.Figure.Asked() + " " + bounds(l), Kind: gates.KindLimit,
 			Figure: l.Figure.Name, Column: l.Figure.Column.Name,
 			Min: l.Min, Max: l.Max}
 		found := false

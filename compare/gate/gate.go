@@ -137,7 +137,11 @@ func (j *judge) conclude() {
 		}
 		j.out.Status, j.out.Verdict = gates.Warned, "The gate passes with warnings: "+words+"."
 	default:
-		j.out.Status, j.out.Verdict = gates.Passed, "The gate passes: "+all+"."
+		words := all
+		if n := count[gates.Inconclusive]; n > 0 {
+			words = fmt.Sprintf("%d of %s pass, %d inconclusive and ignored", count[gates.Passed], all, n)
+		}
+		j.out.Status, j.out.Verdict = gates.Passed, "The gate passes: "+words+"."
 	}
 }
 
@@ -161,13 +165,11 @@ func (j *judge) advice(open []gates.Check) string {
 		return "to settle it, measure both sides again with" + more
 	case j.out.Interleaved || !against:
 		return ""
-	}
-	other := "PLAN2"
-	if j.base != nil {
-		other = j.base.Runs[0].Dir
+	case j.base == nil:
+		return fmt.Sprintf("first save a baseline run: llmparity baseline save %s DIR", cmp.Or(j.missing, "NAME"))
 	}
 	return fmt.Sprintf("to settle it, measure both sides here: llmparity run %s --against %s%s",
-		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), other, more)
+		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), j.base.Runs[0].Dir, more)
 }
 
 // named lists a few checks.

@@ -159,7 +159,7 @@ func TestAgainstABaselineRun(t *testing.T) {
 	if !strings.HasSuffix(decode.Why, "; tolerance -5%") {
 		t.Error(decode.Why)
 	}
-	if decode.Name != "decode_tokens_per_s at most 5% lower than the baseline run" || *decode.Allowed != -5 ||
+	if decode.Name != "decode_tps at most 5% lower than the baseline run" || *decode.Allowed != -5 ||
 		*decode.Detect != -15 || *decode.Percent > -15 ||
 		decode.PercentInterval.Hi > -5 || *decode.PHolm > 0.05 || *decode.P > *decode.PHolm ||
 		*decode.Baseline <= *decode.Measured || decode.Launches != 8 ||
@@ -169,7 +169,7 @@ func TestAgainstABaselineRun(t *testing.T) {
 	expect(t, one(t, got, "llamacpp", "ttft_ms"), gates.Warned, "; tolerance +10%")
 	expect(t, one(t, got, "webllm", "decode"), gates.Passed, ", 90% CI ")
 	if got.Status != gates.Failed || !strings.HasPrefix(got.Verdict,
-		"The gate fails: 1 of 8 checks: llamacpp: decode_tokens_per_s") ||
+		"The gate fails: 1 of 8 checks: llamacpp: decode_tps") ||
 		got.Checks[0].Name != decode.Name {
 		t.Errorf("%s: %s", got.Status, got.Verdict)
 	}
@@ -233,13 +233,20 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	reused.Reused, reused.Cell.Reused = true, true
 	shared := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, reused), result(t, reused))
 	expect(t, one(t, shared, "decode"), gates.Inconclusive, "repetitions in one launch count once")
+	at := comparetest.Run(t, "run", native(6))
+	at.Attempts[2].Measured()[0].Spans = nil // its tokens came at once
+	lost := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(at), result(t, native(6)))
+	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few: 7 would settle it; "+
+		"1 of 6 launches lack it: it is not known of attempt 3: the 64 tokens arrived at once")
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"inconclusive: warn\n": gates.Warned,
 		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed,
 		"unknown: warn\n": gates.Warned} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
-		if without.Status != want {
+		verdict := map[string]string{"": "; first save a baseline run: llmparity baseline save NAME DIR.",
+			"inconclusive: off\n": ": 2 of 3 checks pass, 1 inconclusive and ignored."}[text]
+		if without.Status != want || !strings.Contains(without.Verdict, verdict) {
 			t.Errorf("%q: %s: %s", text, without.Status, without.Verdict)
 		}
 	}
@@ -342,71 +349,18 @@ func TestGateReportsChangesNotUnderTest(t *testing.T) {
 	}
 }
 
-// A figure that others have made worse is not held against the engine, and one that others may have made look better
-// does not pass.
-func TestGateIsInconclusiveOnBusyMachines(t *testing.T) {
-	base := comparetest.Run(t, "base", comparetest.Native(8))
+// A limit that others have broken is not held against the engine. Where launches took turns others met both sides.
+// TestFrozenGatesOfBusyMachines has what is held against a baseline run.
+func TestGateOnBusyMachines(t *testing.T) {
 	slower := comparetest.Native(8)
 	slower.Token *= 2
-	g := parse(t, "vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%}\ndecode_tps: {min: 700}")
-	busy := func(e comparetest.Engine) *compare.Result {
-		run := comparetest.Run(t, "busy", e)
-		run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
-		return compare.Runs(run)
-	}
-	got := gate.Evaluate(g, busy(slower), compare.Runs(base))
-	expect(t, one(t, got, "decode", "baseline"), gates.Inconclusive,
-		"significantly worse, but the run's machine was busy: in the 1.0 s before the run, other programs used 6.00 of 8 cores")
+	run := comparetest.Run(t, "busy", slower)
+	run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+	g, base := parse(t, "vs_baseline: {decode_tps: -5%}\ndecode_tps: {min: 700}"), result(t, comparetest.Native(8))
+	run.Meta.Against = "run" // the baseline run's folder
+	got := gate.Evaluate(g, compare.Runs(run), base)
 	expect(t, one(t, got, "decode", "at least"), gates.Inconclusive, "the machine was busy: ")
-	expect(t, one(t, got, "peak_pss"), gates.Passed, "")
-	if got.Status != gates.Inconclusive {
-		t.Errorf("%s", got.Verdict)
-	}
-	// As quick as before although the machine was busy: nothing is worse. Much worse than on a busy machine: that is
-	// worse.
-	expect(t, one(t, gate.Evaluate(g, busy(comparetest.Native(8)), compare.Runs(base)), "decode", "baseline"),
-		gates.Passed, "")
-	expect(t, one(t, gate.Evaluate(g, result(t, slower), busy(comparetest.Native(8))), "decode", "baseline"),
-		gates.Failed, "")
-	// No slower than on a busy machine says nothing.
-	expect(t, one(t, gate.Evaluate(g, compare.Runs(base), busy(comparetest.Native(8))), "decode", "baseline"),
-		gates.Inconclusive,
-		"no regression seen, but the baseline run's machine was busy: ")
-	// Where launches took turns others met both sides.
-	turns := busy(slower)
-	turns.Runs[0].Against = "base"
-	expect(t, one(t, gate.Evaluate(g, turns, compare.Runs(base)), "decode", "baseline"), gates.Failed, "")
-
-	calm, beset := comparetest.Native(8), slower
-	calm.Stolen = func(n int) float64 { return 0.01 * float64(n%3) }
-	beset.Stolen = func(n int) float64 { return 0.03 + 0.01*float64(n%3) }
-	beset.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
-	got = gate.Evaluate(g, result(t, beset), result(t, calm))
-	expect(t, one(t, got, "decode", "baseline"), gates.Inconclusive,
-		"significantly worse, but the host gave ")
-	expect(t, one(t, got, "peak_pss"), gates.Failed, "") // memory is nobody's to steal
-	beset.Stolen = calm.Stolen
-	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode", "baseline"), gates.Failed,
-		"")
-	beset.Stolen = nil // the baseline's machine told, this one's does not
-	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode", "baseline"), gates.Failed,
-		"")
-	late, free := comparetest.Native(8), comparetest.Native(8)
-	late.Stolen, free.Stolen = func(n int) float64 { return 0.1 + 0.01*float64(n) },
-		func(n int) float64 { return 0.001 * float64(n) }
-	expect(t, one(t, gate.Evaluate(g, result(t, free), result(t, late)), "decode", "baseline"),
-		gates.Inconclusive, "no regression seen, but the host gave ")
-
-	memory := func(loaded, shared float64) *compare.Result {
-		e := comparetest.Native(8)
-		e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: loaded, Shared: shared}}
-		return result(t, e)
-	}
-	expect(t, one(t, gate.Evaluate(g, memory(60, 3), compare.Runs(base)), "peak_pss"), gates.Failed, "")
-	expect(t, one(t, gate.Evaluate(g, compare.Runs(base), memory(46, 7)), "peak_pss"), gates.Inconclusive,
-		"the sum of RSS did not grow with it")
-	expect(t, one(t, gate.Evaluate(g, memory(51, 7), memory(46, 0)), "peak_pss"), gates.Inconclusive,
-		"no regression seen, but the sum of RSS grew (")
+	expect(t, one(t, got, "decode", "baseline"), gates.Failed, "")
 }
 
 func TestMissingNewAndFailedCells(t *testing.T) {

@@ -54,9 +54,10 @@ type AlignedPoint struct {
 // placesAtMost bounds the places on the axis of tokens.
 const placesAtMost = 160
 
-const alignedHow = "the value at a token is interpolated between the samples before and after it (a sample's time is the middle of its " +
-	"read), unless they are more than 3 usual intervals apart. Median over launches if at least half of them have a value, with " +
-	"its interval by order statistics"
+const alignedHow = "the memory at a token is interpolated between the samples before and after the token. A " +
+	"sample's time is the middle of its read. There is no value if the samples are more than 3 times as far apart " +
+	"as usual. If at least half of the launches have a value, the median over launches is shown, with its interval " +
+	"by order statistics"
 
 // overTokens aligns a cell's launches; nil where none of them generated a token.
 func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*record.Attempt][]track) *OverTokens {

@@ -88,29 +88,6 @@ func (o *OverTokens) line(name string) *Aligned {
 	return nil
 }
 
-func TestLinearMemoryIsAlignedExactly(t *testing.T) {
-	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond,
-		at: line}.attempt())
-	for _, name := range []string{figure.TotalPSS, "rss_sum"} {
-		l := o.line(name)
-		if l == nil || len(l.Median) != 51 {
-			t.Fatalf("%s: %+v", name, l)
-		}
-		for _, p := range l.Median {
-			ns := sentAt
-			if p.Token > 0 {
-				ns = firstAt + int64(p.Token-1)*tokenStep
-			}
-			if math.Abs(p.Median-line(ns)) > 1e-6 || p.N != 1 || p.Lo != nil {
-				t.Errorf("%s at token %d: %+v, want %g", name, p.Token, p, line(ns))
-			}
-		}
-	}
-	if len(o.Notes) != 0 || o.Clock != "" {
-		t.Errorf("notes %q, clock %q", o.Notes, o.Clock)
-	}
-}
-
 func TestChartsStopAtGaps(t *testing.T) {
 	const every = 100 * time.Millisecond
 	gapFrom, gapTo := firstAt+10*tokenStep, firstAt+10*tokenStep+int64(350*time.Millisecond)

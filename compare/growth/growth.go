@@ -88,7 +88,7 @@ const growthHow = "in each launch, the median slope between all pairs of reading
 	"The interval is that of the median over launches, because readings within a launch depend on each other"
 
 const edgesHow = "the slope through readings at the end of the warm-up and of the measured requests, over the tokens in the cache at " +
-	"each (Theil-Sen). The reading at the end of the load is used if two are not enough. The median over launches"
+	"each (Theil-Sen). If two readings are not enough, the reading at the end of the load is used too. The slope shown is the median over launches"
 
 // grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {

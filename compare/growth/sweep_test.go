@@ -27,39 +27,6 @@ func lengths(of func(int) comparetest.Engine, launches int, bytes float64, token
 	return out
 }
 
-func TestMemoryOverPromptLengths(t *testing.T) {
-	const bytes = 40_000
-	all := append(lengths(comparetest.Native, 4, bytes, 16, 64, 256),
-		lengths(comparetest.Browser, 4, 0, 16, 64, 256)...)
-	res := compare.Runs(comparetest.Run(t, "lengths", all...))
-	if len(res.Sweeps) != 2 {
-		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
-	}
-	for _, s := range res.Sweeps {
-		if s.Axis != growth.AxisPrompt || len(s.Cells) != 3 || s.At[0] != 16 || s.At[2] != 256 || s.Label != s.Engine {
-			t.Errorf("%+v", s)
-		}
-		want, verdict := float64(bytes), "more than the calculated 1024"
-		if s.Engine == "webllm" {
-			want, verdict = 0, "no significant growth"
-		}
-		r := rateOf(s, figure.PeakPSS)
-		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil ||
-			!(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
-			r.Interval.Lo > want || r.Interval.Hi < want || !strings.Contains(r.Verdict, verdict) {
-			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict,
-				want, verdict)
-		}
-		if reserved := rateOf(s, figure.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() &&
-			reserved.Origin == record.OriginCalculated {
-			t.Errorf("%s: peak %q, reserved %q", s.Engine, r.Origin, reserved.Origin)
-		}
-		if len(r.Points) != 12 {
-			t.Errorf("%d points", len(r.Points))
-		}
-	}
-}
-
 func rateOf(s growth.Sweep, name string) growth.Rate {
 	for _, r := range s.Rates {
 		if r.Name == name {

@@ -2,7 +2,6 @@ package hardware
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -166,77 +165,5 @@ func TestEnergy(t *testing.T) {
 	a.Phases = a.Phases[:3]
 	if h := find(t, Read([]*record.Attempt{a}, nil), "cpu0", "rapl"); h.Figure(Energy).Known() {
 		t.Errorf("%+v", h)
-	}
-}
-
-func TestSeveralGPUsTogether(t *testing.T) {
-	a := measuredAttempt(1)
-	for i, used := range []float64{2, 4, 6} {
-		source(a, i+1, []string{"gpu0", "gpu1", "gpu2"}[i], "nvml", 0)
-		read(a, i+1, usedBytes, 0, 6, func(s float64) float64 {
-			if s > 3.1 && s < 3.3 && i == 0 {
-				return 8 * gibibyte // one moment
-			}
-			return used * gibibyte
-		})
-		read(a, i+1, watts, 0, 6, constant(100*float64(i+1)))
-	}
-	all := Read([]*record.Attempt{a}, nil)
-	h := find(t, all, "gpus", "nvml")
-	if h.Kind != OfGPUs || h.Name != "gpu0, gpu1, gpu2" {
-		t.Errorf("%+v", h)
-	}
-	want(t, h, map[string]float64{GPUSum: 18 * 1024, GPUHighest: 8 * 1024, GPUMean: 6 * 1024,
-		GPUDeviation: math.Sqrt(8.0/3) * 1024,
-		GPUPower:     600, Energy: 1200, EnergyPerToken: 24})
-
-	// One that tells no power leaves no sum of it, and one that is lost none of memory behind that.
-	a.Metrics = slices.DeleteFunc(a.Metrics, func(m record.MetricRow) bool {
-		return m.Source == 2 && (m.Name == watts || m.NS > int64(time.Second))
-	})
-	h = find(t, Read([]*record.Attempt{a}, nil), "gpus", "nvml")
-	want(t, h, map[string]float64{GPUSum: 12 * 1024, GPUHighest: 6 * 1024, GPUMean: 4 * 1024,
-		GPUDeviation: math.Sqrt(8.0/3) * 1024})
-}
-
-func TestGPUMemoryOfProcesses(t *testing.T) {
-	a, b := measuredAttempt(1), measuredAttempt(2)
-	source(a, 1, "worker", "nvml_process", 10)
-	source(a, 2, "worker", "nvml_process", 11)
-	source(a, 3, "gpu-process", "nvml_process", 12)
-	read(a, 1, HeldBytes, 1, 3, constant(2*gibibyte))
-	read(a, 2, HeldBytes, 2, 6, constant(3*gibibyte)) // together from 2 to 3 s
-	read(a, 3, HeldBytes, 4, 6, constant(gibibyte/2))
-	for _, id := range []int{1, 2, 3} {
-		of := slices.Clone(a.Metrics)
-		for _, m := range of {
-			if m.Source == id && m.Name == HeldBytes {
-				m.Name = []string{"gpu0", "gpu1", "gpu0"}[id-1] + ".gpu_memory_bytes"
-				a.Metrics = append(a.Metrics, m)
-			}
-		}
-	}
-	source(b, 1, "worker", "nvml_process", 20) // one was restarted under another number
-	source(b, 2, "worker", "nvml_process", 21)
-	read(b, 1, HeldBytes, 1, 3, constant(2*gibibyte))
-	read(b, 2, HeldBytes, 3.25, 6, constant(2*gibibyte))
-	source(b, 3, "gpu-process", "nvml_process", 22) // was never listed
-	all := Read([]*record.Attempt{a, b}, nil)
-	if len(all) != 3 {
-		t.Fatalf("%+v", all)
-	}
-	w := find(t, all, "worker", "nvml_process")
-	if v := w.Figure(GPUHeld).Numbers(); !slices.Equal(v, []float64{5 * 1024, 2 * 1024}) || w.Kind != OfProcess {
-		t.Errorf("%v", v)
-	}
-	if v := w.Figure("gpu1." + GPUHeld).Numbers(); !slices.Equal(v, []float64{3 * 1024}) {
-		t.Errorf("%v", v)
-	}
-	if v := find(t, all, "gpu-process", "nvml_process").Figure(GPUHeld).Numbers(); !slices.Equal(v, []float64{512}) {
-		t.Errorf("%v", v)
-	}
-	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).Numbers(); !slices.Equal(
-		v, []float64{5 * 1024, 2 * 1024}) {
-		t.Errorf("%v", v)
 	}
 }

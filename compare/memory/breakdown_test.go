@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
-	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -42,41 +40,6 @@ func measured(t *testing.T, launches int) *record.Run {
 	return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(launches), comparetest.Page()))
 }
 
-func TestPartsAddUpToTheLedger(t *testing.T) {
-	run := measured(t, 6)
-	for i, a := range run.Attempts {
-		part(t, a, record.Measure, "workspaces_bytes", float64(i*i*7919))
-		part(t, a, record.Load, "unattributed_bytes", float64(i*13))
-	}
-	b := compare.Runs(run).Cells[0].Memory
-	for phase, list := range map[record.Phase][]evidence.Figure{record.Load: b.Load, record.Measure: b.Measure} {
-		ledger := evidence.Held(list, figure.Ledger)
-		if ledger.N != 6 || ledger.Interval == nil {
-			t.Fatalf("%s: %+v", phase, ledger)
-		}
-		for i := range ledger.Values {
-			sum := 0.0
-			for _, name := range memory.LedgerParts() {
-				sum += evidence.Held(list, name).Values[i].Value
-			}
-			if sum != ledger.Values[i].Value {
-				t.Errorf("%s of launch %d: the parts are %v and the ledger %v", phase, i+1, sum, ledger.Values[i].Value)
-			}
-		}
-		if used, reserved := evidence.Held(list, figure.KVUsed),
-			evidence.Held(list, figure.KVReserved); used.Center() > reserved.Center() || !used.Known() {
-			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
-		}
-	}
-	if len(b.Notes) > 0 {
-		t.Errorf("%q", b.Notes)
-	}
-	if f := evidence.Held(b.Measure, figure.KVReserved); f.Center() != 544.0/1024 || f.Method != figure.Ledger ||
-		f.Blind != "what webgpu_ledger can't see" || f.How == "" {
-		t.Errorf("%+v", f)
-	}
-}
-
 // Medians of parts that grow at each other's expense don't add up, and the reader is told.
 func TestMediansThatDoNotAddUpAreNoted(t *testing.T) {
 	run := measured(t, 3)
@@ -86,34 +49,6 @@ func TestMediansThatDoNotAddUpAreNoted(t *testing.T) {
 	}
 	if b := compare.Runs(run).Cells[0].Memory; len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "medians") {
 		t.Errorf("%q", b.Notes)
-	}
-}
-
-func TestRetainedMemory(t *testing.T) {
-	run := measured(t, 1)
-	cell := compare.Runs(run).Cells[0]
-	for name, want := range map[string]float64{figure.Ledger: 0, figure.JSHeap: 8_327_632 - 6_914_020,
-		figure.ArrayBuffers: 6_847_946 - 6_845_225, figure.Wasm: 17_891_328} {
-		if f := evidence.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
-			t.Errorf("%s: %+v, want %v bytes", name, f, want)
-		}
-	}
-	totals := run.Attempts[0].Totals
-	last := totals[len(totals)-1].PSS
-	if f := evidence.Held(cell.Memory.Retained, figure.TotalPSS); math.Abs(
-		f.Center()-(last-cell.Figure(figure.Baseline).Center())) > 1e-6 {
-		t.Errorf("%v, want %v less the baseline", f.Center(), last)
-	}
-	if f := evidence.Held(cell.Memory.Retained, figure.Weights); f.Known() || f.Absent == "" {
-		t.Errorf("there is no such part without a model: %+v", f)
-	}
-	native := compare.Runs(comparetest.Run(
-		t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
-	if f := evidence.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != memory.NoBaseline {
-		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
-	}
-	if f := evidence.Held(native.Measure, figure.TotalPSS); !f.Known() {
-		t.Errorf("%+v", f)
 	}
 }
 

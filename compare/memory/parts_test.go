@@ -44,34 +44,6 @@ func addsUp(t *testing.T, p *memory.Parts) {
 	}
 }
 
-func TestPartsOfALedger(t *testing.T) {
-	p := partsOf(t, measured(t, 6))
-	addsUp(t, p)
-	for _, want := range []struct {
-		name               string
-		mib                float64
-		method, confidence string
-		dtype              string
-	}{{figure.ModelWeights, 4 + 4096.0/record.MiB, figure.Ledger, "high", "f32"},
-		{figure.KVCache, 544.0 / 1024, figure.Ledger, "high", "f32"},
-		{figure.KVCacheUsed, 68.0 / 1024, figure.Ledger, "medium", "f32"},
-		{figure.Activations, 1_100_300.0 / record.MiB, figure.Ledger, "medium", ""},
-		{figure.MultiGPUOverhead, 0, evidence.ByFormula, "medium", ""}} {
-		c := p.Component(want.name)
-		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence ||
-			c.DType != want.dtype || c.How == "" {
-			t.Errorf("%s: %+v, want %+v", want.name, c, want)
-		}
-	}
-	if f := p.Component(figure.FrameworkOverhead); f.Center() <= 0 || f.Method != evidence.ByDifference ||
-		f.Confidence != "low" || f.Words != "" {
-		t.Errorf("%+v", f)
-	}
-	if p.Of != "total PSS" || p.Confidence != "medium" || p.DTypes != (memory.DTypes{Weights: "f32", KVCache: "f32"}) {
-		t.Errorf("%q, %q, %+v", p.Of, p.Confidence, p.DTypes)
-	}
-}
-
 func TestPartsOfALogAndOfAFile(t *testing.T) {
 	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
 		"workspaces_bytes": 3 << 20}

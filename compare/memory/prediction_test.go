@@ -3,16 +3,13 @@ package memory_test
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/compare/validate"
-	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -36,56 +33,6 @@ func predicted(t *testing.T, e comparetest.Engine) *memory.Prediction {
 		t.Fatal(err)
 	}
 	return res.Cells[0].Prediction
-}
-
-func TestPredictedAndMeasured(t *testing.T) {
-	e := comparetest.Native(6)
-	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"),
-		comparetest.Predict(figure.KVCache, 2, 2, 2, "f16"),
-		comparetest.Predict(figure.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
-		comparetest.Predict(figure.Activations, 1, 6, 9, "f32"),
-		comparetest.Predict(figure.FrameworkOverhead, 1, 2, 4, ""),
-		comparetest.Predict(figure.MemoryIncrease, 30, 40, 60, ""),
-		comparetest.Predict(figure.TotalMemory, 10, 18, 23, ""))
-	f := predicted(t, e)
-	if f.Source != "gguf" || f.Absent != "" || len(f.Parts) != 7 || !slices.Equal(f.Notes, []string{"a note"}) {
-		t.Fatalf("%+v", f)
-	}
-	for name, want := range map[string]struct {
-		percent float64
-		verdict string
-	}{figure.ModelWeights: {0, memory.WithinRange}, figure.KVCache: {-50, memory.TooLittle},
-		figure.Activations: {100, memory.WithinRange}} {
-		p, ok := f.Part(name)
-		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict ||
-			*p.Within != (want.verdict == memory.WithinRange) || p.N != 6 || p.Interval == nil ||
-			p.By != evidence.EngineLog ||
-			p.Origin != record.OriginReported {
-			t.Errorf("%s: %+v", name, p)
-		}
-	}
-	if p, _ := f.Part(figure.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != memory.NotMeasured ||
-		p.Origin != record.OriginCalculated {
-		t.Errorf("tokens × the bytes of one are held against tokens × the bytes of one: %+v", p)
-	}
-	increase, _ := f.Part(figure.MemoryIncrease)
-	total, _ := f.Part(figure.TotalMemory)
-	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != memory.TooLittle ||
-		!*increase.Within {
-		t.Errorf("%+v\n%+v", increase, total)
-	}
-	if e, _ := accuracy.Of(figure.TotalMemory); *increase.Expected != e || *total.AsExpected {
-		t.Errorf("%+v", increase.Expected)
-	}
-	all := strings.Join(f.Recommendations, "\n")
-	for _, says := range []string{"KV cache, reserved: 2.000 MiB predicted, 4.000 measured (-50.0%): KV cache was f32, not f16 as assumed", "everything else: 2.000 MiB predicted"} {
-		if !strings.Contains(all, says) {
-			t.Errorf("%q isn't said: %s", says, all)
-		}
-	}
-	if strings.Contains(all, "model weights") || strings.Contains(all, "activations, workspaces: 6") {
-		t.Errorf("what is right is recommended: %s", all)
-	}
 }
 
 // Growth of GPU memory is not compared with a prediction for host memory.

@@ -45,6 +45,12 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 	x.Verdict = words + NotAlike(x.Different)
 }
 
+// Unsettled tells that no difference was found, and that one of a tenth is not excluded either.
+func Unsettled(call stats.Call, change *stats.Interval) bool {
+	const most = 10 // percentage points
+	return call == stats.Chance && (change == nil || change.Hi-change.Lo > most)
+}
+
 // pWords writes a p that is at most alpha. It is never nothing, as what is rounded may be.
 func pWords(p float64) string {
 	if p < leastP {
@@ -113,11 +119,11 @@ func tooSmall(minEffect float64) string {
 	return fmt.Sprintf("; significant, but under %s%%", explain.Percent(minEffect))
 }
 
-// limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody
-// asked first.
+// limit says what these launches could not have shown; empty where a change of a tenth would have been seen, nobody
+// asked first, or the medians are farther apart.
 func (x *Ratio) limit(s stats.Sides) string {
 	vary := s.Vary()
-	if !x.Headline || math.IsNaN(vary) {
+	if !x.Headline || math.IsNaN(vary) || x.Percent != nil && math.Abs(*x.Percent) > 10 {
 		return ""
 	}
 	needed, over := 0, "over "

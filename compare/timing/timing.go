@@ -6,11 +6,13 @@
 package timing
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -45,9 +47,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 				f.How = "tokens after the first piece of text / (time of the last piece - time of the first); the engine counts tokens, " +
 					"evenly divided among pieces if it does not count those of each"
 			}
-			if why := clumped(attempts); why != "" {
-				f.Absent = why
-			}
+			f.Absent = cmp.Or(clumped(attempts), f.Absent)
 		case figure.ITL50, figure.ITL99:
 			betweenTokens(&f, spec, attempts)
 		case figure.PrefillTPS:
@@ -77,7 +77,14 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			}
 		}
 		f.How += ". If a launch has several measured requests, their median"
-		out = append(out, evidence.PerRequest(attempts, of, f))
+		f = evidence.PerRequest(attempts, of, f)
+		for _, a := range attempts {
+			if why := clumped([]*record.Attempt{a}); row.Name == figure.DecodeTPS && len(f.Values) > 0 && why != "" &&
+				math.IsNaN(f.Value(a.ID)) {
+				f.Warnings = append(f.Warnings, explain.NoRate.With(a.ID, why))
+			}
+		}
+		out = append(out, f)
 	}
 	return out
 }

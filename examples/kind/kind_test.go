@@ -15,12 +15,10 @@ import (
 // llmparity builds the program with the engine added to the registry.
 func llmparity(t *testing.T) string {
 	t.Helper()
-	root, err := schematest.Root()
-	check.Err(t, err)
+	root := schematest.Root(t)
 	dir := t.TempDir()
 	registry := filepath.Join(root, "internal", "kinds", "kinds.go")
-	text, err := os.ReadFile(registry)
-	check.Err(t, err)
+	text := check.Read(t, registry)
 	added := strings.Replace(string(text), "\tprotocol.Kind,\n", "\tprotocol.Kind,\n\tkind.Kind,\n", 1)
 	added = strings.Replace(added, "import (\n", "import (\n\t\"llmparity/examples/kind\"\n", 1)
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {registry: filepath.Join(dir, "kinds.go")}})

@@ -91,9 +91,7 @@ func TestBaselineIsReplacedOnRequestOnly(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Name != "main" || all[1].Name != "other" {
 		t.Errorf("%+v %v", all, err)
 	}
-	if err := s.Remove("main"); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, s.Remove("main"))
 	if err := s.Remove("main"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed twice: %v", err)
 	}
@@ -110,8 +108,7 @@ func TestDamagedBaselineIsReported(t *testing.T) {
 	b, err := s.Save("main", run, false)
 	check.Err(t, err)
 	rows := filepath.Join(b.Dir, "samples.csv")
-	text, err := os.ReadFile(rows)
-	check.Err(t, err)
+	text := check.Read(t, rows)
 	check.Err(t, os.WriteFile(rows, append(text, '\n'), 0o644))
 	if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord ||
 		!strings.Contains(err.Error(), "are not those that were saved") {
@@ -124,8 +121,7 @@ func TestDamagedBaselineIsReported(t *testing.T) {
 		t.Errorf("saved anew: %v", err)
 	}
 	file := filepath.Join(s.Dir, "main.json")
-	good, err := os.ReadFile(file)
-	check.Err(t, err)
+	good := check.Read(t, file)
 	// A sum that isn't one would have the copy lie outside the store, where Remove and Save would remove it.
 	const outside = "/../../other" // as long as what folders' names have of a sum
 	other := filepath.Join(root, "other")

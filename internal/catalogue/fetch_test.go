@@ -38,9 +38,7 @@ func fetch(t *testing.T, o catalogue.Options) catalogue.Package {
 // same checks that a package is complete.
 func same(t *testing.T, p catalogue.Package) {
 	t.Helper()
-	if err := p.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, p.Verify(t.Context()))
 	library, f := p.Library()
 	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) ||
 		!strings.HasSuffix(f.From, libraryPath) {
@@ -60,8 +58,7 @@ func equal(t *testing.T, p catalogue.Package, mirror string) {
 		if f.Name == catalogue.LibraryName {
 			want = filepath.Join(mirror, filepath.FromSlash(libraryPath))
 		}
-		a, err := os.ReadFile(want)
-		check.Err(t, err)
+		a := check.Read(t, want)
 		if b, err := os.ReadFile(filepath.Join(p.Dir, f.Name)); err != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s is not what the mirror has: %v", f.Name, err)
 		}
@@ -393,18 +390,16 @@ func TestDamagedStoreIsRepaired(t *testing.T) {
 	p := fetch(t, o)
 	const shard = "params_shard_1.bin"
 	file := filepath.Join(p.Dir, shard)
-	data, err := os.ReadFile(file)
-	check.Err(t, err)
+	data := check.Read(t, file)
 	data[7]++
 	put(t, file, data)
 	failed(t, p.Verify(t.Context()), fault.BadModel, shard, "SHA-256")
 	library, _ := p.Library()
-	whole, err := os.ReadFile(library)
-	check.Err(t, err)
+	whole := check.Read(t, library)
 	changed := bytes.Clone(whole)
 	changed[len(changed)-1]++
 	put(t, library, changed)
-	_, err = catalogue.Fetch(t.Context(), entry(t), o, nil)
+	_, err := catalogue.Fetch(t.Context(), entry(t), o, nil)
 	failed(t, err, fault.BadModel, catalogue.LibraryName, "SHA-256")
 	put(t, library, whole)
 	check.Err(t, os.Truncate(file, 99))

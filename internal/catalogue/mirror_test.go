@@ -121,8 +121,7 @@ type listed struct {
 func changeList(t *testing.T, dir string, change func([]mlc.Shard)) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(packagePath), "tensor-cache.json")
-	text, err := os.ReadFile(file)
-	check.Err(t, err)
+	text := check.Read(t, file)
 	shards, err := mlc.ParseShards(text)
 	check.Err(t, err)
 	change(shards)

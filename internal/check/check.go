@@ -16,6 +16,22 @@ func Err(t testing.TB, err error) {
 	}
 }
 
+// Also reports err if it is not nil, and the test goes on.
+func Also(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	Err(t, err)
+	return text
+}
+
 // Tree writes files, by path, into a folder and returns it. A text that starts with "-> " is the target of a link.
 func Tree(t testing.TB, root string, files map[string]string) string {
 	t.Helper()

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -22,9 +23,14 @@ func (o Options) searches() []engine.Search {
 		if k.Parts == nil {
 			continue
 		}
-		for _, s := range k.Parts(o.Choice.Config(k), o.Choice.Settings) {
-			if !o.Quick || !s.Starts {
+		config := o.Choice.Config(k)
+		for _, s := range k.Parts(config, o.Choice.Settings) {
+			switch {
+			case o.Quick && s.Starts:
+			case k.Default || k.Config != nil && !reflect.DeepEqual(config, k.Config()): // flags name the engine
 				out = append(out, s)
+			default:
+				out = append(out, optional(s))
 			}
 		}
 	}
@@ -34,6 +40,17 @@ func (o Options) searches() []engine.Search {
 	}}, engine.Search{Name: "cache", Find: func(context.Context) engine.Part { return engine.Part{Path: o.Cache} }},
 		spare("node", "needed by make setup", "--version"),
 		spare("go", "needed to build llmparity", "version"))
+}
+
+// optional looks for a part that the default run does not need.
+func optional(s engine.Search) engine.Search {
+	return engine.Search{Name: s.Name, Find: func(ctx context.Context) engine.Part {
+		p := s.Find(ctx)
+		if p.Err != nil {
+			p = engine.Part{Absent: true, Detail: fault.OneLine(p.Err.Error())}
+		}
+		return p
+	}}
 }
 
 // spare looks for a program that is not needed after the setup.
@@ -56,7 +73,9 @@ func (o Options) engines(d *Diagnosis) []engine.Finding {
 	here := engine.Here{Parts: map[string]engine.Part{}, Quick: o.Quick,
 		GPU: func(backends []string) string { return reached(backends, d.GPUs) }}
 	for _, p := range d.Parts {
-		here.Parts[p.Name] = p
+		if !p.Absent {
+			here.Parts[p.Name] = p
+		}
 	}
 	var out []engine.Finding
 	for _, k := range o.Kinds {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -17,12 +18,11 @@ var rule = strings.Repeat("=", 60)
 // Print prints the diagnosis.
 func (d *Diagnosis) Print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	d.printBanner(say)
 	section := func(title string, rows [][2]string) {
 		if len(rows) == 0 {
 			return
 		}
-		say("\n%s", title)
+		say("%s", title)
 		width := 0
 		for _, r := range rows {
 			width = max(width, len(r[0]))
@@ -30,22 +30,15 @@ func (d *Diagnosis) Print(w io.Writer) {
 		for _, r := range rows {
 			say("  %-*s  %s", width, r[0], r[1])
 		}
+		say("")
 	}
+	section("Engines and what they can run here", d.engineRows())
+	section("Parts", d.partRows())
+	d.printBanner(say)
+	say("")
 	section("Machine", slices.DeleteFunc(plain.Machine(d.Machine), func(r [2]string) bool { return r[0] == "GPUs" }))
 	section("GPUs", d.gpuRows())
 	section("WebGPU", d.WebGPU.rows())
-	section("Engines and what they can run here", d.engineRows())
-	say("\nParts")
-	for _, p := range d.Parts {
-		mark := "ok"
-		if p.Absent {
-			mark = "none"
-		}
-		say("  %-7s  %-16s  %s", mark, p.Name, line(p))
-	}
-	for _, p := range d.Missing {
-		say("  %-7s  %-16s  %s", "MISSING", p.Name, p.Missing)
-	}
 	var servers [][2]string
 	for _, p := range d.Servers {
 		servers = append(servers, [2]string{p.Path, p.Detail})
@@ -60,8 +53,23 @@ func (d *Diagnosis) Print(w io.Writer) {
 	if d.Fits.VRAMB > 0 {
 		vram = fmt.Sprintf("%.1f GiB of GPU memory", float64(d.Fits.VRAMB)/(1<<30))
 	}
-	say("\nFree memory: %.1f GiB of RAM (%s), %s. To check whether a model fits: %s", float64(d.Fits.RAMB)/(1<<30),
+	say("Free memory: %.1f GiB of RAM (%s), %s. To check whether a model fits: %s", float64(d.Fits.RAMB)/(1<<30),
 		d.Fits.Within, vram, d.Fits.Judge)
+}
+
+func (d *Diagnosis) partRows() [][2]string {
+	var rows [][2]string
+	for _, p := range slices.Concat(d.Parts, d.Missing) {
+		mark := "ok"
+		switch {
+		case p.Missing != "":
+			mark = "MISSING"
+		case p.Absent:
+			mark = "none"
+		}
+		rows = append(rows, [2]string{mark, fmt.Sprintf("%-16s  %s", p.Name, cmp.Or(p.Missing, line(p)))})
+	}
+	return rows
 }
 
 func (d *Diagnosis) printBanner(say func(string, ...any)) {

@@ -371,7 +371,8 @@ func (s Setup) packageCheck(m Model) error {
 		return nil
 	}
 	if s.Engine.Runtime != engine.MLC {
-		return fault.New(fault.Usage, "name a GGUF file of this model", "%s does not run WebLLM packages such as %s",
+		return fault.New(fault.Usage, "name a GGUF file or a config.json of this model, or give its sizes: "+
+			"--num-layers, --num-heads, --hidden-size, --head-dim", "%s does not run WebLLM packages such as %s",
 			s.Engine.Name, m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},

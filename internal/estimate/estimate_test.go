@@ -325,7 +325,11 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 		check.Err(t, err)
 		last := int64(math.MaxInt64)
 		for _, q := range []string{"q0f32", "q0f16", "int8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq", "q3f16_1"} {
-			e := of(t, m, Setup{Engine: VLLM, Quantization: q, DType: "float16", Context: 64})
+			runs := VLLM
+			if q == "q3f16_1" {
+				runs = WebLLM
+			}
+			e := of(t, m, Setup{Engine: runs, Quantization: q, DType: "float16", Context: 64})
 			n := e.Component(Weights).Best
 			if q == "awq" || q == "int8" || q == "q8_0" || q == "q3f16_1" { // these quantise other parts
 				last = int64(math.MaxInt64)

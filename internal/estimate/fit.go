@@ -86,13 +86,20 @@ func (e Estimate) unsure(r record.Risk) string {
 		}
 	}
 	switch m, s := e.Model, e.Setup; {
-	case m.Stated != nil && s.Context > m.Stated.Context:
-		return fmt.Sprintf("%s states %s for a context of %d tokens; %d need more",
-			m.Stated.By, words.Size(m.Stated.Bytes), m.Stated.Context, s.Context)
+	case e.beyond():
+		p, _ := deciding(r)
+		need, free := pair(p.Need, p.Free)
+		return fmt.Sprintf("a context of %d tokens needs more than %s, %s available; %s has the size for %d tokens only",
+			s.Context, need, free, m.Stated.By, m.Stated.Context)
 	case m.Stated == nil && e.Component(KVReserved).Name == "":
 		return "the size of the KV cache is unknown; set " + kvFlags
 	}
 	return ""
+}
+
+// beyond reports whether the context is longer than the one that a catalogue states the size for.
+func (e Estimate) beyond() bool {
+	return e.Model.Stated != nil && e.Setup.Context > e.Model.Stated.Context
 }
 
 // needs compares a need with the memory of its place.

@@ -137,8 +137,11 @@ func (e *Estimate) format() (format, error) {
 	if s.Quantization != "" {
 		q = nil
 		name := strings.ToLower(s.Quantization)
-		if f, ok := mlcFormat(name); ok {
+		if f, ok := mlcFormat(name); ok && (f.scales == "" || e.runs(engine.MLC)) {
 			return f, nil
+		} else if ok {
+			return format{}, fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm",
+				"%s does not run MLC's format %s", s.Engine.Title, name)
 		}
 		if f, ok := ggufFormat(name, m); ok {
 			return f, nil

@@ -18,10 +18,10 @@ const (
 
 // Need is the memory that a place must hold, in bytes.
 type Need struct {
-	Place      string
-	Best, High int64
-	Hard       bool   // the place has an exact limit
-	What       string // what it holds, for people
+	Place           string
+	Low, Best, High int64
+	Hard            bool   // the place has an exact limit
+	What            string // what it holds, for people
 }
 
 // Needs returns what must fit where. Needs that are unknown are left out.
@@ -29,7 +29,8 @@ func (e Estimate) Needs() []Need {
 	s := e.Setup
 	onGPU := s.OnGPU || s.GPULayers > 0 || e.runs(engine.VLLM) || e.runs(engine.Torch) && !s.OnCPU
 	var out []Need
-	ram := Need{Place: RAM, Best: s.Engine.Before, High: s.Engine.Before, What: "all of the engine's processes"}
+	before := s.Engine.Before
+	ram := Need{Place: RAM, Low: before, Best: before, High: before, What: "all of the engine's processes"}
 	if onGPU {
 		out = append(out, e.vram())
 		ram.What = "the layers that are not on a GPU, and the program"
@@ -58,7 +59,7 @@ func (e Estimate) vram() Need {
 	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 {
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
-		n.Best, n.High, n.Hard = n.Best-c.Best+one, n.High-c.High+one, true
+		n.Low, n.Best, n.High, n.Hard = n.Low-c.Low+one, n.Best-c.Best+one, n.High-c.High+one, true
 	}
 	if e.runs(engine.VLLM, engine.Torch) { // the CUDA context and graphs are on the device
 		n.add(1, e.Component(Framework))
@@ -70,7 +71,9 @@ func (e Estimate) vram() Need {
 // add adds a share of components to a need.
 func (n *Need) add(part float64, components ...Component) {
 	for _, c := range components {
-		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
+		n.Low += int64(part * float64(c.Low))
+		n.Best += int64(part * float64(c.Best))
+		n.High += int64(part * float64(c.High))
 	}
 }
 

@@ -63,9 +63,12 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	slices.SortStableFunc(r.Places, func(a, b record.Place) int { return cmp.Compare(filled(b), filled(a)) })
 	if unknown != "" {
 		r.Reasons = append(r.Reasons, "free "+placeWords[unknown]+" is unknown")
-		if r.Level == record.RiskLow {
-			r.Level = record.RiskUnknown
-		}
+	}
+	if e.beyond() {
+		r.Reasons = append(r.Reasons, e.unsure(r))
+	}
+	if len(r.Reasons) > 0 && r.Level == record.RiskLow {
+		r.Level = record.RiskUnknown
 	}
 	for _, p := range r.Places {
 		if grave(p.Level) > grave(record.RiskLow) {

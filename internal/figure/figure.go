@@ -176,6 +176,14 @@ func Find(name string) (*Row, error) {
 		strings.Join(nearest.Of(name, Typed(), 3), ", "))
 }
 
+// Asked is the name in gates: that of the column, which has the unit, but decode_tps for decode_tokens_per_s.
+func (r *Row) Asked() string {
+	if strings.HasSuffix(r.Name, "_tps") {
+		return r.Name
+	}
+	return r.Column.Name
+}
+
 // Typed lists the names that people may type: in summary.csv, and in results where that is another.
 func Typed() []string {
 	var out []string

@@ -11,7 +11,7 @@ import (
 const ms = 1e6 // nanoseconds
 
 // BetweenTokens is the gap that inter-token latencies measure.
-const BetweenTokens = "the time between two tokens"
+const BetweenTokens = "time between consecutive tokens of a request"
 
 // LeftHost is when a request's times begin, unless it was due at another time.
 const LeftHost = "was sent"

@@ -63,16 +63,16 @@ func memory() []Row {
 			Column: Column{7, "peak_rss_sum_mb",
 				"MiB: the highest sum of RSS over all processes; shared pages count in each"}},
 		{Name: Retained, Title: "retained", Absent: "not read before the load or not read after the unload",
-			How: "total PSS after the unload minus total PSS before the load. It also changes if another browser starts or " +
-				"ends in between",
+			How: "total PSS after the unload minus total PSS before the load. This figure also changes if another " +
+				"browser starts or ends between the two readings",
 			Column: Column{5, "retained_pss_mb", "MiB: total PSS after the unload minus the baseline"}},
-		{Name: PeakHeap, Title: "peak JavaScript heap", How: "the highest value of heap_used_mb"},
+		{Name: PeakHeap, Title: "peak JavaScript heap", How: "the highest value of the column heap_used_mb"},
 		{Name: BaselineRSS, Title: "baseline, RSS sum", Absent: "no RSS was read before the load",
 			How: "the median sum of RSS after the engine has started and before it loads a model", Column: Column{8, "baseline_rss_sum_mb", without}},
 		{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Absent: "no RSS was read after the warm-up",
 			How: "the last sum of RSS before the measured requests", Column: Column{9, "post_warmup_rss_sum_mb", without}},
 		{Name: IncreaseRSS, Title: "increase, RSS sum", Bench: "increase-rss-sum-B",
-			How:    "the highest sum of RSS minus the baseline of the same launch. If no process ran before the load, the whole peak",
+			How:    "the highest sum of RSS minus the baseline of the same launch. If no process ran before the load, the increase is the whole peak",
 			Column: Column{10, "memory_increase_rss_sum_mb", without}},
 	}
 	return mebibytes(out)
@@ -94,30 +94,30 @@ func times() []Row {
 			Column: Column{place, column, "milliseconds: " + what}}
 	}
 	itl50 := between(ITL50, "inter-token latency, p50", "itl_p50_ms", "median time between tokens",
-		"the median over a request of "+BetweenTokens, 13,
+		"the median "+BetweenTokens, 13,
 		func(r *record.Request) float64 { return stats.Median(Gaps(r)) })
 	itl99 := between(ITL99, "inter-token latency, p99", "itl_p99_ms", "99th percentile of the time between tokens",
-		"the 99th percentile (nearest rank) over a request of "+BetweenTokens, 14,
+		"the 99th percentile (nearest rank) of the "+BetweenTokens, 14,
 		func(r *record.Request) float64 { return stats.NearestRank(Gaps(r), 0.99) })
 	itl50.Head, itl50.Bench, itl99.Bench = "ITL p50", "itl-p50-sec", "itl-p99-sec"
 	itl50.Summary, itl99.Summary, itl50.Over = "Inter-token p50", "p99", Lengths
 	return []Row{
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load ended",
-			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, its start " +
-				"is included",
+			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, " +
+				"this time includes the start of the engine",
 			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: "Load",
 			Bar: [2]string{"load", "Load time"}, Profile: "load_time_ms",
 			Column: Column{11, "load_time_ms", "milliseconds from requesting the model until it is ready"}},
 		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
 			Absent:  "no request returned a token",
-			How:     "the time from when the request " + LeftHost + " until its first token arrived",
+			How:     "the time from when a request " + LeftHost + " until its first token arrived",
 			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces, Bench: "ttft-sec",
 			Head: "TTFT", Over: Lengths, Summary: "First token", Bar: [2]string{"ttft", "Time to first token"},
 			Profile: "ttft_ms",
 			Column:  Column{12, "ttft_ms", "milliseconds from sending the request to its first token"}},
 		{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Better: Higher, Until: true,
 			Absent:  "no request returned two tokens",
-			How:     "(number of tokens - 1) / (time of the last token - time of the first token)",
+			How:     "(number of generated tokens - 1) / (time of the last token - time of the first token)",
 			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces, Bench: "decode-tokens/s",
 			Head: "decode", Over: Requests, Summary: "Decode", Bar: [2]string{"decode", "Decode speed"},
 			Profile: "decode_tokens_per_second",
@@ -132,17 +132,17 @@ func times() []Row {
 		{Name: Latency, Title: "request latency", Over: Lengths, Unit: "ms", Better: Lower, Until: true,
 			Absent: noRequest,
 			Bench:  "latency-sec",
-			How:    "the time from when the request " + LeftHost + " until it returned", Request: EndToEnd,
+			How:    "the time from when a request " + LeftHost + " until it returned", Request: EndToEnd,
 			Column: Column{15, "latency_ms", "milliseconds from sending the request until it returned"}},
 		{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: noRequest,
-			How:     "tokens, counted inside the engine as it generates them",
+			How:     "the number of generated tokens, counted inside the engine",
 			Request: func(r *record.Request) float64 { return float64(r.Tokened()) },
 			Column:  Column{18, "tokens_generated", "generated tokens"}},
 		{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine reports neither ids nor a count",
-			How: "tokens of the prompt, as the engine splits it", Request: promptTokens,
+			How: "the number of tokens into which the engine splits the prompt", Request: promptTokens,
 			Column: Column{19, "prompt_tokens", "tokens of the prompt, as the engine splits it"}},
 		{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: noRequest, Request: cachedTokens,
-			How:    "prompt tokens that an earlier request computed; prefill covers only the others",
+			How:    "the number of prompt tokens that an earlier request computed. Prefill covers only the other prompt tokens",
 			Column: Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
 	}
 }
@@ -152,15 +152,15 @@ func sampler() []Row {
 	return []Row{
 		{Name: SamplerBusy, Title: "cost of reading memory while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
-			How: "time spent in reads during load, warm-up and measured requests / the length of these; 100% is one core; " +
-				"reads between phases do not count",
+			How: "time spent in reads during load, warm-up and measured requests / the total length of these three " +
+				"phases. 100% is one core. Reads between phases are left out",
 			Column: Column{27, "sampler_busy_percent", "percent of one core that sampling used while the engine worked"}},
 		{Name: SamplerUS, Title: "time per read", Unit: "µs", Better: Lower, Absent: "nothing was sampled",
 			How:    "time spent in reads / number of reads, over all methods",
 			Column: Column{28, "sampler_read_us", "microseconds per read"}},
 		{Name: SamplerCPU, Title: "llmparity's CPU share", Unit: "%", Better: Lower, Absent: "not recorded",
-			How: "CPU time of llmparity / the length of the launch; 100% is one core; what the browser spends on being driven " +
-				"does not count",
+			How: "CPU time of llmparity / the length of the launch. 100% is one core. CPU time that the browser " +
+				"spends on llmparity's commands is left out",
 			Column: Column{29, "sampler_cpu_percent", "percent of one core that llmparity used"}},
 	}
 }
@@ -176,14 +176,14 @@ type Times struct {
 func TimesOfTraffic() []Times {
 	return []Times{
 		{OfTTFT, "time to first token",
-			"the time from when a request was due until its first token; it includes waiting before the request was sent", "ttft",
+			"the time from when a request was due until its first token. This includes waiting before the request was sent", "ttft",
 			"from when a request was due until its first token", one(TimeToFirst)},
-		{Queueing, "queueing", "the time from when a request was due until it was sent, because the allowed number was already " +
-			"running; waiting inside the engine counts as time to first token", "queueing",
+		{Queueing, "queueing", "the time that a request waited until it was sent, because the engine was already " +
+			"working on as many requests as allowed. Waiting inside the engine counts as time to first token", "queueing",
 			"from when a request was due until it was sent", one(Queued)},
-		{OfITL, "inter-token latency", "the times between tokens, of all requests together", "all_itl",
+		{OfITL, "inter-token latency", "the times between consecutive tokens, of all requests together", "all_itl",
 			"between tokens", Gaps},
-		{TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1)", "tpot",
+		{TPOT, "time per output token", "(time of the last token - time of the first token) / (number of generated tokens - 1)", "tpot",
 			"per token after the first", one(PerToken)},
 		{E2E, "end to end", "the time from when a request was due until it returned", "e2e",
 			"from when a request was due until it returned", one(EndToEnd)},
@@ -203,7 +203,7 @@ func traffic() []Row {
 			percent := math.Round(100 * share)
 			row := Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
 				Unit: "ms", Better: Lower,
-				How: fmt.Sprintf("the %gth percentile (nearest rank) in a launch: %s", percent, t.How),
+				How: fmt.Sprintf("the %gth percentile (nearest rank) within a launch: %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds %s: the %gth percentile in a launch of several requests", t.what, percent)}}
 			if t.Name != OfITL && share != 0.9 {
@@ -218,18 +218,18 @@ func traffic() []Row {
 		Row{Name: AggregateTPS, Over: Requests, Title: "tokens/s of all requests", Unit: "tokens/s", Better: Higher,
 			Ratio:    Together,
 			Headline: Together, Absent: "no request returned a token", Bench: "aggregate-tokens/s",
-			How: "tokens of all requests of a launch that succeeded / " + span + "the last token",
+			How: "generated tokens of a launch's successful requests / " + span + "the last token",
 			Column: Column{30, AggregateTPS,
 				"tokens/s of all requests of a launch together, if there are several"}},
 		Row{Name: RequestRate, Over: Requests, Title: "requests/s", Unit: "requests/s", Better: Higher,
 			Absent: noRequest,
-			How:    "requests of a launch that succeeded / " + span + "the last one returned",
+			How:    "the number of a launch's successful requests / " + span + "the last request returned",
 			Column: Column{31, RequestRate, "requests/s"}},
 		Row{Name: Goodput, Over: Requests, Title: "goodput", Unit: "requests/s", Better: Higher, Absent: noGoal,
-			How:    "requests of a launch that met the goals (%s) / " + span + "the last one returned",
+			How:    "the number of a launch's requests that met the goals (%s) / " + span + "the last request returned",
 			Column: Column{32, Goodput, "requests/s that met the plan's goals"}},
 		Row{Name: GoodShare, Title: "requests that met the goals", Unit: "%", Better: Higher, Absent: noGoal,
-			How:    "the share of a launch's requests that met the goals (%s); a failed request does not",
+			How:    "the share of a launch's requests that met the goals (%s). A failed request does not meet them",
 			Column: Column{33, "goodput_share_percent", "percent of a launch's requests that met the plan's goals"}})
 }
 
@@ -261,27 +261,27 @@ func components() []Row {
 // growths from the baseline to the peak.
 func beyond() []Row {
 	out := []Row{
-		{Name: BrowserShare, Title: "browser's own", Part: "browser's\nown",
-			How: "the sum of what the browser's processes use beyond weights, KV cache and activations"},
+		{Name: BrowserShare, Title: "memory of the browser itself", Part: "browser\nitself",
+			How: "the memory that the browser's processes use besides weights, KV cache and activations"},
 		{Name: PageCopies, Title: "page: copies of weights during the load",
-			How: "anonymous memory of the page's process at the peak minus that at the end: array buffers that hold parts of " +
-				"the weights, or wait for garbage collection"},
+			How: "anonymous memory of the page's process at the peak minus the same after the measured requests: " +
+				"array buffers that hold parts of the weights, or that wait for garbage collection"},
 		{Name: TransferBuffers, Title: "buffers between page and GPU process",
-			How: "shared memory of all processes, through which data is written to WebGPU; it stays as large as the largest tensor"},
+			How: "shared memory of all processes, through which data is written to WebGPU. It stays as large as the largest tensor"},
 		{Name: GPUProcess, Title: "GPU process: kernels, driver",
 			How: "anonymous memory of the GPU process minus the live bytes of the ledger: compiled kernels and the driver's " +
 				"rounding"},
 		{Name: PageHeaps, Title: "page: JavaScript, WebAssembly, code",
 			How: "anonymous memory of the page's process after the measured requests"},
 		{Name: ProgramFiles, Title: "program files",
-			How: "mapped pages of programs, libraries and data after the measured requests; another browser that starts or " +
-				"ends changes them too"},
+			How: "mapped pages of programs, libraries and data after the measured requests. This figure also " +
+				"changes if another browser starts or ends"},
 		{Name: OtherProcesses, Title: "browser and services", How: "anonymous memory of the browser's other processes"},
 		{Name: NotYetThere, Title: "model memory not yet allocated",
-			How: "live bytes of the ledger at the peak minus weights, KV cache and activations at the end; negative if the " +
-				"peak came before all of them were allocated"},
+			How: "live bytes of the ledger at the peak minus weights, KV cache and activations after the measured " +
+				"requests. The figure is negative if the peak came before all of these were allocated"},
 		{Name: EverythingElse, Title: "everything else",
-			How: "the memory increase minus the components above; it includes files mapped only at the peak and peaks between two samples"},
+			How: "the memory increase minus all other components. It includes files that were mapped only at the peak, and peaks between two samples"},
 	}
 	for i := range out {
 		out[i].Beyond = true
@@ -302,25 +302,25 @@ func inside() []Row {
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "bytes that WebGPU has allocated and not freed", ""),
 		ledger(Weights, "weights", "weights_bytes",
 			"WebGPU buffers of the model's weights, recognized by the stage of the load and their sizes",
-			"buffers of the model's weights, from the engine's log; a mapped file is read into memory as it is used"),
+			"buffers of the model's weights, from the engine's log. A mapped file is read into memory only as it is used"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
-			"WebGPU buffers of the KV cache, recognized by their sizes; all are allocated during the load",
-			"buffers of the KV cache, from the engine's log; all are allocated during the load"),
+			"WebGPU buffers of the KV cache, recognized by their sizes. All of them are allocated during the load",
+			"buffers of the KV cache, from the engine's log. All of them are allocated during the load"),
 		ledger(KVUsed, filled, "kv_used_bytes",
-			"tokens in the KV cache, as the page reports them, × bytes per token; part of what is reserved",
+			"tokens in the KV cache, as the page reports them, × bytes per token. The filled part is part of the reserved size",
 			"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes",
-			"WebGPU buffers of the engine's working memory: all others since its virtual machine started",
+			"WebGPU buffers of the engine's working memory: all other buffers since its virtual machine started",
 			"buffers for computation and results, from the engine's log"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the WebGPU ledger", ""),
 		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects of the page and its workers (all V8 isolates that could be read)"),
 		of(ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
 			"array buffers of the page and its workers (all V8 isolates that could be read)"),
-		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "sizes of the WebAssembly memories, whether used or not"),
+		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "total size of the WebAssembly memories, used or not"),
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
-			"memory of the page and its workers as the browser counts it; it includes heap and array buffers"),
+			"memory of the page and its workers by the browser's own count, which includes heap and array buffers"),
 		of(EngineSays, "size reported by Ollama (its estimate)", "api_ps", "size_bytes",
-			"size in Ollama's answer to /api/ps, in RAM and on GPUs together: an estimate made before the load"),
+			"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates it before the load"),
 		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
 	for i := range out {

@@ -27,12 +27,19 @@ var rows = map[string]row{
 	estimate.TotalUsed: {"total, KV cache as filled", true}, estimate.Increase: {"growth of the processes (PSS)", true},
 }
 
+// needed names the memory that the answer compares with what is available.
+var needed = map[string]string{estimate.RAM: "memory needed", estimate.VRAM: "GPU memory needed"}
+
 // Print writes the answer for people: whether the model fits, and a table of its components. With details, it adds the
 // method of each figure and the need of each place.
 func (e Answer) Print(w io.Writer, details bool) {
 	m, s := e.Model, e.Setup
-	fmt.Fprintf(w, "%s\n\n%s in %s: context %d tokens, %s%s\n", e.Fit, m.Name, s.Engine.Title, s.Context,
-		words.Count(e.Sequences, "sequence"), devicesOf(s))
+	context := s.Context
+	if m.Stated != nil {
+		context = m.Stated.Context
+	}
+	fmt.Fprintf(w, "%s\n\n%s in %s: context %d tokens, %s%s, KV cache in %s\n", e.Fit, m.Name, s.Engine.Title, context,
+		words.Count(e.Sequences, "sequence"), devicesOf(s), cmp.Or(e.DTypes.KVCache, "an unknown dtype"))
 	if shape := shapeOf(m); shape != "" {
 		fmt.Fprintln(w, shape)
 	}
@@ -55,6 +62,11 @@ func (e Answer) Print(w io.Writer, details bool) {
 		}
 		if before := s.Engine.Before; c.Name == estimate.Total && before > 0 {
 			add(s.Engine.Title+" before the load", estimate.Component{Low: before, Best: before, High: before})
+		}
+	}
+	for _, n := range e.Needs() {
+		if name := needed[n.Place]; name != "" && n.Best != e.Component(estimate.Total).Best {
+			add(name, estimate.Component{Low: n.Low, Best: n.Best, High: n.High})
 		}
 	}
 	fmt.Fprintln(w)
@@ -90,8 +102,7 @@ func (e Answer) details(w io.Writer, unit string, divisor float64) {
 	if len(types) > 1 {
 		how = append(how, "weights by dtype: "+strings.Join(types, ", "))
 	}
-	how = append(how, fmt.Sprintf("activations in %s, KV cache in %s", e.DTypes.Activations,
-		cmp.Or(e.DTypes.KVCache, "an unknown dtype")))
+	how = append(how, "activations in "+e.DTypes.Activations)
 	list(w, "How each size is calculated (sums over all devices):", how)
 	for _, p := range e.Risk.Places {
 		places = append(places, fmt.Sprintf("%s: needs %s of %s (%s), risk %s", p.Name, words.Size(p.Need),

@@ -185,12 +185,12 @@ func (g *Gate) Valid() error {
 	}
 	for _, l := range g.Limits {
 		if err := l.Valid(); err != nil {
-			return fmt.Errorf("%s: %w", l.Figure.Column.Name, err)
+			return fmt.Errorf("%s: %w", l.Figure.Asked(), err)
 		}
 	}
 	for _, c := range g.Changes {
 		if err := c.Valid(); err != nil {
-			return fmt.Errorf("vs_baseline.%s: %w", c.Figure.Column.Name, err)
+			return fmt.Errorf("vs_baseline.%s: %w", c.Figure.Asked(), err)
 		}
 	}
 	if err := g.Parity.Valid(); err != nil {
@@ -335,7 +335,7 @@ func (g *Gate) DetectFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("no check holds %s against the baseline run", f.Column.Name)
+	err = fmt.Errorf("no check holds %s against the baseline run", f.Asked())
 	for i := range g.Changes {
 		if g.Changes[i].Figure == f {
 			g.Changes[i].Detect, err = v, nil

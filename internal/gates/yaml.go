@@ -60,12 +60,12 @@ func (g Gate) MarshalYAML() (any, error) {
 // byFigure keeps checks of one figure under one name.
 func byFigure(all *yaml.MapSlice, f *figure.Row, check any) {
 	for i, item := range *all {
-		if item.Key == f.Column.Name {
+		if item.Key == f.Asked() {
 			(*all)[i].Value = append(item.Value.([]any), check)
 			return
 		}
 	}
-	*all = append(*all, yaml.MapItem{Key: f.Column.Name, Value: []any{check}})
+	*all = append(*all, yaml.MapItem{Key: f.Asked(), Value: []any{check}})
 }
 
 func shareOrNone(v float64) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +25,7 @@ var blockOf = map[gguf.Type]struct{ values, bytes int }{
 // golden returns blocks of a type and their values by the reference (testdata/make.py).
 func golden(t testing.TB, kind gguf.Type) (blocks []byte, want []float32) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", strings.ToLower(kind.String())+".golden"))
-	check.Err(t, err)
+	data := check.Read(t, filepath.Join("testdata", strings.ToLower(kind.String())+".golden"))
 	l := blockOf[kind]
 	n := len(data) / (l.bytes + 4*l.values)
 	if n < 12 || n*(l.bytes+4*l.values) != len(data) {

@@ -218,8 +218,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		check.Err(f, err)
+		text := check.Read(f, file)
 		f.Add(text)
 	}
 	f.Add([]byte(`{"model_type":"gemma3","text_config":{"hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34}}`))

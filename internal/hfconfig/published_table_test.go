@@ -18,8 +18,7 @@ const page = "../../docs/reference/accuracy.md"
 
 // The tables of the page are generated from figures.json; -update writes them.
 func TestPageHasThePublishedFigures(t *testing.T) {
-	text, err := os.ReadFile(page)
-	check.Err(t, err)
+	text := check.Read(t, page)
 	want := string(text)
 	for name, table := range map[string]string{"published": publishedTable(t), "quantized": quantizedTable(t),
 		"remembered": rememberedList()} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
@@ -13,9 +14,7 @@ import (
 
 // Top-level keys of a kind must not clash with fields of plans or other kinds.
 func TestKindsDoNotClash(t *testing.T) {
-	if err := clash(kinds.All); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, clash(kinds.All))
 }
 
 // clash returns an error if a top-level key of a kind is taken.

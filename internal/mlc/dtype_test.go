@@ -73,8 +73,7 @@ func TestFloat16Package(t *testing.T) {
 		c.Metadata.ParamBytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
 		t.Errorf("%+v %+v %+v", conf, c.Metadata, p)
 	}
-	data, err := os.ReadFile(filepath.Join(p.Dir, "params_shard_0.bin"))
-	check.Err(t, err)
+	data := check.Read(t, filepath.Join(p.Dir, "params_shard_0.bin"))
 	for _, r := range c.Records[0].Tensors {
 		if r.DType != Float16 {
 			t.Errorf("%s is %s", r.Name, r.DType)
@@ -94,13 +93,12 @@ func TestFloat16Package(t *testing.T) {
 func TestHalfOverflow(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	name := f.Tensors[3].Name
-	data, err := os.ReadFile(f.Name)
-	check.Err(t, err)
+	data := check.Read(t, f.Name)
 	binary.LittleEndian.PutUint32(data[f.Tensors[3].Offset+20:], math.Float32bits(-65520))
 	path := filepath.Join(t.TempDir(), "changed.gguf")
 	check.Err(t, os.WriteFile(path, data, 0o600))
 	parent := t.TempDir()
-	_, err = Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
+	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
 	if fault.Of(err) != fault.UnknownArch ||
 		!strings.Contains(err.Error(), "tensor "+name+
 			" cannot be stored as float16: value -65520 exceeds ±65504; convert it to float32") {

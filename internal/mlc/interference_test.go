@@ -94,8 +94,7 @@ func TestRefusesReplacedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	check.Err(t, os.RemoveAll(dir))
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	text[len(text)-1] ^= 1 // one weight
 	check.Err(t, os.WriteFile(path+".new", text, 0o644))
 	check.Err(t, os.Rename(path+".new", path))

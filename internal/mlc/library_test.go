@@ -99,9 +99,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	}
 	have, err := Params(f, options)
 	check.Err(t, err)
-	if err := lib.Matches(have, shape); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, lib.Matches(have, shape))
 	for want, change := range map[string]func(l *Library, s *modellib.Shape){
 		"qwen2": func(_ *Library, s *modellib.Shape) { s.ModelType = "qwen2" },
 		"model.norm.weight as float32 [127],": func(l *Library, _ *modellib.Shape) {
@@ -150,17 +148,13 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	} {
 		l, s := lib, shape
 		change(&l, &s)
-		if err := l.Matches(have, s); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, l.Matches(have, s))
 	}
 	// MLC's libraries accept any vocabulary size.
 	l := lib
 	l.Params = with(l.Params, "model.embed_tokens.weight",
 		Param{"model.embed_tokens.weight", Dims{AnyDim, 128}, "float32"})
-	if err := l.Matches(have, shape); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, l.Matches(have, shape))
 }
 
 // ownWith returns a library's description with a change.

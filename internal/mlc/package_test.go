@@ -36,8 +36,7 @@ func tinyPackage(t *testing.T, options Options) (*gguf.File, Package) {
 
 func readJSON(t *testing.T, dir, name string, to any) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	check.Err(t, err)
+	b := check.Read(t, filepath.Join(dir, name))
 	if err := json.Unmarshal(b, to); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -51,8 +50,7 @@ func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 	weights := map[string][]float32{}
 	var names []string
 	for _, s := range c.Records {
-		data, err := os.ReadFile(filepath.Join(dir, s.File))
-		check.Err(t, err)
+		data := check.Read(t, filepath.Join(dir, s.File))
 		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 || int64(len(data)) != s.Bytes {
 			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.File, len(data), sum, s.Bytes, s.MD5)
 		}
@@ -109,8 +107,7 @@ func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
 // A package has the values of all tensors, whatever their types, with the rows of heads reordered.
 func TestPackageHasTheModelsWeights(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
-	data, err := os.ReadFile(f.Name)
-	check.Err(t, err)
+	data := check.Read(t, f.Name)
 	r := rand.New(rand.NewSource(2))
 	store := func(name string, kind gguf.Type, values, size int, halves ...int) {
 		info, ok := f.Tensor(name + ".weight")
@@ -216,8 +213,7 @@ func contents(t *testing.T, p Package) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for _, name := range filesIn(t, p.Dir) {
-		b, err := os.ReadFile(filepath.Join(p.Dir, name))
-		check.Err(t, err)
+		b := check.Read(t, filepath.Join(p.Dir, name))
 		out[name] = b
 	}
 	return out
@@ -270,8 +266,7 @@ func TestLargeModelsAreSplitIntoShards(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
-	whole, err := os.ReadFile(f.Name)
-	check.Err(t, err)
+	whole := check.Read(t, f.Name)
 	file := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		check.Err(t, os.WriteFile(path, b, 0o644))

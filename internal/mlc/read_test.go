@@ -79,16 +79,14 @@ func TestOpenPackageRefuses(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			dir := smallPackage(t)
 			path := filepath.Join(dir, c.file)
-			text, err := os.ReadFile(path)
-			check.Err(t, err)
+			text := check.Read(t, path)
 			if c.change == nil {
-				err = os.Remove(path)
+				check.Err(t, os.Remove(path))
 			} else if changed := c.change(string(text)); changed == string(text) {
 				t.Fatal("nothing is changed")
 			} else {
-				err = os.WriteFile(path, []byte(changed), 0o644)
+				check.Err(t, os.WriteFile(path, []byte(changed), 0o644))
 			}
-			check.Err(t, err)
 			if _, err := OpenPackage(dir); fault.Of(err) != fault.BadModel ||
 				!strings.Contains(err.Error(), want) ||
 				strings.Contains(err.Error(), "\n") {
@@ -151,9 +149,7 @@ func FuzzPackage(f *testing.F) {
 	dir := smallPackage(f)
 	var seeds [2][]byte
 	for i, name := range []string{configName, "tensor-cache.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		check.Err(f, err)
-		seeds[i] = text
+		seeds[i] = check.Read(f, filepath.Join(dir, name))
 	}
 	f.Add(seeds[0], seeds[1])
 	f.Add([]byte("{}"), []byte(`{"records": [{"dataPath": "a.bin",

@@ -3,7 +3,6 @@ package mlc
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +18,7 @@ func TestTokenizerFilesMatchGolden(t *testing.T) {
 	for _, k := range tokenizertest.Kinds(t) {
 		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
 		check.Err(t, writeJSON(path, tokenizerOf(k.Vocabulary)))
-		b, err := os.ReadFile(path)
-		check.Err(t, err)
+		b := check.Read(t, path)
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != k.SHA256 {
 			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as tokenizertest/testdata/make.py says", k.Name)
 		}

@@ -2,7 +2,6 @@ package modellib_test
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -74,8 +73,7 @@ func TestShaders(t *testing.T) {
 			c.change(&s)
 			lib, err := modellib.Build(t.Context(), realTools(t), s, c.variant, func(step string) { t.Log(step) })
 			check.Err(t, err)
-			text, err := os.ReadFile(lib.Path)
-			check.Err(t, err)
+			text := check.Read(t, lib.Path)
 			for _, want := range c.has {
 				if !strings.Contains(string(text), want) {
 					t.Errorf("lacks %s", want)

@@ -80,8 +80,7 @@ func TestBuild(t *testing.T) {
 	if len(steps) == 0 || strings.Contains(strings.Join(steps, "\n"), "runtime") {
 		t.Errorf("steps %q: the library alone was to be compiled", steps)
 	}
-	content, err := os.ReadFile(built.Path)
-	check.Err(t, err)
+	content := check.Read(t, built.Path)
 	for _, want := range []string{
 		"\x00asm\x01\x00\x00\x00", "TVMFFIFunctionCall", "TVMWasmAllocSpace", // what the page calls
 		"create_tir_paged_kv_cache", "sample_with_top_p", "apply_penalty_inplace", // what the engine looks up

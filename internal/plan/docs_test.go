@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -14,14 +13,12 @@ import (
 
 // All plans in the documentation are valid.
 func TestPlansInTheDocuments(t *testing.T) {
-	root, err := schematest.Root()
-	check.Err(t, err)
+	root := schematest.Root(t)
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	check.Err(t, err)
 	found := 0
 	for _, path := range append(paths, filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(path)
-		check.Err(t, err)
+		text := check.Read(t, path)
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 			if !regexp.MustCompile(`(?m)^models?:`).MatchString(block[1]) {
 				continue // of something else

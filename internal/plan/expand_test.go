@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 )
@@ -174,9 +175,7 @@ func TestSetReplacesAxis(t *testing.T) {
 	for _, c := range [][]string{{"input_lengths", "16", "32"}, {"output_lengths", "5"}, {"dtypes", "float16", "f32"},
 		{"engines", "llamacpp"}, {"concurrency", "1", "2"},
 		{"contexts", "64"}, {"webllm_versions", "0.2.86"}} {
-		if err := p.Set(c[0], c[1:]...); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, p.Set(c[0], c[1:]...))
 	}
 	want := plan.Plan{Name: "p", Models: []plan.Group{{Model: "a"}, {Model: "b"}}, Engines: []string{"llamacpp"},
 		MaxTokens: 5, Context: 64, Versions: map[string]string{"webllm_version": "0.2.86"},
@@ -187,9 +186,7 @@ func TestSetReplacesAxis(t *testing.T) {
 	if err != nil || err2 != nil || string(got) != string(wanted) {
 		t.Errorf("%v %v\n%s\nwant\n%s", err, err2, got, wanted)
 	}
-	if err := p.Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, p.Validate())
 	for _, c := range [][2]string{{"lengths", "1"}, {"input_lengths", "many"}} {
 		if err := p.Set(c[0], c[1]); err == nil {
 			t.Errorf("%s: no error", c)

@@ -86,7 +86,5 @@ func TestCheckRefusesImpossibleLengths(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if err := a.Check(record.Cell{InputTokens: 2, Traffic: &record.Traffic{}}); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, a.Check(record.Cell{InputTokens: 2, Traffic: &record.Traffic{}}))
 }

@@ -26,9 +26,7 @@ func scratch(t testing.TB) string {
 		return t.TempDir()
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, os.RemoveAll(dir))
 	})
 	return dir
 }
@@ -68,8 +66,7 @@ func reopened(t testing.TB, dir string) (*Writer, *State) {
 
 func contents(t testing.TB, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	return text
 }
 

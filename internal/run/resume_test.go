@@ -139,8 +139,7 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 			return o
 		}
 		dir := brokenOff(t, fresh(), e, 3)
-		before, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-		check.Err(t, err)
+		before := check.Read(t, filepath.Join(dir, "journal.jsonl"))
 		for say, change := range map[string]func(*run.Options){
 			"the plan differs from that of the run in": func(o *run.Options) { o.Plan.MaxTokens = 5 },
 			"was started by another llmparity":         func(o *run.Options) { o.Tool.SHA256 = "y" },
@@ -161,8 +160,7 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 		o := fresh()
 		o.Resume, o.Plan.MaxTokens = dir, 5 // as if the user had edited plan.yaml
 		path := filepath.Join(dir, "plan.yaml")
-		was, err := os.ReadFile(path)
-		check.Err(t, err)
+		was := check.Read(t, path)
 		text, err := o.Plan.YAML()
 		check.Err(t, err)
 		put := func(text []byte) {
@@ -355,8 +353,7 @@ func TestInterruptedScoringResumes(t *testing.T) {
 func unended(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "journal.jsonl")
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	lines := strings.SplitAfter(string(text), "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"done":`) })
 	check.Err(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644))

@@ -15,7 +15,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 	"time"
+
+	"llmparity/internal/check"
 )
 
 // Options has what the Go types lack.
@@ -50,62 +53,48 @@ type Written struct {
 }
 
 // Of generates the schema of v's type.
-func Of(v any, o Options) ([]byte, error) {
-	g := &generator{o: o, defs: map[string]object{}, names: map[reflect.Type]string{}, sources: map[string]source{}}
-	t := reflect.TypeOf(v)
-	ref, err := g.schema(t)
-	if err != nil {
-		return nil, err
-	}
+func Of(t testing.TB, v any, o Options) []byte {
+	t.Helper()
+	g := &generator{t: t, o: o, defs: map[string]object{}, names: map[reflect.Type]string{},
+		sources: map[string]source{}}
+	typ := reflect.TypeOf(v)
+	ref := g.schema(typ)
 	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"$id", "urn:" + strings.ReplaceAll(o.ID, "/", ":")},
 		{"title", o.Title}}
-	if text := g.comment(t); text != "" {
+	if text := g.source(typ).types[typ.Name()]; text != "" {
 		root = append(root, member{"description", text})
 	}
-	if err := g.define(); err != nil {
-		return nil, err
-	}
-	root = append(append(root, ref...), member{"$defs", g.sorted()})
 	named := slices.Concat(o.Nullable, o.Absent)
 	if o.Written != nil {
+		for name, text := range o.Written.Defs {
+			if _, taken := g.defs[name]; taken {
+				t.Fatalf("duplicate definition %s", name)
+			}
+			g.defs[name] = g.raw(text)
+		}
 		named = slices.AppendSeq(named, maps.Keys(o.Written.Fields))
+	}
+	var defs object
+	for _, name := range slices.Sorted(maps.Keys(g.defs)) {
+		defs = append(defs, member{name, g.defs[name]})
 	}
 	for _, path := range named {
 		if !slices.Contains(g.used, path) {
-			return nil, fmt.Errorf("no field %s", path)
+			t.Fatalf("no field %s", path)
 		}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(root); err != nil {
-		return nil, err
-	}
+	check.Err(t, e.Encode(append(append(root, ref...), member{"$defs", defs})))
 	if o.Written != nil { // parts of it are on one line
 		var even bytes.Buffer
-		err := json.Indent(&even, b.Bytes(), "", "  ")
-		return even.Bytes(), err
+		check.Err(t, json.Indent(&even, b.Bytes(), "", "  "))
+		return even.Bytes()
 	}
-	return b.Bytes(), nil
-}
-
-// define adds the definitions of Written.
-func (g *generator) define() error {
-	if g.o.Written == nil {
-		return nil
-	}
-	for name, text := range g.o.Written.Defs {
-		if _, taken := g.defs[name]; taken {
-			return fmt.Errorf("duplicate definition %s", name)
-		}
-		var err error
-		if g.defs[name], err = raw(text); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.Bytes()
 }
 
 // object is a JSON object that keeps the order of its members.
@@ -139,6 +128,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 }
 
 type generator struct {
+	t       testing.TB
 	o       Options
 	defs    map[string]object
 	names   map[reflect.Type]string
@@ -146,145 +136,102 @@ type generator struct {
 	used    []string          // fields named in options
 }
 
-func (g *generator) sorted() object {
-	var out object
-	names := make([]string, 0, len(g.defs))
-	for name := range g.defs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		out = append(out, member{name, g.defs[name]})
-	}
-	return out
-}
-
-func (g *generator) schema(t reflect.Type) (object, error) {
+func (g *generator) schema(t reflect.Type) object {
 	if text := g.o.Types[t]; text != "" {
-		return raw(text)
+		return g.raw(text)
 	}
 	if g.o.Written != nil && g.o.Written.Types[t] != "" {
 		return g.written(t, g.o.Written.Types[t], g.reference)
 	}
 	if t == reflect.TypeFor[time.Time]() {
-		return object{{"type", "string"}, {"format", "date-time"}}, nil
+		return object{{"type", "string"}, {"format", "date-time"}}
 	}
-	if marshals(t) {
-		return nil, fmt.Errorf("%s marshals itself; add its schema to Options", t)
+	for _, is := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if t.Implements(is) || reflect.PointerTo(t).Implements(is) {
+			g.t.Fatalf("%s marshals itself; add its schema to Options", t)
+		}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.schema(t.Elem())
 	case reflect.Bool:
-		return object{{"type", "boolean"}}, nil
+		return object{{"type", "boolean"}}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return object{{"type", "integer"}}, nil
+		return object{{"type", "integer"}}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return object{{"type", "integer"}, {"minimum", 0}}, nil
+		return object{{"type", "integer"}, {"minimum", 0}}
 	case reflect.Float32, reflect.Float64:
-		return object{{"type", "number"}}, nil
+		return object{{"type", "number"}}
 	case reflect.String:
-		return g.text(t)
+		s := object{{"type", "string"}}
+		if values := g.source(t).constants[t.Name()]; len(values) > 0 && !slices.Contains(g.o.Open, t) {
+			s = append(s, member{"enum", values})
+		}
+		return s
 	case reflect.Slice, reflect.Array:
 		return g.list(t)
 	case reflect.Map:
-		of, err := g.schema(t.Elem())
-		return object{{"type", "object"}, {"additionalProperties", of}}, err
+		return object{{"type", "object"}, {"additionalProperties", g.schema(t.Elem())}}
 	case reflect.Interface:
-		return object{}, nil
+		return object{}
 	case reflect.Struct:
 		return g.reference(t)
 	}
-	return nil, fmt.Errorf("no schema for %s", t)
+	g.t.Fatalf("no schema for %s", t)
+	return nil
 }
 
 // Own stands in a schema for the generated schema of the type.
 const Own = `{"own": true}`
 
 // written returns a schema from Written, with the generated one for Own.
-func (g *generator) written(t reflect.Type, text string, schema func(reflect.Type) (object, error)) (object, error) {
+func (g *generator) written(t reflect.Type, text string, schema func(reflect.Type) object) object {
 	if strings.Contains(text, Own) {
-		own, err := schema(t)
-		if err != nil {
-			return nil, err
-		}
-		of, err := own.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		text = strings.ReplaceAll(text, Own, string(of))
+		own, err := schema(t).MarshalJSON()
+		check.Err(g.t, err)
+		text = strings.ReplaceAll(text, Own, string(own))
 	}
-	return raw(text)
+	return g.raw(text)
 }
 
 // raw parses a schema.
-func raw(text string) (object, error) {
-	var out object
+func (g *generator) raw(text string) (out object) {
 	d := json.NewDecoder(strings.NewReader(text))
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("%s: %w", text, err)
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", text, err)
-		}
+	name, err := d.Token()
+	for err == nil && d.More() {
 		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, fmt.Errorf("%s: %w", text, err)
+		if name, err = d.Token(); err == nil {
+			err = d.Decode(&value)
 		}
 		out = append(out, member{fmt.Sprint(name), value})
 	}
-	return out, nil
+	if err != nil {
+		g.t.Fatalf("%s: %v", text, err)
+	}
+	return out
 }
 
-func marshals(t reflect.Type) bool {
-	for _, is := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
-		if t.Implements(is) || reflect.PointerTo(t).Implements(is) {
-			return true
-		}
-	}
-	return false
-}
-
-func (g *generator) text(t reflect.Type) (object, error) {
-	s := object{{"type", "string"}}
-	if t.PkgPath() == "" || slices.Contains(g.o.Open, t) {
-		return s, nil
-	}
-	src, err := g.source(t.PkgPath())
-	if values := src.constants[t.Name()]; len(values) > 0 {
-		s = append(s, member{"enum", values})
-	}
-	return s, err
-}
-
-func (g *generator) list(t reflect.Type) (object, error) {
+func (g *generator) list(t reflect.Type) object {
 	if t.Elem().Kind() == reflect.Uint8 {
-		return object{{"type", "string"}, {"contentEncoding", "base64"}}, nil
+		return object{{"type", "string"}, {"contentEncoding", "base64"}}
 	}
-	of, err := g.schema(t.Elem())
-	s := object{{"type", "array"}, {"items", of}}
+	s := object{{"type", "array"}, {"items", g.schema(t.Elem())}}
 	if t.Kind() == reflect.Array {
 		s = append(s, member{"minItems", t.Len()}, member{"maxItems", t.Len()})
 	}
-	return s, err
+	return s
 }
 
 // reference generates a struct's definition once.
-func (g *generator) reference(t reflect.Type) (object, error) {
+func (g *generator) reference(t reflect.Type) object {
 	name, known := g.names[t]
 	if !known {
 		name = g.free(t)
 		g.names[t] = name
 		g.defs[name] = nil // reserved, in case the type contains itself
-		def, err := g.structure(t)
-		if err != nil {
-			return nil, err
-		}
-		g.defs[name] = def
+		g.defs[name] = g.structure(t)
 	}
-	return object{{"$ref", "#/$defs/" + name}}, nil
+	return object{{"$ref", "#/$defs/" + name}}
 }
 
 // free returns the type's name, with its package if the name is taken.
@@ -298,23 +245,24 @@ func (g *generator) free(t reflect.Type) string {
 	return t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:] + "." + t.Name()
 }
 
-func (g *generator) structure(t reflect.Type) (object, error) {
+func (g *generator) structure(t reflect.Type) object {
 	var properties object
 	var required, pointers []string
-	if err := g.fields(t, &properties, &required, &pointers); err != nil {
-		return nil, err
-	}
+	g.fields(t, &properties, &required, &pointers)
 	s := object{{"type", "object"}}
-	if text := g.comment(t); text != "" {
+	if text := g.source(t).types[t.Name()]; text != "" {
 		s = append(s, member{"description", text})
 	}
-	if properties, err := g.others(t, properties); err != nil {
-		return nil, err
-	} else if s = append(s, member{"additionalProperties", false},
-		member{"properties", properties}); g.o.Written != nil {
-		more, err := raw(cmp.Or(g.o.Written.More[t], "{}"))
-		return append(s, more...), err
+	s = append(s, member{"additionalProperties", false})
+	if w := g.o.Written; w != nil {
+		for _, path := range slices.Sorted(maps.Keys(w.Other)) {
+			if of, name, _ := strings.Cut(path, "."); of == t.Name() {
+				properties = append(properties, member{name, g.raw(w.Other[path])})
+			}
+		}
+		return append(append(s, member{"properties", properties}), g.raw(cmp.Or(w.More[t], "{}"))...)
 	}
+	s = append(s, member{"properties", properties})
 	if len(required) > 0 {
 		s = append(s, member{"required", required})
 	}
@@ -325,41 +273,17 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 		}
 		s = append(s, member{"oneOf", each})
 	}
-	return s, nil
+	return s
 }
 
-// others adds fields that the Go type lacks.
-func (g *generator) others(t reflect.Type, properties object) (object, error) {
-	if g.o.Written == nil {
-		return properties, nil
-	}
-	for _, path := range slices.Sorted(maps.Keys(g.o.Written.Other)) {
-		of, name, _ := strings.Cut(path, ".")
-		if of != t.Name() {
-			continue
-		}
-		s, err := raw(g.o.Written.Other[path])
-		if err != nil {
-			return nil, err
-		}
-		properties = append(properties, member{name, s})
-	}
-	return properties, nil
-}
-
-// tag returns the name of a field.
-func (g *generator) tag(f reflect.StructField) (name, rest string) {
-	name, rest, _ = strings.Cut(f.Tag.Get("json"), ",")
+func (g *generator) fields(t reflect.Type, properties *object, required, pointers *[]string) {
+	tag := "json"
 	if g.o.Written != nil {
-		name, rest, _ = strings.Cut(f.Tag.Get(g.o.Written.Tag), ",")
+		tag = g.o.Written.Tag
 	}
-	return name, rest
-}
-
-func (g *generator) fields(t reflect.Type, properties *object, required, pointers *[]string) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, rest := g.tag(f)
+		name, rest, _ := strings.Cut(f.Tag.Get(tag), ",")
 		if name == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
@@ -368,24 +292,14 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 			if of.Kind() == reflect.Pointer {
 				of, into = of.Elem(), new([]string) // absent if it is nil
 			}
-			if err := g.fields(of, properties, into, pointers); err != nil {
-				return err
-			}
+			g.fields(of, properties, into, pointers)
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		path := t.Name() + "." + name
-		s, err := g.field(path, f.Type)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
 		optional := strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")
-		s = g.adapted(path, f.Type, s, optional)
-		if text, err := g.fieldComment(t, f.Name); err != nil {
-			return err
-		} else if text != "" {
+		s := g.field(path, f.Type, optional)
+		if text := g.source(t).fields[t.Name()+"."+f.Name]; text != "" {
 			s = append(object{{"description", text}}, s...)
 		}
 		*properties = append(*properties, member{name, s})
@@ -396,22 +310,19 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 			*required = append(*required, name)
 		}
 	}
-	return nil
 }
 
-// field returns the schema of a field, from its type or the options.
-func (g *generator) field(path string, t reflect.Type) (object, error) {
-	if g.o.Written != nil && g.o.Written.Fields[path] != "" {
-		g.used = append(g.used, path)
-		return g.written(t, g.o.Written.Fields[path], g.schema)
-	}
-	return g.schema(t)
-}
-
-// adapted applies the options to a field's schema. Pointers without omitempty may be null.
-func (g *generator) adapted(path string, t reflect.Type, s object, optional bool) object {
+// field returns the schema of a field, from its type and the options. Pointers without omitempty may be null.
+func (g *generator) field(path string, t reflect.Type, optional bool) object {
 	if value, ok := g.o.Const[path]; ok {
 		return object{{"const", value}}
+	}
+	var s object
+	if g.o.Written != nil && g.o.Written.Fields[path] != "" {
+		g.used = append(g.used, path)
+		s = g.written(t, g.o.Written.Fields[path], g.schema)
+	} else {
+		s = g.schema(t)
 	}
 	if g.has(g.o.Nullable, path) || t.Kind() == reflect.Pointer && !optional {
 		return object{{"anyOf", []object{s, {{"type", "null"}}}}}

@@ -14,20 +14,15 @@ import (
 // path returns the path of a published schema.
 func path(t testing.TB, name string) string {
 	t.Helper()
-	root, err := Root()
-	check.Err(t, err)
-	return filepath.Join(root, "docs", "reference", "schemas", name+".schema.json")
+	return filepath.Join(Root(t), "docs", "reference", "schemas", name+".schema.json")
 }
 
 // Published fails if the published schema is not that of v's type. how is the command that updates it; with update it
 // is written.
 func Published(t testing.TB, name string, v any, o Options, update bool, how string) {
 	t.Helper()
-	want, err := Of(v, o)
-	check.Err(t, err)
-	if _, err := compiled(want); err != nil {
-		t.Fatalf("the generated schema %s is invalid: %v", name, err)
-	}
+	want := Of(t, v, o)
+	compiled(t, want)
 	if update {
 		check.Err(t, os.WriteFile(path(t, name), want, 0o644))
 		return
@@ -52,10 +47,7 @@ func Valid(t testing.TB, name string, document []byte) {
 // Validator returns a function that returns why a document does not match a published schema.
 func Validator(t testing.TB, name string) func(document []byte) error {
 	t.Helper()
-	text, err := os.ReadFile(path(t, name))
-	check.Err(t, err)
-	s, err := compiled(text)
-	check.Err(t, err)
+	s := compiled(t, check.Read(t, path(t, name)))
 	return func(document []byte) error {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 		if err != nil {
@@ -65,32 +57,28 @@ func Validator(t testing.TB, name string) func(document []byte) error {
 	}
 }
 
-func compiled(text []byte) (*jsonschema.Schema, error) {
+// compiled parses a schema.
+func compiled(t testing.TB, text []byte) *jsonschema.Schema {
+	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
+	check.Err(t, err)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		return nil, err
-	}
-	return c.Compile("schema.json")
+	check.Err(t, c.AddResource("schema.json", doc))
+	s, err := c.Compile("schema.json")
+	check.Err(t, err)
+	return s
 }
 
 // RunFolder fails if JSON files of a run folder do not match the published schemas.
 func RunFolder(t testing.TB, dir string) {
 	t.Helper()
 	for file, name := range map[string]string{"run.json": "run", "environment.json": "environment"} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		check.Err(t, err)
-		Valid(t, name, text)
+		Valid(t, name, check.Read(t, filepath.Join(dir, file)))
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	check.Err(t, err)
 	valid := Validator(t, "journal")
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(check.Read(t, filepath.Join(dir, "journal.jsonl"))) {
 		if err := valid(line); err != nil {
 			t.Fatalf("journal.jsonl: %.200s: %v", line, err)
 		}

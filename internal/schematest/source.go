@@ -1,21 +1,21 @@
 package schematest
 
 import (
-	"errors"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
+
+	"llmparity/internal/check"
 )
 
-const module = "llmparity"
+const module = "llmparity/"
 
 // source is what a package's files have beyond its types.
 type source struct {
@@ -24,50 +24,25 @@ type source struct {
 	constants map[string][]string // values of string constants, by type
 }
 
-func (g *generator) comment(t reflect.Type) string {
-	if t.Name() == "" || !strings.HasPrefix(t.PkgPath(), module) {
-		return ""
-	}
-	src, err := g.source(t.PkgPath())
-	if err != nil {
-		return ""
-	}
-	return src.types[t.Name()]
-}
-
-func (g *generator) fieldComment(t reflect.Type, field string) (string, error) {
-	if t.Name() == "" || !strings.HasPrefix(t.PkgPath(), module) {
-		return "", nil
-	}
-	src, err := g.source(t.PkgPath())
-	return src.fields[t.Name()+"."+field], err
-}
-
-// source reads a package's files once.
-func (g *generator) source(path string) (source, error) {
-	if src, ok := g.sources[path]; ok {
-		return src, nil
+// source reads the files of a type's package once. Types of other modules have none.
+func (g *generator) source(t reflect.Type) source {
+	path := t.PkgPath()
+	if src, ok := g.sources[path]; ok || t.Name() == "" || !strings.HasPrefix(path, module) {
+		return src
 	}
 	src := source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
-	root, err := Root()
-	if err != nil {
-		return src, err
-	}
-	dir := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, module), "/")))
-	paths, err := fs.Glob(os.DirFS(dir), "*.go")
+	dir := filepath.Join(Root(g.t), filepath.FromSlash(strings.TrimPrefix(path, module)))
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(paths) == 0 {
-		return src, fmt.Errorf("no Go files in %s (%v)", dir, err)
+		g.t.Fatalf("no Go files in %s (%v)", dir, err)
 	}
 	files := token.NewFileSet()
-	for _, name := range paths {
-		if strings.HasSuffix(name, "_test.go") {
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil,
-			parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return src, err
-		}
+		f, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		check.Err(g.t, err)
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.GenDecl); ok {
 				src.declaration(d)
@@ -75,7 +50,7 @@ func (g *generator) source(path string) (source, error) {
 		}
 	}
 	g.sources[path] = src
-	return src, nil
+	return src
 }
 
 func (s *source) declaration(d *ast.GenDecl) {
@@ -117,20 +92,19 @@ func words(comments ...*ast.CommentGroup) string {
 	return ""
 }
 
-// Root returns the module's folder, starting from the test's.
-func Root() (string, error) {
+// Root returns the module's folder, above the test's.
+func Root(t testing.TB) string {
+	t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
+	for err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
+			return dir
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", errors.New("no go.mod above the test's folder")
+		if filepath.Dir(dir) == dir {
+			break
 		}
-		dir = up
+		dir = filepath.Dir(dir)
 	}
+	t.Fatalf("no go.mod above the test's folder (%v)", err)
+	return ""
 }

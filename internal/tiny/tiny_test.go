@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -31,8 +30,7 @@ func model(t *testing.T) (*gguf.File, *reference.Model, *tokenizer.Tokenizer) {
 func TestFileIsReproducible(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	check.Err(t, tiny.WriteFile(path))
-	content, err := os.ReadFile(path)
-	check.Err(t, err)
+	content := check.Read(t, path)
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != tiny.SHA256 {
 		t.Errorf("SHA-256 is %s, the constant says %s", got, tiny.SHA256)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -31,9 +32,7 @@ func drive(t *testing.T, traffic record.Traffic, slots int, takes func(Request) 
 			time.Sleep(time.Duration(takes(r)) * time.Millisecond)
 			return "", nil
 		})
-		if err := report.Err(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, report.Err())
 		if l := report.Lateness(); l.Max != 0 {
 			t.Errorf("requests are late although time stands still: %+v", l)
 		}

@@ -12,7 +12,7 @@ func InBrowser() Table {
 		{ID: "gpu-buffers-untouched", Name: "WebGPU buffers, untouched", gpu: true},
 		{ID: "gpu-textures", Name: "WebGPU textures", gpu: true},
 	}}
-	type wants = map[string]Want
+	type wants = map[string]want
 	onGPU := wants{"gpu-buffers": exact, "gpu-buffers-untouched": exact, "gpu-textures": exact}
 	t.Rows = []Row{
 		{ID: "page/performance.memory", Who: "page", Figure: "performance.memory (not recorded)",

@@ -1,13 +1,11 @@
 package truth
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
+	"testing"
 	"time"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -29,10 +27,10 @@ func (r Reading) Add(who, name string, s record.Sample) {
 // Subject allocates memory, and has sources.
 type Subject interface {
 	// Take allocates memory of a kind before it returns.
-	Take(ctx context.Context, kind string, bytes int64) error
-	GiveBack(ctx context.Context) error
+	Take(t testing.TB, kind string, bytes int64)
+	GiveBack(testing.TB)
 	// Rest waits until the subject is at rest, and reads every source.
-	Rest(context.Context) (Reading, error)
+	Rest(testing.TB) Reading
 	// Others lists other processes that share memory with the subject. If they change, figures are disturbed.
 	Others() []int
 }
@@ -41,49 +39,32 @@ type Subject interface {
 const disturbed = 20
 
 // Measure allocates size bytes of every kind of a table, repeats times each, and judges the changes of all figures.
-func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int) (
-	Matrix, error) {
+func Measure(t testing.TB, table Table, s Subject, p Platform, size int64, repeats int) Matrix {
+	t.Helper()
 	moved := map[string]map[string][]float64{}
-	for _, k := range t.Kinds {
+	for _, k := range table.Kinds {
 		moved[k.ID] = map[string][]float64{}
 		// Once without measuring, for what grows only the first time.
-		if err := s.Take(ctx, k.ID, size); err != nil {
-			return Matrix{}, fmt.Errorf("allocating %d MiB of %s: %w", size/MiB, k.Name, err)
-		}
-		if err := s.GiveBack(ctx); err != nil {
-			return Matrix{}, fmt.Errorf("freeing %s: %w", k.Name, err)
-		}
+		s.Take(t, k.ID, size)
+		s.GiveBack(t)
 		for range repeats {
-			by, err := once(ctx, s, k, size)
-			if err != nil {
-				return Matrix{}, err
-			}
-			for row, v := range by {
+			for row, v := range once(t, s, k, size) {
 				moved[k.ID][row] = append(moved[k.ID][row], v)
 			}
 		}
 	}
-	return t.matrix(p, float64(size)/MiB, moved), nil
+	return table.matrix(p, float64(size)/MiB, moved)
 }
 
 // once returns the changes of all figures.
-func once(ctx context.Context, s Subject, k Kind, size int64) (Reading, error) {
+func once(t testing.TB, s Subject, k Kind, size int64) Reading {
+	t.Helper()
 	for range disturbed {
 		others := s.Others()
-		before, err := s.Rest(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reading before %s: %w", k.Name, err)
-		}
-		if err := s.Take(ctx, k.ID, size); err != nil {
-			return nil, fmt.Errorf("allocating %d MiB of %s: %w", size/MiB, k.Name, err)
-		}
-		after, err := s.Rest(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("reading after %s: %w", k.Name, err)
-		}
-		if err := s.GiveBack(ctx); err != nil {
-			return nil, fmt.Errorf("freeing %s: %w", k.Name, err)
-		}
+		before := s.Rest(t)
+		s.Take(t, k.ID, size)
+		after := s.Rest(t)
+		s.GiveBack(t)
 		if !slices.Equal(others, s.Others()) {
 			continue
 		}
@@ -93,10 +74,11 @@ func once(ctx context.Context, s Subject, k Kind, size int64) (Reading, error) {
 				by[row] = v - was
 			}
 		}
-		return by, nil
+		return by
 	}
-	return nil, fault.New(fault.Run, "end them and try again",
-		"can't measure %s: other processes of the same program start and end, which changes shared memory", k.Name)
+	t.Fatalf("can't measure %s: other processes of the same program start and end, which changes shared memory; "+
+		"end them and try again", k.Name)
+	return nil
 }
 
 // Rest means so many consecutive readings that differ by less than restWithin.
@@ -107,24 +89,13 @@ const (
 )
 
 // Rest reads at intervals until the readings are stable, or for restTries. It calls settle whenever they moved.
-func Rest(ctx context.Context, every time.Duration, settle func() error, read func() (Reading, error)) (
-	Reading, error) {
-	var last Reading
+func Rest(every time.Duration, settle func(), read func() Reading) (last Reading) {
 	for quiet, n := 0, 0; quiet < restReadings && n < restTries; n++ {
 		if quiet == 0 {
-			if err := settle(); err != nil {
-				return nil, err
-			}
+			settle()
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(every):
-		}
-		now, err := read()
-		if err != nil {
-			return nil, err
-		}
+		time.Sleep(every)
+		now := read()
 		quiet++
 		for row, v := range now {
 			if was, ok := last[row]; !ok || math.Abs(v-was) >= restWithin {
@@ -133,5 +104,5 @@ func Rest(ctx context.Context, every time.Duration, settle func() error, read fu
 		}
 		last = now
 	}
-	return last, nil
+	return last
 }

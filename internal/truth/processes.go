@@ -3,17 +3,17 @@ package truth
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -25,7 +25,7 @@ const inTwo = "-in-two"
 
 // Processes is the table of processes that allocate memory.
 func Processes() Table {
-	type wants = map[string]Want
+	type wants = map[string]want
 	touched := wants{anonymous: all, mapped: all, shared: all}
 	t := Table{Title: "Processes", Kinds: []Kind{
 		{ID: anonymous, Name: "malloc"},
@@ -36,7 +36,7 @@ func Processes() Table {
 		{ID: mapped + inTwo, Name: "mapped file, read by two"},
 		{ID: shared + inTwo, Name: "shared memory of two"},
 	}}
-	with := func(w Want) wants {
+	with := func(w want) wants {
 		m := wants{mapped + inTwo: w, shared + inTwo: w}
 		for k, v := range touched {
 			m[k] = v
@@ -63,191 +63,101 @@ func Processes() Table {
 
 // InProcesses lets processes allocate size bytes of every kind, repeats times each, and reads all figures of engine
 // processes before and after. command starts a program that only calls Allocate; its pipes and files are set here.
-func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int) (_ Part, err error) {
-	p, err := startPair(ctx, command, size)
-	if err != nil {
-		return Part{}, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	m, err := Measure(ctx, Processes(), p, Platform{OS: runtime.GOOS}, size, repeats)
-	return Part{Matrix: m}, err
+func InProcesses(t testing.TB, command func() *exec.Cmd, size int64, repeats int) Matrix {
+	t.Helper()
+	// The first file is filled: on some systems all holes share memory.
+	file, err := os.Create(filepath.Join(t.TempDir(), "mapped"))
+	check.Err(t, err)
+	_, err = file.Write(bytes.Repeat([]byte{7}, int(size)))
+	check.Err(t, err)
+	memory, err := newShared(t.TempDir())
+	check.Err(t, err)
+	check.Err(t, memory.Truncate(size))
+	t.Cleanup(func() { _, _ = file.Close(), memory.Close() })
+	p := &pair{start(t, command(), file, memory), start(t, command(), file, memory)}
+	return Measure(t, Processes(), p, Platform{OS: runtime.GOOS}, size, repeats)
 }
 
 // pair is two processes. The second allocates only shared memory.
-type pair struct {
-	dir    string
-	files  []*os.File
-	first  *allocating
-	second *allocating
-}
-
-var _ Subject = (*pair)(nil)
+type pair struct{ first, second *allocating }
 
 // allocating is a process that allocates memory on request.
 type allocating struct {
-	process *child.Process
 	orders  io.WriteCloser
 	answers *bufio.Scanner
 	words   bytes.Buffer // standard error
 	sources []sample.Source
 }
 
-func startPair(ctx context.Context, command func() *exec.Cmd, size int64) (_ *pair, err error) {
-	p := &pair{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
-		}
-	}()
-	if p.dir, err = child.Scratch("truth"); err != nil {
-		return nil, err
-	}
-	file, err := os.CreateTemp(p.dir, "mapped")
-	if err != nil {
-		return nil, fmt.Errorf("making a file to map: %w", err)
-	}
-	p.files = append(p.files, file)
-	if err := fill(ctx, file, size); err != nil {
-		return nil, err
-	}
-	memory, err := newShared(p.dir)
-	if err != nil {
-		return nil, err
-	}
-	p.files = append(p.files, memory)
-	if err := memory.Truncate(size); err != nil {
-		return nil, fmt.Errorf("making shared memory: %w", err)
-	}
-	if p.first, err = startAllocating(ctx, command(), p.files); err != nil {
-		return nil, err
-	}
-	p.second, err = startAllocating(ctx, command(), p.files)
-	return p, err
-}
-
-// fill fills a file. On some systems all holes share memory.
-func fill(ctx context.Context, file *os.File, size int64) error {
-	piece := bytes.Repeat([]byte{7}, MiB)
-	for left := size; left > 0; left -= MiB {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if _, err := file.Write(piece[:min(left, MiB)]); err != nil {
-			return fmt.Errorf("filling the file to map: %w", err)
-		}
-	}
-	return nil
-}
-
-func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*allocating, error) {
+func start(t testing.TB, cmd *exec.Cmd, files ...*os.File) *allocating {
+	t.Helper()
 	a := &allocating{}
 	var err error
-	if a.orders, err = cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("starting a process: %w", err)
-	}
+	a.orders, err = cmd.StdinPipe()
+	check.Err(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("starting a process: %w", err)
-	}
+	check.Err(t, err)
 	a.answers = bufio.NewScanner(out)
 	cmd.Stderr, cmd.ExtraFiles = &a.words, files
-	if a.process, err = child.Start(ctx, cmd); err != nil {
-		return nil, err
-	}
-	// After one answer it has executed its program, and has the memory for answering.
-	if err = a.do(giveBack); err == nil {
-		a.sources, err = proc.Sources(a.process.PID(), "process")
-	}
-	if err != nil {
-		return nil, errors.Join(err, a.close())
-	}
-	return a, nil
+	process, err := child.Start(t.Context(), cmd)
+	check.Err(t, err)
+	t.Cleanup(func() {
+		for _, s := range a.sources {
+			if c, ok := s.(io.Closer); ok {
+				_ = c.Close() // read-only
+			}
+		}
+		_ = a.orders.Close() // ends the process
+		process.Stop(time.Second)
+	})
+	a.do(t, giveBack) // now it has executed its program, and has the memory for answering
+	a.sources, err = proc.Sources(process.PID(), "process")
+	check.Err(t, err)
+	return a
 }
 
 // do sends an order and waits for the answer.
-func (a *allocating) do(order string) error {
-	if _, err := io.WriteString(a.orders, order+"\n"); err != nil {
-		return a.gone(err)
+func (a *allocating) do(t testing.TB, order string) {
+	t.Helper()
+	_, err := io.WriteString(a.orders, order+"\n")
+	if err != nil || !a.answers.Scan() || a.answers.Text() != done {
+		t.Fatalf("the allocating process answers %q to %s (%v): %s", a.answers.Text(), order, err, &a.words)
 	}
-	if !a.answers.Scan() {
-		return a.gone(a.answers.Err())
-	}
-	if answer := a.answers.Text(); answer != done {
-		return fmt.Errorf("unexpected answer %.80q of the allocating process", answer)
-	}
-	return nil
-}
-
-// gone returns the error of a process that does not answer.
-func (a *allocating) gone(err error) error {
-	a.process.Kill()
-	err = fmt.Errorf("the allocating process ended: %w", cmp.Or(a.process.Err(), err, io.ErrUnexpectedEOF))
-	if words := strings.TrimSpace(a.words.String()); words != "" {
-		err = fmt.Errorf("%w: %s", err, words)
-	}
-	return err
-}
-
-// close ends the process.
-func (a *allocating) close() error {
-	if a == nil {
-		return nil
-	}
-	for _, s := range a.sources {
-		if c, ok := s.(io.Closer); ok {
-			_ = c.Close() // read-only
-		}
-	}
-	_ = a.orders.Close() // ends the process
-	a.process.Stop(time.Second)
-	return nil
-}
-
-func (p *pair) close() error {
-	err := errors.Join(p.first.close(), p.second.close())
-	for _, f := range p.files {
-		_ = f.Close() // removed below
-	}
-	if p.dir != "" {
-		err = errors.Join(err, os.RemoveAll(p.dir))
-	}
-	return err
 }
 
 // Take lets the first process allocate memory, and the second if the kind is for two.
-func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
+func (p *pair) Take(t testing.TB, kind string, bytes int64) {
+	t.Helper()
 	how, both := strings.CutSuffix(kind, inTwo)
-	o := fmt.Sprintf("%s %d", how, bytes)
-	if err := p.first.do(o); err != nil || !both {
-		return err
+	order := fmt.Sprintf("%s %d", how, bytes)
+	if p.first.do(t, order); both {
+		p.second.do(t, order)
 	}
-	return p.second.do(o)
 }
 
 // GiveBack frees all memory.
-func (p *pair) GiveBack(context.Context) error {
-	return errors.Join(p.first.do(giveBack), p.second.do(giveBack))
+func (p *pair) GiveBack(t testing.TB) {
+	t.Helper()
+	p.first.do(t, giveBack)
+	p.second.do(t, giveBack)
 }
 
 // Others is empty: no other process shares this memory.
 func (p *pair) Others() []int { return nil }
 
-// pairRest is short, because the processes are idle.
-const pairRest = 20 * time.Millisecond
-
-// Rest reads both processes until they are at rest.
-func (p *pair) Rest(ctx context.Context) (Reading, error) {
-	return Rest(ctx, pairRest, func() error { return nil }, func() (Reading, error) { return p.read(ctx) })
+// Rest reads both processes until they are at rest, soon: they are idle.
+func (p *pair) Rest(t testing.TB) Reading {
+	t.Helper()
+	return Rest(20*time.Millisecond, func() {}, func() Reading { return p.read(t) })
 }
 
-func (p *pair) read(ctx context.Context) (Reading, error) {
+func (p *pair) read(t testing.TB) Reading {
+	t.Helper()
 	reading := Reading{}
 	for _, a := range []*allocating{p.first, p.second} {
 		for _, s := range a.sources {
 			r := record.NewSample()
-			if err := s.Read(ctx, &r); err != nil {
-				return nil, fmt.Errorf("reading a process by %s: %w", s.Describe().Method, err)
-			}
+			check.Err(t, s.Read(t.Context(), &r))
 			cheap := s.Describe().Method == record.MethodStatm
 			for figure, v := range map[string]int64{"USS": r.USS, "PSS": r.PSS, "RSS": r.RSS, "VMS": r.VMS} {
 				switch {
@@ -263,5 +173,5 @@ func (p *pair) read(ctx context.Context) (Reading, error) {
 			}
 		}
 	}
-	return reading, nil
+	return reading
 }

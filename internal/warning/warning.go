@@ -45,29 +45,32 @@ type Row struct {
 // Table has all warnings. Those that are most likely to change a conclusion come first.
 func Table() []Row {
 	return []Row{
-		{LaunchFailed, "A launch or a request failed, was interrupted or timed out. It enters no statistic, so the " +
+		{LaunchFailed, "A launch or a request failed, was interrupted or timed out. Statistics leave it out, so the " +
 			"figures describe only the launches that succeeded.",
 			"Read the error and the log, then repeat with `--resume --retry-failed`.",
 			[]string{"launch-interrupted", "run-failed", "run-interrupted", "cell-timeout", "request-failed"}},
 		{TooFewLaunches, "A cell has fewer than six counted launches. Its medians have no confidence interval.",
 			"Use `--repetitions 6` or more.", nil},
+		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
+			"then counts only a share of their memory.",
+			"Close other browsers and servers, and measure again.", []string{"attached"}},
 		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
 			"lower than on a quiet machine.",
 			"Close other programs and measure again. On a shared host, use `--against`, which alternates launches of both sides.",
 			[]string{"noisy-machine"}},
-		{Throttled, "The processor's clock was limited, or its limit or governor changed during the run.",
+		{Throttled, "The processor's clock was limited, or the clock's limit or governor changed during the run.",
 			"Let the machine cool down, set the governor to performance, and measure again.",
 			[]string{"governor-changed", "frequency-limit-changed"}},
 		{WideInterval, "A figure varies by more than 10% between launches. Small differences cannot be seen.",
 			"Use more repetitions, or `--until-ci 5%`.", nil},
 		{Unsteady, "A figure drifts from launch to launch, or some launches are far from the others.",
-			"Add warm-up launches, look for what else ran, and measure again.", nil},
+			"Add warm-up launches, find out which other programs ran, and measure again.", nil},
 		{UnevenSpread, "One side varies much more than the other. The test then finds a difference between equal medians " +
 			"more often than 1 time in 20.",
 			"Use more repetitions on both sides.", nil},
 		{SharedLaunch, "Repetitions ran in the same launch. Intervals do not show how launches vary.",
 			"Use `--isolation launch`.", nil},
-		{NotDeterministic, "Launches of one cell generated different tokens. A difference to another engine may be chance.",
+		{NotDeterministic, "Launches of one cell generated different tokens. A difference between engines may be chance.",
 			"Use temperature 0 and one thread.", nil},
 		{LaunchesDiffer, "Launches of one cell did not run under the same conditions: another version, device, machine, or " +
 			"a restarted engine.",
@@ -75,7 +78,7 @@ func Table() []Row {
 			[]string{"resumed-elsewhere", "runner-restarted", "runner-renewed"}},
 		{SettingIgnored, "The engine did not run with a setting that was requested, such as the context window, the KV " +
 			"cache dtype, the adapter or a cold start.",
-			"Request what the engine supports, or compare with that setting in mind.",
+			"Request a setting that the engine supports, or take the difference into account when you compare.",
 			[]string{"context-differs", "kv-type-differs", "slots-differ", "field-refused", "not-cold", "not-warm",
 				"other-adapter", "library-for-another-adapter"}},
 		{WeightsDiffer, "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
@@ -87,34 +90,31 @@ func Table() []Row {
 		{TokenTimes, "The engine reports pieces of text, or several tokens at once. Times of single tokens are not exact.",
 			"Compare total times, or use an engine that reports tokens one by one.",
 			[]string{"several-per-piece", "no-usage", "burst", "tokens-at-once", "held-back-tokens", "ids-lost"}},
-		{OutputLength, "The number of tokens is not what was requested, or engine and client count differently.",
+		{OutputLength, "The engine generated another number of tokens than requested, or engine and client count differently.",
 			"Compare rates, not total times.",
 			[]string{"counts-differ", "length", "input-length", "cut-stream", "no-reason"}},
 		{Clock, "Clocks disagree, or one was set during the run.",
 			"Check time synchronization, and measure again.",
 			[]string{"clock-drift", "clock-set-back", "clock-backwards", "times-differ"}},
-		{MemoryUnread, "Memory of some processes could not be read, or not at the same time. Totals may be too low.",
+		{MemoryUnread, "Memory of some processes could not be read, or was not read at the same time. Totals may be too low.",
 			"Run as the user who owns the processes.",
 			[]string{"unreadable-source", "memory-unseen", "server-not-sampled", "runner-unseen", "attached-elsewhere",
 				"readings-apart"}},
-		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS counts a " +
-			"share only.",
-			"Close other browsers and servers, and measure again.", []string{"attached"}},
-		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count what was never allocated, the baseline had " +
+		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count memory that was never allocated, the baseline had " +
 			"not settled, or the kernel reclaimed idle memory.",
-			"Use total PSS; turn off proactive reclaim.", []string{"baseline-not-settled", "memory-reclaimed"}},
+			"Use total PSS, and turn off proactive reclaim of memory.", []string{"baseline-not-settled", "memory-reclaimed"}},
 		{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
 			"Sample less often.", nil},
 		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or an earlier " +
 			"load may affect time and memory.",
 			"Let llmparity start the engine, or make sure that nobody else uses it.",
 			[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile"}},
-		{Profiled, "A profiler ran. Times and memory are not comparable with launches without one.",
+		{Profiled, "A profiler ran. Times and memory are not comparable with those of launches without a profiler.",
 			"Measure again without profiling.", nil},
-		{Traffic, "Requests were sent late, were served one at a time, or each turn of a chat computed the earlier turns again.",
+		{Traffic, "Requests were sent late or were served one at a time, or each turn of a conversation computed the earlier turns again.",
 			"Lower the load, or give the engine more slots.", []string{"load-late", "turns-recomputed"}},
 		{IncompleteRecord, "Part of the record is missing or was written by a newer version.",
-			"Read it with the version that wrote it, or measure again.",
+			"Read the record with the version of llmparity that wrote it, or measure again.",
 			[]string{"cut", "readings-missing", "tokens-missing", "scores-missing", "newer-schema"}},
 	}
 }

@@ -46,8 +46,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	if err != nil || rows.Close() != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(all) != sum.GPURows+1 || strings.Join(all[0], ",") != watch.GPUColumns {
 		t.Fatalf("%d rows, summary %d, %v", len(all), sum.GPURows, err)

@@ -269,8 +269,7 @@ func TestExistingFile(t *testing.T) {
 		MaxSamples: 2, Rows: rows, Say: func(string) {}})
 	check.Err(t, err)
 	check.Err(t, rows.Close())
-	text, err := os.ReadFile(path)
-	check.Err(t, err)
+	text := check.Read(t, path)
 	if n := len(parse(t, string(text))); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
@@ -344,7 +343,5 @@ func TestFullDiskEndsWatching(t *testing.T) {
 	if code, _ := c.Exit(); fault.Of(err) != fault.DiskFull || code != 0 || sum.Rows != 0 {
 		t.Errorf("err = %v, the command's code is %d, %d rows", err, code, sum.Rows)
 	}
-	if err := rows.Close(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, rows.Close())
 }

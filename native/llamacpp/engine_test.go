@@ -119,8 +119,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	s, p := loadedSession(t, randomModel(t, ascii()))
 	srv, err := s.own.Now()
 	check.Err(t, err)
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
-	check.Err(t, err)
+	line := check.Read(t, filepath.Join("/proc", strconv.Itoa(srv.PID()), "cmdline"))
 	if strings.Contains(string(line), srv.client.Key) ||
 		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.Key) {
 		t.Error("the key is in the arguments")
@@ -238,21 +237,6 @@ func TestOneShotConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
 	c.New = func(t *testing.T) engine.Engine { return newOneShot() }
 	enginetest.Run(t, c)
-}
-
-// TestReference compares every prompt with an implementation that shares no code with llama.cpp.
-func TestReference(t *testing.T) {
-	cases := enginetest.Tiny(t, 48)
-	s, _ := loadedSession(t, cases[0].Model)
-	for _, c := range cases {
-		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 48, IgnoreEOS: true})
-		if err != nil {
-			t.Fatalf("%q: %v", c.Prompt, err)
-		}
-		for _, f := range append(g.Faults(0), c.Faults(g)...) {
-			t.Errorf("%q: %s", c.Prompt, f)
-		}
-	}
 }
 
 // script writes an executable that is not llama.cpp.

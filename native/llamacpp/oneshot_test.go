@@ -132,8 +132,7 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 // The header is valid, but llama.cpp cannot load the model. Its own reason is shown.
 func TestModelThatLlamaCppCannotLoad(t *testing.T) {
 	m := randomModel(t, ascii())
-	text, err := os.ReadFile(m.Path)
-	check.Err(t, err)
+	text := check.Read(t, m.Path)
 	check.Err(t, os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1),
 		0o600))
 	s, _ := opened(t, newEngine(t))

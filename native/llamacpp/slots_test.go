@@ -63,9 +63,7 @@ func TestEachSlotHasTheWholeContext(t *testing.T) {
 			t.Errorf("%+v: %.0f bytes used by %.0f tokens of %.0f bytes", c, got["kv_used_bytes"], tokens,
 				each)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }
 

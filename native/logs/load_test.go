@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,8 +25,7 @@ func newLoads() *logs.Loads {
 // readLog parses a real log, cut as a pipe may cut it.
 func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) logs.Load {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "loads", name))
-	check.Err(t, err)
+	data := check.Read(t, filepath.Join("testdata", "loads", name))
 	r := newLoads()
 	if _, err := io.Copy(struct{ io.Writer }{r}, cut(bytes.NewReader(data))); err != nil {
 		t.Fatal(err)

@@ -216,12 +216,11 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 
 func TestModelThatOllamaCannotLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.gguf")
-	whole, err := os.ReadFile(enginetest.TinyModel(t).Path)
-	check.Err(t, err)
+	whole := check.Read(t, enginetest.TinyModel(t).Path)
 	// an unknown architecture of the same length
 	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600))
 	s, _ := opened(t, newEngine(t))
-	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
+	err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
 	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
 		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
 		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)
@@ -284,9 +283,7 @@ func TestRunningServer(t *testing.T) {
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, other.Close())
 		if held, err := theirs.client.loaded(t.Context()); err != nil || len(held) != 1 {
 			t.Errorf("a model that was loaded before is no longer loaded: %v, %v", held, err)
 		}
@@ -405,8 +402,6 @@ func TestPromptCache(t *testing.T) {
 			}
 			said, asked = prompt+u.Text, u.PromptTokens
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }

@@ -96,9 +96,7 @@ func TestRunningServerAnswersAfterwards(t *testing.T) {
 		enginetest.Load(t, s, theirModel(theirs))
 		giveUp(t, s, c.Prompt)
 		s.stuck = stuck
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 		held, err := theirs.client.loaded(t.Context())
 		check.Err(t, err)
 		if renewed := p.Warned("runner-renewed"); len(held)+len(renewed) != 1 || len(p.Warned("left-behind")) != 0 {

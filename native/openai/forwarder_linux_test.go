@@ -31,8 +31,7 @@ func serve() {
 
 // A forwarder is not the server, and its memory has nothing to do with the model.
 func TestForwarderIsNotSampled(t *testing.T) {
-	binary, err := os.ReadFile(os.Args[0])
-	check.Err(t, err)
+	binary := check.Read(t, os.Args[0])
 	for name, want := range map[string]string{"docker-proxy": "forwards to another process", "mouse-server": ""} {
 		path := filepath.Join(t.TempDir(), name)
 		check.Err(t, os.WriteFile(path, binary, 0o755))
@@ -57,8 +56,6 @@ func TestForwarderIsNotSampled(t *testing.T) {
 		if !strings.Contains(said, want) || sampled != (want == "") {
 			t.Errorf("%s: sampled %v, warnings %q", name, sampled, said)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }

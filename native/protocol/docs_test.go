@@ -21,8 +21,7 @@ import (
 // block returns a code block of the documentation by its language.
 func block(t testing.TB, language string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/howto/add-an-engine.md")
-	check.Err(t, err)
+	text := check.Read(t, "../../docs/howto/add-an-engine.md")
 	m := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindSubmatch(text)
 	if m == nil {
 		t.Fatalf("docs/howto/add-an-engine.md has no %s", language)
@@ -80,9 +79,7 @@ func TestDocumentedSession(t *testing.T) {
 	if in.Close(); answers.Scan() || n < 8 {
 		t.Errorf("%d answers; after the last one: %s", n, answers.Text())
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, cmd.Wait())
 }
 
 // without returns a JSON object without a field that always differs.

@@ -238,9 +238,7 @@ func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
 		return o
 	}
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 		if n := len(o.probe.Attached()); n > 0 {
 			t.Errorf("%d sources are attached after Close", n)
 		}
@@ -410,9 +408,7 @@ func TestEngineThatIgnoresCancelIsKilled(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// Unload ends the engine, and Load starts another.
-	if err := s.Unload(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, s.Unload(t.Context()))
 	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
 		t.Errorf("loading again: %v", err)
 	}
@@ -441,9 +437,7 @@ func TestEngineThatStopsReading(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	m := enginetest.TinyModel(t)
-	if err := scripted("right", time.Minute).Check(t.Context(), m); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, scripted("right", time.Minute).Check(t.Context(), m))
 	other := m
 	other.Format, other.Path = "served", ""
 	if err := scripted("right", time.Minute).Check(t.Context(), other); fault.Of(err) != fault.BadModel {
@@ -574,9 +568,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		if err := s.Load(t.Context(), m); err != nil {
 			t.Errorf("loading again: %v", err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}
 }
 

@@ -76,7 +76,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	out.Choice, out.Label = "Figure", "Lines of "+out.Title+" for each engine; the table below has the same figures"
 	out.Table = &plain.Grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
-		l := lineChart(title)
+		l := lineChart(inTokens(title))
 		l.XAxisList[0].MinInterval = 1 // half a client is none
 		dots := charts.NewScatter()
 		name, drawn := "", map[string]int{}

@@ -52,7 +52,8 @@ func Bars(id, name, title string) func(*View) []Chart {
 		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
 			whiskers(intervalLines(intervals), 3))
 		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
-			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
+			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}},
+			unseen(intervals))
 		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
 		return []Chart{out}
 	}
@@ -67,6 +68,7 @@ type dot struct {
 // barTable is bars with several series, upon one another or apart: for each series, a value per bar.
 type barTable struct {
 	apart     bool
+	labelled  bool // each bar's value stands beside it
 	bars      []string
 	intervals []*stats.Interval // of each bar's end
 	series    []barSeries
@@ -125,7 +127,24 @@ func (t *barTable) options() map[string]any {
 		}
 		bar.AddSeries(s.name, data, s.looks...)
 	}
+	if t.labelled {
+		bar.GridList[0].Right = "52" // the longest bar's label
+	}
+	bar.MultiSeries = append(bar.MultiSeries, unseen(t.intervals))
 	return options(bar)
+}
+
+// unseen makes the axis as long as the intervals: echarts does not count lines that mark a series.
+func unseen(intervals []*stats.Interval) charts.SingleSeries {
+	out := charts.SingleSeries{Type: "scatter", Symbol: "none"}
+	data := []opts.ScatterData{}
+	for bar, iv := range intervals {
+		if iv != nil {
+			data = append(data, opts.ScatterData{Value: []any{digits(iv.Hi), bar}, Symbol: "none"})
+		}
+	}
+	out.Data = data
+	return out
 }
 
 // intervalLines are lines along bars from the lower to the upper end of each interval.
@@ -191,7 +210,17 @@ func PeakStack(v *View) []Chart {
 	if len(cells) == 0 {
 		return nil
 	}
-	split := func(c *compare.Cell) bool { return c.Parts.Component(figure.ModelWeights).Known() }
+	const slight = 0.02 // a remainder may be below 0 by so much of the peak
+	note := "Total PSS of all processes, median, by component; medians of components need not add up to it. Line: 95% interval."
+	split := func(c *compare.Cell) bool {
+		return c.Parts.Component(figure.ModelWeights).Known() && remainder(c) >= -slight*c.Points().Peak.Center()
+	}
+	for _, c := range cells {
+		if left := remainder(c); c.Parts.Component(figure.ModelWeights).Known() && !split(c) {
+			note += fmt.Sprintf(" %s: drawn whole, because its components add up to %s MiB more than the peak.",
+				plain.Line(c.Label), plain.Num(-left))
+		}
+	}
 	before := func(n int) float64 { return cells[n].Points().Baseline.Center() }
 	t.add("before the model", before, inked("var(--off)", 0))
 	for _, col := range Components() {
@@ -215,10 +244,13 @@ func PeakStack(v *View) []Chart {
 		return p.Peak.Center()
 	}, inked("var(--p3)", 0))
 	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
-		Note:     "Total PSS of all processes, median, by component. Line: 95% interval.",
+		Note:     note,
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
 }
+
+// remainder is what the components leave of a cell's increase; below 0 if memory is reserved and not touched.
+func remainder(c *compare.Cell) float64 { return c.Parts.Shown(figure.FrameworkOverhead).Center() }
 
 // added draws the components that the engine added to the baseline, cells side by side.
 func added(v *View) []Chart {
@@ -231,7 +263,7 @@ func added(v *View) []Chart {
 		}
 		return math.NaN()
 	}
-	t := &barTable{apart: true}
+	t := &barTable{apart: true, labelled: true}
 	var names []string
 	for _, col := range Components() {
 		some := false

@@ -61,6 +61,14 @@ func lineChart(x string) *charts.Line {
 	return l
 }
 
+// inTokens is the title of an axis with its unit, where that does not stand in it.
+func inTokens(title string) string {
+	if title == "context" {
+		return "context (tokens)"
+	}
+	return title
+}
+
 // addLine adds a series of pairs; AddSeries has an object for each point, which makes pages larger.
 func addLine(l *charts.Line, name string, data [][2]any, looks ...style) {
 	s := charts.SingleSeries{Type: "line", Name: name, Data: data}

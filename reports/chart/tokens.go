@@ -206,7 +206,7 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 
 // overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
 func (v *View) overCells(s growth.Sweep, r growth.Rate) map[string]any {
-	l := lineChart(s.Title)
+	l := lineChart(inTokens(s.Title))
 	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
 	addLine(l, "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
 		stroke(v.Colour(s.Cells[0]), 3, "solid", false))

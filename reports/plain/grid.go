@@ -14,14 +14,12 @@ type Grid struct {
 	Name    string   // accessible name; empty: made of its columns
 	Head    []string // a terminal breaks a title at a line's end, and before a unit in brackets
 	Rows    [][]string
-	Cells   []int // whose each row is, where rows begin with labels of cells
 	Legend  []Legend
 	Grouped bool // rows of one name in the first column belong together
 }
 
 // Legend is what cells have in common.
 type Legend struct {
-	Cells      []int
 	Name, With string
 }
 
@@ -31,7 +29,7 @@ func PerCell(res *compare.Result, head []string, rows func(c *compare.Cell, add 
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		rows(c, func(fields ...string) {
-			t.Rows, t.Cells = append(t.Rows, append([]string{Line(c.Label)}, fields...)), append(t.Cells, i)
+			t.Rows = append(t.Rows, append([]string{Line(c.Label)}, fields...))
 		})
 	}
 	if len(t.Rows) == 0 {

@@ -33,8 +33,8 @@ func Num(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
-// the launches.
+// Spread is the wider side of the interval in percent of the median, or the ends of a wide one, with a mark where there
+// is something to know of the launches.
 func Spread(f evidence.Figure) string {
 	mark := ""
 	if len(f.Warnings) > 0 {
@@ -44,8 +44,8 @@ func Spread(f evidence.Figure) string {
 	switch {
 	case f.Interval == nil:
 		return fmt.Sprintf("(n=%d)", f.N) + mark
-	case !known:
-		return fmt.Sprintf("[%s, %s]", Num(f.Interval.Lo), Num(f.Interval.Hi)) + mark
+	case !known || half > evidence.Lopsided:
+		return fmt.Sprintf("(%s to %s)", Num(f.Interval.Lo), Num(f.Interval.Hi)) + mark
 	}
 	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half, 'f', 1, 64), ".0") + "%" + mark
 }

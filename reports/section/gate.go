@@ -110,7 +110,8 @@ func GateLines(g *gates.Outcome) []string {
 // gateSubject is what a check is about, where its reason says what is wanted.
 func gateSubject(c *gates.Check) string {
 	if c.Column != "" {
-		return c.Column
+		name, _, _ := strings.Cut(c.Name, " ")
+		return name
 	}
 	return c.Name
 }

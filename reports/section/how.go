@@ -23,13 +23,13 @@ func timesSections(res *compare.Result) []Section {
 			return out
 		}},
 		{ID: "reported", Title: "What the engines report of themselves", For: OnPage, Grid: reported(res),
-			Words: []string{"The engines' own clocks and counts, beside ours."}},
+			Words: []string{"Times and counts that the engines report, beside those of llmparity."}},
 		{ID: "server", Title: "What the server reports of itself", For: OnPage, Grid: server(res), Words: []string{
 			"Reported while the server worked: the highest value, or for a counter its increase."}}}
 }
 
 func reported(res *compare.Result) *plain.Grid {
-	head := []string{"cell", "name in the engine", "reported by the engine", "measured by llmparity"}
+	head := []string{"cell", "engine's name for the figure", "value from the engine", "value from llmparity"}
 	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, f := range c.Reported {
 			ours := "–"
@@ -112,7 +112,7 @@ func explainedFor(res *compare.Result, all func(add func(cell string, figures ..
 	t := &plain.Grid{Head: []string{"figure", "from", "what it is, or why it is missing",
 		"what the method cannot see", "cells"}}
 	for _, r := range rows {
-		t.Rows = append(t.Rows, append(r[:], plain.Line(EveryCell(res, cells[r]))))
+		t.Rows = append(t.Rows, append(r[:], plain.Line(res.EveryCell(cells[r]))))
 	}
 	return Section{Title: "What each figure is, and what its method cannot see", For: OnPage, Folded: true,
 		Grid: t.OrNil()}

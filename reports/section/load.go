@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
+	"llmparity/internal/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
 
 // How to read memory per token.
 const (
-	growthWords  = "Bytes per token: the measured slope with its 95% interval, beside what the KV cache needs by calculation."
+	growthWords  = "The measured slope in bytes per token with its 95% interval, beside the calculated bytes of the KV cache."
 	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
 		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
 		"Process memory includes more than the KV cache."
@@ -25,6 +27,7 @@ const (
 func growthSection(res *compare.Result) Section {
 	slopes := &plain.Grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated",
 		"result"}}
+	var undecided [][]string // they would bury the others
 	each(res, func(g growing) {
 		for _, r := range g.rates {
 			if !r.Known() {
@@ -34,14 +37,27 @@ func growthSection(res *compare.Result) Section {
 			if g.theory != nil {
 				theory = plain.Rate(g.theory.Bytes)
 			}
-			slopes.Rows = append(slopes.Rows, []string{plain.Line(g.who), g.over, plain.Line(r.Title),
-				plain.Rate(r.Center()), plain.RateInterval(r), theory, r.Verdict})
+			row := []string{plain.Line(g.who), g.over, plain.Line(r.Title),
+				plain.Rate(r.Center()), plain.RateInterval(r), theory, r.Verdict}
+			if g.over == withinLaunches && strings.HasPrefix(r.Verdict, evidence.TooFewRuns) {
+				undecided = append(undecided, row)
+			} else {
+				slopes.Rows = append(slopes.Rows, row)
+			}
 		}
 	})
+	var left []string
+	switch n := len(undecided); {
+	case len(slopes.Rows) == 0:
+		slopes.Rows = undecided
+	case n > 0:
+		left = []string{fmt.Sprintf("Left out: %s within launches, because there are too few launches.",
+			words.Count(n, "slope"))}
+	}
 	if len(slopes.Rows) == 0 {
 		return Section{}
 	}
-	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords},
+	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords}, Lines: left,
 		Method: []string{growthMethod}, Draw: chart.KvGrowth, Across: "pair", Grid: slopes,
 		Parts: []Section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
 			each(res, func(g growing) {
@@ -61,6 +77,8 @@ type growing struct {
 	rates     []growth.Rate
 }
 
+const withinLaunches = "within launches"
+
 // each visits sweeps, whose launches are independent, then slopes within launches.
 func each(res *compare.Result, do func(growing)) {
 	for _, s := range res.Sweeps {
@@ -68,7 +86,7 @@ func each(res *compare.Result, do func(growing)) {
 	}
 	for i := range res.Cells {
 		if g := res.Cells[i].Growth; g != nil {
-			do(growing{res.Cells[i].Label, "within launches", g.Theory, g.Rates})
+			do(growing{res.Cells[i].Label, withinLaunches, g.Theory, g.Rates})
 		}
 	}
 }
@@ -76,9 +94,9 @@ func each(res *compare.Result, do func(growing)) {
 // How to read traffic.
 const (
 	trafficWords  = "Requests that run at the same time. Aggregate figures cover all requests of a launch."
-	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank, so p50 can be slightly below the median in the summary. " +
-		"Medians and intervals are over launches. Time to first token and end-to-end time count from when a request was due, " +
-		"so they include queueing, which is also listed by itself."
+	trafficMethod = "Percentiles are those of each launch's requests, by nearest rank. The p50 can therefore be slightly below the median in the summary. " +
+		"Medians and intervals are over launches. Time to first token and end-to-end time start when a request was " +
+		"due. They include queueing, which is also listed separately."
 )
 
 // trafficSection shows concurrent requests.

@@ -18,11 +18,11 @@ import (
 // How to read memory by process and part.
 const (
 	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
-		"Methods see different things, so their figures do not add up."
+		"Each method sees other memory, so figures of different methods do not add up."
 	breakdownMethod = "The WebGPU ledger lists the buffers that the page requested: weights, reserved KV cache, workspaces and " +
-		"unattributed buffers. The filled part of the KV cache is calculated and is part of what is reserved. " +
-		"Retained memory is what remains after the unload, minus the baseline."
-	peaksWords = "Peaks of processes do not add up: they occur at different moments, and each counts shared pages in full."
+		"unattributed buffers. The filled part of the KV cache is calculated. It is part of the reserved size. " +
+		"Retained memory is the memory after the unload minus the baseline."
+	peaksWords = "Do not add the peaks of processes: they occur at different moments, and each peak counts shared pages in full."
 )
 
 // breakdownSection shows memory by process and part.
@@ -132,10 +132,10 @@ func processGrid(res *compare.Result) *plain.Grid {
 
 // How to read the components.
 const (
-	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the difference to the whole."
-	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own memory and everything else add up to the increase. " +
+	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the total increase minus the other components."
+	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, memory of the browser itself and everything else add up to the increase. " +
 		"Everything else is calculated as the difference, so it carries the errors of the other components and can be negative. " +
-		"The filled part of the KV cache is calculated from the number of tokens and is part of what is reserved. The total includes the baseline."
+		"The filled part of the KV cache is calculated from the number of tokens. It is part of the reserved size. The total includes the baseline."
 )
 
 // found labels a run's own figures; not all of them are measured.
@@ -264,7 +264,7 @@ func negative(res *compare.Result) []string {
 
 // hardwareWords say what the figures cover.
 const hardwareWords = "Medians over counted launches. Peaks and temperature cover the whole launch; load, power and energy cover the measure phase. " +
-	"Energy is that of the whole device, including other programs and idle power. Several GPUs are summed."
+	"Energy is that of the whole device, including other programs and idle power. Figures of several GPUs are sums."
 
 // hardwareColumn is a column with the figures that can stand in it; a device has at most one of them.
 type hardwareColumn struct {

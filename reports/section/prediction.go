@@ -16,8 +16,8 @@ import (
 )
 
 // predictionWords say how to read predictions.
-const predictionWords = "MiB, predicted by calculation before the first launch, beside the median over launches. " +
-	"Error: of the prediction, relative to the run; + means predicted too high. Typical error: how close such calculations usually come."
+const predictionWords = "Memory in MiB that was predicted before the first launch, beside the median over launches. " +
+	"Error is the error of the prediction relative to the run; + means that the prediction was too high. Typical error is the usual error of such predictions."
 
 // predictionSection has predictions beside measurements.
 func predictionSection(res *compare.Result) Section {
@@ -91,7 +91,7 @@ func plus(v float64) string {
 
 // predictionHow says how each figure was predicted and obtained, or why not.
 func predictionHow(res *compare.Result) *plain.Grid {
-	return predictedGrid(res, []string{"predicted by", "obtained by"}, func(p memory.Predicted) []string {
+	return predictedGrid(res, []string{"method of prediction", "source in the run"}, func(p memory.Predicted) []string {
 		by, from := plain.OrDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += "; confidence " + p.Confidence

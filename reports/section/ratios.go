@@ -121,7 +121,7 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 			change = plusMinus(*x.Percent) + "%"
 		}
 	}
-	end := called(x.Judgement, s) // with marks, which the notes below the table explain
+	end := Called(x.Judgement, x.PercentInterval, s) // with marks, which the notes below the table explain
 	if x.Different != "" {
 		end += " ≠"
 	}
@@ -140,7 +140,7 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	if m.Significant {
 		change = plusMinus(m.Percent) + "%"
 	}
-	end := called(m.Judgement, s)
+	end := Called(m.Judgement, m.PercentInterval, s)
 	if m.Different != "" {
 		end += " ≠"
 	}
@@ -148,8 +148,8 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 		probability(m.P), end}
 }
 
-// called is the result in two words.
-func called(j ratio.Judgement, s compare.Statistics) string {
+// Called is the result in two words.
+func Called(j ratio.Judgement, change *stats.Interval, s compare.Statistics) string {
 	switch j.Call {
 	case stats.Differs:
 		return "different"
@@ -157,6 +157,9 @@ func called(j ratio.Judgement, s compare.Statistics) string {
 		return "under " + percent(s.MinEffect) + "%"
 	case stats.TooFewToSay:
 		return "too few launches"
+	}
+	if ratio.Unsettled(j.Call, change) {
+		return "not settled"
 	}
 	return "no difference"
 }

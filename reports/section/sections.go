@@ -132,8 +132,8 @@ const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median,
 
 // How to read the distributions.
 const (
-	latencyWords  = "Share of requests, or of gaps between tokens, that took at most this long. Dots: p50, p90, p95 and p99."
-	latencyMethod = "All counted launches together. Percentiles by nearest rank: of few values, the highest ones coincide. " +
+	latencyWords  = "Curve: the share of requests, or of gaps between tokens, that took at most this time. Dots: p50, p90, p95 and p99."
+	latencyMethod = "The curves combine all counted launches. Percentiles are by nearest rank, so with few values the highest percentiles are equal. " +
 		"The intervals in the tables treat each launch as one observation."
 )
 
@@ -152,8 +152,8 @@ func overTimeSection() Section {
 	return Section{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime,
 		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
 			"counts shared pages more than once. Click the legend to show RSS by process."},
-		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
-			"next phase, because the last one is taken just after its end."}}
+		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the " +
+			"start of the next phase, because its last reading is taken just after its end."}}
 }
 
 // overTokensSection shows memory over tokens and how precisely those are timed.

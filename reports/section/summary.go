@@ -14,7 +14,7 @@ import (
 )
 
 // originsWords say what the figures of the first table come from.
-const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
+const originsWords = "Memory is measured by llmparity's sampler, times and rates by its clock."
 
 // Columns of the table are a figure each.
 func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
@@ -59,7 +59,7 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 	})
 	if t != nil {
 		for _, g := range res.Engines() {
-			t.Legend = append(t.Legend, plain.Legend{Cells: g.Cells, Name: g.Name, With: g.With})
+			t.Legend = append(t.Legend, plain.Legend{Name: g.Name, With: g.With})
 		}
 	}
 	return t
@@ -67,7 +67,7 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 
 // summaryWords say how to read the table, and whose latencies between tokens are not between tokens.
 func summaryWords(res *compare.Result) []string {
-	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; " +
+	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95% interval, whose ends are shown above ±20%; " +
 		"(n=…): too few launches for one."}
 	marked, pieces := false, []string(nil)
 	for i := range res.Cells {
@@ -96,11 +96,9 @@ func ParityOf(res *compare.Result, c *compare.Cell) string {
 		}
 		switch {
 		case p.First != nil:
-			return fmt.Sprintf("to token %d", p.Agreed)
-		case p.ByText && !p.Identical && p.Shared == 0:
-			return "no"
+			return fmt.Sprintf("differs from token %d", p.Agreed+1)
 		case p.ByText && !p.Identical:
-			best = fmt.Sprintf("to byte %d", p.Shared)
+			best = fmt.Sprintf("differs from byte %d", p.Shared+1)
 		case !p.Identical:
 			best = "in part"
 		case best == "" && p.Tokens > 0:

@@ -3,7 +3,6 @@ package section
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -52,7 +51,7 @@ func riskSection(res *compare.Result) Section {
 func warningsSection(res *compare.Result) Section {
 	return Section{ID: "warned", Title: "Warnings", Parts: []Section{
 		{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
-		{For: OnPage, View: "warnings", Data: Warned(res)}}}
+		{For: OnPage, View: "warnings", Data: res.OnceEach(res.Warnings)}}}
 }
 
 // notesSection has the remarks that change no conclusion.
@@ -61,42 +60,13 @@ func notesSection(res *compare.Result) Section {
 		Lines: WarningLines(res.Notes, res)}
 }
 
-// Warned has every warning once, with all that it is about: what is said of each of thirty cells would bury the rest.
-func Warned(res *compare.Result) []evidence.Warning { return onceEach(res.Warnings, res) }
-
-func onceEach(all []evidence.Warning, res *compare.Result) []evidence.Warning {
-	var out []evidence.Warning
-	about := map[record.Warning][]string{}
-	for _, w := range all {
-		if about[w.Warning] == nil {
-			out = append(out, w)
-		}
-		if !slices.Contains(about[w.Warning], w.Where) {
-			about[w.Warning] = append(about[w.Warning], w.Where)
-		}
-	}
-	for i := range out {
-		out[i].Where = EveryCell(res, about[out[i].Warning])
-	}
-	return out
-}
-
 // WarningLines has a line a warning, with all that it is about.
 func WarningLines(all []evidence.Warning, res *compare.Result) []string {
 	var out []string
-	for _, w := range onceEach(all, res) {
+	for _, w := range res.OnceEach(all) {
 		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
 	}
 	return out
-}
-
-// EveryCell says so in place of the names of all cells.
-func EveryCell(res *compare.Result, names []string) string {
-	if len(names) > 2 && len(names) == len(res.Cells) &&
-		!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
-		return "every cell"
-	}
-	return strings.Join(names, "; ")
 }
 
 // settingParts compare what engines report of their settings.
@@ -127,8 +97,8 @@ func settingParts(res *compare.Result) []Section {
 
 // Headline is the answer with its two charts.
 func Headline(res *compare.Result, a *compare.Answer) Section {
-	return Section{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(a, len(Warned(res))), Across: "duo",
-		Draw: chart.Headlines}
+	return Section{ID: "headline", For: OnPage, View: "answer", Across: "duo",
+		Data: newAnswerPart(a, len(res.OnceEach(res.Warnings))), Draw: chart.Headlines}
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,8 +43,7 @@ func rows(t *testing.T, text []byte) []map[string]string {
 
 func file(t *testing.T, dir, name string) []map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	check.Err(t, err)
+	text := check.Read(t, filepath.Join(dir, name))
 	return rows(t, text)
 }
 

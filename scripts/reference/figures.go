@@ -29,7 +29,8 @@ Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the co
 		if r.Column.Name != "" {
 			column = "`" + r.Column.Name + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(r.How))
+		how := strings.ReplaceAll(r.How, "(%s)", "(`goal` in the plan)")
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(how))
 	}
 	return b.Bytes()
 }

@@ -13,12 +13,12 @@ func warningsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Warnings\n\n" +
 		"A warning is a remark that may change a conclusion; everything else is a note.\n" +
-		"Reports count warnings and show them first. Notes are in the details.\n\n" +
+		"Reports begin with the number of warnings and the warnings. Notes are in the details.\n\n" +
 		"| code | what it means | what to do |\n|---|---|---|\n")
 	for _, r := range warning.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
 	}
-	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports group them under these warnings:\n\n" +
+	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports show each detailed code as one of the warnings above:\n\n" +
 		"| warning | codes in records |\n|---|---|\n")
 	for _, r := range warning.Table() {
 		if len(r.Records) > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
@@ -57,9 +58,7 @@ func (l *launch) score(t *testing.T, s engine.Scorer, f engine.Forced) []record.
 		t.Fatalf("scored %d of %d tokens: %v", len(got), len(f.IDs), err)
 	}
 	for i, sc := range got {
-		if err := sc.Sound(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, sc.Sound())
 		if sc.Position != i || sc.Forced != f.IDs[i] || len(sc.Top) != f.Top {
 			t.Errorf("token %d: position %d, forced %d, %d candidates; want %d and %d", i, sc.Position, sc.Forced,
 				len(sc.Top), f.IDs[i], f.Top)

@@ -20,8 +20,7 @@ const gib = 1 << 30
 
 func testdata(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	check.Err(t, err)
+	text := check.Read(t, filepath.Join("testdata", name))
 	return string(text)
 }
 

@@ -57,9 +57,7 @@ func listener(t *testing.T, cmd *exec.Cmd, address string, env ...string) (at st
 	in, out := proctest.Start(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, cmd.Wait())
 	})
 	out.Scan()
 	if n, err := fmt.Sscan(out.Text(), &at, &pid); n != 2 {

@@ -3,7 +3,6 @@ package reference_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 
@@ -34,8 +33,7 @@ func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 	f := open(t)
 	tokens, m, err := reference.Read(f)
 	check.Err(t, err)
-	b, err := os.ReadFile("testdata/llama-server.json")
-	check.Err(t, err)
+	b := check.Read(t, "testdata/llama-server.json")
 	var answers []answer
 	check.Err(t, json.Unmarshal(b, &answers))
 	prompts := tinytest.Prompts()

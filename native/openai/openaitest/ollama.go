@@ -28,8 +28,7 @@ func Ollama(t testing.TB, path, name, template string) Server {
 		"OLLAMA_NUM_PARALLEL=2", "OLLAMA_CONTEXT_LENGTH=1024", "CUDA_VISIBLE_DEVICES=-1")
 	s := start(t, cmd, port, "/api/version")
 	client := wire.Client{Base: s.URL, HTTP: wire.NewClient(nil)}
-	file, err := os.ReadFile(path)
-	check.Err(t, err)
+	file := check.Read(t, path)
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(file))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/blobs/"+digest,
 		bytes.NewReader(file))

@@ -97,10 +97,9 @@ func q4Numbers(to, row []byte) ([]byte, error) {
 
 // q4Scales appends the scales of a row of Q4_0.
 func (d dtype) q4Scales(to, row []byte) ([]byte, error) {
-	var numbers [packedQ4]byte
 	halves := make([]byte, 0, len(row)/blockQ4_0*2)
 	for ; len(row) > 0; row = row[blockQ4_0:] {
-		halves = binary.LittleEndian.AppendUint16(halves, PackQ4(numbers[:], row))
+		halves = binary.LittleEndian.AppendUint16(halves, scaleQ4(row))
 	}
 	if d.name == Float16 {
 		return append(to, halves...), nil

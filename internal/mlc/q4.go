@@ -15,30 +15,42 @@ const (
 
 const signF16 = 1 << 15
 
+// ones is the number 1 in each of 16 places of four bits.
+const ones = 0x1111111111111111
+
 // PackQ4 writes the numbers of a Q4_0 block as MLC stores them, and returns their scale, a float16.
 func PackQ4(packed, block []byte) (scale uint16) {
-	scale = binary.LittleEndian.Uint16(block)
-	numbers := block[2:blockQ4_0]
-	negate := has(numbers, 0)
-	if negate {
+	first, second := binary.LittleEndian.Uint64(block[2:]), binary.LittleEndian.Uint64(block[10:])
+	low := squeeze(first) | squeeze(second)<<32
+	high := squeeze(first>>4) | squeeze(second>>4)<<32
+	if hasZero(first) || hasZero(second) {
+		low, high = ^low, ^high // 15-p
+	} else {
+		low, high = low-ones, high-ones // p-1, which does not borrow
+	}
+	binary.LittleEndian.PutUint64(packed, low)
+	binary.LittleEndian.PutUint64(packed[8:], high)
+	return scaleQ4(block)
+}
+
+// scaleQ4 returns only the scale that PackQ4 returns.
+func scaleQ4(block []byte) uint16 {
+	scale := binary.LittleEndian.Uint16(block)
+	if hasZero(binary.LittleEndian.Uint64(block[2:])) || hasZero(binary.LittleEndian.Uint64(block[10:])) {
 		scale ^= signF16
 	}
-	for j := range packed[:packedQ4] {
-		a, b := numbers[2*j%16], numbers[(2*j+1)%16]
-		if j < 8 {
-			packed[j] = a&15 | b<<4
-		} else {
-			packed[j] = a>>4 | b&0xf0
-		}
-	}
-	for j, v := range packed[:packedQ4] {
-		if negate {
-			packed[j] = ^v // 15-p
-		} else {
-			packed[j] = v - 0x11 // p-1, which does not borrow because no number is 0
-		}
-	}
 	return scale
+}
+
+// hasZero reports whether one of 16 numbers is 0.
+func hasZero(v uint64) bool { return (v-ones)&^v&(8*ones) != 0 }
+
+// squeeze moves the lower halves of eight bytes together.
+func squeeze(v uint64) uint64 {
+	v &= 0x0f0f0f0f0f0f0f0f
+	v = (v | v>>4) & 0x00ff00ff00ff00ff
+	v = (v | v>>8) & 0x0000ffff0000ffff
+	return (v | v>>16) & 0xffffffff
 }
 
 // UnpackQ4 writes a Q4_0 block from MLC's numbers and their scale, a float16. It is the inverse of PackQ4.

@@ -109,20 +109,28 @@ class Reader:
             if isinstance(form, Plain):
                 value.set(tensors[0](row, at, lanes=self.lanes))
                 continue
-            group, i, groups = at // GROUP, at // 4 % FOURS, self.columns // GROUP
+            group, groups = at // GROUP, self.columns // GROUP
             extra = self.extra(form, tensors[1], row)
             terms = form.terms(lambda base: lambda offset: tensors[0](row, base + offset), extra, group, groups)
-            scales = form.scales(extra, group, groups)
-            scale, least = (T.Select(i < FOURS // 2, *values) for values in zip(*scales)) if len(scales) > 1 else scales[0]
-            value.set(0)
-            for factor, vector in terms:
-                found = vector(i)
-                number = found.bits.astype("float32x4") * found.moves() + found.offsets()
-                value.add(number if factor is None else number * self.lanes_of(factor))
-            value.set(value.get() * self.lanes_of(scale))
-            if least is not None:
-                value.add(-self.lanes_of(least))
+            self.restore(value, terms, form.scales(extra, group, groups), at // 4 % FOURS)
         return value.get()
+
+    def restore(self, value, terms, scales, i):
+        """Sets a variable to vector i of a group."""
+        if len(scales) == 1:
+            scale, least = scales[0]
+        elif isinstance(i, int):
+            scale, least = scales[i * len(scales) // FOURS]
+        else:
+            scale, least = (T.Select(i < FOURS // 2, *values) for values in zip(*scales))
+        value.set(0)
+        for factor, vector in terms:
+            found = vector(i)
+            number = found.bits.astype("float32x4") * found.moves() + found.offsets()
+            value.add(number if factor is None else number * self.lanes_of(factor))
+        value.set(value.get() * self.lanes_of(scale))
+        if least is not None:
+            value.add(-self.lanes_of(least))
 
     def add(self, rows, step, sources, totals):
         """Adds to the totals of each row, one for each of the sources, its products with the row in the columns of a step. The rows
@@ -151,6 +159,15 @@ class Reader:
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
         terms = form.terms(lambda base: self.words(tensors[0], row, base), extra, step, groups)
         scales = form.scales(extra, step, groups)
+        if len(sources) > 1:  # restoring a value once costs less than what its bits cost each source
+            scales = [(self.k.keep(scale), least if least is None else self.k.keep(least)) for scale, least in scales]
+            terms = [(factor if factor is None else self.k.keep(factor), vector) for factor, vector in terms]
+            value = self.k.local(4)
+            for i in range(FOURS):
+                self.restore(value, terms, scales, i)
+                for source, total in zip(sources, totals):
+                    total.add(source[i] * value.get())
+            return
         length = FOURS // len(scales)
         for half, (scale, least) in enumerate(scales):
             span, scale = range(half * length, (half + 1) * length), self.k.keep(scale)

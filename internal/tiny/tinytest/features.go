@@ -106,6 +106,10 @@ func Types() (list []Feature) {
 		spec.Type, spec.Seed = name, seeds[name]
 		list = append(list, Feature{Name: name, Spec: spec})
 	}
+	for _, name := range []string{"Q4_K", "Q5_K", "Q6_K"} {
+		spec := tiny.Spec{Layers: 1, Hidden: 2048, Heads: 32, KVHeads: 8, HeadDim: 64, Type: name, Seed: 3}
+		list = append(list, Feature{Name: name + ", 2048 wide", Spec: spec})
+	}
 	for _, pair := range [][2]string{{"Q4_0", "Q6_K"}, {"Q4_K", "Q6_K"}, {"Q5_0", "Q8_0"}} {
 		spec := base
 		spec.Type, spec.SecondType, spec.Seed, spec.Tied = pair[0], pair[1], 2, true

@@ -74,13 +74,14 @@ func TestInfoDescribesModel(t *testing.T) {
 	}{
 		{file.Engines["webllm"], "f16 if the WebGPU adapter has shader-f16"},
 		{file.Engines["llamacpp"], "uses the file as it is, in f32"},
+		{folder.Engines["llamacpp"], "as a GGUF, F32, same weights, bit for bit"},
 		{folder.Engines["webllm"], "which fits"}, {library.Engines["webllm"], "--dtype f32"},
 	} {
 		if c.got.Cannot != "" || !strings.Contains(c.got.Can, c.want) {
 			t.Errorf("%+v, want it to be able to %q", c.got, c.want)
 		}
 	}
-	if folder.Engines["llamacpp"].Cannot == "" || library.Engines["llamacpp"].Cannot == "" {
+	if library.Engines["llamacpp"].Cannot == "" {
 		t.Error("llama.cpp runs what is no GGUF")
 	}
 	check(t, os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600))

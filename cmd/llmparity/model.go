@@ -244,7 +244,7 @@ func writeGGUF(c *cobra.Command, path, target string) error {
 
 // unpack writes the GGUF of a package, atomically.
 func unpack(c *cobra.Command, dir, name, target string) error {
-	g, err := mlc.AsGGUF(c.Context(), dir, name)
+	g, err := mlc.AsGGUF(dir, name)
 	if err != nil {
 		return err
 	}

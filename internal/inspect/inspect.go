@@ -236,6 +236,17 @@ func describePackage(dir string, kinds engine.Kinds) (Info, error) {
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
 	can, err := webllm.CanPackage(p)
 	i.Engines = abilities(kinds, can, err)
+	g, err := mlc.AsGGUF(dir, i.Name)
+	for _, k := range kinds {
+		switch {
+		case k.Runs == nil || slices.Contains(k.Formats, model.WebLLM):
+		case err != nil:
+			i.Engines[k.Name] = Ability{Cannot: err.Error()}
+		default:
+			i.Engines[k.Name] = Ability{Can: fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)",
+				g.File.Dominant(), g.Same)}
+		}
+	}
 	return i, nil
 }
 

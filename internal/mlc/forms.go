@@ -1,6 +1,7 @@
 package mlc
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -87,10 +88,14 @@ func packed(name string, t gguf.Type, rows, columns int64, d dtype, parts []part
 const uint32Name = "uint32"
 
 func q4Numbers(to, row []byte) ([]byte, error) {
+	var back [blockQ4_0]byte
 	for ; len(row) > 0; row = row[blockQ4_0:] {
 		at := len(to)
 		to = slices.Grow(to, packedQ4)[:at+packedQ4]
-		PackQ4(to[at:], row)
+		scale := PackQ4(to[at:], row)
+		if UnpackQ4(back[:], to[at:], scale); !bytes.Equal(back[:], row[:blockQ4_0]) { // proves each weight
+			return to, fmt.Errorf("block %x comes back as %x", row[:blockQ4_0], back)
+		}
 	}
 	return to, nil
 }

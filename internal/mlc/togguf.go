@@ -36,13 +36,13 @@ var quantizations = []string{"q0f16", "q0f32", "q4f16_1", "q4f32_1"}
 
 // AsGGUF describes a package as a GGUF of the same weights, under a name. It reads no weights: a scale that does not
 // fit is found when the file is written.
-func AsGGUF(ctx context.Context, dir, name string) (*GGUF, error) {
+func AsGGUF(dir, name string) (*GGUF, error) {
 	p, err := OpenPackage(dir)
 	if err != nil {
 		return nil, err
 	}
 	g := &GGUF{dir: dir}
-	if err := g.describe(ctx, p, name); err != nil {
+	if err := g.describe(p, name); err != nil {
 		return nil, unfit(dir, err)
 	}
 	return g, nil
@@ -55,7 +55,7 @@ func (g *GGUF) Write(ctx context.Context, path string) error {
 	})
 }
 
-func (g *GGUF) describe(ctx context.Context, p Existing, name string) error {
+func (g *GGUF) describe(p Existing, name string) error {
 	if !slices.Contains(quantizations, p.Quantization) && len(p.Shape.WeightTypes) == 0 {
 		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(quantizations, ", "))
 	}
@@ -71,7 +71,7 @@ func (g *GGUF) describe(ctx context.Context, p Existing, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", tokenizerName, err)
 	}
-	if err := g.weights(ctx, p, a); err != nil {
+	if err := g.weights(p, a); err != nil {
 		return err
 	}
 	g.metadata = slices.Concat([]gguf.Entry{
@@ -178,7 +178,7 @@ func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
 }
 
 // weights lists the tensors, and checks that the package has exactly the model's weights.
-func (g *GGUF) weights(ctx context.Context, p Existing, a gguf.Architecture) error {
+func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 	all, pieces := p.located(), map[string][]piece{}
 	shapes := map[string][]uint64{}
 	for _, w := range a.Tensors() {
@@ -213,7 +213,7 @@ func (g *GGUF) weights(ctx context.Context, p Existing, a gguf.Architecture) err
 		g.tensors = append(g.tensors, gguf.Weights{Name: w.Name, Shape: w.Shape, Type: from[0].kind,
 			Blocks: func(write func([]byte) error) error {
 				for _, p := range from {
-					if err := p.write(ctx, g.dir, write); err != nil {
+					if err := p.write(g.dir, write); err != nil {
 						return err
 					}
 				}

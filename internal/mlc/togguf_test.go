@@ -25,7 +25,7 @@ import (
 // back converts a package to a GGUF, and opens that.
 func back(t *testing.T, dir, name string) (*gguf.File, *GGUF) {
 	t.Helper()
-	g, err := AsGGUF(t.Context(), dir, name)
+	g, err := AsGGUF(dir, name)
 	check.Err(t, err)
 	path := filepath.Join(t.TempDir(), "back.gguf")
 	check.Err(t, g.Write(t.Context(), path))
@@ -308,7 +308,7 @@ func TestWeightsOfMLCsLibrary(t *testing.T) {
 	}
 	p := Existing{Shards: []Shard{shard}}
 	g := &GGUF{}
-	if err := g.weights(t.Context(), p, a); err != nil {
+	if err := g.weights(p, a); err != nil {
 		t.Error(err)
 	}
 	if len(g.tensors) != 24*12+2 || g.Same != BitForBit {
@@ -345,7 +345,7 @@ func TestAsGGUFRefuses(t *testing.T) {
 			t.Errorf("%s: nothing is changed", want)
 		}
 		check.Err(t, os.WriteFile(path, []byte(changed), 0o600))
-		if _, err := AsGGUF(t.Context(), dir, "model"); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := AsGGUF(dir, "model"); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "package") {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -368,7 +368,7 @@ func TestScaleThatIsNoFloat16(t *testing.T) {
 		stored, _ := bf16(scales)
 		return quantised(w, Float32, make([]byte, 16*rows*groups), stored)
 	})
-	g, err := AsGGUF(t.Context(), dir, "model")
+	g, err := AsGGUF(dir, "model")
 	check.Err(t, err)
 	target := filepath.Join(t.TempDir(), "model.gguf")
 	err = g.Write(t.Context(), target)

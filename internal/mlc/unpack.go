@@ -2,7 +2,6 @@ package mlc
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -286,7 +285,7 @@ type piece struct {
 }
 
 // write writes the rows in the GGUF's order.
-func (p piece) write(ctx context.Context, dir string, write func([]byte) error) error {
+func (p piece) write(dir string, write func([]byte) error) error {
 	plain, err := os.Open(p.plain.file)
 	if err != nil {
 		return err
@@ -302,9 +301,6 @@ func (p piece) write(ctx context.Context, dir string, write func([]byte) error) 
 	group := int64(max(p.headDim, 1))
 	u, step := unpacker{p.matrix, dir}, max(pieceBytes/(4*p.columns*group), 1)*group
 	for done := int64(0); done < p.count; done += step {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
 		count := min(step, p.count-done)
 		rows, err := u.rows(plain, numbers, p.first+done, count)
 		if err != nil {

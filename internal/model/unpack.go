@@ -20,7 +20,7 @@ import (
 // Unpacked returns a package that also has a GGUF of the same weights, which is written into the cache once. With dry,
 // nothing is written, and the GGUF has no path unless it is there.
 func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.Model, error) {
-	g, err := mlc.AsGGUF(ctx, m.Path, m.Name)
+	g, err := mlc.AsGGUF(m.Path, m.Name)
 	if err != nil {
 		return m, err
 	}
@@ -106,8 +106,8 @@ func (f Finder) unpack(ctx context.Context, g *mlc.GGUF, root, path string) erro
 }
 
 // Outline describes the GGUF of a package for an estimate.
-func Outline(ctx context.Context, m engine.Model) (estimate.Model, error) {
-	g, err := mlc.AsGGUF(ctx, m.From, m.Name)
+func Outline(m engine.Model) (estimate.Model, error) {
+	g, err := mlc.AsGGUF(m.From, m.Name)
 	if err != nil {
 		return estimate.Model{}, err
 	}

@@ -182,8 +182,7 @@ func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Mode
 	v, _ := once(r.cache, key, func() (engine.Verdict, error) {
 		switch of := e.form(m); {
 		case e.unpacks(m) && m.Path == "":
-			return engine.Undecided("%s runs a GGUF of the package %s, if there can be one: known when it is downloaded",
-				e.Name(), m.Name), nil
+			return engine.Undecided("whether the package %s can become a GGUF is known after the download", m.Name), nil
 		case e.unpacks(m) && l.packed != nil:
 			return engine.Refuse(l.packed), nil
 		case of.From != "" && of.Path == "": // not converted yet; whether the engine is there, the tiny model tells

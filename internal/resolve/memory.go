@@ -68,7 +68,7 @@ func (r *Resolver) how(ctx context.Context, e Engine, s *Setup) (how Memory, of 
 	key := [3]string{"estimated", file, how.Library}
 	of, err = once(r.cache, key, func() (of estimate.Model, err error) {
 		if how.Path == "" && m.From != "" {
-			of, err = model.Outline(ctx, m)
+			of, err = model.Outline(m)
 		} else if how.Path == "" {
 			of, _, err = r.Models.Estimated(ctx, m.Name)
 		} else if of, err = modelsize.Open(how.Path); err == nil && how.Library != "" {

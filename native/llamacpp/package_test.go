@@ -38,7 +38,7 @@ func unpacked(t *testing.T, k tokenizertest.Kind) string {
 	check.Err(t, os.WriteFile(in, b.Bytes(), 0o600))
 	p, err := mlc.Write(t.Context(), in, filepath.Join(dir, "package"), mlc.Options{})
 	check.Err(t, err)
-	g, err := mlc.AsGGUF(t.Context(), p.Dir, k.Name)
+	g, err := mlc.AsGGUF(p.Dir, k.Name)
 	check.Err(t, err)
 	check.Err(t, g.Write(t.Context(), out))
 	return out

@@ -156,7 +156,7 @@ function watchTokens(p) {
   p.tokenizer.encode = function (text, ...rest) {
     const ids = encode.call(this, text, ...rest);
     if (text !== run?.prompt) return ids;
-    return Int32Array.from(run.scoring ? run.given : [...first(p), ...ids]);
+    return Int32Array.from(run.given ?? [...first(p), ...ids]);
   };
   const next = p.processNextToken;
   p.processNextToken = function (id, ...rest) {
@@ -197,12 +197,12 @@ function flush(at) {
 // held returns the number of tokens in the KV cache, by WebLLM's own count.
 const held = () => pipeline?.filledKVCacheLength ?? -1;
 
-// generate completes a raw prompt. It reports WebLLM's usage counts, but never counts by them.
-async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
+// generate completes a raw prompt, whose ids may be given. It reports WebLLM's usage counts, but never counts by them.
+async function generate({ prompt, ids, maxTokens, temperature, ignoreEOS }) {
   if (!pipeline) throw new Error("no model is loaded");
-  const length = first(pipeline).length + pipeline.tokenizer.encode(prompt).length;
+  const length = ids ? ids.length : first(pipeline).length + pipeline.tokenizer.encode(prompt).length;
   if (length + maxTokens > context) return { tooLong: length, context };
-  run = { prompt, tokens: [], told: 0, promptIDs: [] };
+  run = { prompt, given: ids, tokens: [], told: 0, promptIDs: [] };
   try {
     const sent = now();
     const stream = await engine.completions.create({

@@ -69,8 +69,9 @@ func (w *WebLLM) Caps() engine.Caps {
 	if w.config.Launch.Attach != "" {
 		isolation = record.OfTab
 	}
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation,
-		Scores: true}
+	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, TakesIDs: true, Exact: true, Requests: 1,
+		Isolation: isolation,
+		Scores:    true}
 }
 
 func (w *WebLLM) browser() browser.Config {

@@ -194,6 +194,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	g := generation{Text: engine.Text{Token: token}, at: s.At, sent: time.Now()}
 	answer, err := browser.Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
+		"ids": r.IDs,
 	}, g.take)
 	if err != nil {
 		return g.usage(answer), fmt.Errorf("generating with WebLLM: %w", err)

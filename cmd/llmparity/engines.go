@@ -218,8 +218,19 @@ func kvTypesHelp() string {
 // resolver resolves the plan. With dry, nothing is downloaded, compiled or started.
 func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
 	return resolve.New(resolve.Options{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
-		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say),
+		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say), Chat: f.render,
 		Complete: func(p *plan.Plan, m engine.Model) { f.following(*p).complete(p, m) }})
+}
+
+// render renders a chat template with the first kind of engine that can.
+func (f *runFlags) render(ctx context.Context, p plan.Plan, m engine.Model, texts []string) ([]engine.Rendered, error) {
+	own := f.following(p)
+	for _, k := range kinds.All {
+		if e, ok := own.chosen().Engine(k.Name).(engine.Renderer); ok {
+			return e.Chat(ctx, m, texts)
+		}
+	}
+	return nil, fault.New(fault.NotSupported, "leave chat out", "chat: no engine renders templates")
 }
 
 // following returns the flags with the settings of a setup's plan.

@@ -60,6 +60,9 @@ func launchedTo(t *testing.T, text string) string {
 	for _, name := range []string{"a.jsonl", "a.csv"} {
 		put(t, cmd.Dir, name, readFile(t, name))
 	}
+	path, err := filepath.Abs("chat.gguf")
+	check(t, err)
+	check(t, os.Symlink(path, filepath.Join(cmd.Dir, "chat.gguf")))
 	put(t, cmd.Dir, "log.py", strings.Replace(logging, "LOG", filepath.Join(cmd.Dir, "log"), 1))
 	stdout, stderr, code := output(t, cmd)
 	if code == 2 {

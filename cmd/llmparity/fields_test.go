@@ -14,6 +14,7 @@ import (
 
 	"llmparity/internal/dryrun"
 	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
 	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
@@ -71,6 +72,7 @@ var resolvedMoves = map[string]change{
 
 // launchedMoves are changes that show when an engine runs: in what it is asked and when, or in how launches end.
 var launchedMoves = map[string]change{
+	"chat":                     {"model: chat.gguf", "chat: true"},
 	"name":                     {"", "name: other"},
 	"prompts.text":             {"", "prompts: [{text: another}]"},
 	"prompts.file":             {"", "prompts: [{file: a.csv}]"},
@@ -194,6 +196,7 @@ func walkFolder(t *testing.T) string {
 	path, err := model.Path(model.Tiny)
 	check(t, err)
 	rewrite(t, path, filepath.Join(dir, "other.gguf"))
+	rewrite(t, path, filepath.Join(dir, "chat.gguf"), gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
 	return dir
 }
 

@@ -182,6 +182,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		"context":      func() { p.Context, p.Contexts = f.context, nil },
 		"max-tokens":   func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
 		"no-check-oom": func() { p.CheckOOM = new(!f.noCheckOOM) },
+		"chat":         func() { p.Chat = f.chat },
 		"parity":       func() { p.Parity = new(f.parity) },
 		"threads":      func() { p.Threads, p.ThreadCounts = f.threads, nil },
 	} {

@@ -34,7 +34,7 @@ type runFlags struct {
 	maxTokens, context         int
 	quiet, json, helpAll       bool
 	dryRun, strict, noCheckOOM bool
-	parity                     bool
+	parity, chat               bool
 	baseline, against          string
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
@@ -115,9 +115,10 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
+	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
-	under(flags, "Request", "prompt max-tokens context")
+	under(flags, "Request", "prompt chat max-tokens context")
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)

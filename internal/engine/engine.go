@@ -41,6 +41,7 @@ type Caps struct {
 	// TokenIDs: reports the ids of the prompt and of each token. Without it tokens carry record.NoID, and only texts
 	// can be compared.
 	TokenIDs bool
+	TakesIDs bool // takes a prompt as token ids, see Request.IDs
 	Exact    bool // reports each token; without it pieces of text, and Usage.Generated counts the tokens
 	// PromptCache: prompt tokens may come from a cache, because it cannot be switched off or was not meant to be.
 	// Usage.CachedTokens counts them, or is record.CacheUnknown.
@@ -70,6 +71,7 @@ type Model struct {
 	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
 	// more architectures.
 	Unsupported error
+	Template    bool // it has a chat template
 	// Was describes the files when their hash was taken, in order; nil: unknown.
 	Was []os.FileInfo
 	// GGUF is a package as a GGUF, for engines that do not run packages; nil: there is none.
@@ -106,6 +108,7 @@ func (m Model) Same() error {
 // Request asks for one generation.
 type Request struct {
 	Prompt      string // raw: no chat template is applied
+	IDs         []int  // the prompt's token ids, for engines with Caps.TakesIDs; nil: the engine tokenises Prompt
 	MaxTokens   int
 	Temperature float64
 	IgnoreEOS   bool
@@ -127,6 +130,18 @@ func (r Request) NewSeed() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return binary.LittleEndian.Uint32(b[:]) >> 1
+}
+
+// Rendered is a prompt as a model's chat template has it, with its token ids.
+type Rendered struct {
+	Text string
+	IDs  []int
+}
+
+// Renderer is an engine that renders texts with a model's own chat template, each as the message of a user. It starts
+// nothing that outlives the call.
+type Renderer interface {
+	Chat(ctx context.Context, m Model, texts []string) ([]Rendered, error)
 }
 
 // Engine is a runtime that can generate text. Each is built with its own typed configuration.

@@ -163,6 +163,7 @@ func Open(path string, window int) (engine.Model, error) {
 			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, path)
 	}
 	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
+	_, m.Template = f.Lookup("tokenizer.chat_template")
 	if len(f.Paths()) > 1 {
 		m.Parts = f.Paths()
 	}

@@ -257,6 +257,12 @@ func (p Plan) validatePrompts() error {
 		if err := prompt.validate(); err != nil {
 			return fmt.Errorf("prompts[%d]%w", i, err)
 		}
+		if p.Chat && prompt.Text == "" && prompt.File == "" {
+			return errors.New("chat: requires prompts that are texts or files; remove it")
+		}
+	}
+	if p.Chat && (len(p.Prompts) == 0 || p.Traffic != nil && p.Traffic.Turns > 0) {
+		return errors.New("chat: requires prompts that are texts or files, and no turns; remove it")
 	}
 	given := len(p.Prompts) > 0
 	mixed := p.Traffic.complete()

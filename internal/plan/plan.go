@@ -34,6 +34,9 @@ type Plan struct {
 	Model string `yaml:"model,omitempty"`
 	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`
+	// Whether each prompt is the message of a user in the model's own chat template, instead of raw text. For texts and
+	// files. Default: false.
+	Chat bool `yaml:"chat,omitempty"`
 	// Number of tokens to generate, e.g. 64.
 	MaxTokens int `yaml:"max_tokens,omitempty"`
 	// Sampling temperature. Only 0 (greedy) is supported, so that outputs can be compared token by token.

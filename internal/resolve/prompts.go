@@ -279,7 +279,8 @@ func fresh(s *plan.Shape) bool {
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
 // so that none is found in a cache; repetitions repeat the same prompts.
-func (c cache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
+func (c cache) ask(shapes []plan.Shape, m engine.Model, ids map[string][]int) func(record.Cell,
+	traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
 	for i := range shapes {
 		shape := &shapes[i]
@@ -302,6 +303,7 @@ func (c cache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffi
 		if err != nil {
 			asked.Prompt = cell.Prompt
 		}
+		asked.IDs = ids[asked.Prompt]
 		return asked
 	}
 }

@@ -47,7 +47,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		t.Errorf("a trace's shape is %+v of %+v, and the one that shapes share %+v", s, s.Traffic, open)
 	}
 
-	ask := r.ask(shapes, m)
+	ask := r.ask(shapes, m, nil)
 	cell := func(i int) record.Cell {
 		s := shapes[i]
 		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,

@@ -63,6 +63,8 @@ type Options struct {
 	// Complete writes the chosen defaults into a setup's plan, so that the run can be repeated.
 	Complete func(*plan.Plan, engine.Model)
 	Models   model.Finder
+	// Chat renders texts with a model's own chat template, for a setup's plan.
+	Chat func(ctx context.Context, p plan.Plan, m engine.Model, texts []string) ([]engine.Rendered, error)
 	// Dry fetches and starts nothing, and predicts instead.
 	Dry     bool
 	Results string // folder of earlier runs, for predicting times
@@ -105,8 +107,9 @@ type Setup struct {
 	Planned plan.Plan // as the plan has it
 	Model   engine.Model
 	launch  *launch
-	err     error // why none of its cells can run
-	from    int   // index of its first cell
+	ids     map[string][]int // token ids of rendered prompts
+	err     error            // why none of its cells can run
+	from    int              // index of its first cell
 }
 
 // Cell is a cell with its answer.
@@ -151,6 +154,9 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 		if err := r.source(&s.Shapes[i]); s.err == nil {
 			s.err = err
 		}
+	}
+	if s.err == nil {
+		s.err = r.chat(ctx, out, s)
 	}
 	verdicts := make([]engine.Verdict, len(s.Plan.Engines))
 	for i := range verdicts {

@@ -29,7 +29,8 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 			return out, nil, err
 		}
 		reported := newPredictor(r, s)
-		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model)
+		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model, s.ids)
+		out.IDs = s.ids
 		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge, p.reference(s)
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
 		known := map[engine.Engine]Engine{}

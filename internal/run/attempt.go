@@ -230,10 +230,10 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n int) error {
 	tokens := make([]record.Token, 0, n)
 	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature,
-		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+		IDs: a.setup.IDs[prompt], IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
 	known, asked := a.known(prompt), a.cell.InputTokens
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
-		r.Prompt, known, asked = turned(r.Prompt), nil, 0
+		r.Prompt, r.IDs, known, asked = turned(r.Prompt), nil, nil, 0
 	}
 	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)

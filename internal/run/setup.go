@@ -42,6 +42,7 @@ type Parts struct {
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
 	// Refused returns why a cell can't run here; nil: all can.
 	Refused func(record.Cell) error
+	IDs     map[string][]int // token ids of prompts that a chat template was rendered for; nil: none
 	// Ask returns the prompt and length of a request of a cell's traffic; nil: as the cell or the kind of request says.
 	// In a conversation, Before has all earlier turns.
 	Ask func(record.Cell, traffic.Request) engine.Request

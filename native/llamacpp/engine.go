@@ -62,9 +62,9 @@ func (l *Engine) Name() string {
 // Caps returns what the program can do. Neither has a process before the model is loaded.
 func (l *Engine) Caps() engine.Caps {
 	server := !l.oneShot
-	return engine.Caps{IgnoreEOS: true, TokenIDs: server, Exact: server, PromptCache: l.config.PromptCache,
-		Requests: l.config.slots(), Isolation: record.OfLaunch, PerGeneration: l.oneShot, Scores: server,
-		Rounds: l.config.coarse()}
+	return engine.Caps{IgnoreEOS: true, TokenIDs: server, TakesIDs: server, Exact: server, Scores: server,
+		PromptCache: l.config.PromptCache, Requests: l.config.slots(), Isolation: record.OfLaunch,
+		PerGeneration: l.oneShot, Rounds: l.config.coarse()}
 }
 
 // Check finds the program and reads the model's header.

@@ -174,7 +174,10 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	if err := s.free(ctx, srv); err != nil {
 		return nil, err
 	}
-	ids, err := srv.client.tokenize(ctx, r.Prompt)
+	ids, err := r.IDs, error(nil)
+	if ids == nil {
+		ids, err = srv.client.tokenize(ctx, r.Prompt)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("tokenising the prompt: %w", err)
 	}

@@ -58,7 +58,7 @@ func (e *Engine) Caps() engine.Caps {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.hello.Caps
-	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact,
+	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, TakesIDs: c.IDs, Exact: c.Exact,
 		PromptCache: c.PromptCache,
 		Served:      slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch,
 		Scores: c.Scores}

@@ -23,8 +23,12 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	g := &generation{conn: c, hello: s.hello, request: r, Text: engine.Text{Token: token}}
-	got, k, err := c.ask(ctx, opGenerate, fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens,
-		"temperature": r.Temperature, "ignore_eos": r.IgnoreEOS}, g.take)
+	asked := fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
+		"ignore_eos": r.IgnoreEOS}
+	if r.IDs != nil {
+		asked["prompt_ids"] = r.IDs
+	}
+	got, k, err := c.ask(ctx, opGenerate, asked, g.take)
 	if k != nil {
 		g.usage.Sent = k.sent
 	}

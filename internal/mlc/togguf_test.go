@@ -316,6 +316,39 @@ func TestWeightsOfMLCsLibrary(t *testing.T) {
 	}
 }
 
+// A package made of a Q4_0 file of that shape has just these weights.
+func TestPackageHasWhatMLCsLibraryWants(t *testing.T) {
+	var lib Metadata
+	readJSON(t, "testdata", "qwen2-0.5b-q4f32_1.json", &lib)
+	a := gguf.Architecture{Name: lib.ModelType, ContextLength: 4096, EmbeddingLength: 896,
+		BlockCount: lib.KVCache.Layers, FeedForwardLength: 4864, HeadCount: lib.KVCache.Heads,
+		HeadCountKV: lib.KVCache.KVHeads, HeadDim: lib.KVCache.HeadDim, VocabSize: 151936, AttentionBias: true,
+		Tied: true, RMSEpsilon: 1e-6, RopeBase: 1e6}
+	tokens := make([]string, a.VocabSize)
+	metadata := append([]gguf.Entry{{Key: "general.architecture", Value: a.Name},
+		{Key: "tokenizer.ggml.tokens", Value: tokens}}, a.Metadata()...)
+	var weights []gguf.Weights
+	for _, w := range a.Tensors() {
+		kind := gguf.F32
+		if len(w.Shape) == 2 {
+			kind = gguf.Q4_0
+		}
+		weights = append(weights, gguf.Weights{Name: w.Name, Shape: w.Shape, Type: kind})
+	}
+	f, err := gguf.Sketch("qwen2.gguf", metadata, weights)
+	check.Err(t, err)
+	have, err := Params(f, Options{Weights: AsIs})
+	check.Err(t, err)
+	for _, want := range lib.Params {
+		if !slices.ContainsFunc(have, func(p Param) bool { return reflect.DeepEqual(p, want) }) {
+			t.Errorf("%s, %s, is none of the package's weights", want.Name, want)
+		}
+	}
+	if n := 24*11 + 3; len(have) != n {
+		t.Errorf("the package has %d weights, want %d", len(have), n)
+	}
+}
+
 func TestAsGGUFRefuses(t *testing.T) {
 	swap := func(from, to string) func(string) string {
 		return func(text string) string { return strings.ReplaceAll(text, from, to) }

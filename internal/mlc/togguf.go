@@ -305,6 +305,9 @@ func (g *GGUF) check(p Existing) (err error) {
 	}
 	s := p.Shape
 	s.ContextWindowSize = p.Longest()
+	if s.QueryPreAttnScalar == float64(s.HeadDim) { // which is the default
+		s.QueryPreAttnScalar = 0
+	}
 	got, err := Shape(g.File, Options{PrefillChunk: 1})
 	if err != nil {
 		return err

@@ -158,8 +158,10 @@ func rewritten(t *testing.T, dir, quantization string, change func(Tensor, []flo
 	readJSON(t, dir, configName, &config)
 	own := config["model_config"].(map[string]any)
 	own["position_embedding_base"] = own["rope_theta"]
-	delete(own, "rope_theta")
-	delete(own, "rope_factors")
+	own["query_pre_attn_scalar"] = own["head_dim"]
+	for _, ours := range []string{"rope_theta", "rope_factors", "qk_norm", "post_norms", "gelu", "embedding_scale"} {
+		delete(own, ours)
+	}
 	config["quantization"] = quantization
 	check.Err(t, writeJSON(filepath.Join(dir, configName), config))
 }
@@ -223,7 +225,7 @@ func packageOf(t *testing.T, spec tiny.Spec) (was *gguf.File, dir string) {
 
 // MLC's own packages store float32 as bfloat16. The GGUF has the very values, whatever they were quantised from.
 func TestPackagesOfMLC(t *testing.T) {
-	for _, arch := range []string{gguf.Llama, gguf.Qwen2} {
+	for _, arch := range []string{gguf.Llama, gguf.Qwen2, gguf.Qwen3, gguf.Gemma2, gguf.Phi3} {
 		for _, quantization := range quantizations {
 			_, dir := packageOf(t, tiny.Spec{Architecture: arch, Heads: 4, KVHeads: 2, HeadDim: 32, Seed: 3})
 			want := map[string][]float32{} // by MLC's names

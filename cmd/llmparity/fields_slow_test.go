@@ -86,7 +86,7 @@ func launchedTo(t *testing.T, text string) string {
 		fmt.Fprintf(&out, "cell %d: %s %s after %d s\n", a.Cell, a.Status, a.Class, (a.BeginNS-last)/2e9)
 		last = a.EndNS
 		for _, q := range a.Measured() {
-			fmt.Fprintf(&out, "due at %d\n", (q.Slot.Due-a.BeginNS)/2e9)
+			fmt.Fprintf(&out, "due at %d %s\n", (q.Slot.Due-a.BeginNS)/2e9, q.Slot.Kind)
 		}
 	}
 	result := compare.With(comparison(), r)

@@ -85,12 +85,10 @@ var launchedMoves = map[string]change{
 	"order":                    {"prompts: [a, b]\nrepetitions: 2", "order: grouped"},
 	"seed":                     {"prompts: [a, b, c, d]\norder: shuffled", "seed: 3"},
 	"cool_down":                {"repetitions: 2", "cool_down: 4s"},
-	"traffic.loop":             {traffic("requests: 3, concurrency: 3") + "\nprompts: [sleep]", traffic("requests: 3, concurrency: 3, loop: batch")},
 	"until_ci.width":           {"repetitions: 6", "until_ci: {width: 1%, max_repetitions: 8}"},
 	"until_ci.figure":          {untilCI("decode_tps", 8), untilCI("peak_pss_mb", 8)},
 	"until_ci.max_repetitions": {untilCI("decode_tps", 8), untilCI("decode_tps", 9)},
 	"parity":                   {"engines: [ llamacpp ]", "parity: true"},
-	"reference":                {"engines: [llamacpp, llamacpp-oneshot]\nparity: true", "reference: llamacpp"},
 	"traffic.arrivals":         {traffic("rate: 5, requests: 4, arrivals: constant"), traffic("rate: 5, requests: 4")},
 	"traffic.rate":             {traffic("rate: 9, requests: 3, arrivals: constant"), traffic("rate: 1, requests: 3, arrivals: constant")},
 	"traffic.start_delay":      {traffic("concurrency: 2, requests: 2"), traffic("concurrency: 2, requests: 2, start_delay: 2s")},
@@ -120,7 +118,8 @@ const (
 var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 
 // elsewhere are fields that other tests show to do something.
-var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad"}
+var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
+	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference"}
 
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a
 // run ends, not only the plan that a record repeats.

@@ -34,7 +34,7 @@ func TestFiguresOfALaunch(t *testing.T) {
 		t.Errorf("baseline of an engine without a process before the load: %+v", f)
 	}
 	if peak, inc := cell.Figure(figure.PeakPSS), cell.Figure(figure.Increase); peak.Center() != inc.Center() ||
-		!strings.Contains(inc.How, "If no process ran before the load, the whole peak") {
+		!strings.Contains(inc.How, "If no process ran before the load, the increase is the whole peak") {
 		t.Errorf("without a baseline the increase is the peak: %v and %v, %q", peak.Center(), inc.Center(), inc.How)
 	}
 }

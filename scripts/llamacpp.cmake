@@ -22,6 +22,10 @@ function(llmparity_quick)
 			memory-hybrid memory-recurrent)
 		set_source_files_properties(${llama}/llama-${file}.cpp DIRECTORY src PROPERTIES SKIP_UNITY_BUILD_INCLUSION OFF)
 	endforeach()
+	# With AMX, llama.cpp 11434 ended with SIGILL on a virtual machine where AMX itself worked.
+	if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+		target_compile_options(ggml-cpu PRIVATE -mno-amx-int8 -mno-amx-bf16)
+	endif()
 	target_compile_options(mtmd PRIVATE -O0) # images and sound, which are never asked for
 endfunction()
 cmake_language(DEFER CALL llmparity_quick)

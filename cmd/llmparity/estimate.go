@@ -27,9 +27,9 @@ func estimateCommand() *cobra.Command {
 The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table of weights, KV
 cache, activations and the engine itself follows. The exit code is 0 for every answer.
 
-MODEL is tiny, smollm2, an id of WebLLM's catalogue, a GGUF or .safetensors file,
-a WebLLM package's folder, or a Hugging Face config.json. Without MODEL, describe the model with flags.
-How it is calculated: docs/explanation/prediction.md`,
+MODEL is one of: a GGUF or .safetensors file, a WebLLM package's folder, a Hugging Face config.json, an id of
+WebLLM's catalogue, or the name tiny or smollm2. Without MODEL, describe the model with flags.
+How memory is predicted: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
   llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
   llmparity estimate config.json --engine vllm --tensor-parallel-size 4 --concurrency 64
@@ -72,7 +72,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
 	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)
 
-	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: the model's maximum, at most 4096; at least prompt plus output)")
+	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: 4096, or the model's maximum if smaller, or prompt plus output if larger)")
 	p.IntVar(&s.InputLen, "input-len", 0, "prompt length in tokens")
 	p.IntVar(&s.OutputLen, "output-len", 0, "output length in tokens")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")

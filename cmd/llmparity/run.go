@@ -50,8 +50,8 @@ type runFlags struct {
 }
 
 const (
-	modelHelp = "tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
-		"ollama:NAME of another tool's downloads, or served:NAME"
+	modelHelp = "model: a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
+		"ollama:NAME for another tool's downloads, served:NAME, or the name tiny or smollm2"
 	mirrorHelp = "address or folder to download catalogue models from; must have the layout of the public site"
 )
 

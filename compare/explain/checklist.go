@@ -55,7 +55,7 @@ func Checklist(run *record.Run) []Check {
 		}
 		return out
 	}
-	const foreign = "imported rows do not say"
+	const foreign = "imported rows do not show this"
 	switch {
 	case len(run.Cells) == 0:
 		return append(unknown("the run has no cell", SameModel, SamePrompt, SameMaxTokens, Deterministic),
@@ -103,13 +103,13 @@ func sameMaxTokens(run *record.Run) Check {
 		tokens.add(c.MaxTokens, c.Engine)
 	}
 	if n, some := tokens.missing(run); some {
-		return Check{SameMaxTokens, No, fmt.Sprintf("only %s was asked for %d", List(tokens[n]), n)}
+		return Check{SameMaxTokens, No, fmt.Sprintf("only %s was asked for %d tokens", List(tokens[n]), n)}
 	}
 	of := "every cell"
 	if len(tokens) > 1 {
 		of = "every engine"
 	}
-	return Check{SameMaxTokens, Yes, "requested of " + of + ": " + List(tokens)}
+	return Check{SameMaxTokens, Yes, "max_tokens of " + of + ": " + List(tokens)}
 }
 
 func deterministic(run *record.Run) Check {
@@ -118,7 +118,7 @@ func deterministic(run *record.Run) Check {
 		temperatures[c.Temperature] = true
 	}
 	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]),
-		"requested of every cell: " + List(temperatures)}
+		"temperature of every cell: " + List(temperatures)}
 }
 
 func yesIf(is bool) Answer {
@@ -200,7 +200,7 @@ func Quiet(e record.Environment) Check {
 	b := e.Background
 	if b == nil || e.Cores == 0 {
 		return Check{QuietMachine, Unknown,
-			fmt.Sprintf("not measured; the load average was %.2f on %d cores", e.Load1, e.Cores)}
+			fmt.Sprintf("other programs were not measured; the load average was %.2f on %d cores", e.Load1, e.Cores)}
 	}
 	all := float64(e.Cores)
 	if e.Processor != nil {
@@ -211,7 +211,7 @@ func Quiet(e record.Environment) Check {
 		why += fmt.Sprintf(", other guests of the host %.2f", b.Stolen)
 	}
 	for i, p := range b.Busiest {
-		why += map[bool]string{true: "; most: ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
+		why += map[bool]string{true: "; the busiest: ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
 	}
 	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
 }
@@ -248,7 +248,7 @@ func severalRuns(run *record.Run) Check {
 		least = min(least, counted[c.ID])
 	}
 	return Check{SeveralRuns, yesIf(least >= Enough),
-		fmt.Sprintf("the fewest in a cell: %d; a 95%% interval needs %d", least, Enough)}
+		fmt.Sprintf("the smallest number of counted launches in a cell is %d; a 95%% interval needs %d", least, Enough)}
 }
 
 // systemState asks whether the versions of the system and of every engine are known.

@@ -16,7 +16,7 @@ var (
 	StolenTime  = Remark{warning.BusyMachine, "the host gave %s%% of the processor time to other guests during launches of %s, " +
 		"and %s%% during those of %s (medians, p = %.2g)"}
 	LaunchFailed  = Remark{warning.LaunchFailed, "%s"}
-	TooFew        = Remark{warning.TooFewLaunches, "%d counted, no interval: a 95%% CI of the median needs %d launches"}
+	TooFew        = Remark{warning.TooFewLaunches, "too few counted launches (%d); a 95%% CI of the median needs %d"}
 	WideInterval  = Remark{warning.WideInterval, "%.0f%% robust standard deviation over launches"}
 	Outliers      = Remark{warning.Unsteady, "%d of %d launches far from the median, the farthest %s (attempt %d)"}
 	Trend         = Remark{warning.Unsteady, "drifts by %+.2g %s a launch (Theil-Sen; Mann-Kendall p = %.2g)"}
@@ -25,9 +25,9 @@ var (
 	NoRate        = Remark{warning.TokenTimes, "is not known of attempt %d: %s"}
 	Random        = Remark{warning.NotDeterministic, "%s"}
 	Differ        = Remark{warning.LaunchesDiffer, "launches differ: %s"}
-	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover the rest"}
+	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover only the other tokens"}
 	UnknownCache  = Remark{warning.PromptCache, "the prompt cache is always on and does not report its hits; prefill is not known"}
-	CacheOn       = Remark{"prompt-cache-on", "the prompt cache is always on; it reported no hits"}
+	CacheOn       = Remark{"prompt-cache-on", "the prompt cache is always on; the engine reported no hits"}
 	Pieces        = Remark{warning.TokenTimes, "reports pieces of text; the times of the first and last token are those of pieces"}
 	NoIDs         = Remark{"no-token-ids", "reports no token ids; outputs are compared as text"}
 	StopsAtEnd    = Remark{"stops-at-end", "stops at the end of a text; lengths may differ"}
@@ -93,7 +93,7 @@ var (
 	Comparable      = Reason{"comparable", "ratios compare the same model, prompt and request on the same class of device", ""}
 	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike (--allow-different)", ""}
 	IncreasesDiffer = Reason{"increase",
-		"memory increase is the whole peak for %s, because it had no process before the load; for %s it is what the load added", ""}
+		"memory increase is the whole peak for %s, because this engine had no process before the load of the model; for %s, memory increase is what the load added", ""}
 	ForeignRows = Reason{"foreign-rows",
 		"%s: imported, with unknown model, prompt and device; --allow-different gives ratios", ""}
 	NoPartner = Reason{"no-partner", "%s: not compared; no other engine ran the same model and prompt", ""}

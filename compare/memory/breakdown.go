@@ -75,7 +75,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		}
 		p = p.Of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
-		retained.How += ". After the unload, minus the baseline; " + garbage(counted)
+		retained.How += ". Retained: the size after the unload minus the size at the baseline; " + garbage(counted)
 		for _, l := range evidence.Launches(counted) {
 			read := func(phase record.Phase) float64 {
 				return l.Last(phase, func(a *record.Attempt) float64 { return p.At(a, phase) })
@@ -153,8 +153,8 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
 	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
 	load, measure, retained := f, f, f
-	retained.How += ". After the unload, minus the baseline. Includes memory that an allocator keeps, and " +
-		"files that other programs now share"
+	retained.How += ". Retained: the size after the unload minus the size at the baseline. This difference includes memory " +
+		"that an allocator keeps, and files that other programs now share"
 	unborn, all := 0, evidence.Launches(counted)
 	for _, l := range all {
 		of := footprintOf(l.Attempts[0])
@@ -260,7 +260,8 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 		for _, name := range record.Phases() {
 			p.Phases = append(p.Phases, evidence.Figure{Name: string(name), Title: string(name), Unit: "MiB",
 				Method: record.MethodSmapsRollup, Blind: blind,
-				How: "the highest RSS of the process in the phase, from the kernel; since its start if llmparity did not start it"})
+				How: "the highest RSS of the process in the phase, from the kernel. For a process that llmparity did not start, " +
+					"the highest RSS since its start"})
 		}
 		at = len(*all)
 		*all = append(*all, p)

@@ -17,7 +17,7 @@ import (
 )
 
 // NoBaseline is why an engine without a process before the load has no baseline.
-const NoBaseline = "none: no process before the load"
+const NoBaseline = "not available, because the engine had no process before the load of the model"
 
 const noPSS = "PSS could not be read"
 
@@ -184,7 +184,7 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 	unborn := slices.ContainsFunc(all, func(f footprint) bool { return f.unborn && !math.IsNaN(f.pss.peak) })
 	wholePeak := ""
 	if unborn {
-		wholePeak = ". If no process ran before the load, the whole peak"
+		wholePeak = ". If no process ran before the load, the increase is the whole peak"
 	}
 	out := rowsOf(all, method,
 		row{figure.PeakPSS, ". " + how.pss + how.blind + carriedHow(all),
@@ -236,7 +236,7 @@ func carriedHow(of []footprint) string {
 		explain.Short(stats.Median(below)), explain.Short(stats.Median(above)))
 }
 
-const reusedHow = ". One value per launch, over all of its repetitions"
+const reusedHow = ". Each launch has one value, over all repetitions in the launch"
 
 // Points are a cell's memory at three points and its increase; Of says what was summed.
 type Points struct {
@@ -261,12 +261,13 @@ type how struct{ pss, rss, blind string }
 
 // memoryHow says how often memory was read, and of which processes.
 func memoryHow(attempts []*record.Attempt) how {
-	h := how{pss: reading(attempts, record.MethodSmapsRollup) + ". Peaks between readings are missed",
+	h := how{pss: reading(attempts, record.MethodSmapsRollup) + ". Peaks between two readings are missed",
 		rss: reading(attempts, record.MethodStatm), blind: ". Not included: swapped pages, kernel memory"}
 	for _, a := range attempts {
 		if slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return !math.IsNaN(t.Read) }) {
 			h.pss = reading(attempts, record.MethodSmapsRollup) +
-				". Between readings, the growth of private pages (from statm) and the kernel's own peak counters are added"
+				". Between two readings of PSS, llmparity adds the growth of private pages (from statm) to the last reading, " +
+				"and uses the kernel's counters of peak RSS"
 		}
 	}
 	if slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
@@ -293,9 +294,9 @@ func reading(attempts []*record.Attempt, method string) string {
 		}
 	}
 	if len(roles) == 0 {
-		return "Read from " + method
+		return "Memory is read from " + method
 	}
-	return fmt.Sprintf("Read from %s at least every %s and at the end of each phase, for these processes: %s", method,
+	return fmt.Sprintf("Memory is read from %s at least every %s and at the end of each phase, for these processes: %s", method,
 		every, strings.Join(slices.Sorted(maps.Keys(roles)), ", "))
 }
 
@@ -354,7 +355,7 @@ const heapValue = "heap_used_bytes"
 const noPhases = "imported rows have no phases"
 
 // written is how imported figures were obtained.
-const written = "imported from another program; misses peaks between its rows"
+const written = "imported from another program; peaks between two rows are missed"
 
 // foreign tells whether figures were imported.
 func foreign(attempts []*record.Attempt) bool {
@@ -367,7 +368,7 @@ func foreign(attempts []*record.Attempt) bool {
 func heapFigure(attempts []*record.Attempt) []evidence.Figure {
 	f := evidence.New(figure.PeakHeap)
 	f.Method = record.MethodForeign
-	f.How += ". " + written + ". It is not the memory of a process"
+	f.How += ". " + written + ". The heap is not the memory of a process"
 	for _, a := range attempts {
 		peak := -1.0
 		for _, m := range a.Metrics {

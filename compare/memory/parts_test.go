@@ -68,7 +68,7 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
 		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
 	}
-	if f := p.Component(figure.FrameworkOverhead); !strings.Contains(f.How, "Includes activations") ||
+	if f := p.Component(figure.FrameworkOverhead); !strings.Contains(f.How, "The difference includes activations") ||
 		p.Confidence != "low" {
 		t.Errorf("%s, confidence %s", f.How, p.Confidence)
 	}
@@ -200,7 +200,7 @@ func TestHostPartsAreNotSubtractedFromGPU(t *testing.T) {
 	p := partsOf(t, onGPU(comparetest.Logged(comparetest.Run(t, "full", n), log), "server",
 		map[record.Phase]float64{record.Measure: 80}))
 	if c := p.Component(figure.FrameworkOverhead); c.Center() != 80-20-8-5 ||
-		!strings.Contains(c.How, "Components in host memory are still in it") ||
+		!strings.Contains(c.How, "The difference includes components in host memory") ||
 		!strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the components are in host memory") {
 		t.Errorf("%v %q %q", c.Values, c.How, p.Notes)
 	}

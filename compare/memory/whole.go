@@ -170,12 +170,12 @@ func (c *Cell) remainder(
 	}
 	f.How = fmt.Sprintf("the increase from baseline to peak (%s) minus %s", w.of, strings.Join(minus, ", "))
 	if len(holds) > 0 {
-		f.How += ". Includes " + strings.Join(holds, ", ")
+		f.How += ". The difference includes " + strings.Join(holds, ", ")
 	}
 	if slices.ContainsFunc(all, func(l evidence.Launch) bool { return w.host[l.ID] > 0 }) {
-		f.How += ". Components in host memory are still in it"
+		f.How += ". The difference includes components in host memory"
 	}
-	f.How += ". It carries the errors of all of these, and can be negative"
+	f.How += ". The difference has the errors of all these figures, and can be negative"
 	for _, l := range all {
 		left := w.increase.Value(l.ID) - weights.Value(l.ID) + w.host[l.ID]
 		for _, part := range []evidence.Figure{cache, working, several} {

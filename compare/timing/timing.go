@@ -44,8 +44,8 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			}
 		case figure.DecodeTPS:
 			if spec.Pieces {
-				f.How = "tokens after the first piece of text / (time of the last piece - time of the first); the engine counts tokens, " +
-					"evenly divided among pieces if it does not count those of each"
+				f.How = "tokens after the first piece of text / (time of the last piece - time of the first piece); the engine counts tokens, " +
+					"evenly divided among pieces if the engine does not count the tokens of each piece"
 			}
 			f.Absent = cmp.Or(clumped(attempts), f.Absent)
 		case figure.ITL50, figure.ITL99:
@@ -67,7 +67,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			}
 		case figure.Cached:
 			if unreported(spec, attempts) {
-				f.Absent = "the engine does not report it"
+				f.Absent = "the engine does not report this figure"
 			}
 			of = func(r *record.Request) float64 {
 				if r.CachedTokens == record.CacheUnknown && spec.PromptCache != record.CacheOn {
@@ -76,7 +76,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 				return row.Request(r)
 			}
 		}
-		f.How += ". If a launch has several measured requests, their median"
+		f.How += ". If a launch has several measured requests, the launch counts with their median"
 		f = evidence.PerRequest(attempts, of, f)
 		for _, a := range attempts {
 			if why := clumped([]*record.Attempt{a}); row.Name == figure.DecodeTPS && len(f.Values) > 0 && why != "" &&

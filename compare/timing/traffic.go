@@ -89,7 +89,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evi
 			f := evidence.New(figure.Percentile(t.Name, share))
 			switch needed := supports(share); {
 			case fewest == 0:
-				f.Absent = "a launch has none"
+				f.Absent = "a launch has no " + what
 			case fewest < needed:
 				f.Absent = fmt.Sprintf("needs %d %s a launch, and there are %d", needed, what, fewest)
 			default:

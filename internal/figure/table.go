@@ -104,7 +104,7 @@ func times() []Row {
 	return []Row{
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load ended",
 			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, " +
-				"this time includes the start of the engine",
+				"the load time includes the start of the engine",
 			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: "Load",
 			Bar: [2]string{"load", "Load time"}, Profile: "load_time_ms",
 			Column: Column{11, "load_time_ms", "milliseconds from requesting the model until it is ready"}},
@@ -132,7 +132,7 @@ func times() []Row {
 		{Name: Latency, Title: "request latency", Over: Lengths, Unit: "ms", Better: Lower, Until: true,
 			Absent: noRequest,
 			Bench:  "latency-sec",
-			How:    "the time from when a request " + LeftHost + " until it returned", Request: EndToEnd,
+			How:    "the time from when a request " + LeftHost + " until the request returned", Request: EndToEnd,
 			Column: Column{15, "latency_ms", "milliseconds from sending the request until it returned"}},
 		{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: noRequest,
 			How:     "the number of generated tokens, counted inside the engine",
@@ -152,12 +152,12 @@ func sampler() []Row {
 	return []Row{
 		{Name: SamplerBusy, Title: "cost of reading memory while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
-			How: "time spent in reads during load, warm-up and measured requests / the total length of these three " +
-				"phases. 100% is one core. Reads between phases are left out",
+			How: "time spent reading memory during load, warm-up and measured requests / the total length of these three " +
+				"phases. 100% is one core. Readings of memory between phases do not count",
 			Column: Column{27, "sampler_busy_percent", "percent of one core that sampling used while the engine worked"}},
 		{Name: SamplerUS, Title: "time per read", Unit: "µs", Better: Lower, Absent: "nothing was sampled",
-			How:    "time spent in reads / number of reads, over all methods",
-			Column: Column{28, "sampler_read_us", "microseconds per read"}},
+			How:    "time spent reading memory / number of readings, over all methods",
+			Column: Column{28, "sampler_read_us", "microseconds per reading of memory"}},
 		{Name: SamplerCPU, Title: "llmparity's CPU share", Unit: "%", Better: Lower, Absent: "not recorded",
 			How: "CPU time of llmparity / the length of the launch. 100% is one core. CPU time that the browser " +
 				"spends on llmparity's commands is left out",
@@ -176,16 +176,16 @@ type Times struct {
 func TimesOfTraffic() []Times {
 	return []Times{
 		{OfTTFT, "time to first token",
-			"the time from when a request was due until its first token. This includes waiting before the request was sent", "ttft",
+			"time from when a request was due until its first token. The time includes waiting before the request was sent", "ttft",
 			"from when a request was due until its first token", one(TimeToFirst)},
-		{Queueing, "queueing", "the time that a request waited until it was sent, because the engine was already " +
+		{Queueing, "queueing", "time that a request waited until it was sent, because the engine was already " +
 			"working on as many requests as allowed. Waiting inside the engine counts as time to first token", "queueing",
 			"from when a request was due until it was sent", one(Queued)},
-		{OfITL, "inter-token latency", "the times between consecutive tokens, of all requests together", "all_itl",
+		{OfITL, "inter-token latency", BetweenTokens, "all_itl",
 			"between tokens", Gaps},
-		{TPOT, "time per output token", "(time of the last token - time of the first token) / (number of generated tokens - 1)", "tpot",
+		{TPOT, "time per output token", "quotient (time of the last token - time of the first token) / (number of generated tokens - 1)", "tpot",
 			"per token after the first", one(PerToken)},
-		{E2E, "end to end", "the time from when a request was due until it returned", "e2e",
+		{E2E, "end to end", "time from when a request was due until the request returned", "e2e",
 			"from when a request was due until it returned", one(EndToEnd)},
 	}
 }
@@ -203,7 +203,7 @@ func traffic() []Row {
 			percent := math.Round(100 * share)
 			row := Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
 				Unit: "ms", Better: Lower,
-				How: fmt.Sprintf("the %gth percentile (nearest rank) within a launch: %s", percent, t.How),
+				How: fmt.Sprintf("the %gth percentile (nearest rank), over all requests of a launch, of the %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds %s: the %gth percentile in a launch of several requests", t.what, percent)}}
 			if t.Name != OfITL && share != 0.9 {
@@ -224,12 +224,12 @@ func traffic() []Row {
 		Row{Name: RequestRate, Over: Requests, Title: "requests/s", Unit: "requests/s", Better: Higher,
 			Absent: noRequest,
 			How:    "the number of a launch's successful requests / " + span + "the last request returned",
-			Column: Column{31, RequestRate, "requests/s"}},
+			Column: Column{31, RequestRate, "successful requests per second"}},
 		Row{Name: Goodput, Over: Requests, Title: "goodput", Unit: "requests/s", Better: Higher, Absent: noGoal,
 			How:    "the number of a launch's requests that met the goals (%s) / " + span + "the last request returned",
 			Column: Column{32, Goodput, "requests/s that met the plan's goals"}},
 		Row{Name: GoodShare, Title: "requests that met the goals", Unit: "%", Better: Higher, Absent: noGoal,
-			How:    "the share of a launch's requests that met the goals (%s). A failed request does not meet them",
+			How:    "the share of a launch's requests that met the goals (%s). A failed request does not meet the goals",
 			Column: Column{33, "goodput_share_percent", "percent of a launch's requests that met the plan's goals"}})
 }
 
@@ -245,7 +245,7 @@ func components() []Row {
 		{Name: Activations, Title: "activations, workspaces", Profile: "activations", Part: "acti-\nvations",
 			Column: Column{24, "activations_mb", "MiB: activations and workspaces"}},
 		{Name: FrameworkOverhead, Title: "everything else", Profile: "framework_overhead", Part: "every-\nthing else",
-			Column: Column{25, "framework_overhead_mb", "MiB: the rest of the memory increase; may be negative"}},
+			Column: Column{25, "framework_overhead_mb", "MiB: the memory increase minus weights, KV cache, activations and multi-GPU overhead; may be negative"}},
 		{Name: MultiGPUOverhead, Title: "multi-GPU overhead", Profile: "multi_gpu_overhead", Part: "multi-GPU",
 			Column: Column{26, "multi_gpu_overhead_mb", "MiB: overhead of using several GPUs"}},
 		{Name: MemoryIncrease, Title: "baseline to peak", Part: "in-\ncrease"},
@@ -267,9 +267,9 @@ func beyond() []Row {
 			How: "anonymous memory of the page's process at the peak minus the same after the measured requests: " +
 				"array buffers that hold parts of the weights, or that wait for garbage collection"},
 		{Name: TransferBuffers, Title: "buffers between page and GPU process",
-			How: "shared memory of all processes, through which data is written to WebGPU. It stays as large as the largest tensor"},
+			How: "shared memory of all processes, through which data is written to WebGPU. This shared memory stays as large as the largest tensor"},
 		{Name: GPUProcess, Title: "GPU process: kernels, driver",
-			How: "anonymous memory of the GPU process minus the live bytes of the ledger: compiled kernels and the driver's " +
+			How: "anonymous memory of the GPU process minus the live bytes of the WebGPU ledger: compiled kernels and the driver's " +
 				"rounding"},
 		{Name: PageHeaps, Title: "page: JavaScript, WebAssembly, code",
 			How: "anonymous memory of the page's process after the measured requests"},
@@ -278,10 +278,10 @@ func beyond() []Row {
 				"changes if another browser starts or ends"},
 		{Name: OtherProcesses, Title: "browser and services", How: "anonymous memory of the browser's other processes"},
 		{Name: NotYetThere, Title: "model memory not yet allocated",
-			How: "live bytes of the ledger at the peak minus weights, KV cache and activations after the measured " +
-				"requests. The figure is negative if the peak came before all of these were allocated"},
+			How: "live bytes of the WebGPU ledger at the peak minus weights, KV cache and activations after the measured " +
+				"requests. The figure is negative if the peak came before weights, KV cache and activations were all allocated"},
 		{Name: EverythingElse, Title: "everything else",
-			How: "the memory increase minus all other components. It includes files that were mapped only at the peak, and peaks between two samples"},
+			How: "the memory increase minus all other components. The rest includes files that were mapped only at the peak, and peaks between two samples"},
 	}
 	for i := range out {
 		out[i].Beyond = true
@@ -304,15 +304,16 @@ func inside() []Row {
 			"WebGPU buffers of the model's weights, recognized by the stage of the load and their sizes",
 			"buffers of the model's weights, from the engine's log. A mapped file is read into memory only as it is used"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
-			"WebGPU buffers of the KV cache, recognized by their sizes. All of them are allocated during the load",
-			"buffers of the KV cache, from the engine's log. All of them are allocated during the load"),
+			"WebGPU buffers of the KV cache, recognized by their sizes. The whole KV cache is allocated during the load",
+			"buffers of the KV cache, from the engine's log. The whole KV cache is allocated during the load"),
 		ledger(KVUsed, filled, "kv_used_bytes",
-			"tokens in the KV cache, as the page reports them, × bytes per token. The filled part is part of the reserved size",
+			"tokens in the KV cache, as the page reports them, × bytes per token. The reserved size of the KV cache contains the filled part",
 			"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes",
-			"WebGPU buffers of the engine's working memory: all other buffers since its virtual machine started",
+			"WebGPU buffers of the engine's working memory: all buffers, except weights and KV cache, that were allocated "+
+				"since the engine's virtual machine started",
 			"buffers for computation and results, from the engine's log"),
-		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the WebGPU ledger", ""),
+		ledger(Unattributed, "unattributed", "unattributed_bytes", "WebGPU buffers that are neither weights nor KV cache nor workspaces", ""),
 		of(JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects of the page and its workers (all V8 isolates that could be read)"),
 		of(ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
 			"array buffers of the page and its workers (all V8 isolates that could be read)"),
@@ -320,7 +321,7 @@ func inside() []Row {
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
 			"memory of the page and its workers by the browser's own count, which includes heap and array buffers"),
 		of(EngineSays, "size reported by Ollama (its estimate)", "api_ps", "size_bytes",
-			"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates it before the load"),
+			"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates this size before it loads the model"),
 		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
 	for i := range out {

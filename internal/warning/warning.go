@@ -45,14 +45,14 @@ type Row struct {
 // Table has all warnings. Those that are most likely to change a conclusion come first.
 func Table() []Row {
 	return []Row{
-		{LaunchFailed, "A launch or a request failed, was interrupted or timed out. Statistics leave it out, so the " +
-			"figures describe only the launches that succeeded.",
+		{LaunchFailed, "A launch or a request failed, was interrupted or timed out. Statistics leave out what " +
+			"failed, so the figures describe only the launches that succeeded.",
 			"Read the error and the log, then repeat with `--resume --retry-failed`.",
 			[]string{"launch-interrupted", "run-failed", "run-interrupted", "cell-timeout", "request-failed"}},
-		{TooFewLaunches, "A cell has fewer than six counted launches. Its medians have no confidence interval.",
+		{TooFewLaunches, "A cell has fewer than six counted launches. The medians of this cell have no confidence interval.",
 			"Use `--repetitions 6` or more.", nil},
 		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
-			"then counts only a share of their memory.",
+			"then counts only a share of the memory that programs have in common.",
 			"Close other browsers and servers, and measure again.", []string{"attached"}},
 		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
 			"lower than on a quiet machine.",
@@ -65,7 +65,7 @@ func Table() []Row {
 			"Use more repetitions, or `--until-ci 5%`.", nil},
 		{Unsteady, "A figure drifts from launch to launch, or some launches are far from the others.",
 			"Add warm-up launches, find out which other programs ran, and measure again.", nil},
-		{UnevenSpread, "One side varies much more than the other. The test then finds a difference between equal medians " +
+		{UnevenSpread, "One side varies much more than the other. The test for differences then reports a difference between equal medians " +
 			"more often than 1 time in 20.",
 			"Use more repetitions on both sides.", nil},
 		{SharedLaunch, "Repetitions ran in the same launch. Intervals do not show how launches vary.",
@@ -83,7 +83,7 @@ func Table() []Row {
 				"other-adapter", "library-for-another-adapter"}},
 		{WeightsDiffer, "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
 			"Use the same model file on both sides.", []string{"weights-unverified", "engines-differ"}},
-		{PromptCache, "Some tokens of the prompt came from a cache, or may have. Prefill and the time to first token then " +
+		{PromptCache, "Some tokens of the prompt came, or may have come, from a cache. Prefill and the time to first token then " +
 			"cover only the tokens that were not cached.",
 			"Turn the prompt cache off, or use a launch for each request.",
 			[]string{"cached-prompt", "cache-suspected", "cache-untold", "cache-unknown"}},
@@ -93,7 +93,7 @@ func Table() []Row {
 		{OutputLength, "The engine generated another number of tokens than requested, or engine and client count differently.",
 			"Compare rates, not total times.",
 			[]string{"counts-differ", "length", "input-length", "cut-stream", "no-reason"}},
-		{Clock, "Clocks disagree, or one was set during the run.",
+		{Clock, "Clocks disagree, or a clock was set during the run.",
 			"Check time synchronization, and measure again.",
 			[]string{"clock-drift", "clock-set-back", "clock-backwards", "times-differ"}},
 		{MemoryUnread, "Memory of some processes could not be read, or was not read at the same time. Totals may be too low.",

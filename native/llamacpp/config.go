@@ -136,7 +136,7 @@ func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 		"gpu_layers":      said.Layers(c.GPULayers),
 		"repacking":       repacking(said),
 		"warmup":          "off",
-		"special_tokens":  "parsed in prompts; BOS added if the model's flag says so",
+		"special_tokens":  "special tokens in prompts are recognized; BOS is added if the model's file says so",
 	}
 	for name, n := range map[string]int{"batch": said.Batch, "ubatch": said.UBatch} {
 		if n > 0 {

@@ -80,8 +80,8 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Path, Flag: "llama-server", Only: Name, Place: true, Help: "path of llama-server " +
 			"(default: $LLMPARITY_LLAMA_SERVER, then PATH, then the build of make setup)"},
 		{To: &c.CLI, Flag: "llamacpp-cli", Only: OneShotName, Place: true,
-			Help: "path of llama-completion, or an older llama-cli or main, for " + OneShotName +
-				" (default: $LLMPARITY_LLAMA_CLI, then PATH, then the build of scripts/setup llamacpp-tools)"},
+			Help: "path of the program of " + OneShotName + ": llama-completion, or llama-cli or main of an older llama.cpp " +
+				"(default: $LLMPARITY_LLAMA_CLI, then PATH, then the program that scripts/setup llamacpp-tools built)"},
 		{To: &c.BatchThreads, Flag: "llamacpp-batch-threads", Key: "batch_threads", Zero: "same as threads",
 			Help: "threads for prefill; 0: same as --threads"},
 		{To: &c.Batch, Flag: "llamacpp-batch", Key: "batch", Zero: "llama.cpp's default",

@@ -230,6 +230,6 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 			"prompt_cache": cached + "; tokens still cached: " + known,
 			"ignore_eos":   "off: stops at end of text", "warmup": "off",
 			"sampling":       "no penalties and no stop words; overrides the model's own parameters",
-			"special_tokens": "parsed in prompts; BOS added if the model's flag says so",
+			"special_tokens": "special tokens in prompts are recognized; BOS is added if the model's file says so",
 		}}
 }

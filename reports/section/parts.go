@@ -20,7 +20,7 @@ const (
 	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
 		"Each method sees other memory, so figures of different methods do not add up."
 	breakdownMethod = "The WebGPU ledger lists the buffers that the page requested: weights, reserved KV cache, workspaces and " +
-		"unattributed buffers. The filled part of the KV cache is calculated. It is part of the reserved size. " +
+		"unattributed buffers. The filled part of the KV cache is calculated; the reserved size contains the filled part. " +
 		"Retained memory is the memory after the unload minus the baseline."
 	peaksWords = "Do not add the peaks of processes: they occur at different moments, and each peak counts shared pages in full."
 )
@@ -134,8 +134,8 @@ func processGrid(res *compare.Result) *plain.Grid {
 const (
 	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the total increase minus the other components."
 	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, memory of the browser itself and everything else add up to the increase. " +
-		"Everything else is calculated as the difference, so it carries the errors of the other components and can be negative. " +
-		"The filled part of the KV cache is calculated from the number of tokens. It is part of the reserved size. The total includes the baseline."
+		"Everything else is calculated as the difference, so everything else has the errors of all other components and can be negative. " +
+		"The filled part of the KV cache is calculated from the number of tokens; the reserved size contains the filled part. The total includes the baseline."
 )
 
 // found labels a run's own figures; not all of them are measured.

@@ -13,7 +13,7 @@ func warningsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Warnings\n\n" +
 		"A warning is a remark that may change a conclusion; everything else is a note.\n" +
-		"Reports begin with the number of warnings and the warnings. Notes are in the details.\n\n" +
+		"At its top, a report says how many warnings there are, and lists them. `llmparity report DIR --details` also prints the notes.\n\n" +
 		"| code | what it means | what to do |\n|---|---|---|\n")
 	for _, r := range warning.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)

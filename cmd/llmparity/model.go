@@ -152,7 +152,7 @@ func convertCommand() *cobra.Command {
 	var f engineFlags
 	c := &cobra.Command{
 		Use:   "convert IN --to webllm|gguf",
-		Short: "Convert a GGUF file to a WebLLM package, or a package or GGUF file to a GGUF file",
+		Short: "Convert GGUF files to WebLLM packages, and back",
 		Long: `Convert a GGUF file to a WebLLM package with its model library, or to a GGUF file with float32 weights.
 Convert a WebLLM package, a folder or a downloaded model of the catalogue, to a GGUF file with the same weights.
 

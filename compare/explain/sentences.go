@@ -17,7 +17,7 @@ var (
 		"and %s%% during those of %s (medians, p = %.2g)"}
 	LaunchFailed  = Remark{warning.LaunchFailed, "%s"}
 	TooFew        = Remark{warning.TooFewLaunches, "too few counted launches (%d); a 95%% CI of the median needs %d"}
-	WideInterval  = Remark{warning.WideInterval, "%.0f%% robust standard deviation over launches"}
+	WideInterval  = Remark{warning.WideInterval, "varies by %.0f%% between launches (robust SD)"}
 	Outliers      = Remark{warning.Unsteady, "%d of %d launches far from the median, the farthest %s (attempt %d)"}
 	Trend         = Remark{warning.Unsteady, "drifts by %+.2g %s a launch (Theil-Sen; Mann-Kendall p = %.2g)"}
 	UnevenSpread  = Remark{warning.UnevenSpread, "%s; p can be too small"}

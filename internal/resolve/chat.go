@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
+	"llmparity/internal/tiny"
 )
 
 // chat renders a setup's prompts once with the model's own chat template, if the plan asks for it. A dry run only looks
@@ -17,7 +18,9 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 	m := s.Model
 	switch {
 	case !s.Plan.Chat:
-		if m.Template && slices.ContainsFunc(s.Shapes, func(shape plan.Shape) bool { return shape.Prompt != "" }) {
+		random := m.SHA256 == tiny.SHA256 // its text is meaningless in any case
+		prompted := slices.ContainsFunc(s.Shapes, func(shape plan.Shape) bool { return shape.Prompt != "" })
+		if m.Template && !random && prompted {
 			out.note(fmt.Sprintf("%s has a chat template, and prompts are passed without it; --chat renders it", m.Name))
 		}
 		return nil

@@ -52,7 +52,7 @@ func List(root string) ([]Entry, error) {
 		return nil, err
 	}
 	built, err := list(root, "models", Tool)
-	return append(append([]Entry{}, models...), append(rest, built...)...), nil
+	return append(append([]Entry{}, models...), append(rest, built...)...), err
 }
 
 // Models returns the models that the limit concerns, the least recently used first.

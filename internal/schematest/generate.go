@@ -197,8 +197,9 @@ func (g *generator) written(t reflect.Type, text string, schema func(reflect.Typ
 // raw parses a schema.
 func (g *generator) raw(text string) (out object) {
 	d := json.NewDecoder(strings.NewReader(text))
-	name, err := d.Token()
+	_, err := d.Token()
 	for err == nil && d.More() {
+		var name json.Token
 		var value json.RawMessage
 		if name, err = d.Token(); err == nil {
 			err = d.Decode(&value)

@@ -27,18 +27,18 @@ func TestWarningsBesideAFigure(t *testing.T) {
 		"quiet":               {[]float64{100, 101, 99, 100.5, 99.5, 100.2, 99.8}, nil},
 		"rising":              {[]float64{100, 101, 102, 103, 104, 105, 106}, []string{"drifts"}},
 		"rising by a trifle":  {[]float64{100, 100.01, 100.02, 100.03, 100.04, 100.05, 100.06}, nil},
-		"falling with ties":   {[]float64{9, 9, 8, 8, 7, 7, 6, 6, 5, 5}, []string{"drifts", "deviation"}},
+		"falling with ties":   {[]float64{9, 9, 8, 8, 7, 7, 6, 6, 5, 5}, []string{"drifts", "varies"}},
 		"one far out":         {[]float64{100, 101, 99, 150, 100.5, 99.5, 100.2}, []string{"far"}},
 		"one, others equal":   {[]float64{64, 64, 64, 64, 64, 64, 41}, []string{"far"}},
 		"far out by a trifle": {[]float64{64, 64, 64, 64, 64, 64, 64.01}, nil},
-		"varying":             {[]float64{100, 140, 90, 160, 80, 120, 110}, []string{"deviation"}},
+		"varying":             {[]float64{100, 140, 90, 160, 80, 120, 110}, []string{"varies"}},
 		"few":                 {[]float64{1, 2, 3, 4, 500}, nil},
 		"constant":            {[]float64{5, 5, 5, 5, 5, 5, 5}, nil},
 		"nothing":             {[]float64{0, 0, 0, 0, 0, 0}, nil},
 	} {
 		var said []string
 		for _, w := range figureOf(c.values...).Warnings {
-			for _, word := range []string{"drifts", "far", "deviation"} {
+			for _, word := range []string{"drifts", "far", "varies"} {
 				if strings.Contains(w.Text, word+" ") {
 					said = append(said, word)
 				}

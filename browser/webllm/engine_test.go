@@ -91,7 +91,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 func TestF16PackageIsRefused(t *testing.T) {
 	m := tinyModel(t)
 	half := files.pack
-	half.DType = F16
+	half.DType, half.NeedsF16 = F16, true
 	m.DType = "q0f16"
 	s, _ := idle(t)
 	if s.device.Class != record.SoftwareAdapter {

@@ -147,7 +147,12 @@ func folded(rows [][]string, most int) [][][]string {
 			if utf8.RuneCountInString(field) > most {
 				parts = strings.Split(strings.TrimSuffix(plain.Wrap(field, "", "", most), "\n"), "\n")
 			}
-			for k, part := range parts {
+			for k := 0; k < len(parts); k++ {
+				part := parts[k]
+				if runes := []rune(part); len(runes) > most { // a word that cannot be wrapped
+					part = string(runes[:most])
+					parts = slices.Insert(parts, k+1, string(runes[most:]))
+				}
 				if k == len(out[i]) {
 					out[i] = append(out[i], make([]string, len(row)))
 				}

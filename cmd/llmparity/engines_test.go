@@ -24,7 +24,7 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
 		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts",
 		"timeout", "turns", "until-ci",
-		"until-figure"}
+		"until-figure", "chat"}
 	run := runCommand()
 	of := map[string]bool{}
 	for _, k := range kinds.All {

@@ -52,8 +52,8 @@ func Bars(id, name, title string) func(*View) []Chart {
 		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
 			whiskers(intervalLines(intervals), 3))
 		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
-			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}},
-			unseen(intervals))
+			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
+		bar.MultiSeries = append(bar.MultiSeries, unseen(intervals)...)
 		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
 		return []Chart{out}
 	}
@@ -130,21 +130,22 @@ func (t *barTable) options() map[string]any {
 	if t.labelled {
 		bar.GridList[0].Right = "52" // the longest bar's label
 	}
-	bar.MultiSeries = append(bar.MultiSeries, unseen(t.intervals))
+	bar.MultiSeries = append(bar.MultiSeries, unseen(t.intervals)...)
 	return options(bar)
 }
 
 // unseen makes the axis as long as the intervals: echarts does not count lines that mark a series.
-func unseen(intervals []*stats.Interval) charts.SingleSeries {
-	out := charts.SingleSeries{Type: "scatter", Symbol: "none"}
-	data := []opts.ScatterData{}
+func unseen(intervals []*stats.Interval) []charts.SingleSeries {
+	var data []opts.ScatterData
 	for bar, iv := range intervals {
 		if iv != nil {
 			data = append(data, opts.ScatterData{Value: []any{digits(iv.Hi), bar}, Symbol: "none"})
 		}
 	}
-	out.Data = data
-	return out
+	if data == nil {
+		return nil
+	}
+	return []charts.SingleSeries{{Type: "scatter", Symbol: "none", Data: data}}
 }
 
 // intervalLines are lines along bars from the lower to the upper end of each interval.

@@ -63,13 +63,16 @@ func (t *terminal) section(s section.Section) {
 	}
 }
 
+// longestTitle is how many columns a title takes before it is folded.
+const longestTitle = 60
+
 // grid writes a table: names to the left, numbers to the right. Of what is grouped each name stands above its rows.
 func (t *terminal) grid(g *plain.Grid) {
 	var titles []string
 	if g.Grouped {
 		titles, g = ungrouped(g)
 	}
-	head, rows := headLines(g), folded(g.Rows, 1<<20)
+	head, rows := slices.Concat(folded(headLines(g), longestTitle)...), folded(g.Rows, 1<<20)
 	widths := widthsOf(append(head, slices.Concat(rows...)...))
 	for most := 44; total(widths) > t.width && most >= 8; most-- {
 		rows = folded(g.Rows, most)

@@ -29,7 +29,7 @@ func summaryFields(res *compare.Result) []field {
 			field{Column{name, Number, r.Column.What + "; the median over counted launches"},
 				func(c *compare.Cell) Value { return number(f(c).Center()) }},
 			field{Column{name + "_lo", Number,
-				"the lower end of its 95 % order-statistic interval; absent where launches are too few"},
+				"the lower end of its 95% order-statistic interval; absent if there are too few launches"},
 				func(c *compare.Cell) Value { return number(ends(f(c)).Lo) }},
 			field{Column{name + "_hi", Number, "the upper end"},
 				func(c *compare.Cell) Value { return number(ends(f(c)).Hi) }},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
@@ -17,18 +18,21 @@ import (
 
 var errClosed = errors.New("the browser session is closed")
 
-// lossReported is how long chromedp may take to report that the browser is gone.
+// lossReported is how long the report may take that the browser or the page is gone.
 const lossReported = time.Second
 
 // errorOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
 // caller's context, then what the page threw.
 func (p *Page) errorOf(ctx context.Context, err error) error {
-	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		// Only the end of the browser cancels a call whose caller is still waiting, but the call may notice it first.
-		select {
-		case <-p.chrome.ctx.Done():
-		case <-time.After(lossReported):
+	switch { // A call may notice the loss before its report comes.
+	case ctx.Err() != nil:
+	case errors.Is(err, context.Canceled): // only the end of the browser cancels a call whose caller is still waiting
+		if !p.lossComes() {
 			return engine.Fail(record.Crash, "the browser ended unexpectedly: %w", err)
+		}
+	case isCrash(err):
+		if !p.lossComes() {
+			return engine.Fail(record.Crash, "the page's renderer process ended: %w", err)
 		}
 	}
 	if errors.Is(err, chromedp.ErrTargetDetached) {
@@ -45,6 +49,28 @@ func (p *Page) errorOf(ctx context.Context, err error) error {
 		return p.explain(thrownError(thrown))
 	}
 	return err
+}
+
+// lossComes waits for the report that the page is lost; false: there is none.
+func (p *Page) lossComes() bool {
+	select {
+	case <-p.chrome.ctx.Done():
+		return true
+	case <-time.After(lossReported):
+		return false
+	}
+}
+
+// isCrash reports whether a call failed because the renderer ended.
+func isCrash(err error) bool {
+	var said *cdproto.Error
+	return errors.As(err, &said) && strings.Contains(said.Message, "Target crashed")
+}
+
+// isAborted reports whether the browser stopped loading a page, as it does when the renderer ends meanwhile.
+func isAborted(err error) bool {
+	var load *chromedp.LoadError
+	return errors.As(err, &load) && load.ErrorText == "net::ERR_ABORTED"
 }
 
 // lost returns how the page was lost; nil if it was not.

@@ -80,7 +80,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 		chromedp.WithErrorf(unlogged))
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
-	if err := c.stages(ctx, tab, config.limits); err != nil {
+	if err := c.stages(ctx, tab, config.limits.orDefault()); err != nil {
 		return nil, c.failed(path, fmt.Errorf("starting %s: %w", path, err))
 	}
 	if config.Launch.Headed {

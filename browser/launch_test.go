@@ -83,18 +83,18 @@ func TestHeadedWithoutDisplay(t *testing.T) {
 
 func TestBrowserThatDoesNotStartIsQuoted(t *testing.T) {
 	for text, x := range map[string]struct {
-		limits    limits
+		limits    *limits
 		want, not string
 	}{
-		"echo cannot open display >&2; exit 1": {limits{}, "cannot open display", "\n"},
-		"sleep 300":                            {limits{answer: 100 * time.Millisecond}, "did not answer within 0.1 s", "\n"},
+		"echo cannot open display >&2; exit 1": {nil, "cannot open display", "\n"},
+		"sleep 300":                            {&limits{answer: 100 * time.Millisecond}, "did not answer within 0.1 s", "\n"},
 		`cat >&2 <<.
 [1:1:1121/180000.1:ERROR:a.cc:1] first
 [1:1:1121/180000.2:FATAL:b.cc:2] no such luck: $(printf '%01000d' 7)
 [1:1:1121/180000.3:ERROR:c.cc:3] write: Broken pipe (32)
 .
 exit 1
-`: {limits{}, "no such luck", "Broken"},
+`: {nil, "no such luck", "Broken"},
 	} {
 		path := script(t, "#!/bin/sh\n"+text)
 		_, err := Open(watched(t), Config{Chrome: path, limits: x.limits}, stubSite, engine.Unmeasured{})

@@ -47,7 +47,7 @@ type Config struct {
 	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
 	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
-	limits   limits // for the stages of a start
+	limits   *limits // for the stages of a start; nil: the usual ones
 }
 
 // Site is an engine's page.
@@ -152,11 +152,16 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := p.navigate(limited)
-	switch lost := p.lost(); {
+	aborted := isAborted(err)
+	if aborted {
+		p.lossComes() // to report the cause, too
+	}
+	switch failed := cmp.Or(p.lost(), err); {
 	case err == nil || ctx.Err() != nil:
 		return err
-	case engine.ClassOf(lost) == record.Crash:
-		return &engine.NotStarted{What: "Chrome failed before the page was ready: " + lost.Error(), Err: lost}
+	case aborted || engine.ClassOf(failed) == record.Crash:
+		return &engine.NotStarted{What: "Chrome failed before the page was ready: " + failed.Error(),
+			Words: p.chrome.telling(), Err: failed}
 	case limited.Err() != nil:
 		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
 			Words: p.chrome.telling(), Err: err}

@@ -26,7 +26,10 @@ type limits struct {
 	page   time.Duration // then until our page is ready; 0: 1 min
 }
 
-func (l limits) orDefault() limits {
+func (l *limits) orDefault() limits {
+	if l == nil {
+		l = &limits{}
+	}
 	return limits{cmp.Or(l.answer, time.Minute), cmp.Or(l.tab, 15*time.Second), cmp.Or(l.page, time.Minute)}
 }
 
@@ -81,7 +84,6 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 
 // stages waits until the browser answers, then its first tab.
 func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) error {
-	l = l.orDefault()
 	err := c.stage(ctx, l.answer, "Chrome", func() (err error) {
 		c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{})
 		return err

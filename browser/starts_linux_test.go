@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,8 +22,21 @@ import (
 	"llmparity/internal/record"
 )
 
-// quickly is enough for a healthy start on a busy machine.
-var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
+// patiently is enough for a healthy start on a very busy machine.
+var patiently = limits{answer: 2 * time.Minute, tab: 2 * time.Minute, page: 2 * time.Minute}
+
+// hopeful gives a start more time once another one has failed.
+type hopeful struct {
+	*enginetest.Probe
+	limits *limits
+}
+
+func (h hopeful) Warn(w record.Warning) {
+	if w.Code == "start-repeated" {
+		*h.limits = patiently
+	}
+	h.Probe.Warn(w)
+}
 
 // unwell creates a program that does something else in the first starts, then starts the browser. starts returns the
 // PID of each start.
@@ -64,23 +78,40 @@ func strike(ctx context.Context, starts func() []string, kind string, s syscall.
 	}
 }
 
+// repeated opens the stub in a browser whose first starts fail, which limits gives less time than the next.
+func repeated(t *testing.T, path string, s Site, l limits) *enginetest.Probe {
+	t.Helper()
+	probe := &enginetest.Probe{}
+	p, err := Open(watched(t), Config{Chrome: path, limits: &l}, s, hopeful{probe, &l})
+	check.Err(t, err)
+	check.Also(t, p.Measure(watched(t), probe))
+	check.Also(t, p.Close())
+	return probe
+}
+
 // Whatever blocks a browser's start, the next attempt works, and the record reports it.
 func TestStartsAreRepeated(t *testing.T) {
+	// The time until a process is stopped counts.
+	noticed := limits{answer: time.Minute, tab: 20 * time.Second, page: 20 * time.Second}
 	for _, x := range []struct {
 		name    string
 		times   int
 		instead string // script that runs instead of the browser
 		kind    string // of the processes that get the signal
 		signal  syscall.Signal
+		limits  limits // of the first start
 		say     string
 	}{
-		{name: "sleeps", times: 1, instead: "sleep 100",
+		{name: "sleeps", times: 1, instead: "sleep 1000", limits: limits{answer: 10 * time.Second},
 			say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
-		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", say: "Chrome did not answer"},
-		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", say: "out of luck"},
-		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, say: "(start 1 of 3); trying again"},
-		{name: "renderer stopped", kind: "renderer", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},
-		{name: "zygote stopped", kind: "zygote", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},
+		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", limits: patiently, say: "Chrome did not answer"},
+		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", limits: patiently, say: "out of luck"},
+		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, limits: patiently,
+			say: "(start 1 of 3); trying again"},
+		{name: "renderer stopped", kind: "renderer", signal: syscall.SIGSTOP, limits: noticed,
+			say: "(start 1 of 3); trying again"},
+		{name: "zygote stopped", kind: "zygote", signal: syscall.SIGSTOP, limits: noticed,
+			say: "(start 1 of 3); trying again"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
@@ -91,7 +122,7 @@ func TestStartsAreRepeated(t *testing.T) {
 				go strike(ctx, starts, x.kind, x.signal)
 				x.times = 1
 			}
-			_, probe := fresh(t, Config{Chrome: path, limits: quickly})
+			probe := repeated(t, path, stubSite, x.limits)
 			reported := probe.Warnings()
 			if len(reported) != x.times || len(starts()) != x.times+1 {
 				t.Fatalf("%d starts instead of %d; reported %+v", len(starts()), x.times+1, reported)
@@ -108,6 +139,25 @@ func TestStartsAreRepeated(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The browser aborts the load of a page whose renderer ends, perhaps before it reports that end; a 204 aborts it too.
+func TestStartIsRepeatedIfPageLoadIsAborted(t *testing.T) {
+	path, starts := unwell(t, 0, ":")
+	site, aborted := stubSite, false
+	site.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && !aborted {
+			aborted = true
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		stubSite.Handler.ServeHTTP(w, r)
+	})
+	reported := repeated(t, path, site, patiently).Warnings()
+	if len(starts()) != 2 || len(reported) != 1 || !strings.Contains(reported[0].Text,
+		"Chrome failed before the page was ready: opening the page: page load error net::ERR_ABORTED (start 1 of 3)") {
+		t.Errorf("%d starts; reported %+v", len(starts()), reported)
 	}
 }
 

@@ -25,17 +25,20 @@ type reader struct {
 }
 
 var (
-	ends = regexp.MustCompile(`([^.][^.g][.?!])\s+`) // but for "e.g."
-	word = regexp.MustCompile(`(?:^| )[(“]?\pL[\pL'’-]+[,.;:?!)”]*`)
+	ends   = regexp.MustCompile(`([^.][^.][.?!])\s+(\P{Ll})`) // but for "e.g. this"
+	linked = regexp.MustCompile(`(\pL+: )?\[[^]]*\][,.]?\s*`)
+	word   = regexp.MustCompile(`(?:^| )[(“]?\pL[\pL'’-]+[,.;:?!)”]*`)
 )
 
 func (r *reader) read(n *html.Node) {
 	switch n.Data {
-	case "head", "script", "style", "svg", "noscript", "pre", "blockquote", "nav", "caption", "summary":
+	case "head", "script", "style", "svg", "noscript", "blockquote", "nav", "caption", "summary":
+	case "pre":
+		r.lead = ""
 	case "h1", "h2":
-		r.headings = [2]string{words(n), ""}
+		r.headings, r.lead = [2]string{words(n), ""}, ""
 	case "h3", "h4":
-		r.headings[1] = words(n)
+		r.headings[1], r.lead = words(n), ""
 	case "tr":
 		r.row(n)
 	case "dt":
@@ -96,7 +99,7 @@ func (r *reader) row(n *html.Node) {
 // sentences reads a text sentence by sentence.
 func (r *reader) sentences(n *html.Node) {
 	r.lead = ""
-	for s := range strings.SplitSeq(ends.ReplaceAllString(words(n), "$1\n"), "\n") {
+	for s := range strings.SplitSeq(ends.ReplaceAllString(words(n), "$1\n$2"), "\n") {
 		r.lead = s
 		if !strings.HasSuffix(s, ":") { // that is read with what it introduces
 			r.add("", s)
@@ -104,10 +107,10 @@ func (r *reader) sentences(n *html.Node) {
 	}
 }
 
-// add keeps a text of enough words that is no list of names.
+// add keeps a text of enough words that is no list of names or links.
 func (r *reader) add(place, text string) {
 	n := len(word.FindAllString(text, -1))
-	if n < least || 2*n < len(strings.Fields(text)) {
+	if n < least || 2*n < len(strings.Fields(text)) || linked.ReplaceAllString(text, "") == "" {
 		return
 	}
 	where := ""
@@ -120,19 +123,29 @@ func (r *reader) add(place, text string) {
 	r.out = append(r.out, sentence{r.file, where, text})
 }
 
-// words are a node's text on one line.
+// words are a node's text on one line. Code, emphasis and links are marked, as a reader sees them.
 func words(n *html.Node) string {
 	var b strings.Builder
-	for c := range n.Descendants() {
-		if c.Type == html.TextNode && c.Parent.Data == "code" {
-			b.WriteString("`" + c.Data + "`")
-		} else if c.Type == html.TextNode {
-			b.WriteString(c.Data)
-		} else if c.Data == "br" || c.Data == "small" || c.Data == "span" {
-			b.WriteByte(' ')
-		}
-	}
+	write(&b, n)
 	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+var marks = map[string][2]string{"code": {"`", "`"}, "em": {"*", "*"}, "a": {"[", "]"}, "br": {" "}, "small": {" "},
+	"span": {" "}}
+
+func write(b *strings.Builder, n *html.Node) {
+	if n.Type == html.TextNode {
+		b.WriteString(n.Data)
+	}
+	mark := marks[n.Data]
+	if n.Type != html.ElementNode || n.FirstChild == nil && n.Data == "a" { // an anchor
+		mark = [2]string{}
+	}
+	b.WriteString(mark[0])
+	for c := range n.ChildNodes() {
+		write(b, c)
+	}
+	b.WriteString(mark[1])
 }
 
 func class(n *html.Node) string {

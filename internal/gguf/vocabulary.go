@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"llmparity/internal/fault"
 )
 
 // Token types, as tokenizer.ggml.token_type has them.
@@ -253,17 +251,4 @@ func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 		}
 	}
 	return 0, false
-}
-
-// PromptFault returns an error if the vocabulary cannot express a prompt. Vocabularies that cannot be read are ignored.
-func PromptFault(f *File, prompt string) error {
-	v, err := f.Vocabulary()
-	if err != nil {
-		return nil
-	}
-	if r, ok := v.Uncovered(prompt); ok {
-		return fault.New(fault.Usage, "remove it or choose another model",
-			"the vocabulary of %s has no token for %q in the prompt", f.Name, r)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc/vocab"
 	"llmparity/internal/tiny"
 )
 
@@ -68,7 +69,7 @@ func TestModelChangesWhileRead(t *testing.T) {
 
 // Writes to /dev/full fail as on a full disk.
 func TestFullDisk(t *testing.T) {
-	for _, name := range []string{"params_shard_0.bin", "tensor-cache.json", tokenizerName, configName} {
+	for _, name := range []string{"params_shard_0.bin", "tensor-cache.json", vocab.Name, configName} {
 		f, err := gguf.Open(randomFile(t))
 		check.Err(t, err)
 		m, err := newModel(f, Options{})

@@ -18,6 +18,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc/vocab"
 	"llmparity/internal/modellib"
 	"llmparity/internal/regular"
 	"llmparity/internal/whole"
@@ -43,10 +44,7 @@ type Package struct {
 }
 
 // configName identifies a package, and is written last.
-const (
-	configName    = "mlc-chat-config.json"
-	tokenizerName = "tokenizer.json"
-)
+const configName = "mlc-chat-config.json"
 
 // LibraryName is the file name of a package's model library.
 const LibraryName = "lib.wasm"
@@ -132,7 +130,7 @@ func sameModel(ctx context.Context, f *gguf.File, want string) error {
 func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
 	tokenized := make(chan error, 1) // in parallel: a large vocabulary takes a while
-	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizerOf(m.vocabulary)) }()
+	go func() { tokenized <- writeJSON(filepath.Join(dir, vocab.Name), vocab.Of(m.vocabulary)) }()
 	cache, err := writeShards(ctx, m, dir)
 	if e := <-tokenized; err == nil {
 		err = e

@@ -1,14 +1,10 @@
 package mlc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -17,6 +13,7 @@ import (
 	"strings"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc/vocab"
 	"llmparity/internal/modellib"
 	"llmparity/internal/regular"
 	"llmparity/internal/whole"
@@ -60,25 +57,25 @@ func (g *GGUF) describe(p Existing, name string) error {
 		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(quantizations, ", "))
 	}
 	var own ownConfig
-	if err := readInto(filepath.Join(p.Dir, configName), maxConfig, &own); err != nil {
+	if err := regular.JSON(filepath.Join(p.Dir, configName), maxConfig, &own); err != nil {
 		return err
 	}
 	a, err := p.architecture(own)
 	if err != nil {
 		return err
 	}
-	tokens, err := tokenizerEntries(p.Dir, a.VocabSize, own.limits)
+	entries, tokens, err := vocab.Read(p.Dir, a.VocabSize, own.Limits)
 	if err != nil {
-		return fmt.Errorf("%s: %w", tokenizerName, err)
+		return fmt.Errorf("%s: %w", vocab.Name, err)
 	}
 	if err := g.weights(p, a); err != nil {
 		return err
 	}
 	g.metadata = slices.Concat([]gguf.Entry{
 		{Key: "general.architecture", Value: a.Name}, {Key: "general.type", Value: "model"},
-		{Key: "general.name", Value: titled(name, tokens.trims)},
+		{Key: "general.name", Value: titled(name, tokens.Phi3)},
 		{Key: "general.quantization_version", Value: uint32(2)},
-	}, a.Metadata(), tokens.entries)
+	}, a.Metadata(), entries)
 	if kind, known := fileTypes[p.Quantization]; known {
 		g.metadata = append(g.metadata, gguf.Entry{Key: "general.file_type", Value: kind})
 	}
@@ -99,7 +96,7 @@ func titled(name string, trims bool) string {
 
 // ownConfig is what a GGUF needs of mlc-chat-config.json beside what Existing has.
 type ownConfig struct {
-	limits
+	vocab.Limits
 	ModelConfig struct {
 		Scaling *scaled `json:"rope_scaling"`
 	} `json:"model_config"`
@@ -224,75 +221,20 @@ func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 	return nil
 }
 
-// tokenizing is the tokenizer of a package.
-type tokenizing struct {
-	entries []gguf.Entry
-	read    gguf.Vocabulary
-	trims   bool // some tokens take the white space after them
-}
-
 // Tokenizer reads the tokenizer of a package.
 func Tokenizer(dir string) (v gguf.Vocabulary, err error) {
 	var c struct {
-		limits
+		vocab.Limits
 		VocabSize int `json:"vocab_size"`
 	}
-	if err := readInto(filepath.Join(dir, configName), maxConfig, &c); err != nil {
+	if err := regular.JSON(filepath.Join(dir, configName), maxConfig, &c); err != nil {
 		return v, err
 	}
 	if c.VocabSize <= 0 || c.VocabSize > 1<<24 {
 		return v, fmt.Errorf("%s: vocab_size is %d", configName, c.VocabSize)
 	}
-	t, err := tokenizerEntries(dir, c.VocabSize, c.limits)
-	t.read.Phi3 = t.trims
-	return t.read, err
-}
-
-// tokenizerEntries reads the tokenizer and the chat template of a package.
-func tokenizerEntries(dir string, rows int, l limits) (out tokenizing, err error) {
-	var t readable
-	if err := readInto(filepath.Join(dir, tokenizerName), maxTokenizer, &t); err != nil {
-		return out, err
-	}
-	var c struct {
-		Template any     `json:"chat_template"`
-		EOS      content `json:"eos_token"`
-	}
-	if err := readInto(filepath.Join(dir, "tokenizer_config.json"), maxConfig, &c); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) {
-		return out, err
-	}
-	l.Text = c.EOS
-	if out.entries, err = t.entries(rows, l); err != nil {
-		return out, err
-	}
-	out.trims = t.trims()
-	var b bytes.Buffer
-	if err := gguf.Write(&b, out.entries, nil); err != nil {
-		return out, err
-	}
-	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tokenizerName)
-	if err != nil {
-		return out, err
-	}
-	out.read, err = f.Vocabulary()
-	if err == nil && out.read.Kind == gguf.SentencePiece {
-		err = t.sameMerges(out.read)
-	}
-	if text, ok := c.Template.(string); ok && err == nil {
-		out.entries = append(out.entries, gguf.Entry{Key: "tokenizer.chat_template", Value: text})
-	}
-	return out, err
-}
-
-const maxTokenizer = 256 << 20
-
-func readInto(path string, limit int64, to any) error {
-	text, err := regular.Read(path, limit)
-	if err == nil {
-		err = json.Unmarshal(text, to)
-	}
-	return err
+	_, v, err = vocab.Read(dir, c.VocabSize, c.Limits)
+	return v, err
 }
 
 // check reads the header as an engine will, and checks that it says what the package says.

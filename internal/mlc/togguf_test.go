@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc/vocab"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
 )
@@ -365,11 +366,11 @@ func TestAsGGUFRefuses(t *testing.T) {
 		"weight model.layers.0.mlp.down_proj.weight is missing": {"tensor-cache.json",
 			swap("model.layers.0.mlp.down_proj", "model.layers.0.x")},
 		"layer_norm_rms_epsilon is 7": {configName, swap(`"rms_norm_eps": 0.00001`, `"rms_norm_eps": 7`)},
-		"normalizer Lowercase is not supported": {tokenizerName,
+		"normalizer Lowercase is not supported": {vocab.Name,
 			swap(`"normalizer": null`, `"normalizer": {"type": "Lowercase"}`)},
-		"it cuts text into other words than gpt-2": {tokenizerName, swap(`"use_regex": true`, `"use_regex": false`)},
-		"whose ignore_merges is false":             {tokenizerName, swap(`"ignore_merges": false`, `"ignore_merges": true`)},
-		"a tokenizer of type \"Unigram\"":          {tokenizerName, swap(`"type": "BPE"`, `"type": "Unigram"`)},
+		"it cuts text into other words than gpt-2": {vocab.Name, swap(`"use_regex": true`, `"use_regex": false`)},
+		"whose ignore_merges is false":             {vocab.Name, swap(`"ignore_merges": false`, `"ignore_merges": true`)},
+		"a tokenizer of type \"Unigram\"":          {vocab.Name, swap(`"type": "BPE"`, `"type": "Unigram"`)},
 	} {
 		_, dir := packageOf(t, tiny.Spec{})
 		path := filepath.Join(dir, c.file)

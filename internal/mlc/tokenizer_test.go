@@ -1,29 +1,13 @@
 package mlc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer/tokenizertest"
 )
-
-// The golden tokens of package tokenizertest were made with these very files, by the library that WebLLM uses.
-func TestTokenizerFilesMatchGolden(t *testing.T) {
-	for _, k := range tokenizertest.Kinds(t) {
-		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
-		check.Err(t, writeJSON(path, tokenizerOf(k.Vocabulary)))
-		b := check.Read(t, path)
-		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != k.SHA256 {
-			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as tokenizertest/testdata/make.py says", k.Name)
-		}
-	}
-}
 
 func TestPromptBOS(t *testing.T) {
 	for _, k := range tokenizertest.Kinds(t) {

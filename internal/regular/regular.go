@@ -2,6 +2,7 @@
 package regular
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,15 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %d MiB, the limit for such files", limit>>20)
 	}
 	return text, nil
+}
+
+// JSON decodes a regular file of at most limit bytes.
+func JSON(path string, limit int64, to any) error {
+	text, err := Read(path, limit)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
 }
 
 // Cause drops the path of an error of the file system, for messages that name it anyway.

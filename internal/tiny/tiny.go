@@ -3,8 +3,7 @@
 // greedy text varies and depends on the whole prompt, and its best logit leads by more than rounding, with very rare
 // exceptions.
 //
-// Its text is meaningless. It cannot express non-ASCII text (see gguf.PromptFault), and measurements on it say little
-// about useful models.
+// Its text is meaningless. It cannot express non-ASCII text, and measurements on it say little about useful models.
 //
 // For other shapes, a Spec describes a random model. Package tinytest lists specs that cover everything supported.
 package tiny

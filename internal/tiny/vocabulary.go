@@ -59,7 +59,7 @@ func vocabulary() gguf.Vocabulary {
 // merges trains n merges on a text, by frequency, then by byte order. Pairs whose token already exists are skipped.
 func merges(text string, n int) [][2]string {
 	counts := map[string]int{}
-	for _, w := range tokenizer.Split(text, false) {
+	for _, w := range tokenizer.Words(text, gguf.PreGPT2) {
 		counts[gguf.ByteLevel(w)]++
 	}
 	type word struct {

@@ -68,7 +68,7 @@ func (t *Tokenizer) Prompt(text string) []int {
 }
 
 // Encode returns the tokens of a text. Special tokens written in the text become themselves. Bytes that a byte-level
-// vocabulary lacks are dropped, as engines do; gguf.PromptFault finds them.
+// vocabulary lacks are dropped, as engines do; gguf.Vocabulary.Uncovered finds them.
 func (t *Tokenizer) Encode(text string) []int {
 	var ids []int
 	for text != "" {

@@ -101,11 +101,11 @@ func TestSplit(t *testing.T) {
 		" ":            {" "},
 		"naïve ünder":  {"naïve", " ünder"},
 	} {
-		if got := tokenizer.Split(text, false); !slices.Equal(got, want) {
+		if got := tokenizer.Words(text, gguf.PreGPT2); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
-	if got := tokenizer.Split("a 12b", true); !slices.Equal(got, []string{"a", " ", "1", "2", "b"}) {
+	if got := tokenizer.Words("a 12b", gguf.PreSmolLM); !slices.Equal(got, []string{"a", " ", "1", "2", "b"}) {
 		t.Errorf("with digits: got %q", got)
 	}
 }

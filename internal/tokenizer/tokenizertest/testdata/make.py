@@ -1,7 +1,7 @@
 """Makes the vocabularies and the golden tokens of this folder, with PyPI's tokenizers and sentencepiece.
 
     python make.py vocabularies    bpe.json and spm.json, trained on the sources of Python's own library
-    go test ./internal/mlc -run TokenizerFile -artifacts -outputdir /tmp/out
+    go test ./internal/mlc/vocab -run TokenizerFile -artifacts -outputdir /tmp/out
     python make.py golden DIR      golden.json: what tokenizers makes of texts.json with the *.tokenizer.json in DIR,
                                    for SentencePiece compared with sentencepiece itself where spm.model is at hand
 """

@@ -1,4 +1,4 @@
-package mlc
+package vocab
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/dlclark/regexp2"
 	"golang.org/x/text/unicode/norm"
@@ -33,11 +32,16 @@ type step struct {
 	Digits      bool   `json:"individual_digits"`
 }
 
-// flat returns the steps of a sequence; a missing step is none.
-func (s *step) flat() (list []step) {
-	if s == nil {
-		return nil
+// steps returns the steps of a part of a file that was read.
+func steps(part any) []step {
+	if s, ok := part.(*step); ok && s.Type != "" { // neither null nor missing
+		return s.flat()
 	}
+	return nil
+}
+
+// flat returns the steps of a sequence.
+func (s *step) flat() (list []step) {
 	if s.Type != "Sequence" {
 		return []step{*s}
 	}
@@ -58,9 +62,9 @@ const sample = "Hello world  it's IT'S we'll WE'LL they'Ve he'd 'tis I'm don't\n
 var errWords = errors.New("it cuts text into other words than " + strings.Join(gguf.PreTokenizers(), ", "))
 
 // recognise returns the pre-tokenizer that cuts the sample into the same words as these steps.
-func recognise(normalizer, pre *step) (string, error) {
+func recognise(normalizer, pre []step) (string, error) {
 	text := sample
-	for _, s := range normalizer.flat() {
+	for _, s := range normalizer {
 		if s.Type != "NFC" {
 			return "", fmt.Errorf("normalizer %s is not supported", s.Type)
 		}
@@ -68,20 +72,19 @@ func recognise(normalizer, pre *step) (string, error) {
 	}
 	defer regexp2.StopTimeoutClock() // it would go on for seconds
 	words := []string{text}
-	for _, s := range pre.flat() {
-		cut, err := s.cutter()
+	for _, s := range pre {
+		rule, err := s.rule()
 		if err != nil {
 			return "", err
 		}
-		var next []string
-		for _, w := range words {
-			pieces, err := cut(w)
-			if err != nil {
-				return "", fmt.Errorf("pre_tokenizer %s: %w", s.Type, err)
-			}
-			next = append(next, pieces...)
+		re, err := regexp2.Compile(rule, regexp2.None)
+		if err != nil {
+			return "", fmt.Errorf("pre_tokenizer: %w", err)
 		}
-		words = next
+		re.MatchTimeout = 10 * time.Second // the file is not ours
+		if words, err = tokenizer.Isolate(words, re); err != nil {
+			return "", fmt.Errorf("pre_tokenizer %s: %w", s.Type, err)
+		}
 	}
 	for _, name := range gguf.PreTokenizers() {
 		own := sample
@@ -95,65 +98,24 @@ func recognise(normalizer, pre *step) (string, error) {
 	return "", errWords
 }
 
-// gpt2Words is the rule of ByteLevel.
-const gpt2Words = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-
-// cutter returns what the step does with a piece of text.
-func (s step) cutter() (func(string) ([]string, error), error) {
+// rule returns what the step finds in a text, to cut it there.
+func (s step) rule() (string, error) {
 	switch {
 	case s.Type == "ByteLevel" && s.PrefixSpace:
-		return nil, errors.New("pre_tokenizer ByteLevel adds a space before texts, which is not supported")
+		return "", errors.New("pre_tokenizer ByteLevel adds a space before texts, which is not supported")
 	case s.Type == "ByteLevel" && s.UseRegex != nil && !*s.UseRegex:
-		return func(text string) ([]string, error) { return []string{text}, nil }, nil
+		return `(?!)`, nil // nothing
 	case s.Type == "ByteLevel":
-		return isolating(gpt2Words)
+		return tokenizer.GPT2, nil
+	case s.Type == "Digits" && s.Digits:
+		return tokenizer.Digit, nil
 	case s.Type == "Digits":
-		return func(text string) ([]string, error) { return digits(text, s.Digits), nil }, nil
+		return tokenizer.Digit + "+", nil
 	case s.Type == "Split" && s.Pattern.Regex != nil &&
 		(s.Behavior == "Isolated" && !s.Invert || s.Behavior == "Removed" && s.Invert):
-		return isolating(*s.Pattern.Regex)
+		return *s.Pattern.Regex, nil
 	case s.Type == "Split":
-		return nil, fmt.Errorf("pre_tokenizer Split (%s) is not supported", s.Behavior)
+		return "", fmt.Errorf("pre_tokenizer Split (%s) is not supported", s.Behavior)
 	}
-	return nil, fmt.Errorf("pre_tokenizer %s is not supported", s.Type)
-}
-
-// digits cuts numbers out of a text, each digit on its own or not.
-func digits(text string, each bool) (words []string) {
-	before := false
-	for i, r := range text {
-		is := unicode.IsNumber(r)
-		if i == 0 || is != before || is && each {
-			words = append(words, "")
-		}
-		words[len(words)-1] += string(r)
-		before = is
-	}
-	return words
-}
-
-// isolating cuts a text into the matches of a rule and what is between them.
-func isolating(rule string) (func(string) ([]string, error), error) {
-	re, err := regexp2.Compile(rule, regexp2.None)
-	if err != nil {
-		return nil, fmt.Errorf("pre_tokenizer: %w", err)
-	}
-	re.MatchTimeout = 10 * time.Second // the file is not ours
-	return func(text string) (words []string, err error) {
-		runes, at := []rune(text), 0
-		m, err := re.FindRunesMatch(runes)
-		for ; m != nil && err == nil; m, err = re.FindNextMatch(m) {
-			if m.Index > at {
-				words = append(words, string(runes[at:m.Index]))
-			}
-			if m.Length > 0 {
-				words = append(words, m.String())
-			}
-			at = m.Index + m.Length
-		}
-		if at < len(runes) {
-			words = append(words, string(runes[at:]))
-		}
-		return words, err
-	}, nil
+	return "", fmt.Errorf("pre_tokenizer %s is not supported", s.Type)
 }

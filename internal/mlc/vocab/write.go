@@ -1,14 +1,22 @@
-package mlc
+// Package vocab writes and reads tokenizer.json, the file of the tokenizers library that WebLLM reads.
+package vocab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/tokenizer"
 )
 
-// tokenizerFile is tokenizer.json of the tokenizers library.
-type tokenizerFile struct {
+// Name is the file's name in a package.
+const Name = "tokenizer.json"
+
+// File is the content of tokenizer.json. In a file that was read, Normalizer and PreTokenizer are of type *step.
+type File struct {
 	Version       string      `json:"version"`
 	Truncation    any         `json:"truncation"`
 	Padding       any         `json:"padding"`
@@ -38,47 +46,57 @@ type byteLevel struct {
 }
 
 type mergesModel struct {
-	Type         string   `json:"type"`
-	Dropout      any      `json:"dropout"`
-	Unknown      any      `json:"unk_token"`
-	Prefix       any      `json:"continuing_subword_prefix"`
-	Suffix       any      `json:"end_of_word_suffix"`
-	FuseUnknown  bool     `json:"fuse_unk"`
-	ByteFallback bool     `json:"byte_fallback"`
-	IgnoreMerges bool     `json:"ignore_merges"`
-	Vocab        inOrder  `json:"vocab"`
-	Merges       []string `json:"merges"`
+	Type         string `json:"type"`
+	Dropout      any    `json:"dropout"`
+	Unknown      any    `json:"unk_token"`
+	Prefix       any    `json:"continuing_subword_prefix"`
+	Suffix       any    `json:"end_of_word_suffix"`
+	FuseUnknown  bool   `json:"fuse_unk"`
+	ByteFallback bool   `json:"byte_fallback"`
+	IgnoreMerges bool   `json:"ignore_merges"`
+	Vocab        ids    `json:"vocab"`
+	Merges       merges `json:"merges"`
 }
 
-// inOrder encodes the vocabulary sorted by id, so that the file is reproducible.
-type inOrder []string
+// ids are the numbers of tokens.
+type ids map[string]int
 
-func (tokens inOrder) MarshalJSON() ([]byte, error) {
+// MarshalJSON sorts by number, so that the file is reproducible.
+func (v ids) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteByte('{')
-	for id, token := range tokens {
-		if id > 0 {
-			b.WriteByte(',')
+	for _, token := range slices.SortedFunc(maps.Keys(v), func(x, y string) int { return cmp.Compare(v[x], v[y]) }) {
+		one, err := json.Marshal(map[string]int{token: v[token]})
+		if err != nil {
+			return nil, err
 		}
-		for i, v := range []any{token, id} {
-			j, err := json.Marshal(v)
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b.WriteByte(':')
-			}
-			b.Write(j)
-		}
+		b.WriteByte(',')
+		b.Write(one[1 : len(one)-1])
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(append([]byte("{"), bytes.TrimPrefix(b.Bytes(), []byte(","))...), '}'), nil
 }
 
-func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
-	t := tokenizerFile{
+// merges are pairs of tokens, each one text with a space.
+type merges []string
+
+// UnmarshalJSON also accepts pairs as lists.
+func (m *merges) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, (*[]string)(m)) == nil {
+		return nil
+	}
+	var pairs [][2]string
+	err := json.Unmarshal(text, &pairs)
+	*m = nil
+	for _, p := range pairs {
+		*m = append(*m, p[0]+" "+p[1])
+	}
+	return err
+}
+
+// Of returns the file for a vocabulary.
+func Of(v gguf.Vocabulary) File {
+	t := File{
 		Version: "1.0", AddedTokens: []added{},
-		Model: mergesModel{Type: "BPE", Vocab: v.Tokens, Merges: v.Merges, IgnoreMerges: v.WholeWords()},
+		Model: mergesModel{Type: "BPE", Vocab: ids{}, Merges: v.Merges, IgnoreMerges: v.WholeWords()},
 	}
 	if v.Kind == gguf.SentencePiece {
 		t.scored(v)
@@ -87,6 +105,7 @@ func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	}
 	// Special tokens must also be in the vocabulary, or the library assigns new ids.
 	for id, text := range v.Tokens {
+		t.Model.Vocab[text] = id
 		if v.Verbatim(id) {
 			special := v.Types[id] != gguf.TokenUserDefined
 			t.AddedTokens = append(t.AddedTokens, added{ID: id, Content: text, RStrip: v.Trims(id), Special: special})
@@ -95,21 +114,12 @@ func tokenizerOf(v gguf.Vocabulary) tokenizerFile {
 	return t
 }
 
-// The pre-tokenizers of the models' own tokenizers. With case ignored, 's also matches 'ſ.
-const (
-	contractions = `(?i:'s|'t|'re|'ve|'m|'ll|'d)`
-	wordsOr      = contractions + `|[^\r\n\p{L}\p{N}]?\p{L}+|`
-	orTheRest    = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	llama3Words  = wordsOr + `\p{N}{1,3}` + orTheRest
-	qwen2Words   = wordsOr + `\p{N}` + orTheRest
-)
-
 func split(regex string) map[string]any {
 	return map[string]any{"type": "Split", "pattern": map[string]any{"Regex": regex}, "behavior": "Isolated",
 		"invert": false}
 }
 
-func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
+func (t *File) byteLevel(v gguf.Vocabulary) {
 	level := byteLevel{Type: "ByteLevel", Trim: true, UseRegex: true}
 	plain := byteLevel{Type: "ByteLevel", Trim: true}
 	t.Decoder = level
@@ -118,9 +128,9 @@ func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
 	case gguf.PreSmolLM:
 		t.PreTokenizer = sequence("pretokenizers", map[string]any{"type": "Digits", "individual_digits": true}, level)
 	case gguf.PreLlama3:
-		t.PreTokenizer = sequence("pretokenizers", split(llama3Words), plain)
+		t.PreTokenizer = sequence("pretokenizers", split(tokenizer.Llama3), plain)
 	case gguf.PreQwen2:
-		t.PreTokenizer = sequence("pretokenizers", split(qwen2Words), plain)
+		t.PreTokenizer = sequence("pretokenizers", split(tokenizer.Qwen2), plain)
 	default:
 		t.PreTokenizer = level
 	}
@@ -130,7 +140,7 @@ func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
 }
 
 // scored expresses a SentencePiece tokenizer as merges, without a pre-tokenizer: the whole text is one word.
-func (t *tokenizerFile) scored(v gguf.Vocabulary) {
+func (t *File) scored(v gguf.Vocabulary) {
 	t.Model.ByteFallback, t.Model.FuseUnknown = true, true
 	spaces := replace(" ", gguf.Space)
 	decoders := []any{replace(gguf.Space, " "), map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"}}
@@ -162,7 +172,7 @@ func sequence(field string, steps ...any) any {
 }
 
 // startOf adds BOS before a text if the model uses it, for callers that request special tokens. WebLLM does not: see
-// config.PromptPrefix.
+// prompt_prefix_token_ids.
 func startOf(v gguf.Vocabulary) any {
 	if !v.AddBOS {
 		return nil

@@ -90,7 +90,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
 		{To: &c.Weights, Flag: "weights", Key: "weights", Run: true, Make: true, OneOf: []string{mlc.AsIs, F32, F16},
-			Help: "weights of WebLLM's package: as-is (a type without a form becomes the dtype), f32 or f16"},
+			Help: "weights of WebLLM's package: as-is (types that WebLLM lacks become --dtype), f32 or f16"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
 			Help: "file or https URL of a model library to use, instead of compiling a library"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",

@@ -89,9 +89,9 @@ func cachePruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove models, libraries or tools from the cache",
-		Long: `Remove models from the cache: those last used before --older-than, those larger than --larger-than, or
-those to which both apply. --all removes all models and compiled libraries, --tools everything else:
-llama.cpp, Ollama, Python and npm packages, which "make setup" installs again. What a run uses stays.`,
+		Long: `Remove models that were not used for --older-than, or that are larger than --larger-than; with both
+flags, models to which both apply. --all removes all models and compiled libraries. --tools removes
+llama.cpp, Ollama, Python and npm packages, which "make setup" installs again. What a run is using stays.`,
 		Example: "  llmparity cache prune --older-than 30d --larger-than 1GiB\n  llmparity cache prune --all",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

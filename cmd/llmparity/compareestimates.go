@@ -17,11 +17,11 @@ func compareEstimatesCommand() *cobra.Command {
 	sizes := []struct {
 		flag, help string
 		to         *float64
-	}{{"calc-weights", "weights, by the other calculator", &c.Weights},
-		{"calc-kv", "KV cache, by the other calculator", &c.KV},
-		{"calc-activations", "activations, by the other calculator", &c.Activation},
-		{"calc-overhead", "overhead of the runtime, by the other calculator", &c.Overhead},
-		{"calc-multi-gpu", "overhead of several devices, by the other calculator", &c.MultiGPU}}
+	}{{"calc-weights", "size of the weights in the other calculator", &c.Weights},
+		{"calc-kv", "size of the KV cache in the other calculator", &c.KV},
+		{"calc-activations", "size of the activations in the other calculator", &c.Activation},
+		{"calc-overhead", "the runtime's overhead in the other calculator", &c.Overhead},
+		{"calc-multi-gpu", "the overhead of several devices in the other calculator", &c.MultiGPU}}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
 		Short: "Compare another calculator's numbers with measured ones",

@@ -20,8 +20,8 @@ func doctorCommand() *cobra.Command {
 		Aliases: []string{"env"},
 		Short:   "Check what can run here and how to install the rest",
 		Long: `Check what can run here, and how to install what is missing: browsers, WebGPU, llama.cpp, Ollama,
-the compiler of model libraries, GPUs. The exit code is 4 if something is missing that the default run
-or an engine that a flag names needs.
+the compiler of model libraries, GPUs. The exit code is 4 if the default run, or an engine that a flag
+names, needs something that is missing.
 
 Docs: docs/howto/check-a-machine.md`,
 		Example: "  llmparity doctor\n  llmparity doctor --openai-url http://127.0.0.1:8000",

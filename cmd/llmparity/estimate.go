@@ -91,7 +91,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	_ = p.MarkHidden("free-gb") // replaced by --ram-gb and --gpu-memory-gb
 	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
-	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantised weights: float32, float16 or bfloat16 (default: the model's dtype)")
+	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantized weights: float32, float16 or bfloat16 (default: the model's dtype)")
 	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: the engine's dtype)")
 	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's format)")
 	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: number of values that share a scale (default 128)")

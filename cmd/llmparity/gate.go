@@ -41,7 +41,7 @@ func gateCommand() *cobra.Command {
 
 The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. A check against
 the baseline run fails if a figure got worse by significantly more than the tolerance. The check passes
-if a regression of --detect or more is ruled out. Otherwise the check is inconclusive.
+if a regression of --detect or more is ruled out. A check that does neither is inconclusive.
 
 On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
 

@@ -284,7 +284,7 @@ func exitCodesTopic() *cobra.Command {
 	for _, c := range fault.Codes {
 		fmt.Fprintf(&b, "  %-3d  %s\n", c.Number, strings.ReplaceAll(c.Meaning, "`", ""))
 	}
-	fmt.Fprintf(&b, "\nIf several apply, the first of %s counts.\n", fault.Precedence())
+	fmt.Fprintf(&b, "\nIf several codes apply, the exit code is the first of %s.\n", fault.Precedence())
 	b.WriteString("llmparity watch -- COMMAND passes the command's own exit code on.\n\n")
 	b.WriteString("An error is one line: its class, what is wrong, and what to do. \"run --json\" and\n" +
 		"\"doctor --json\" have the class in a field of its own.\n\nClass                 Exit code\n")

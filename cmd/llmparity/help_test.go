@@ -220,15 +220,15 @@ func TestReferenceOfExitCodes(t *testing.T) {
 		fmt.Fprintf(&b, "| %d | %s |\n", c.Number, c.Meaning)
 	}
 	fmt.Fprintf(&b, `
-If several apply, the first of %s counts.
+If several codes apply, the exit code is the first of %s.
 `+"`llmparity watch -- COMMAND`"+` passes the command's own exit code on.
 
 ## Classes
 
 An error is one line: its class, what is wrong, and what to do.
 The class is also in `+"`run --json`"+` (field `+"`class`"+` of the last line) and in `+"`doctor --json`"+`.
-Errors of class `+"`failed`"+` have no class in the line.
-Exit codes changed in 0.1. Until the release after 0.1, an error message also gives the old exit code of its class.
+Only errors of class `+"`failed`"+` are printed without their class.
+Exit codes changed in 0.1. Until the release after 0.1, an error message also names the exit code that its class had before.
 
 | class | exit code | before 0.1 | meaning |
 |---|---|---|---|

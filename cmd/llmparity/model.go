@@ -156,14 +156,15 @@ func convertCommand() *cobra.Command {
 		Long: `Convert a GGUF file to a WebLLM package with its model library, or to a GGUF file with float32 weights.
 Convert a WebLLM package, a folder or a downloaded model of the catalogue, to a GGUF file with the same weights.
 
-To compare a quantised model token by token, convert it to a float32 GGUF file first, and make the
-package from that file: quantised weights are computed differently in the browser and natively.
+To compare a quantized model token by token, convert it to a float32 GGUF file first, and make the
+package from that file: WebLLM and native engines compute with quantized weights differently.
 
-The values of each weight are compared while the GGUF file of a package is written. What a GGUF file cannot
-express is refused by name.
+While llmparity writes a package's GGUF file, it compares every weight with the package. If a GGUF file
+cannot express a part of the package, the package is refused and the error names the part.
 
-Output: IN-f32.gguf, or the folder IN-webllm (-f16 with --dtype f16, -cN with --context N), or IN.gguf from
-a package. An existing file or folder is replaced.
+From IN.gguf, --to webllm writes the folder IN-webllm (with --dtype f16 IN-webllm-f16, with --context N
+IN-webllm-cN), and --to gguf writes IN-f32.gguf. From a package, --to gguf writes NAME.gguf. An existing
+file or folder is replaced.
 
 Docs: docs/howto/use-your-own-model.md`,
 		Example: `  llmparity model convert my.gguf --to webllm
@@ -380,16 +381,16 @@ whether engines agree on a feature of the architecture. The generated text is me
 	f.IntVar(&s.FFN, "ffn", 0, "size of the feed-forward layer (default: 2 * hidden size)")
 	f.IntVar(&s.Vocab, "vocab", 0, "size of the vocabulary, at least 512 (default 640)")
 	f.IntVar(&s.Context, "context", 0, "maximum context in tokens (default 1024)")
-	f.IntVar(&s.Window, "window", 0, "sliding window in tokens; llama.cpp ignores that of a llama or phi3 (default none)")
-	f.Float64Var(&s.AttentionCap, "attention-cap", 0, "soft cap of attention scores, of gemma2 (default none)")
-	f.Float64Var(&s.OutputCap, "output-cap", 0, "soft cap of logits, of gemma2 and gemma3 (default none)")
-	f.BoolVar(&s.Tied, "tied", false, "the output head shares the embedding's weights")
+	f.IntVar(&s.Window, "window", 0, "sliding window in tokens (default none); llama.cpp ignores the window of llama and phi3")
+	f.Float64Var(&s.AttentionCap, "attention-cap", 0, "gemma2: soft cap of attention scores (default none)")
+	f.Float64Var(&s.OutputCap, "output-cap", 0, "gemma2, gemma3: soft cap of logits (default none)")
+	f.BoolVar(&s.Tied, "tied", false, "use the embedding's weights in the output head, too")
 	f.BoolVar(&s.Bias, "bias", false, "add biases to queries, keys and values (qwen2 always has them)")
 	f.BoolVar(&s.Fused, "fused", false, "store queries, keys and values as one tensor (phi3 always does)")
 	f.Float64Var(&s.RopeBase, "rope-base", 0, "RoPE base frequency (default 10000)")
-	f.Float64Var(&s.LocalBase, "local-base", 0, "RoPE base of a gemma3's layers with a window (default 10000)")
-	f.IntVar(&s.RotaryDim, "rotary-dim", 0, "values of a phi3's head that are rotated (default all)")
-	f.StringVar(&s.RopeScaling, "rope-scaling", "", "RoPE scaling: linear, llama3 or, of phi3, longrope (default none)")
+	f.Float64Var(&s.LocalBase, "local-base", 0, "gemma3: RoPE base of layers with a sliding window (default 10000)")
+	f.IntVar(&s.RotaryDim, "rotary-dim", 0, "phi3: number of values of each head that RoPE rotates (default all)")
+	f.StringVar(&s.RopeScaling, "rope-scaling", "", "RoPE scaling: linear, llama3, or longrope, which needs phi3 (default none)")
 	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "factor of --rope-scaling (default 8)")
 	f.StringVar(&s.Tokenizer, "tokenizer",
 		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default that of the architecture, gpt-2 for llama)")

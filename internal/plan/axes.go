@@ -227,13 +227,13 @@ func (g Group) MarshalYAML() (any, error) {
 // Deployment has fields of other tools' plans, which describe a model on a server and how it was started. They enter
 // predictions. Package resolve refuses cells that would differ, and reports fields that make no difference.
 type Deployment struct {
-	// Ignored, and said so: use the address of a server in a container.
+	// Ignored, with a message: use the address of a server in a container.
 	ContainerName string `yaml:"container_name,omitempty"`
 	// Number of GPUs of a server (openai), for predictions. Other engines only support 1.
 	TensorParallel int `yaml:"tensor_parallel_size,omitempty"`
 	// Format of a server's weights, e.g. awq, for predictions. Other engines take it from the model file.
 	Quantization string `yaml:"quantization,omitempty"`
-	// Ignored, and said so: no engine here reserves GPU memory in advance.
+	// Ignored, with a message: no engine that llmparity starts reserves GPU memory in advance.
 	GPUMemory float64 `yaml:"gpu_memory_utilization,omitempty"`
 	// Number of parameters of a model on a server, for predictions.
 	Params float64 `yaml:"model_params,omitempty"`

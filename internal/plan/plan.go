@@ -298,8 +298,8 @@ func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -
 // MarshalYAML writes the percentage with its sign.
 func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
 
-// UntilCI repeats cells beyond the plan's repetitions, until the confidence interval of a figure is narrow enough. It
-// can be written as the width alone, e.g. until_ci: 5%.
+// UntilCI repeats cells beyond the plan's repetitions, until the confidence interval of a figure is narrow enough. A
+// plan can also give the width alone, e.g. until_ci: 5%.
 type UntilCI struct {
 	// Maximum distance of the 95% confidence interval from the median, as a share of the median, e.g. 5%.
 	Width Percent `yaml:"width"`

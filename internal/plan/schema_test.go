@@ -284,7 +284,7 @@ func gateCheck(required, fields string) string {
 		`, "model": ` + described("Check only cells of this model.", `{"type": "string"}`) +
 		`, "prompt": ` + described("Check only cells with this prompt: its text, or its number from 1.",
 		`{"type": ["string", "integer"]}`) +
-		`, "level": ` + described("What a failure of this check does.", levels) + `}}`
+		`, "level": ` + described("Effect of a failure of this check.", levels) + `}}`
 }
 
 // Schemas that fields of gates share.

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Traffic describes how requests arrive. Without it, a launch measures one request. To measure several numbers of
+// Traffic describes how requests arrive. Without traffic, a launch measures one request. To measure several numbers of
 // clients or batch sizes, use the plan's concurrency or batch_sizes instead.
 type Traffic struct {
 	// Kind of load. closed: clients send their next request after an answer; open: requests arrive at a rate; batch:
@@ -35,7 +35,7 @@ type Traffic struct {
 	Turns int `yaml:"turns,omitempty"`
 	// Kinds of requests, if they are not all alike.
 	Mix []Kind `yaml:"mix,omitempty"`
-	// Limits that a good request keeps (goodput).
+	// Limits that a request must keep to count for goodput.
 	Goal *record.Goal `yaml:"goal,omitempty"`
 }
 

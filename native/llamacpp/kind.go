@@ -91,7 +91,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.CacheK, Flag: "llamacpp-cache-type-k", Key: "cache_type_k", OneOf: cacheTypes(), Axis: engine.AxisKV,
 			Help: "dtype of keys in the KV cache: " + types + " (default: --dtype)"},
 		{To: &c.CacheV, Flag: "llamacpp-cache-type-v", Key: "cache_type_v", OneOf: cacheTypes(), Axis: engine.AxisKV,
-			Help: "dtype of values in the KV cache, with the same choices as for keys; quantised dtypes need flash attention"},
+			Help: "dtype of values in the KV cache, with the same choices as for keys; quantized dtypes need flash attention"},
 		{To: &c.FlashAttention, Flag: "llamacpp-flash-attention", Key: "flash_attention",
 			OneOf: []string{"off", "on", "auto"},
 			Help:  "flash attention: off, on or auto; it sums in another order, so tokens may differ"},

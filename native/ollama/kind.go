@@ -46,7 +46,7 @@ func (c *Config) Fields() []engine.Field {
 			Help: "URL of a running Ollama server, e.g. " + DefaultURL + " (default: start a server with its own model store)"},
 		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: KVTypes(), Axis: engine.AxisKV,
 			Help: "KV cache dtype of a server that llmparity starts: " + strings.Join(KVTypes(), ", ") +
-				"; quantised dtypes need a GPU with flash attention (default: f16)"},
+				"; quantized dtypes need a GPU with flash attention (default: f16)"},
 		{To: &c.KeepAlive, Flag: "ollama-keep-alive", Key: "keep_alive",
 			Help: "how long the model stays loaded after a request, e.g. 10m; -1: always " +
 				"(default: always, or 15m in a running server)"},

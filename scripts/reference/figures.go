@@ -15,7 +15,7 @@ func figuresPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Figures
 
-Every figure that llmparity computes, from the table in ` + "`internal/figure`" + `.
+This page lists every figure that llmparity computes, from the table in ` + "`internal/figure`" + `.
 Reports show the median over launches with its 95% confidence interval.
 Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the column.
 ` + "`_mb`" + ` columns are in MiB.

@@ -51,8 +51,8 @@ func planPage() ([]byte, error) {
 		return nil, err
 	}
 	p := printer{defs: s.Defs}
-	p.WriteString("# Plan\n\nEvery field of a plan, from its [schema](schemas/plan.schema.json). " +
-		"[Write a plan](../howto/write-a-plan.md) explains how to use them.\n" +
+	p.WriteString("# Plan\n\nThis page lists every field of a plan, from its [schema](schemas/plan.schema.json). " +
+		"[Write a plan](../howto/write-a-plan.md) explains how to use the fields.\n" +
 		"A field that takes a list also takes one value. Flags of `llmparity run` override the plan.\n\n## Plan\n\n")
 	top := s.Defs["Plan"]
 	p.table(top, defaults)
@@ -107,7 +107,8 @@ func (p *printer) section(name string) {
 	d := p.defs[name]
 	fmt.Fprintf(p, "\n## %s\n\n", strings.ToLower(name))
 	if d.Description != "" {
-		fmt.Fprintf(p, "%s\n\n", strings.TrimPrefix(d.Description, name+" is "))
+		text := strings.TrimPrefix(d.Description, name+" is ")
+		fmt.Fprintf(p, "%s%s\n\n", strings.ToUpper(text[:1]), text[1:])
 	}
 	if name == "cells" {
 		var names []string
@@ -152,7 +153,7 @@ func (p *printer) table(of *schema, defaults map[string]any) {
 		s := of.Properties[name]
 		if f, err := figure.Find(name); err == nil && (s.Ref == "#/$defs/limit" || s.Ref == "#/$defs/change") {
 			if f == figure.Of(figure.PeakPSS) && name == f.Name {
-				fmt.Fprintf(p, "| FIGURE | %s |  | Limits of one figure; FIGURE is its name or column in [the figures](figures.md). |\n", p.typed(s))
+				fmt.Fprintf(p, "| FIGURE | %s |  | Limits of one figure. FIGURE is the figure's name or column in the [list of figures](figures.md). |\n", p.typed(s))
 			}
 			continue
 		}

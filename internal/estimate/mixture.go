@@ -14,9 +14,11 @@ type block struct{ values, bytes int64 }
 func (b block) of(rows, cols int64) int64 { return rows * ceil(cols, b.values) * b.bytes }
 
 // blockOf returns the block of a GGUF type; zero for an unknown name.
-func blockOf(name string) block {
-	values, bytes := gguf.Block(name)
-	return block{values, bytes}
+func blockOf(name string) (b block) {
+	if t, ok := gguf.TypeNamed(name); ok {
+		b.values, b.bytes = t.Block()
+	}
+	return b
 }
 
 // part is a type and the share of the layers whose matrix has it. The other layers have the mixture's base type.

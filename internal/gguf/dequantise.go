@@ -31,10 +31,12 @@ func Dequantise(t Type, blocks []byte, values []float32) error {
 	return nil
 }
 
-// half widens a 16-bit float, without loss. A multiplication corrects the exponent's bias, which also turns subnormal
+func half(b []byte) float32 { return Half(binary.LittleEndian.Uint16(b)) }
+
+// Half widens a 16-bit float, without loss. A multiplication corrects the exponent's bias, which also turns subnormal
 // halves into normal numbers.
-func half(b []byte) float32 {
-	h := uint32(binary.LittleEndian.Uint16(b))
+func Half(bits uint16) float32 {
+	h := uint32(bits)
 	sign, rest := h&0x8000<<16, h&0x7fff<<13
 	if rest >= 0x1f<<23 { // infinity or NaN
 		return math.Float32frombits(sign | 0xff<<23 | rest&(1<<23-1))

@@ -58,43 +58,31 @@ func (t Type) String() string {
 // Readable reports whether the values of a type can be read.
 func (t Type) Readable() bool { return formats[t].decode != nil }
 
-// Block returns the values and bytes of a block of the named type; zeros for an unknown name.
-func Block(name string) (values, bytes int64) {
-	for _, f := range formats {
+// TypeNamed returns the type of a name in any case.
+func TypeNamed(name string) (t Type, ok bool) {
+	for t, f := range formats {
 		if strings.EqualFold(f.name, name) {
-			return f.values, f.bytes
+			return t, true
 		}
 	}
-	return 0, 0
+	return 0, false
 }
 
-// The kinds of metadata values, by number.
+// Block returns the values and bytes of a block; zeros for an unknown type.
+func (t Type) Block() (values, bytes int64) { return formats[t].values, formats[t].bytes }
+
+// The kinds of metadata values that have a form of their own, by number.
 const (
-	kindUint8 = iota
-	kindInt8
-	kindUint16
-	kindInt16
-	kindUint32
-	kindInt32
-	kindFloat32
-	kindBool
-	kindString
-	kindArray
-	kindUint64
-	kindInt64
-	kindFloat64
+	kindBool   = 7
+	kindString = 8
+	kindArray  = 9
 )
 
 // kinds are the Go types of the kinds. An array has no type of its own.
-var kinds = [...]reflect.Type{
-	kindUint8: reflect.TypeFor[uint8](), kindInt8: reflect.TypeFor[int8](),
-	kindUint16: reflect.TypeFor[uint16](), kindInt16: reflect.TypeFor[int16](),
-	kindUint32: reflect.TypeFor[uint32](), kindInt32: reflect.TypeFor[int32](),
-	kindFloat32: reflect.TypeFor[float32](), kindBool: reflect.TypeFor[bool](),
-	kindString: reflect.TypeFor[string](), kindArray: reflect.TypeFor[struct{}](),
-	kindUint64: reflect.TypeFor[uint64](), kindInt64: reflect.TypeFor[int64](),
-	kindFloat64: reflect.TypeFor[float64](),
-}
+var kinds = [...]reflect.Type{reflect.TypeFor[uint8](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](),
+	reflect.TypeFor[int16](), reflect.TypeFor[uint32](), reflect.TypeFor[int32](), reflect.TypeFor[float32](),
+	kindBool: reflect.TypeFor[bool](), kindString: reflect.TypeFor[string](), kindArray: reflect.TypeFor[struct{}](),
+	reflect.TypeFor[uint64](), reflect.TypeFor[int64](), reflect.TypeFor[float64]()}
 
 // least returns the minimal size of a value; 0 for unknown kinds and arrays.
 func least(kind uint32) int64 {

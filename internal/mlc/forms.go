@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"llmparity/internal/gguf"
-	"llmparity/internal/modellib"
 )
 
 // AsIs stores weights as their file does, where the type has a form.
@@ -65,24 +65,22 @@ func gather(to, row []byte, size int, spans ...span) []byte {
 }
 
 // packed returns the tensors of a matrix in the bits of its type.
-func packed(name string, t gguf.Type, rows, columns int64, d dtype, parts []part) []stored {
-	values, size := gguf.Block(t.String())
+func packed(stem string, t gguf.Type, rows, columns int64, d dtype, parts []part) []stored {
+	values, size := t.Block()
 	blocks := columns / values
 	tensor := func(suffix, dtype string, columns int64, row func(to, row []byte) ([]byte, error)) stored {
-		return stored{name: name + suffix, shape: []int64{rows, columns}, dtype: dtype, parts: parts, row: row}
+		return stored{name: stem + suffix, shape: []int64{rows, columns}, dtype: dtype, parts: parts, row: row}
 	}
 	if t == gguf.Q4_0 {
-		return []stored{tensor("q_weight", uint32Name, blocks*packedQ4/4, q4Numbers),
-			tensor("q_scale", d.name, blocks, d.q4Scales)}
+		return []stored{tensor(".q_weight", uint32Name, blocks*packedQ4/4, q4Numbers),
+			tensor(".q_scale", d.name, blocks, d.q4Scales)}
 	}
-	f := forms[t]
-	return []stored{
-		tensor("q_weight", uint32Name, words(blocks, f.numbers), func(to, row []byte) ([]byte, error) {
-			return gather(to, row, int(size), f.numbers), nil
-		}),
-		tensor("q_scale", uint32Name, words(blocks, f.scales...), func(to, row []byte) ([]byte, error) {
-			return gather(to, row, int(size), f.scales...), nil
-		})}
+	part := func(suffix string, spans ...span) stored {
+		return tensor(suffix, uint32Name, words(blocks, spans...), func(to, row []byte) ([]byte, error) {
+			return gather(to, row, int(size), spans...), nil
+		})
+	}
+	return []stored{part(".q_weight", forms[t].numbers), part(".q_scale", forms[t].scales...)}
 }
 
 const uint32Name = "uint32"
@@ -102,18 +100,14 @@ func q4Numbers(to, row []byte) ([]byte, error) {
 
 // q4Scales appends the scales of a row of Q4_0.
 func (d dtype) q4Scales(to, row []byte) ([]byte, error) {
-	halves := make([]byte, 0, len(row)/blockQ4_0*2)
 	for ; len(row) > 0; row = row[blockQ4_0:] {
-		halves = binary.LittleEndian.AppendUint16(halves, scaleQ4(row))
+		if h := scaleQ4(row); d.name == Float16 {
+			to = binary.LittleEndian.AppendUint16(to, h)
+		} else {
+			to = binary.LittleEndian.AppendUint32(to, math.Float32bits(gguf.Half(h)))
+		}
 	}
-	if d.name == Float16 {
-		return append(to, halves...), nil
-	}
-	scales := make([]float32, len(halves)/2)
-	if err := gguf.Dequantise(gguf.F16, halves, scales); err != nil {
-		return to, err
-	}
-	return d.append(to, scales)
+	return to, nil
 }
 
 // typesOf returns the type of each matrix of the package, by its name without what follows the last dot: one, or one
@@ -204,48 +198,49 @@ type stored struct {
 }
 
 // tensors returns the tensors that a package stores a model's weights in.
-func tensors(f *gguf.File, a gguf.Architecture, s modellib.Shape, d dtype) ([]stored, error) {
-	var list []stored
-	for _, p := range params(a) {
-		types := s.WeightTypes[p.stem()]
-		if len(p.shape) != 2 || len(types) == 0 {
-			list = append(list, stored{name: p.name, shape: p.shape, dtype: d.name, parts: p.parts})
-			continue
+func (m model) tensors() (list []stored) {
+	for _, p := range params(m.architecture) {
+		for _, g := range p.groups(m.shape.WeightTypes[p.stem()]) {
+			t, _ := gguf.TypeNamed(g.kind)
+			if kept(t) {
+				list = append(list, packed(g.stem, t, g.rows, p.shape[1], m.dtype, g.parts)...)
+				continue
+			}
+			shape := append([]int64{g.rows}, p.shape[1:]...)
+			list = append(list, stored{name: g.name, shape: shape, dtype: cmp.Or(plains[g.kind], m.dtype.name),
+				parts: g.parts})
 		}
-		more, err := p.joined(f, types, d)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
 	}
-	return list, nil
+	return list
 }
 
-// joined returns the tensors of a matrix of the given types. If they differ, neighbours that are alike are stored
-// together, and the names begin with the number of each.
-func (p param) joined(f *gguf.File, types []string, d dtype) (list []stored, err error) {
-	columns := p.shape[1]
-	for i, number := 0, 0; i < len(p.parts); number++ {
-		first, rows := i, int64(0)
-		t, _ := f.Tensor(p.parts[i].tensor)
-		for ; i < len(p.parts) && types[min(i, len(types)-1)] == types[min(first, len(types)-1)]; i++ {
-			next, ok := f.Tensor(p.parts[i].tensor)
-			if !ok {
-				return nil, fmt.Errorf("tensor %s is missing", p.parts[i].tensor)
-			}
-			rows += cmp.Or(p.parts[i].count, next.Elements()/columns)
+// group is what is stored together of a weight.
+type group struct {
+	name, stem string // stem: without what follows the last dot
+	kind       string // the type; "": that of the other weights
+	rows       int64
+	parts      []part
+}
+
+// groups returns how a weight is stored whose matrices have these types. If they differ, neighbours that are alike are
+// stored together, and the names end with the number of each.
+func (p param) groups(types []string) (list []group) {
+	kind := func(i int) string {
+		if len(p.shape) == 1 || len(types) == 0 {
+			return ""
 		}
-		name := p.stem() + "."
-		if first > 0 || i < len(p.parts) {
-			name += fmt.Sprintf("%d.", number)
-		}
-		kind := types[min(first, len(types)-1)]
-		if dtype, ok := plains[kind]; ok || kind == plain {
-			list = append(list, stored{name: name + "weight", shape: []int64{rows, columns},
-				dtype: cmp.Or(dtype, d.name), parts: p.parts[first:i]})
-			continue
-		}
-		list = append(list, packed(name, t.Type, rows, columns, d, p.parts[first:i])...)
+		return types[min(i, len(types)-1)]
 	}
-	return list, nil
+	for i, part := range p.parts {
+		if i == 0 || kind(i) != kind(i-1) {
+			stem := fmt.Sprintf("%s.%d", p.stem(), len(list))
+			list = append(list, group{name: stem + ".weight", stem: stem, kind: kind(i)})
+		}
+		g := &list[len(list)-1]
+		g.rows, g.parts = g.rows+part.rows, append(g.parts, part)
+	}
+	if len(list) == 1 {
+		list[0].name, list[0].stem = p.name, p.stem()
+	}
+	return list
 }

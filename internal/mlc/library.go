@@ -183,23 +183,13 @@ func decodeMetadata(text []byte) (m Metadata, ok bool) {
 }
 
 // Params returns the weights that a package of the model would have.
-func Params(f *gguf.File, options Options) ([]Param, error) {
-	arch, err := f.Architecture()
+func Params(f *gguf.File, options Options) (list []Param, err error) {
+	m, err := describe(f, options)
 	if err != nil {
 		return nil, err
 	}
-	shape, err := Shape(f, options)
-	if err != nil {
-		return nil, err
-	}
-	d, err := dtypeOf(options.DType)
-	if err != nil {
-		return nil, err
-	}
-	all, err := tensors(f, arch, shape, d)
-	var list []Param
-	for _, t := range all {
+	for _, t := range m.tensors() {
 		list = append(list, Param{t.name, t.shape, t.dtype})
 	}
-	return list, err
+	return list, nil
 }

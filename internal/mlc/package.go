@@ -93,21 +93,28 @@ type model struct {
 	library      string
 }
 
-func newModel(f *gguf.File, options Options) (m model, err error) {
-	m.file, m.library = f, options.Library
-	if m.architecture, err = f.Architecture(); err != nil {
-		return m, err
-	}
-	if m.shape, err = shape(f, m.architecture, options); err != nil {
-		return m, err
-	}
-	if m.dtype, err = dtypeOf(options.DType); err != nil {
+func newModel(f *gguf.File, options Options) (model, error) {
+	m, err := describe(f, options)
+	if err != nil {
 		return m, err
 	}
 	if m.vocabulary, err = f.Vocabulary(); err != nil {
 		return m, err
 	}
 	return m, f.RequireReadable()
+}
+
+// describe reads what the weights are described by.
+func describe(f *gguf.File, options Options) (m model, err error) {
+	m.file, m.library = f, options.Library
+	if m.architecture, err = f.Architecture(); err != nil {
+		return m, err
+	}
+	if m.dtype, err = dtypeOf(options.DType); err != nil {
+		return m, err
+	}
+	m.shape, err = m.shaped(options)
+	return m, err
 }
 
 // errReplaced is the error for a model file that was replaced during the run.

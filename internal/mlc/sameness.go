@@ -32,21 +32,17 @@ type Weights struct {
 
 // WeightsOf describes the weights of the package that a file would become. It reads only norms and biases.
 func WeightsOf(f *gguf.File, options Options) (Weights, error) {
-	a, err := f.Architecture()
-	if err != nil {
-		return Weights{}, err
-	}
-	d, err := dtypeOf(options.DType)
+	m, err := describe(f, options)
 	if err != nil {
 		return Weights{}, err
 	}
 	w := Weights{Kept: true, Same: BitForBit}
 	names, rounded := map[string]bool{}, map[string]bool{}
-	for _, p := range params(a) {
+	for _, p := range params(m.architecture) {
 		matrix := len(p.shape) == 2
 		for _, part := range p.parts {
 			t, _ := f.Tensor(part.tensor) // checked by Architecture
-			to, what := d.name, "norms and biases"
+			to, what := m.dtype.name, "norms and biases"
 			if matrix {
 				name := options.stored(t.Type)
 				dtype, decoded := options.decodedTo(name)
@@ -85,7 +81,7 @@ func decodedTo(f *gguf.File, t gguf.Tensor, dtype string, matrix bool) (Sameness
 	}
 	values, err := f.Floats(t)
 	for _, v := range values {
-		if h, ok := half(v); !ok || widen(h) != v {
+		if h, ok := half(v); !ok || gguf.Half(h) != v {
 			return OtherWeights, err
 		}
 	}

@@ -10,25 +10,19 @@ import (
 
 // Shape returns what a model library for a GGUF must be compiled for.
 func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
-	a, err := f.Architecture()
-	if err != nil {
-		return modellib.Shape{}, err
-	}
-	return shape(f, a, options)
+	m, err := describe(f, options)
+	return m.shape, err
 }
 
-func shape(f *gguf.File, l gguf.Architecture, options Options) (modellib.Shape, error) {
-	d, err := dtypeOf(options.DType)
-	if err != nil {
-		return modellib.Shape{}, err
-	}
+func (m model) shaped(options Options) (modellib.Shape, error) {
+	l := m.architecture
 	window := options.ContextWindow
 	switch {
 	case window == 0:
 		window = l.ContextLength
 	case window < 0 || window > l.ContextLength:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
-			"context window %d is out of range: model %s supports 1 to %d", window, f.Name, l.ContextLength)
+			"context window %d is out of range: model %s supports 1 to %d", window, m.file.Name, l.ContextLength)
 	}
 	chunk := options.PrefillChunk
 	switch {
@@ -43,7 +37,7 @@ func shape(f *gguf.File, l gguf.Architecture, options Options) (modellib.Shape, 
 		NumHiddenLayers: l.BlockCount, NumAttentionHeads: l.HeadCount, NumKeyValueHeads: l.HeadCountKV,
 		HeadDim: l.HeadDim, VocabSize: l.VocabSize, RopeTheta: decimal(l.RopeBase), RMSNormEps: decimal(l.RMSEpsilon),
 		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk,
-		DType: d.name,
+		DType: m.dtype.name,
 	}
 	s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = l.QKNorm(), l.PostNorms(), l.GELU(), l.EmbeddingScale()
 	s.AttnLogitSoftcapping, s.FinalLogitSoftcapping = decimal(l.AttentionCap), decimal(l.OutputCap)
@@ -51,7 +45,7 @@ func shape(f *gguf.File, l gguf.Architecture, options Options) (modellib.Shape, 
 		s.QueryPreAttnScalar = float64(scalar)
 	}
 	positions(&s, l)
-	s.WeightTypes, s.Quantization = typesOf(f, params(l), options, d)
+	s.WeightTypes, s.Quantization = typesOf(m.file, params(l), options, m.dtype)
 	return s, nil
 }
 

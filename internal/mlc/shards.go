@@ -77,15 +77,11 @@ const most = 16
 
 // writeShards writes the weights into dir, one shard per core at a time, largest first. It stops at the first error.
 func writeShards(ctx context.Context, m model, dir string) (cache, error) {
-	list, err := tensors(m.file, m.architecture, m.shape, m.dtype)
-	if err != nil {
-		return cache{}, err
-	}
 	values := int64(0)
 	for _, p := range params(m.architecture) {
-		values += p.values()
+		values += product(p.shape)
 	}
-	c, err := layOut(list, values)
+	c, err := layOut(m.tensors(), values)
 	if err != nil {
 		return c, err
 	}
@@ -104,7 +100,6 @@ func writeShards(ctx context.Context, m model, dir string) (cache, error) {
 // writer writes a shard.
 type writer struct {
 	file  *gguf.File
-	dtype dtype // of the tensor being written
 	dir   string
 	rows  gguf.Rows
 	piece []byte
@@ -120,10 +115,7 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 	sum := md5.New()
 	for _, t := range s.stored {
 		for _, part := range t.parts {
-			if w.dtype, err = dtypeOf(t.dtype); err != nil && t.row == nil {
-				return err
-			}
-			if err := w.part(ctx, io.MultiWriter(out, sum), part, t.row); err != nil {
+			if err := w.part(ctx, io.MultiWriter(out, sum), part, t); err != nil {
 				return err
 			}
 		}
@@ -136,13 +128,13 @@ func (w *writer) shard(ctx context.Context, s *Shard) (err error) {
 const pieceBytes = 1 << 20
 
 // part writes a part's rows in the package's order, piece by piece.
-func (w *writer) part(ctx context.Context, out io.Writer, p part, pack func(to, row []byte) ([]byte, error)) error {
+func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) error {
 	t, ok := w.file.Tensor(p.tensor)
 	if !ok {
 		return fmt.Errorf("tensor %s is missing", p.tensor)
 	}
-	if p.count > 0 {
-		t = t.Slice(p.first, p.count)
+	if p.cut {
+		t = t.Slice(p.first, p.rows)
 	}
 	width, group := int(t.Shape[0]), max(p.headDim, 1)
 	if p.vector {
@@ -156,7 +148,7 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, pack func(to, 
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("write model package: %w", context.Cause(ctx))
 		}
-		if err := w.read(width, p.headDim, pack); err != nil {
+		if err := w.read(width, p.headDim, s); err != nil {
 			if errors.As(err, new(errRange)) {
 				err = overflow(w.file, p.tensor, err)
 			}
@@ -169,24 +161,28 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, pack func(to, 
 	return nil
 }
 
-// read reads the next piece: rows as they are for pack, otherwise their values.
-func (w *writer) read(width, headDim int, pack func(to, row []byte) ([]byte, error)) (err error) {
-	if pack != nil {
+// read reads the next piece.
+func (w *writer) read(width, headDim int, s stored) (err error) {
+	if s.row != nil {
 		blocks, size, err := w.rows.NextBlocks()
 		if err != nil {
 			return err
 		}
 		w.piece, err = reordered(w.piece[:0], blocks, size, headDim, func(to, rows []byte) (_ []byte, err error) {
 			for ; len(rows) > 0 && err == nil; rows = rows[size:] {
-				to, err = pack(to, rows[:size])
+				to, err = s.row(to, rows[:size])
 			}
 			return to, err
 		})
 		return err
 	}
+	d, err := dtypeOf(s.dtype)
+	if err != nil {
+		return err
+	}
 	values, err := w.rows.Next()
 	if err == nil {
-		w.piece, err = reordered(w.piece[:0], values, width, headDim, w.dtype.append)
+		w.piece, err = reordered(w.piece[:0], values, width, headDim, d.append)
 	}
 	return err
 }

@@ -177,27 +177,19 @@ func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
 // weights lists the tensors, and checks that the package has exactly the model's weights.
 func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 	all, pieces := p.located(), map[string][]piece{}
-	shapes := map[string][]uint64{}
-	for _, w := range a.Tensors() {
-		shapes[w.Name] = w.Shape
-	}
 	for _, want := range params(a) {
-		rows := func(of part) int64 {
-			shape := shapes[of.tensor]
-			return cmp.Or(of.count, int64(shape[len(shape)-1]))
-		}
-		matrices, parts, err := all.joined(want, p.Shape.WeightTypes[want.stem()], rows)
-		if err != nil {
-			return err
-		}
-		for i, m := range matrices {
+		for _, group := range want.groups(p.Shape.WeightTypes[want.stem()]) {
+			m, err := all.matrixOf(want, group)
+			if err != nil {
+				return err
+			}
 			if m.vector && m.plain.dtype == Float16 {
 				g.Same = SameValues // widened
 			}
 			at := int64(0)
-			for _, of := range parts[i] {
-				pieces[of.tensor] = append(pieces[of.tensor], piece{m, at, rows(of), of.first, of.headDim})
-				at += rows(of)
+			for _, of := range group.parts {
+				pieces[of.tensor] = append(pieces[of.tensor], piece{m, of, at})
+				at += of.rows
 			}
 		}
 	}
@@ -206,7 +198,7 @@ func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 	}
 	for _, w := range a.Tensors() {
 		from := pieces[w.Name]
-		slices.SortFunc(from, func(x, y piece) int { return cmp.Compare(x.to, y.to) })
+		slices.SortFunc(from, func(x, y piece) int { return cmp.Compare(x.first, y.first) })
 		g.tensors = append(g.tensors, gguf.Weights{Name: w.Name, Shape: w.Shape, Type: from[0].kind,
 			Blocks: func(write func([]byte) error) error {
 				for _, p := range from {

@@ -95,7 +95,9 @@ func TestRoundTrip(t *testing.T) {
 
 // Weights keep their bits in packages, and come back in them.
 func TestRoundTripOfTypes(t *testing.T) {
-	for _, feature := range tinytest.Types() {
+	biased := tinytest.Feature{Name: "two types and biases", Spec: tiny.Spec{Hidden: 256, Heads: 4, KVHeads: 2,
+		HeadDim: 64, Type: "Q4_0", SecondType: "Q6_K", Bias: true}}
+	for _, feature := range append(tinytest.Types(), biased) {
 		for _, dtype := range []string{Float32, Float16} {
 			path := filepath.Join(t.TempDir(), "model.gguf")
 			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
@@ -241,7 +243,7 @@ func TestPackagesOfMLC(t *testing.T) {
 				var back []float32
 				for _, h := range values {
 					n, _ := half(h)
-					back = append(back, widen(n))
+					back = append(back, gguf.Half(n))
 				}
 				return stored, back
 			}

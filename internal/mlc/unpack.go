@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -73,85 +72,36 @@ func (l located) take(name string, shape []int64, dtypes ...string) (stretch, er
 		short: t.DType == Float32 && t.Bytes*2 == 4*product(shape)}, nil
 }
 
-func product(shape []int64) int64 {
-	n := int64(1)
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// joined finds the matrices that a weight of the given types is stored as, with the parts of each. See param.joined.
-func (l located) joined(p param, types []string, rows func(part) int64) (list []matrix, parts [][]part, err error) {
-	if len(types) == 0 {
-		types = []string{""}
-	}
-	kind := func(i int) string { return types[min(i, len(types)-1)] }
-	for i, number := 0, 0; i < len(p.parts); number++ {
-		first, own := i, param{name: p.name, shape: slices.Clone(p.shape)}
-		if len(own.shape) == 2 {
-			own.shape[0] = 0
-		}
-		for ; i < len(p.parts) && kind(i) == kind(first); i++ {
-			if len(own.shape) == 2 {
-				own.shape[0] += rows(p.parts[i])
-			}
-		}
-		if first > 0 || i < len(p.parts) {
-			own.name = fmt.Sprintf("%s.%d.weight", p.stem(), number)
-		}
-		m, err := l.matrixOf(own, kind(first))
-		if err != nil {
-			return nil, nil, err
-		}
-		list, parts = append(list, m), append(parts, p.parts[first:i])
-	}
-	return list, parts, nil
-}
-
-// formed finds a matrix whose blocks are stored as a form says.
-func (l located) formed(m matrix, p param, t gguf.Type) (_ matrix, err error) {
-	values, _ := gguf.Block(t.String())
-	f, rows, blocks := forms[t], p.shape[0], m.columns/values
-	m.kind = t
-	if m.columns%values != 0 {
-		return m, fmt.Errorf("weight %s has rows of %d values, but the blocks of %v have %d", p.name, m.columns, t, values)
-	}
-	m.numbers, err = l.take(p.stem()+".q_weight", []int64{rows, words(blocks, f.numbers)}, uint32Name)
-	if err == nil {
-		m.plain, err = l.take(p.stem()+".q_scale", []int64{rows, words(blocks, f.scales...)}, uint32Name)
-	}
-	return m, err
-}
-
-// matrixOf finds a weight as it is, as numbers with scales, or in the form of a type.
-func (l located) matrixOf(p param, kind string) (matrix, error) {
-	m := matrix{name: p.name, columns: 1, vector: len(p.shape) == 1}
+// matrixOf finds what is stored together of a weight: as it is, as numbers with scales, or in the form of a type.
+func (l located) matrixOf(p param, g group) (m matrix, err error) {
+	m = matrix{name: g.name, columns: 1, vector: len(p.shape) == 1}
 	if !m.vector {
 		m.columns = p.shape[1]
 	}
-	for t := range forms {
-		if strings.EqualFold(t.String(), kind) {
-			return l.formed(m, p, t)
-		}
-	}
-	var err error
-	if _, quantised := l[p.stem()+".q_weight"]; !quantised || m.vector {
-		m.plain, err = l.take(p.name, p.shape, Float32, Float16)
+	t, _ := gguf.TypeNamed(g.kind)
+	_, quantised := l[g.stem+".q_weight"]
+	switch _, formed := forms[t]; {
+	case !formed && (!quantised || m.vector):
+		m.plain, err = l.take(g.name, append([]int64{g.rows}, p.shape[1:]...), Float32, Float16)
 		if m.plain.dtype == Float16 && !m.vector {
 			m.kind = gguf.F16
 		}
 		return m, err
+	case !formed:
+		t = gguf.Q4_0
 	}
-	m.kind = gguf.Q4_0
-	if m.columns%32 != 0 {
-		return m, fmt.Errorf("weight %s has rows of %d values, but the blocks of Q4_0 have 32", p.name, m.columns)
+	m.kind = t
+	if values, _ := t.Block(); m.columns%values != 0 {
+		return m, fmt.Errorf("weight %s has rows of %d values, but the blocks of %v have %d", g.name, m.columns, t, values)
 	}
-	rows := p.shape[0]
-	if m.numbers, err = l.take(p.stem()+".q_weight", []int64{rows, m.columns / 8}, "uint32"); err != nil {
-		return m, err
+	scales := []string{uint32Name}
+	if t == gguf.Q4_0 {
+		scales = []string{Float32, Float16}
 	}
-	m.plain, err = l.take(p.stem()+".q_scale", []int64{rows, m.columns / 32}, Float32, Float16)
+	both := packed(g.stem, t, g.rows, m.columns, dtype{}, nil)
+	if m.numbers, err = l.take(both[0].name, both[0].shape, uint32Name); err == nil {
+		m.plain, err = l.take(both[1].name, both[1].shape, scales...)
+	}
 	return m, err
 }
 
@@ -175,39 +125,33 @@ func (s stretch) floats(b []byte) ([]float32, error) {
 	return values, gguf.Dequantise(kind, b, values)
 }
 
-// unpacker writes rows of a package as those of a GGUF, and proves that their values are the same.
-type unpacker struct {
-	matrix
-	dir string // for errors
-}
-
-// rows converts count rows that begin at row first.
-func (u unpacker) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, error) {
-	stored, err := u.plain.read(plain, first, count)
+// rows converts count rows that begin at row first to those of a GGUF, and proves that their values are the same.
+func (m matrix) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, error) {
+	stored, err := m.plain.read(plain, first, count)
 	if err != nil {
 		return nil, err
 	}
-	if _, formed := forms[u.kind]; formed {
-		packed, err := u.numbers.read(numbers, first, count)
+	if _, formed := forms[m.kind]; formed {
+		packed, err := m.numbers.read(numbers, first, count)
 		if err != nil {
 			return nil, err
 		}
-		return u.scattered(packed, stored, int(count))
+		return m.scattered(packed, stored, int(count))
 	}
-	values, err := u.plain.floats(stored)
+	values, err := m.plain.floats(stored)
 	if err != nil {
 		return nil, err
 	}
-	if u.kind != gguf.Q4_0 {
+	if m.kind != gguf.Q4_0 {
 		out := stored
-		if u.kind == gguf.F32 {
+		if m.kind == gguf.F32 {
 			if out, err = appendFloats(nil, values); err != nil {
 				return nil, err
 			}
 		}
-		return out, u.same(out, values)
+		return out, m.same(out, values)
 	}
-	packed, err := u.numbers.read(numbers, first, count)
+	packed, err := m.numbers.read(numbers, first, count)
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +159,8 @@ func (u unpacker) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, 
 	want := make([]float32, 32*len(values))
 	for i, scale := range values {
 		h, ok := half(scale)
-		if !ok || math.Float32bits(widen(h)) != math.Float32bits(scale) {
-			return nil, fmt.Errorf("weight %s has the scale %g, which is no float16", u.name, scale)
+		if !ok || math.Float32bits(gguf.Half(h)) != math.Float32bits(scale) {
+			return nil, fmt.Errorf("weight %s has the scale %g, which is no float16", m.name, scale)
 		}
 		group := packed[i*packedQ4:][:packedQ4]
 		UnpackQ4(out[i*blockQ4_0:], group, h)
@@ -225,13 +169,13 @@ func (u unpacker) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, 
 			want[32*i+j] = float32(int(word>>(j%8*4)&15)-7) * scale
 		}
 	}
-	return out, u.same(out, want)
+	return out, m.same(out, want)
 }
 
 // scattered puts rows of blocks together again, and proves that they would be stored as they were.
-func (u unpacker) scattered(packed, scales []byte, count int) (out []byte, err error) {
-	values, size := gguf.Block(u.kind.String())
-	f, blocks := forms[u.kind], int(u.columns/values)
+func (m matrix) scattered(packed, scales []byte, count int) (out []byte, err error) {
+	values, size := m.kind.Block()
+	f, blocks := forms[m.kind], int(m.columns/values)
 	for i := range count {
 		row := make([]byte, blocks*int(size))
 		spread := func(from []byte, spans ...span) {
@@ -241,12 +185,12 @@ func (u unpacker) scattered(packed, scales []byte, count int) (out []byte, err e
 				}
 			}
 		}
-		numbers, scale := packed[i*int(u.numbers.row):][:u.numbers.row], scales[i*int(u.plain.row):][:u.plain.row]
+		numbers, scale := packed[i*int(m.numbers.row):][:m.numbers.row], scales[i*int(m.plain.row):][:m.plain.row]
 		spread(numbers, f.numbers)
 		spread(scale, f.scales...)
 		if !bytes.Equal(gather(nil, row, int(size), f.numbers), numbers) ||
 			!bytes.Equal(gather(nil, row, int(size), f.scales...), scale) {
-			return nil, fmt.Errorf("weight %s: row %d does not fill its blocks", u.name, i)
+			return nil, fmt.Errorf("weight %s: row %d does not fill its blocks", m.name, i)
 		}
 		out = append(out, row...)
 	}
@@ -254,34 +198,24 @@ func (u unpacker) scattered(packed, scales []byte, count int) (out []byte, err e
 }
 
 // same proves that blocks have the values of the package.
-func (u unpacker) same(blocks []byte, want []float32) error {
+func (m matrix) same(blocks []byte, want []float32) error {
 	got := make([]float32, len(want))
-	if err := gguf.Dequantise(u.kind, blocks, got); err != nil {
+	if err := gguf.Dequantise(m.kind, blocks, got); err != nil {
 		return err
 	}
 	for i, v := range want {
 		if got[i] != v && (v == v || got[i] == got[i]) {
-			return fmt.Errorf("weight %s: a value is %g in the package and %g in the GGUF", u.name, v, got[i])
+			return fmt.Errorf("weight %s: a value is %g in the package and %g in the GGUF", m.name, v, got[i])
 		}
 	}
 	return nil
 }
 
-// widen returns the value of a 16-bit float.
-func widen(h uint16) float32 {
-	v := make([]float32, 1)
-	if gguf.Dequantise(gguf.F16, binary.LittleEndian.AppendUint16(nil, h), v) != nil {
-		return float32(math.NaN())
-	}
-	return v[0]
-}
-
 // piece is rows of a weight that are rows of a GGUF's tensor, from a row of it on.
 type piece struct {
 	matrix
-	first, count int64 // in the weight
-	to           int64 // in the tensor
-	headDim      int   // see part
+	part
+	from int64 // the first row, in the weight
 }
 
 // write writes the rows in the GGUF's order.
@@ -299,10 +233,10 @@ func (p piece) write(dir string, write func([]byte) error) error {
 		defer numbers.Close()
 	}
 	group := int64(max(p.headDim, 1))
-	u, step := unpacker{p.matrix, dir}, max(pieceBytes/(4*p.columns*group), 1)*group
-	for done := int64(0); done < p.count; done += step {
-		count := min(step, p.count-done)
-		rows, err := u.rows(plain, numbers, p.first+done, count)
+	step := max(pieceBytes/(4*p.columns*group), 1) * group
+	for done := int64(0); done < p.part.rows; done += step {
+		count := min(step, p.part.rows-done)
+		rows, err := p.matrix.rows(plain, numbers, p.from+done, count)
 		if err != nil {
 			return unfit(dir, err)
 		}

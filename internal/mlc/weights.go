@@ -1,6 +1,7 @@
 package mlc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +19,11 @@ type param struct {
 // part is a GGUF tensor, or some of its rows. With a head size, its rows (or a vector's values) are stored in pairs for
 // an interleaved rotation and must be reordered for a rotation by halves.
 type part struct {
-	tensor       string
-	first, count int64 // the rows; 0, 0: all
-	headDim      int
-	vector       bool
+	tensor      string
+	first, rows int64
+	cut         bool // not all rows
+	headDim     int
+	vector      bool
 }
 
 // names are MLC's for an architecture's weights.
@@ -50,13 +52,16 @@ func namesOf(architecture string) names {
 // params returns a model's weights, with the names and in the order of the model library.
 func params(a gguf.Architecture) []param {
 	h, vocab, n := int64(a.EmbeddingLength), int64(a.VocabSize), namesOf(a.Name)
-	list := []param{{n.root + "." + n.embedding + ".weight", []int64{vocab, h}, []part{{tensor: "token_embd.weight"}}}}
+	list := []param{{n.root + "." + n.embedding + ".weight", []int64{vocab, h},
+		[]part{{tensor: "token_embd.weight", rows: vocab}}}}
 	for i := range a.BlockCount {
 		list = append(list, layer(a, n, i)...)
 	}
-	list = append(list, param{n.root + ".norm.weight", []int64{h}, []part{{tensor: "output_norm.weight"}}})
+	list = append(list, param{n.root + ".norm.weight", []int64{h},
+		[]part{{tensor: "output_norm.weight", rows: h, vector: true}}})
 	if !a.Tied {
-		list = append(list, param{n.head + ".weight", []int64{vocab, h}, []part{{tensor: "output.weight"}}})
+		list = append(list, param{n.head + ".weight", []int64{vocab, h},
+			[]part{{tensor: "output.weight", rows: vocab}}})
 	}
 	return list
 }
@@ -67,16 +72,16 @@ func layer(a gguf.Architecture, n names, number int) (list []param) {
 	add := func(name, kind string, shape []int64, parts ...part) {
 		for i := range parts {
 			parts[i].tensor = fmt.Sprintf("blk.%d.%s.%s", number, parts[i].tensor, kind)
-			parts[i].vector = len(shape) == 1
+			parts[i].vector, parts[i].rows = len(shape) == 1, cmp.Or(parts[i].rows, shape[0]/int64(len(parts)))
 		}
 		list = append(list, param{fmt.Sprintf("%s.%s.%d.%s.%s", n.root, n.layers, number, name, kind), shape, parts})
 	}
 	norm := func(name, tensor string, size int64) { add(name, "weight", []int64{size}, part{tensor: tensor}) }
 	three := queries(a)
 	for i, name := range n.queries {
-		parts, rows := three, three[0].count+three[1].count+three[2].count
+		parts, rows := three, three[0].rows+three[1].rows+three[2].rows
 		if len(n.queries) > 1 {
-			parts, rows = three[i:i+1], three[i].count
+			parts, rows = three[i:i+1], three[i].rows
 		}
 		name = n.attention + "." + name
 		add(name, "weight", []int64{rows, h}, slices.Clone(parts)...)
@@ -113,16 +118,18 @@ func queries(a gguf.Architecture) []part {
 		paired = a.HeadDim
 	}
 	if a.FusedQKV {
-		return []part{{tensor: "attn_qkv", count: q, headDim: paired},
-			{tensor: "attn_qkv", first: q, count: kv, headDim: paired}, {tensor: "attn_qkv", first: q + kv, count: kv}}
+		return []part{{tensor: "attn_qkv", rows: q, cut: true, headDim: paired},
+			{tensor: "attn_qkv", first: q, rows: kv, cut: true, headDim: paired},
+			{tensor: "attn_qkv", first: q + kv, rows: kv, cut: true}}
 	}
-	return []part{{tensor: "attn_q", count: q, headDim: paired}, {tensor: "attn_k", count: kv, headDim: paired},
-		{tensor: "attn_v", count: kv}}
+	return []part{{tensor: "attn_q", rows: q, headDim: paired}, {tensor: "attn_k", rows: kv, headDim: paired},
+		{tensor: "attn_v", rows: kv}}
 }
 
-func (p param) values() int64 {
+// product returns the values of a shape.
+func product(shape []int64) int64 {
 	n := int64(1)
-	for _, d := range p.shape {
+	for _, d := range shape {
 		n *= d
 	}
 	return n

@@ -41,25 +41,15 @@ func (s Spec) typeOf(want gguf.Wanted) gguf.Type {
 	if s.SecondType != "" && (head || second && strings.Contains(want.Name, "blk.0.")) {
 		name = s.SecondType
 	}
-	t, _ := typeNamed(name)
+	t, _ := gguf.TypeNamed(name)
 	return t
-}
-
-// typeNamed returns a type that random models can have.
-func typeNamed(name string) (gguf.Type, bool) {
-	for t := range randomBlocks {
-		if strings.EqualFold(t.String(), name) {
-			return t, true
-		}
-	}
-	return gguf.F32, false
 }
 
 // quantised returns a function that writes random blocks, a row at a time.
 func (s Spec) quantised(r *random, want gguf.Wanted, t gguf.Type, silent func(row int) bool) func(
 	func([]byte) error) error {
 	_, deviation := s.scale(want.Name)
-	values, size := gguf.Block(t.String())
+	values, size := t.Block()
 	of := randomBlocks[t]
 	return func(write func([]byte) error) error {
 		row := make([]byte, int64(want.Shape[0])/values*size)

@@ -125,14 +125,14 @@ func (s Spec) check() error {
 
 func (s Spec) checkTypes() error {
 	for _, name := range []string{s.Type, s.SecondType} {
-		t, known := typeNamed(name)
+		t, _ := gguf.TypeNamed(name)
 		if name == "" {
 			continue
 		}
-		if !known {
+		if _, random := randomBlocks[t]; !random {
 			return impossible("type %q is not supported, only Q4_0 to Q8_0 and Q4_K to Q6_K", name)
 		}
-		values, _ := gguf.Block(name)
+		values, _ := t.Block()
 		for _, width := range []int{s.Hidden, s.FFN, s.Heads * s.HeadDim} {
 			if int64(width)%values != 0 {
 				return impossible("a matrix of %d columns cannot be %v, whose blocks have %d values", width, t, values)

@@ -15,7 +15,6 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
-	"llmparity/internal/whole"
 )
 
 // Package is a model in WebLLM's format.
@@ -199,30 +198,15 @@ func bytesOf(weights []mlc.Param) (n int64) {
 	return n
 }
 
-// convert makes a package of so many bytes in the cache, one process at a time.
+// convert makes a package of so many bytes in the cache.
 func (w *WebLLM) convert(ctx context.Context, m engine.Model, target string, options mlc.Options, bytes int64,
 	say func(string)) error {
-	if err := cache.MkdirAll(filepath.Dir(target)); err != nil {
+	return cache.Once(ctx, w.settings.Cache, target, bytes, say, func() error {
+		options.SHA256 = m.SHA256 // identifies the package in the cache
+		written, err := mlc.Write(ctx, m.Path, target, options)
+		for _, w := range written.Warnings {
+			say(w)
+		}
 		return err
-	}
-	unlock, err := whole.Lock(ctx, filepath.Dir(target)+".lock", func() { say("waiting for another conversion") })
-	if err != nil {
-		return fault.WriteError(err, target, "set another cache folder with "+cache.Variable)
-	}
-	defer unlock()
-	if _, err := os.Stat(target); err == nil {
-		return nil
-	}
-	if err := cache.MakeRoom(w.settings.Cache, bytes, say); err != nil {
-		return err
-	}
-	options.SHA256 = m.SHA256 // identifies the package in the cache
-	written, err := mlc.Write(ctx, m.Path, target, options)
-	if err != nil {
-		return err
-	}
-	for _, w := range written.Warnings {
-		say(w)
-	}
-	return nil
+	})
 }

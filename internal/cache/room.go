@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -55,6 +56,25 @@ func Size(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is too large", text)
 	}
 	return int64(n), nil
+}
+
+// Once makes a model of so many bytes at path in the cache folder root, unless it is there, one process at a time.
+func Once(ctx context.Context, root, path string, bytes int64, say func(string), write func() error) error {
+	if err := MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	unlock, err := whole.Lock(ctx, filepath.Dir(path)+".lock", func() { say("waiting for another conversion") })
+	if err != nil {
+		return fault.WriteError(err, path, "set another cache folder with "+Variable)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := MakeRoom(root, bytes, say); err != nil {
+		return err
+	}
+	return write()
 }
 
 // MakeRoom makes room in the cache folder root for a model of so many bytes. It removes the least recently used models

@@ -321,7 +321,20 @@ func (f *File) measure(t *Tensor) error {
 // place makes the tensors' offsets absolute and checks them. end is the end of the header.
 func (f *File) place(end int64) error {
 	start := (end + f.Alignment - 1) / f.Alignment * f.Alignment
-	f.sized(f.Size - start)
+	order := make([]*Tensor, len(f.Tensors))
+	for i := range f.Tensors {
+		order[i] = &f.Tensors[i]
+	}
+	slices.SortFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i, t := range order {
+		if _, known := formats[t.Type]; !known { // the bytes up to the next tensor are the most that it can have
+			next := f.Size - start
+			if i+1 < len(order) {
+				next = order[i+1].Offset
+			}
+			t.Size = max(next-t.Offset, 0)
+		}
+	}
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		if t.Offset%f.Alignment != 0 {
@@ -334,8 +347,6 @@ func (f *File) place(end int64) error {
 				f.Size)
 		}
 	}
-	order := slices.Clone(f.Tensors)
-	slices.SortFunc(order, func(a, b Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i := 1; i < len(order); i++ {
 		if a, b := order[i-1], order[i]; a.Offset+a.Size > b.Offset {
 			return f.bad(again, "tensors %s and %s overlap at byte %d", a.Name, b.Name, b.Offset)

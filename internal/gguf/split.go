@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
-	"sort"
 	"strings"
 )
 
@@ -83,38 +81,17 @@ type parts []*io.SectionReader
 
 // ReadAt implements io.ReaderAt.
 func (p parts) ReadAt(b []byte, at int64) (n int, err error) {
-	ends := make([]int64, len(p))
-	var end int64
-	for i, one := range p {
-		end += one.Size()
-		ends[i] = end
-	}
-	for i := sort.Search(len(p), func(i int) bool { return ends[i] > at }); i < len(p) && n < len(b); i++ {
-		one, begin := p[i], ends[i]-p[i].Size()
-		got, err := one.ReadAt(b[n:min(len(b), n+int(min(ends[i]-at, int64(len(b)))))], at-begin)
-		if n, at = n+got, at+int64(got); err != nil && !errors.Is(err, io.EOF) {
-			return n, err
+	for _, one := range p {
+		if at < one.Size() && n < len(b) {
+			got, err := one.ReadAt(b[n:], at)
+			if n, at = n+got, at+int64(got); err != nil && !errors.Is(err, io.EOF) {
+				return n, err
+			}
 		}
+		at -= one.Size()
 	}
 	if n < len(b) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// sized gives each tensor of an unknown type the bytes up to the next tensor, which is the most that it can have.
-// Offsets are relative to the data, which ends at end.
-func (f *File) sized(end int64) {
-	order := slices.Clone(f.Tensors)
-	slices.SortFunc(order, func(a, b Tensor) int { return int(a.Offset - b.Offset) })
-	for i, t := range order {
-		if _, known := formats[t.Type]; known {
-			continue
-		}
-		next := end
-		if i+1 < len(order) {
-			next = order[i+1].Offset
-		}
-		f.Tensors[f.tensors[t.Name]].Size = max(next-t.Offset, 0)
-	}
 }

@@ -111,8 +111,7 @@ func (f *File) ranked(v *Vocabulary) error {
 		return err
 	}
 	if v.Pre = preTokenizers[name]; v.Pre == "" {
-		return f.unsupported("pre-tokenizer %q is not supported; supported: %s, %s, %s, %s", name,
-			PreGPT2, PreSmolLM, PreLlama3, PreQwen2)
+		return f.unsupported("pre-tokenizer %q is not supported; supported: %s", name, strings.Join(PreTokenizers(), ", "))
 	}
 	v.AddBOS = v.Pre == PreLlama3 // default
 	v.Merges, err = f.Texts("tokenizer.ggml.merges")

@@ -26,15 +26,7 @@ type Weights struct {
 // size returns the tensor's bytes.
 func (t Weights) size() uint64 {
 	f := formats[t.Type]
-	return t.elements() / uint64(f.values) * uint64(f.bytes)
-}
-
-func (t Weights) elements() uint64 {
-	n := uint64(1)
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
+	return uint64(Tensor{Shape: t.Shape}.Elements() / f.values * f.bytes)
 }
 
 // AsFloat32 returns metadata for a file of float32 values: without quantisation and layout.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,16 +118,11 @@ func snapshotsOf(repo string) []string {
 	age := func(dir string) int64 {
 		info, err := os.Stat(dir)
 		if err != nil || filepath.Base(dir) == strings.TrimSpace(string(main)) {
-			return 0
+			return math.MinInt64
 		}
 		return -info.ModTime().UnixNano()
 	}
-	slices.SortStableFunc(found, func(a, b string) int {
-		if x, y := age(a), age(b); x == 0 || y == 0 {
-			return cmp.Compare(y, x)
-		}
-		return cmp.Compare(age(a), age(b))
-	})
+	slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(age(a), age(b)) })
 	return found
 }
 

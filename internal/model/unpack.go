@@ -69,40 +69,24 @@ func unpackedName(m engine.Model) (string, error) {
 	return fmt.Sprintf("%s-v%d-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
 }
 
-// unpack writes a GGUF into the cache, one process at a time.
+// unpack writes a GGUF into the cache.
 func (f Finder) unpack(ctx context.Context, g *mlc.GGUF, root, path string) error {
 	dir := filepath.Dir(path)
-	unwritable := func(err error) error {
+	return cache.Once(ctx, root, dir, g.File.Size, f.Say, func() error {
+		f.Say("converting the package to a GGUF, once, and comparing each weight")
+		aside, err := whole.NewFolder(filepath.Dir(dir))
+		if err == nil {
+			defer aside.Remove()
+			err = g.Write(ctx, filepath.Join(aside.Path, filepath.Base(path)))
+		}
+		if err == nil {
+			err = os.Chmod(aside.Path, 0o755)
+		}
+		if err == nil {
+			err = whole.Replace(aside.Path, dir)
+		}
 		return fault.WriteError(err, path, "set another cache folder with "+cache.Variable)
-	}
-	if err := cache.MkdirAll(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	unlock, err := whole.Lock(ctx, filepath.Dir(dir)+".lock", func() { f.Say("waiting for another conversion") })
-	if err != nil {
-		return unwritable(err)
-	}
-	defer unlock()
-	if isThere(path) {
-		return nil
-	}
-	if err := cache.MakeRoom(root, g.File.Size, f.Say); err != nil {
-		return err
-	}
-	f.Say("converting the package to a GGUF, once, and comparing each weight")
-	aside, err := whole.NewFolder(filepath.Dir(dir))
-	if err != nil {
-		return unwritable(err)
-	}
-	defer aside.Remove()
-	err = g.Write(ctx, filepath.Join(aside.Path, filepath.Base(path)))
-	if err == nil {
-		err = os.Chmod(aside.Path, 0o755)
-	}
-	if err == nil {
-		err = whole.Replace(aside.Path, dir)
-	}
-	return unwritable(err)
+	})
 }
 
 // Outline describes the GGUF of a package for an estimate.

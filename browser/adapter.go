@@ -125,8 +125,12 @@ func (a *adapterInfo) name() string {
 			parts = append(parts, s)
 		}
 	}
-	if len(parts) == 0 {
+	name := strings.Join(parts, " ")
+	switch {
+	case name == "":
 		return "unnamed adapter"
+	case strings.Contains(strings.ToLower(name), "swiftshader"):
+		return "SwiftShader"
 	}
-	return strings.Join(parts, " ")
+	return name
 }

@@ -124,7 +124,7 @@ func TestDeviceClass(t *testing.T) {
 		name  string
 	}{
 		{adapterInfo{Vendor: "nvidia", Architecture: "turing"}, record.GPU, "nvidia turing"},
-		{adapterInfo{Vendor: "google", Architecture: "swiftshader"}, record.SoftwareAdapter, "google swiftshader"},
+		{adapterInfo{Vendor: "google", Architecture: "swiftshader"}, record.SoftwareAdapter, "SwiftShader"},
 		{adapterInfo{Vendor: "mesa", Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter,
 			"mesa llvmpipe (LLVM 15)"},
 		{adapterInfo{Fallback: true}, record.SoftwareAdapter, "unnamed adapter"},

@@ -20,12 +20,13 @@ import (
 type Answer struct {
 	Title    string
 	Facts    []string // below the title: model, request, launches, date, machine
+	Growth   Card     // of cells that differ in their contexts
 	Memory   Card
 	Speed    Card
 	Output   Card
 	Sure     Card
 	Quote    Card
-	Warnings []evidence.Warning // that may change a conclusion, the gravest first, one a code, at most three
+	Warnings []evidence.Warning // that may change a conclusion: at most three, of different codes where there are such
 	More     int                // other warnings
 }
 
@@ -43,7 +44,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -64,30 +65,30 @@ func (c *Card) Sentence() string {
 func (r *Result) Answer() *Answer {
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
 	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Launches.Counted > 0 }) {
-		a.Memory, a.Speed, a.Output, a.Quote = r.memoryCard(), r.speedCard(), r.outputCard(), r.quote()
+		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
+		a.Output, a.Quote = r.outputCard(), r.quote()
 	}
 	const most = 3
-	a.Warnings = r.byCode()
+	a.Warnings = r.gravest()
 	a.More = max(0, len(a.Warnings)-most)
 	a.Warnings = a.Warnings[:len(a.Warnings)-a.More]
 	return a
 }
 
-// byCode are the warnings, one a code: the gravest first, as they are. Each text keeps what it is about.
-func (r *Result) byCode() []evidence.Warning {
-	var out []evidence.Warning
+// gravest are all warnings: the first of each code, the gravest code first, then the others in the same order.
+func (r *Result) gravest() []evidence.Warning {
+	var first, others []evidence.Warning
 	for _, w := range r.OnceEach(r.Warnings) {
-		at := slices.IndexFunc(out, func(o evidence.Warning) bool { return o.Code == w.Code })
-		if at < 0 {
-			out = append(out, w)
-		} else {
-			out[at].Text += "; " + w.Where + ": " + w.Text
+		switch {
+		case slices.ContainsFunc(first, func(o evidence.Warning) bool { return o.Code == w.Code }):
+			others = append(others, w)
+			continue
+		case w.Code == warning.WideInterval:
+			w.Text += "; --until-ci 5% adds launches until the interval is narrow enough"
 		}
+		first = append(first, w)
 	}
-	if at := slices.IndexFunc(out, func(w evidence.Warning) bool { return w.Code == warning.WideInterval }); at >= 0 {
-		out[at].Text += "; --until-ci 5% adds launches until the interval is narrow enough"
-	}
-	return out
+	return append(first, others...)
 }
 
 // distinct are the values of cells, in the order in which they come first.
@@ -334,8 +335,8 @@ func (r *Result) sure() Card {
 	c := Card{Name: "Sure", Headline: r.launches()}
 	var words []string
 	if lost > 0 {
-		words = append(words, fmt.Sprintf("%d of %d launches failed or were interrupted%s and do not count.", lost,
-			counted+lost, why))
+		words = append(words, fmt.Sprintf("%d of %d launches failed or %s interrupted%s and %s not count.", lost,
+			counted+lost, explain.Plural(lost, "was", "were"), why, explain.Plural(lost, "does", "do")))
 	}
 	if least < stats.MinRuns {
 		words = append(words, fmt.Sprintf("A 95%% confidence interval takes %d launches; the fewest here: %d.",

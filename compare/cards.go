@@ -49,8 +49,9 @@ func speed(c *Cell) evidence.Figure {
 }
 
 // value is a cell's figure with a unit and the width of its interval.
-func (q *question) value(c *Cell, unit string) string {
-	f := q.of(c)
+func (q *question) value(c *Cell, unit string) string { return valued(q.of(c), unit) }
+
+func valued(f evidence.Figure, unit string) string {
 	s := strings.TrimSpace(explain.Amount(f.Center()) + " " + unit)
 	if half, ok := f.HalfWidth(); ok && half <= evidence.Lopsided {
 		return s + " (±" + explain.Share(half) + ")"
@@ -92,7 +93,19 @@ func (r *Result) memoryCard() Card {
 		}
 		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, to(bases))
 	}
+	held := r.distinct(func(c *Cell) string { return c.Policy("kv_dtype") })
+	if each := r.distinct(heldIn); len(held) > 1 && len(each) <= mostValues {
+		c.Text += " The KV caches differ in dtype: " + strings.Join(each, ", ") + "."
+	}
 	return c
+}
+
+// heldIn is an engine with the dtype of its KV cache; empty where that is not known.
+func heldIn(c *Cell) string {
+	if c.Policy("kv_dtype") == "" {
+		return ""
+	}
+	return c.Title() + " " + c.Policy("kv_dtype")
 }
 
 func (r *Result) speedCard() Card {
@@ -104,7 +117,7 @@ func (r *Result) speedCard() Card {
 			if len(r.Cells) == 2 && who == r.Cells[1-i].Title() {
 				who = r.Cells[i].Label
 			}
-			words = append(words, who+" "+explain.Amount(f.Center())+" ms")
+			words = append(words, who+" "+valued(f, "ms"))
 		}
 	}
 	if n := len(words); n > 0 && n == len(r.Cells) && n <= 2 && c.Text != "" {

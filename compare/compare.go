@@ -258,6 +258,13 @@ func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 // Points are its memory at three points.
 func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
 
+// LaunchName says which of the counted launches an attempt is: "launch 3 of 6". The journal numbers attempts, among
+// them warm-ups, repeated starts and those of other cells.
+func (c *Cell) LaunchName(attempt int) string {
+	at := slices.IndexFunc(c.counted, func(a *record.Attempt) bool { return a.ID == attempt })
+	return fmt.Sprintf("%s %d of %d", c.Repeated(), at+1, len(c.counted))
+}
+
 // BetweenPieces tells that the cell's latencies are between pieces of text, which are not a token each.
 func (c *Cell) BetweenPieces() bool { return evidence.Uncounted(c.Spec, c.counted) }
 
@@ -269,6 +276,9 @@ func (c *Cell) identify() {
 	}
 	for _, a := range attempts {
 		if d, ok := a.Device(); ok {
+			if d.Name == "google swiftshader" { // as older records have it
+				d.Name = "SwiftShader"
+			}
 			if c.Device == nil {
 				c.Device = &d
 			}

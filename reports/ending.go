@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -29,15 +30,17 @@ const endingWidth = 100
 func Table(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
 	var text string
-	for _, each := range []int{2, 1} { // lines for each card, warning and check: the second try is for what has many
+	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
+	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
+		{2, 0, 1}, {1, 0, 1}} {
 		head := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
-			cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), each) + "\n" + answerText(a, each) +
-			growthText(res, each) + gateText(res.Gate, each)
-		warnings := warningText(a, each)
-		below := newEnding(res).table(func(notes int) int {
-			return endingLines - placeLines - lineCount(head+warnings) - 2 - notes
-		})
-		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines {
+			cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), most.card) + "\n" + answerText(a, most.card) +
+			growthText(res, most.card) + gateText(res.Gate, most.checks)
+		warnings := warningText(res, a, most.warnings)
+		table := newEnding(res, a)
+		below := table.text(endingLines - placeLines - lineCount(head+warnings))
+		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines &&
+			(table.left == 0 || most.warnings == 0) {
 			break
 		}
 	}
@@ -48,7 +51,7 @@ func Table(w io.Writer, res *compare.Result) error {
 // Answer writes the answer alone.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, 2))
+	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, 4))
 	return err
 }
 
@@ -66,27 +69,24 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *compare.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []compare.Card{a.Memory, a.Speed, a.Output, a.Sure} {
-		switch {
-		case c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "":
-		case c.Unknown || c.Name == "Sure":
-			b.WriteString(cutLines(plain.Wrap(c.Sentence(), "", "  ", endingWidth), each))
-		default:
-			b.WriteString(cutLines(plain.Wrap(c.Name+": "+c.Headline+".", "", "  ", endingWidth), each))
+	for _, c := range []compare.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+		if c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "" {
+			continue
 		}
-	}
-	if a.Quote.Headline != "" {
-		b.WriteString(plain.Shorten(plain.Line(a.Quote.Sentence()), endingWidth) + "\n")
+		text := c.Sentence()
+		if !c.Unknown && c.Name != "Sure" && c.Name != "Quote" && c.Name != "Growth" {
+			text = c.Name + ": " + c.Headline + "."
+		}
+		b.WriteString(cutLines(plain.Wrap(text, "", "  ", endingWidth), each))
 	}
 	return b.String()
 }
 
-// growthText has what each sweep of contexts found, bytes per token, in so many lines each.
+// growthText has what each sweep of prompt lengths found, bytes per token, in so many lines each.
 func growthText(res *compare.Result, each int) string {
 	text := ""
 	for _, s := range res.Sweeps {
-		if s.Axis != growth.AxisContext && s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 ||
-			lineCount(text) > each {
+		if s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 || lineCount(text) > each {
 			continue
 		}
 		text += cutLines(plain.Wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
@@ -94,12 +94,12 @@ func growthText(res *compare.Result, each int) string {
 	return text
 }
 
-// gateText has the outcome of a gate, and the first checks that do not pass, in so many lines each.
-func gateText(g *gates.Outcome, each int) string {
+// gateText has the outcome of a gate, and the first checks that do not pass, at most so many.
+func gateText(g *gates.Outcome, most int) string {
 	if g == nil {
 		return ""
 	}
-	most := 2 * each
+	const each = 2 // lines
 	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
 	shown := 0
 	for _, l := range section.GateLines(g) {
@@ -114,27 +114,45 @@ func gateText(g *gates.Outcome, each int) string {
 	return text
 }
 
-// warningText has so many lines a warning.
-func warningText(a *compare.Answer, each int) string {
-	if len(a.Warnings) == 0 {
+// warningText has so many warnings, and the codes of the others.
+func warningText(res *compare.Result, a *compare.Answer, shown int) string {
+	all := len(a.Warnings) + a.More
+	if all == 0 {
 		return ""
 	}
-	var b strings.Builder
-	n := len(a.Warnings)
-	fmt.Fprintf(&b, "\n%s may change a conclusion", words.Count(n, "warning"))
-	if a.More > 0 {
-		fmt.Fprintf(&b, ", and %d more in the details", a.More)
+	times := map[string]int{}
+	var codes []string
+	for _, w := range res.OnceEach(res.Warnings) {
+		times[w.Code]++
+		codes = explain.AppendNew(codes, w.Code)
 	}
-	b.WriteString(":\n")
+	var b strings.Builder
 	wide := 0
-	for _, w := range a.Warnings {
+	for _, w := range a.Warnings[:min(shown, len(a.Warnings))] {
 		wide = max(wide, len(w.Code)+2)
 	}
-	for _, w := range a.Warnings {
+	for _, w := range a.Warnings[:min(shown, len(a.Warnings))] {
+		times[w.Code]--
+		all--
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), each))
+		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), 3))
 	}
-	return b.String()
+	var rest []string
+	for _, code := range codes {
+		if n := times[code]; n > 1 {
+			rest = append(rest, fmt.Sprintf("%s (%d)", code, n))
+		} else if n == 1 {
+			rest = append(rest, code)
+		}
+	}
+	title := words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion:"
+	switch others := strings.Join(rest, ", "); {
+	case shown == 0:
+		return "\n" + plain.Wrap(title+" "+others, "", "  ", endingWidth)
+	case all > 0:
+		b.WriteString(plain.Wrap(fmt.Sprintf("and %d more in the details: %s", all, others), "  ", "  ", endingWidth))
+	}
+	return "\n" + title + "\n" + b.String()
 }
 
 // cutLines leaves so many lines of a text. It ends with a whole sentence if one ends in the last line.
@@ -155,8 +173,10 @@ func lineCount(text string) int { return strings.Count(text, "\n") }
 // ending is the table at the end of a run.
 type ending struct {
 	res     *compare.Result
+	answer  *compare.Answer
 	figures []endingFigure
 	notes   []string
+	left    int // cells that had no room
 }
 
 // endingFigure is a row, or of many cells a column.
@@ -166,11 +186,11 @@ type endingFigure struct {
 }
 
 // newEnding has the figures that some cell has.
-func newEnding(res *compare.Result) *ending {
+func newEnding(res *compare.Result, a *compare.Answer) *ending {
 	named := func(name string) func(*compare.Cell) evidence.Figure {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
-	e := &ending{res: res}
+	e := &ending{res: res, answer: a}
 	for _, f := range []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
 		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
 		{"load", "ms", named(figure.LoadTime)},
@@ -183,14 +203,13 @@ func newEnding(res *compare.Result) *ending {
 	return e
 }
 
-// table has engines side by side, a figure a row; of many cells a cell a row. room tells how many lines it may have
-// beside so many notes.
-func (e *ending) table(room func(notes int) int) string {
+// text has engines side by side, a figure a row; of many cells a cell a row, in at most so many lines.
+func (e *ending) text(lines int) string {
 	switch {
 	case len(e.figures) == 0:
 		return ""
 	case len(e.res.Cells) > 3:
-		return e.rows(room)
+		return e.rows(lines)
 	}
 	return e.sideBySide()
 }
@@ -204,22 +223,21 @@ func value(f evidence.Figure, between string) string {
 }
 
 // rows has a row a cell.
-func (e *ending) rows(room func(notes int) int) string {
+func (e *ending) rows(lines int) string {
 	const fewest = 3
 	g := e.grid(len(e.figures))
 	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
 		g = e.grid(n - 1)
 	}
-	more := 0
-	if most := max(3, room(1)-3); len(g.Rows) > most {
-		more = len(g.Rows) - most
+	if most := max(3, lines-6); len(g.Rows) > most {
+		e.left = len(g.Rows) - most
 		g.Rows = g.Rows[:most]
 	}
 	t := terminal{width: endingWidth}
 	t.WriteByte('\n')
 	t.grid(g)
-	if more > 0 {
-		fmt.Fprintf(&t, "and %s in the details and in the report\n", words.Count(more, "more cell"))
+	if e.left > 0 {
+		fmt.Fprintf(&t, "and %s in the details and in the report\n", words.Count(e.left, "more cell"))
 	}
 	t.WriteString(e.marked())
 	return t.String()
@@ -265,8 +283,8 @@ func (e *ending) sideBySide() string {
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
 	for i := range cells {
-		names := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].Label, "", "", wide), "\n"), "\n")
-		with := strings.Split(strings.TrimSuffix(plain.Wrap(cells[i].With, "", "", wide), "\n"), "\n")
+		names := plain.Fold(cells[i].Label, wide)
+		with := plain.Fold(cells[i].With, wide)
 		if len(with) > 3 {
 			with = append(with[:2], plain.Shorten(with[2]+" …", wide))
 		}
@@ -343,7 +361,11 @@ func (e *ending) difference(f endingFigure) string {
 		return fmt.Sprintf("%s MiB %s", plain.Num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
 			false: "less"}[a.Center() > b.Center()])
 	}
-	return "not comparable " + e.note(strings.TrimPrefix(c.Refused, "not comparable here: "))
+	why := strings.TrimPrefix(c.Refused, "not comparable here: ")
+	if strings.Contains(e.answer.Memory.Text+e.answer.Speed.Text, why) {
+		return "not comparable" // the answer says why
+	}
+	return "not comparable " + e.note(why)
 }
 
 // note gives a note's number.

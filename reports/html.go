@@ -124,7 +124,7 @@ type entry struct{ ID, Title string }
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func chapters(v *chart.View, a *compare.Answer) []section.Section {
 	of := map[string]section.Section{}
-	drawn := section.Drawn(v, append(section.All(v), section.Headline(v.Res, a)))
+	drawn := section.Drawn(v, append(section.All(v), section.Headline(a)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}

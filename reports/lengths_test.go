@@ -133,7 +133,7 @@ func TestLaunchesOverTokens(t *testing.T) {
 	}
 	lines := 0
 	for _, s := range over.Options.Series {
-		if strings.HasPrefix(s.Name, "launch of attempt ") {
+		if strings.HasPrefix(s.Name, "launch ") {
 			lines++
 		}
 	}

@@ -148,14 +148,9 @@ func folded(rows [][]string, most int) [][][]string {
 		for n, field := range row {
 			parts := []string{field}
 			if utf8.RuneCountInString(field) > most {
-				parts = strings.Split(strings.TrimSuffix(plain.Wrap(field, "", "", most), "\n"), "\n")
+				parts = plain.Fold(field, most)
 			}
-			for k := 0; k < len(parts); k++ {
-				part := parts[k]
-				if runes := []rune(part); len(runes) > most { // a word that cannot be wrapped
-					part = string(runes[:most])
-					parts = slices.Insert(parts, k+1, string(runes[most:]))
-				}
+			for k, part := range parts {
 				if k == len(out[i]) {
 					out[i] = append(out[i], make([]string, len(row)))
 				}

@@ -290,18 +290,18 @@ func (f *Figure) watch() {
 	warn := func(r explain.Remark, args ...any) { f.Warnings = append(f.Warnings, r.With(args...)) }
 	values, center := f.Numbers(), math.Abs(f.Center())
 	deviation := stats.RobustDeviation(values)
-	far := 0
-	var farthest Value
-	for _, v := range f.Values {
-		off := math.Abs(v.Value - f.Center())
+	far, farthest := 0, 0
+	for n, v := range values {
+		off := math.Abs(v - f.Center())
 		if off > farOut*deviation && off > mentioned*center {
-			if far++; off > math.Abs(farthest.Value-f.Center()) || far == 1 {
-				farthest = v
+			if far++; off > math.Abs(values[farthest]-f.Center()) || far == 1 {
+				farthest = n
 			}
 		}
 	}
 	if far > 0 {
-		warn(explain.Outliers, far, f.N, explain.WithUnit(farthest.Value, f.Unit), farthest.Attempt)
+		warn(explain.Outliers, far, f.N, explain.Plural(far, "is", "are"), explain.WithUnit(values[farthest], f.Unit),
+			farthest+1, f.N)
 	}
 	if slope, p := stats.Drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
 		warn(explain.Trend, slope, f.Unit, p)

@@ -18,11 +18,11 @@ var (
 	LaunchFailed  = Remark{warning.LaunchFailed, "%s"}
 	TooFew        = Remark{warning.TooFewLaunches, "too few counted launches (%d); a 95%% CI of the median needs %d"}
 	WideInterval  = Remark{warning.WideInterval, "varies by %.0f%% between launches (robust SD)"}
-	Outliers      = Remark{warning.Unsteady, "%d of %d launches far from the median, the farthest %s (attempt %d)"}
+	Outliers      = Remark{warning.Unsteady, "%d of %d launches %s far from the median, the farthest %s (launch %d of %d)"}
 	Trend         = Remark{warning.Unsteady, "drifts by %+.2g %s a launch (Theil-Sen; Mann-Kendall p = %.2g)"}
 	UnevenSpread  = Remark{warning.UnevenSpread, "%s; p can be too small"}
 	SharedLaunch  = Remark{warning.SharedLaunch, "%d repetitions ran in %s; intervals do not show how launches vary"}
-	NoRate        = Remark{warning.TokenTimes, "is not known of attempt %d: %s"}
+	NoRate        = Remark{warning.TokenTimes, "is not known of launch %d of %d: %s"}
 	Random        = Remark{warning.NotDeterministic, "%s"}
 	Differ        = Remark{warning.LaunchesDiffer, "launches differ: %s"}
 	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover only the other tokens"}
@@ -32,7 +32,7 @@ var (
 	NoIDs         = Remark{"no-token-ids", "reports no token ids; outputs are compared as text"}
 	StopsAtEnd    = Remark{"stops-at-end", "stops at the end of a text; lengths may differ"}
 	OneAtATime    = Remark{warning.Traffic, "%s"}
-	ClockBackward = Remark{warning.Clock, "attempt %d is left out: it ended before it began"}
+	ClockBackward = Remark{warning.Clock, "a launch (attempt %d of the journal) is left out: it ended before it began"}
 	Ledger        = Remark{warning.MemoryUncertain, "in %d of %d launches WebGPU reported errors (up to %g) that may concern several " +
 		"objects; the ledger may be too high"}
 	Others  = Remark{warning.MemoryShared, "%s MiB of its resident memory is shared with other programs; PSS counts only a part of it"}

@@ -78,10 +78,10 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 		}
 		f.How += ". If a launch has several measured requests, the launch counts with their median"
 		f = evidence.PerRequest(attempts, of, f)
-		for _, a := range attempts {
+		for n, a := range attempts {
 			if why := clumped([]*record.Attempt{a}); row.Name == figure.DecodeTPS && len(f.Values) > 0 && why != "" &&
 				math.IsNaN(f.Value(a.ID)) {
-				f.Warnings = append(f.Warnings, explain.NoRate.With(a.ID, why))
+				f.Warnings = append(f.Warnings, explain.NoRate.With(n+1, len(attempts), why))
 			}
 		}
 		out = append(out, f)

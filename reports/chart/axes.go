@@ -124,8 +124,7 @@ func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
 	for n, i := range s.Cells {
 		c := &v.Res.Cells[i]
 		for _, x := range along(c, f).Values {
-			out = append(out, spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(s.At[n]),
-				fine(x.Value), 5))
+			out = append(out, spot(c.LaunchName(x.Attempt), digits(s.At[n]), fine(x.Value), 5))
 		}
 	}
 	return out

@@ -33,8 +33,7 @@ func Bars(id, name, title string) func(*View) []Chart {
 				continue
 			}
 			for n, x := range f.Values {
-				at := spot(fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt), digits(x.Value),
-					float64(len(labels)), 5)
+				at := spot(c.LaunchName(x.Attempt), digits(x.Value), float64(len(labels)), 5)
 				dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
 			}
 			out.Unit = f.Unit
@@ -187,7 +186,7 @@ func Headlines(v *View) []Chart {
 	speed := Bars("headline-speed", name, plain.TitleCase(figure.Title(name)))(v)
 	for i := range speed {
 		speed[i].Table = nil
-		speed[i].Note = "Median, launches and 95% interval. Longer is faster."
+		speed[i].Note = "Bar: median. Dots: launches. Line: 95% interval. A longer bar is faster."
 	}
 	return append(out, speed...)
 }
@@ -213,24 +212,36 @@ func PeakStack(v *View) []Chart {
 	}
 	const slight = 0.02 // a remainder may be below 0 by so much of the peak
 	note := "Total PSS of all processes, median, by component; medians of components need not add up to it. Line: 95% interval."
+	overlap := func(c *compare.Cell) float64 { return max(0, -remainder(c)) }
 	split := func(c *compare.Cell) bool {
-		return c.Parts.Component(figure.ModelWeights).Known() && remainder(c) >= -slight*c.Points().Peak.Center()
+		p := c.Points()
+		return c.Parts.Component(figure.ModelWeights).Known() && overlap(c) <= slight*p.Peak.Center() &&
+			(overlap(c) == 0 || overlap(c) <= p.Baseline.Center())
 	}
 	for _, c := range cells {
-		if left := remainder(c); c.Parts.Component(figure.ModelWeights).Known() && !split(c) {
-			note += fmt.Sprintf(" %s: drawn whole, because its components add up to %s MiB more than the peak.",
-				plain.Line(c.Label), plain.Num(-left))
+		more := plain.Line(c.Label) + ": the components overlap: they add up to " + plain.Num(overlap(c)) + " MiB more than the peak."
+		switch {
+		case overlap(c) == 0 || !c.Parts.Component(figure.ModelWeights).Known():
+		case split(c):
+			note += " " + more + " “Before the model” is drawn shorter by that."
+		default:
+			note += " " + more + " The bar is drawn whole."
 		}
 	}
-	before := func(n int) float64 { return cells[n].Points().Baseline.Center() }
+	before := func(n int) float64 {
+		if split(cells[n]) {
+			return cells[n].Points().Baseline.Center() - overlap(cells[n])
+		}
+		return cells[n].Points().Baseline.Center()
+	}
 	t.add("before the model", before, inked("var(--off)", 0))
 	for _, col := range Components() {
 		if colour, ok := partColour[col.Name]; ok {
 			t.add(PartName(col.Name), func(n int) float64 {
-				if !split(cells[n]) {
-					return math.NaN()
+				if v := cells[n].Parts.Shown(col.Name).Center(); split(cells[n]) && v >= 0 {
+					return v
 				}
-				return cells[n].Parts.Shown(col.Name).Center()
+				return math.NaN() // drawn whole, or less than nothing: an overlap
 			}, inked(colour, 0))
 		}
 	}
@@ -265,6 +276,10 @@ func added(v *View) []Chart {
 		return math.NaN()
 	}
 	t := &barTable{apart: true, labelled: true}
+	note := "Median increase over the baseline, by component."
+	if slices.ContainsFunc(v.Res.Cells, func(c compare.Cell) bool { return remainder(&c) < 0 }) {
+		note += " Everything else is what the other components leave of the increase; below zero, components overlap."
+	}
 	var names []string
 	for _, col := range Components() {
 		some := false
@@ -286,7 +301,7 @@ func added(v *View) []Chart {
 	}
 	return []Chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
 		Height:   34 + len(names)*(10+12*len(v.Res.Cells)),
-		Note:     "Median increase over the baseline, by component.",
+		Note:     note,
 		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
 }

@@ -101,7 +101,7 @@ func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 				data = append(data, datum(float64(tokens[i]), y))
 			}
 		}
-		add(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), data,
+		add(c.LaunchName(launch.Attempt), data,
 			stroke(colour, 1, "solid", lonely(launch.Values)), faint)
 	}
 	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
@@ -215,8 +215,8 @@ func (v *View) overCells(s growth.Sweep, r growth.Rate) map[string]any {
 	}
 	var dots []opts.ScatterData
 	for _, p := range r.Points {
-		dots = append(dots, spot(fmt.Sprintf("%s, attempt %d", plain.Line(v.Res.Cells[p.Cell].Label), p.Attempt),
-			digits(p.Tokens), fine(p.MiB), 5))
+		c := &v.Res.Cells[p.Cell]
+		dots = append(dots, spot(plain.Line(c.Label)+", "+c.LaunchName(p.Attempt), digits(p.Tokens), fine(p.MiB), 5))
 	}
 	l.Overlap(charts.NewScatter().AddSeries("launches", dots, inked("var(--dot)", 0.7)))
 	return options(l)

@@ -93,23 +93,40 @@ func Shorten(s string, width int) string {
 // Wrap breaks a text into lines of so many characters, all but the first indented.
 func Wrap(s, first, rest string, width int) string {
 	var b strings.Builder
-	now, empty := first, true // what the line holds, and whether that is the indent alone
-	for _, word := range strings.Fields(Line(s)) {
-		if !empty && utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > width {
-			b.WriteString(now + "\n")
-			now, empty = rest, true
+	b.WriteString(first)
+	at, empty := utf8.RuneCountInString(first), true // the end of the line, and whether it has the indent alone
+	next := func() {
+		b.WriteString("\n" + rest)
+		at, empty = utf8.RuneCountInString(rest), true
+	}
+	for word := range strings.FieldsSeq(Line(s)) {
+		letters := utf8.RuneCountInString(word)
+		if !empty && at+1+letters > width {
+			next()
 		}
 		if !empty {
-			now += " "
+			b.WriteByte(' ')
+			at++
 		}
-		now, empty = now+word, false
-		for utf8.RuneCountInString(now) > width { // a word that is longer than a line
-			letters := []rune(now)
-			b.WriteString(string(letters[:width]) + "\n")
-			now = rest + string(letters[width:])
+		for ; at+letters > width; next() { // a word that is longer than a line
+			room := max(1, width-at)
+			end := 0
+			for range room {
+				_, size := utf8.DecodeRuneInString(word[end:])
+				end += size
+			}
+			b.WriteString(word[:end])
+			word, letters = word[end:], letters-room
 		}
+		b.WriteString(word)
+		at, empty = at+letters, false
 	}
-	return b.String() + now + "\n"
+	return b.String() + "\n"
+}
+
+// Fold is the lines that Wrap makes of a text without an indent.
+func Fold(s string, width int) []string {
+	return strings.Split(strings.TrimSuffix(Wrap(s, "", "", width), "\n"), "\n")
 }
 
 // Held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some

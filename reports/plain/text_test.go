@@ -14,6 +14,17 @@ func TestCleanSpellsOutControls(t *testing.T) {
 	}
 }
 
+// A word that is longer than a line goes on in the next one, behind its indent.
+func TestWrapFoldsLongWords(t *testing.T) {
+	for in, want := range map[string]string{"one two three": "- one two\n  three\n",
+		"abcdefghijklmnop": "- abcdefgh\n  ijklmnop\n",
+		"a abcdefghijk b":  "- a\n  abcdefgh\n  ijk b\n", "": "- \n", "ünïcödé-ünïcödé": "- ünïcödé-\n  ünïcödé\n"} {
+		if got := Wrap(in, "- ", "  ", 10); got != want {
+			t.Errorf("wrap(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestNum(t *testing.T) {
 	for in, want := range map[float64]string{0: "0", 64: "64", 4239.6: "4240", 820.43: "820.4", 99.96: "100.0",
 		46.594: "46.59", 8.7469: "8.747", 0.02345: "0.023", 0.00012345: "0.000123", -3.25: "-3.250"} {

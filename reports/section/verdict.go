@@ -96,9 +96,9 @@ func settingParts(res *compare.Result) []Section {
 }
 
 // Headline is the answer with its two charts.
-func Headline(res *compare.Result, a *compare.Answer) Section {
+func Headline(a *compare.Answer) Section {
 	return Section{ID: "headline", For: OnPage, View: "answer", Across: "duo",
-		Data: newAnswerPart(a, len(res.OnceEach(res.Warnings))), Draw: chart.Headlines}
+		Data: newAnswerPart(a), Draw: chart.Headlines}
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.
@@ -109,22 +109,21 @@ type answerCard struct {
 
 // answerPart is what the page shows of an answer.
 type answerPart struct {
-	Cards      []answerCard
-	Warnings   []evidence.Warning
-	Count, All string
+	Cards    []answerCard
+	Warnings []evidence.Warning
+	Count    string
+	More     int // warnings that are not shown
 }
 
-func newAnswerPart(a *compare.Answer, all int) answerPart {
-	p := answerPart{Warnings: a.Warnings, All: "All warnings",
-		Count: words.Count(len(a.Warnings), "warning") + " may change a conclusion."}
-	for _, c := range []answerCard{{a.Memory, "Memory", "memory"}, {a.Speed, "Speed", "speed"},
-		{a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
+func newAnswerPart(a *compare.Answer) answerPart {
+	p := answerPart{Warnings: a.Warnings, More: a.More,
+		Count: words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion."}
+	for _, c := range []answerCard{{a.Growth, "Growth", "growth"}, {a.Memory, "Memory", "memory"},
+		{a.Speed, "Speed", "speed"}, {a.Output, "Output", "tokens"}, {a.Sure, "How sure?", "measured"},
+		{a.Quote, "May I quote it?", "measured"}} {
 		if c.Headline != "" {
 			p.Cards = append(p.Cards, c)
 		}
-	}
-	if all > len(a.Warnings) {
-		p.All = fmt.Sprintf("All %d warnings", all)
 	}
 	return p
 }

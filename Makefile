@@ -51,7 +51,7 @@ test: setup lint
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup llamacpp-tools llamacpp-quantize ollama smollm2 pandas xvfb
+	@scripts/setup llamacpp-tools llamacpp-quantize ollama smollm2 pandas xvfb lavapipe
 	@failed=0; \
 	set -x; go test -race $(LIGHT) || failed=1; \
 	go test -tags slow -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \

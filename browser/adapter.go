@@ -19,6 +19,7 @@ type Adapter string
 const (
 	Auto        Adapter = "auto"
 	SwiftShader Adapter = "swiftshader"
+	Lavapipe    Adapter = "lavapipe" // Mesa's CPU adapter, in the browser that `scripts/setup lavapipe` makes
 	GPU         Adapter = "gpu"
 )
 
@@ -27,16 +28,16 @@ func ParseAdapter(s string) (Adapter, error) {
 	switch a := Adapter(s); a {
 	case "":
 		return Auto, nil
-	case Auto, SwiftShader, GPU:
+	case Auto, SwiftShader, Lavapipe, GPU:
 		return a, nil
 	}
-	return "", fault.New(fault.Usage, "use auto, swiftshader or gpu", "unknown adapter %q", s)
+	return "", fault.New(fault.Usage, "use auto, swiftshader, lavapipe or gpu", "unknown adapter %q", s)
 }
 
-// Software predicts whether the adapter is SwiftShader, before the browser runs, because a model library is compiled
+// Software predicts whether the adapter runs on the CPU, before the browser runs, because a model library is compiled
 // for one kind of adapter. The record has the real adapter.
 func (a Adapter) Software() bool {
-	return a == SwiftShader || a != GPU && runtime.GOOS == "linux" && !hasGPU()
+	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !hasGPU()
 }
 
 // hasGPU looks for the device files of GPU drivers.
@@ -83,7 +84,8 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 // Unmet warns if the adapter is not of the requested kind.
 func (p *Page) Unmet(d record.Device) []record.Warning {
 	asked := p.config.Adapter
-	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter {
+	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter ||
+		asked == Lavapipe && d.Detail["architecture"] != string(Lavapipe) {
 		return []record.Warning{{Code: "other-adapter",
 			Text: fmt.Sprintf("requested the adapter %s, but the browser uses %s (%s)", asked, d.Name, d.Class)}}
 	}
@@ -94,6 +96,9 @@ func (p *Page) Unmet(d record.Device) []record.Warning {
 func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 func (a *adapterInfo) device() record.Device {
+	if a.Architecture == string(SwiftShader) && strings.HasPrefix(a.Description, "llvmpipe") { // in SwiftShader's place
+		a.Vendor, a.Architecture, a.Device = "mesa", string(Lavapipe), ""
+	}
 	d := record.Device{Class: record.GPU, Name: a.name(), Detail: map[string]string{
 		"vendor": a.Vendor, "architecture": a.Architecture, "device": a.Device, "description": a.Description,
 		"fallback": strconv.FormatBool(a.Fallback), "features": strings.Join(a.Features, " "),

@@ -55,6 +55,9 @@ func (c Config) Find() (string, error) {
 	if c.Launch.Attach != "" {
 		return "", nil
 	}
+	if c.Adapter == Lavapipe {
+		return find.Lavapipe()
+	}
 	return find.Chrome(c.Chrome)
 }
 

@@ -93,7 +93,9 @@ var opposite = map[string]string{
 // flagOptions returns the adapter's flag and the user's.
 func flagOptions(a Adapter, l Launch) (o []chromedp.ExecAllocatorOption, err error) {
 	if a.Software() {
-		o = append(o, chromedp.Flag("use-webgpu-adapter", "swiftshader"))
+		// With developer features, lavapipe says its name.
+		o = append(o, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
+			chromedp.Flag("enable-webgpu-developer-features", a == Lavapipe))
 	}
 	lists := map[string][]string{}
 	for name, ours := range features {

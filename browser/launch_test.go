@@ -127,6 +127,8 @@ func TestDeviceClass(t *testing.T) {
 		{adapterInfo{Vendor: "google", Architecture: "swiftshader"}, record.SoftwareAdapter, "SwiftShader"},
 		{adapterInfo{Vendor: "mesa", Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter,
 			"mesa llvmpipe (LLVM 15)"},
+		{adapterInfo{Vendor: "google", Architecture: "swiftshader", Device: "0xc0de",
+			Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter, "mesa lavapipe llvmpipe (LLVM 15)"},
 		{adapterInfo{Fallback: true}, record.SoftwareAdapter, "unnamed adapter"},
 	} {
 		if d := x.device(); d.Class != x.class || d.Name != x.name {

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 )
 
@@ -50,6 +52,15 @@ func Chrome(given string) (string, error) {
 		return found, nil
 	}
 	return "", fault.New(fault.NoChrome, get, "Chrome, Chromium and Edge not found on PATH or in the usual places")
+}
+
+// Lavapipe returns the browser whose WebGPU runs on Mesa's lavapipe.
+func Lavapipe() (string, error) {
+	path := filepath.Join(cache.Dir(os.Getenv), "lavapipe", "current", "chrome")
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fault.New(fault.NoAdapter, "run `scripts/setup lavapipe`", "no browser with lavapipe at %s", path)
+	}
+	return path, nil
 }
 
 func firstOf(places []string) (string, bool) {

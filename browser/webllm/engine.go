@@ -75,8 +75,9 @@ func (w *WebLLM) Caps() engine.Caps {
 }
 
 func (w *WebLLM) browser() browser.Config {
-	return browser.Config{Chrome: w.config.Chrome, Launch: w.config.Launch, Adapter: browser.Adapter(w.config.Adapter),
-		Thread: browser.Thread(w.config.Thread), Watchdog: w.settings.Watchdog}
+	c := w.config.launched()
+	c.Watchdog = w.settings.Watchdog
+	return c
 }
 
 // Lacks names a WebLLM that must be downloaded.
@@ -191,7 +192,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 		}
 		if !hasF16(device) {
 			return Package{}, fault.New(fault.NoF16,
-				"use a package with float32 weights (q0f32, q4f32_1 …), or an adapter with float16 (--adapter gpu)",
+				"use a package with float32 weights (q0f32, q4f32_1 …), or an adapter with float16 (--adapter gpu or lavapipe)",
 				"model %s computes in float16 (%s), but the WebGPU adapter %s lacks %s", m.Name, m.DType,
 				device.Name, shaderF16)
 		}
@@ -338,6 +339,6 @@ func needF16(d record.Device) error {
 	if hasF16(d) {
 		return nil
 	}
-	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s lacks %s, which float16 needs",
+	return fault.New(fault.NoF16, "use --dtype f32 or --adapter lavapipe", "the WebGPU adapter %s lacks %s, which float16 needs",
 		d.Name, shaderF16)
 }

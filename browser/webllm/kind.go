@@ -41,10 +41,7 @@ var Kind = &engine.Kind{
 	Parts: parts, Found: found, Compare: compare,
 	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
-		if own := c.(*Config); own.Launch.Attach == "" {
-			return find.Chrome(own.Chrome)
-		}
-		return "", nil
+		return c.(*Config).launched().Find()
 	},
 }
 
@@ -79,8 +76,9 @@ func (c *Config) Fields() []engine.Field {
 			Help: "open a tab in a running browser: HOST:PORT of its --remote-debugging-port, or ws://…"},
 		{To: &c.Launch.Flags, Flag: "chrome-flag", Help: "flag for the browser, NAME or NAME=VALUE; repeatable"},
 		{To: &c.Adapter, Flag: "adapter", Key: "adapter",
-			OneOf: []string{string(browser.Auto), string(browser.GPU), string(browser.SwiftShader)},
-			Help:  "WebGPU adapter: auto, gpu or swiftshader (computes on the CPU)"},
+			OneOf: []string{string(browser.Auto), string(browser.GPU), string(browser.SwiftShader),
+				string(browser.Lavapipe)},
+			Help: "WebGPU adapter: auto, gpu, or on the CPU swiftshader or lavapipe (has float16; scripts/setup lavapipe)"},
 		{To: &c.Thread, Flag: "thread", Key: "thread", Run: true,
 			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
 			Help:  "thread that WebLLM runs on: page or worker"},
@@ -99,7 +97,18 @@ func (c *Config) Fields() []engine.Field {
 }
 
 // Check refuses contradictory browser flags.
-func (c *Config) Check() error { return c.Launch.Check(c.Chrome) }
+func (c *Config) Check() error {
+	if c.Adapter == string(browser.Lavapipe) && c.Chrome+c.Launch.Attach != "" {
+		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
+	}
+	return c.Launch.Check(c.Chrome)
+}
+
+// launched is the browser to start or to attach to.
+func (c *Config) launched() browser.Config {
+	return browser.Config{Chrome: c.Chrome, Launch: c.Launch, Adapter: browser.Adapter(c.Adapter),
+		Thread: browser.Thread(c.Thread)}
+}
 
 // CheckFiles refuses an invalid model library before anything starts.
 func (c *Config) CheckFiles() error {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"llmparity/assets/page"
+	"llmparity/browser"
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -29,6 +30,13 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 	}
 	return []engine.Search{
 		{Name: browserPart, Find: own.browser},
+		{Name: string(browser.Lavapipe), Find: func(context.Context) engine.Part {
+			path, err := find.Lavapipe()
+			if err != nil {
+				return engine.Part{Absent: true, Detail: "for float16 without a GPU, run `scripts/setup lavapipe`"}
+			}
+			return engine.Part{Path: path, Detail: "for --adapter lavapipe"}
+		}},
 		{Name: bundlePart, Find: func(context.Context) engine.Part {
 			_, err := page.Bundle()
 			return engine.Part{Version: page.WebLLM, Err: err}
@@ -55,7 +63,7 @@ func (c Config) browser(ctx context.Context) engine.Part {
 	if c.Launch.Attach != "" {
 		return engine.Part{Path: c.Launch.Attach, Detail: "running"}
 	}
-	path, err := find.Chrome(c.Chrome)
+	path, err := c.launched().Find()
 	if err != nil {
 		return engine.Part{Err: err}
 	}

@@ -83,7 +83,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory in GiB that the engine may use on each GPU (default: the free memory of this machine's GPUs)")
 	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: number of layers on a GPU (default: none; Ollama with --gpu-memory-gb: as many as fit)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
-	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader or gpu")
+	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader, lavapipe or gpu")
 	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
 	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
 	p.BoolVar(&f.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser"
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
@@ -184,4 +185,36 @@ func rewriteJSON(t *testing.T, file string, change func(map[string]any)) {
 	text, err = json.Marshal(content)
 	check(t, err)
 	check(t, os.WriteFile(file, text, 0o644))
+}
+
+// In float16, WebLLM parts from the reference only where the best token leads by little, with weights of every type
+// and both kinds of kernels.
+func TestWebLLMComputesInFloat16(t *testing.T) {
+	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
+		for _, feature := range append(tinytest.Types(), tinytest.Features()[0]) {
+			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+				defer cancel()
+				_, path := featureNamed(t, ctx, feature.Name)
+				m, err := model.Open(path, featureContext)
+				check(t, err)
+				w := webllm.New(webllm.Config{Kernels: kernels, Adapter: string(browser.Lavapipe)},
+					engine.Settings{Cache: cache.Dir(os.Getenv), DType: webllm.F16})
+				session := load(t, ctx, w, m)
+				tokens, expect := oracle(t, path)
+				for _, p := range feature.Prompts() {
+					prompt := tokens.Prompt(p.Text)
+					want, margins, err := expect.Greedy(prompt, answered)
+					check(t, err)
+					_, ids := spoken(t, ctx, session, p.Text)
+					if at := firstDifference(ids, want); at >= 0 {
+						t.Logf("%s: they part at token %d, where the top two are %.3f apart", p.Name, at+1, margins[at])
+						if margins[at] > 1 {
+							t.Errorf("%s: %v, want %v", p.Name, ids, want)
+						}
+					}
+				}
+			})
+		}
+	}
 }

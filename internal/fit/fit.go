@@ -90,9 +90,9 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	switch vram := s.GPUMemoryGiB > 0; {
 	case q.FreeGiB > 0 && (q.RAMGiB > 0 || vram):
 		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb already covers both")
-	case runtime == engine.MLC && vram && adapter == browser.SwiftShader:
+	case runtime == engine.MLC && vram && (adapter == browser.SwiftShader || adapter == browser.Lavapipe):
 		return refuse("gpu-memory-gb", "omit one of them",
-			"--adapter swiftshader keeps everything in main memory")
+			"--adapter %s keeps everything in main memory", adapter)
 	case runtime == engine.GGML && !s.Engine.Itself && vram && s.GPULayers == 0:
 		return refuse("gpu-memory-gb", "add --gpu-layers, or omit it", "%s puts no layers on a GPU",
 			s.Engine.Title)
@@ -145,7 +145,7 @@ func (q *Question) refused(e estimate.Estimate) string {
 		return ""
 	case e.NeedsF16() && q.NoF16:
 		return "needs f16, and the adapter has no shader-f16"
-	case e.NeedsF16() && !e.Setup.OnGPU:
+	case e.NeedsF16() && !e.Setup.OnGPU && q.Adapter != string(browser.Lavapipe):
 		return "needs f16, and SwiftShader has no shader-f16"
 	case e.Model.Source == "gguf":
 		return unrunnable(q.path, e.Setup.Context)
@@ -191,6 +191,9 @@ func (q *Question) bufferRoom(onGPU bool) estimate.Room {
 		room := estimate.Grants(limit(q.BufferMiB), limit(q.BindingMiB))
 		room.How = "with --max-buffer-mb and --max-binding-mb: " + room.How
 		return room
+	}
+	if q.Adapter == string(browser.Lavapipe) {
+		return estimate.Grants(4<<30, estimate.GrantedBuffer)
 	}
 	return estimate.LargestBuffer(onGPU)
 }

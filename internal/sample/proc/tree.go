@@ -32,7 +32,9 @@ type Tree struct {
 // branch is a member of a tree.
 type branch struct {
 	*Member
-	taken  bool
+	taken  time.Time // zero: not yet
+	copied []string  // command line, if it was taken as a copy of its parent
+	again  time.Time // when a copy is looked at again
 	detach []func()
 }
 
@@ -88,12 +90,16 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	}
 	pids := make([]int, 0, len(t.known))
 	for i, b := range t.known {
-		if settle && !b.taken {
-			becomeItself(b.Member)
-		}
-		// A newly forked process is a copy of its parent, so it gets its role one look later.
-		if !b.taken && (settle || i < older || b.IsItself()) {
-			t.take(b)
+		if b.taken.IsZero() {
+			if settle {
+				becomeItself(b.Member)
+			}
+			// A newly forked process is a copy of its parent, so it gets its role one look later.
+			if settle || i < older || b.IsItself() {
+				t.take(b)
+			}
+		} else if b.copied != nil {
+			t.takeAgain(b, settle)
 		}
 		pids = append(pids, b.PID)
 	}
@@ -111,9 +117,27 @@ func becomeItself(m *Member) {
 	}
 }
 
+// takeAgain gives a process another role that was taken as a copy of its parent and has now executed its own program.
+// One that stays a copy is looked at ever more rarely.
+func (t *Tree) takeAgain(b *branch, now bool) {
+	if !now && time.Now().Before(b.again) {
+		return
+	}
+	line := CommandLine(b.PID)
+	if len(line) == 0 || slices.Equal(line, b.copied) {
+		b.again = time.Now().Add(time.Since(b.taken))
+		return
+	}
+	t.release(b)
+	t.take(b)
+}
+
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
-	b.taken = true
+	b.taken, b.copied = time.Now(), nil
+	if !b.IsItself() {
+		b.copied = CommandLine(b.PID)
+	}
 	p := b.Process
 	if now, err := Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
@@ -151,6 +175,7 @@ func (t *Tree) release(b *branch) {
 	for _, detach := range b.detach {
 		detach()
 	}
+	b.detach = nil
 }
 
 // PIDs returns the processes at the last look, including the root while it runs.

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,6 +137,20 @@ func TestTreeFollowsDescendants(t *testing.T) {
 			t.Errorf("%d sources of %q are still attached", n, role)
 		}
 	}
+}
+
+// However late a process executes its program, it does not keep the role of its parent.
+func TestTreeNoticesLateExec(t *testing.T) {
+	sh, out := newShell(t), &seen{}
+	gate := filepath.Join(t.TempDir(), "gate")
+	check.Err(t, syscall.Mkfifo(gate, 0o600))
+	follow(t, sh.cmd.Process.Pid, out)
+	pid := sh.start("(read -r _ <" + gate + "; exec sleep 609)")
+	until(t, "the copy is sampled", func() bool { return out.of("sh ") == 4 })
+	check.Err(t, os.WriteFile(gate, []byte("go\n"), 0))
+	until(t, "it is sampled as what it has become", func() bool { return out.of("sleep 609") == 2 && out.of("sh ") == 2 })
+	check.Err(t, syscall.Kill(pid, syscall.SIGKILL))
+	until(t, "it is let go of", func() bool { return out.of("sleep 609") == 0 })
 }
 
 // A process may join after it has executed another program.

@@ -63,9 +63,16 @@ func start(ctx context.Context, cmd *exec.Cmd, guarded bool) (*Process, error) {
 	if guarded {
 		p.mark = marked(cmd)
 	}
-	cmd.WaitDelay = time.Second // a grandchild with our pipes must not block Wait
-	err := cmd.Start()
+	cmd.WaitDelay = otherWriters // of standard input; see outlet for the output
+	out, err := outlets(cmd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	for _, o := range out {
+		_ = o.theirs.Close() // the process has its own
+	}
 	if err != nil {
+		_ = end(out)
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	if guarded { // before the process is reaped and its group number can be reused
@@ -74,6 +81,9 @@ func start(ctx context.Context, cmd *exec.Cmd, guarded bool) (*Process, error) {
 	release := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		p.err = p.cmd.Wait()
+		if err := end(out); p.err == nil {
+			p.err = err
+		}
 		release() // the group number may be reused
 		close(p.done)
 	}()

@@ -174,3 +174,34 @@ func TestEndOfAProcess(t *testing.T) {
 	}
 	p.Kill()
 }
+
+// slow takes nothing of a process's output until the process and the time for other writers have gone.
+type slow struct {
+	bytes int
+	gone  chan struct{}
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	<-s.gone
+	s.bytes += len(p)
+	return len(p), nil
+}
+
+// What a process wrote is read, however late.
+func TestNoOutputIsLost(t *testing.T) {
+	for name, others := range map[string]string{"alone": "", "with a child that has its output": "sleep 600 & "} {
+		out := &slow{gone: make(chan struct{})}
+		cmd := exec.Command("sh", "-c", others+"head -c 65536 /dev/zero")
+		cmd.Stdout = out
+		p, err := child.StartGuarded(t.Context(), cmd)
+		check.Err(t, err)
+		gone(t, p.PID())
+		time.Sleep(1200 * time.Millisecond) // the more time, the more could be lost
+		close(out.gone)
+		<-p.Done()
+		p.Kill()
+		if out.bytes != 65536 {
+			t.Errorf("%s: %d bytes, want 65536", name, out.bytes)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -107,7 +108,7 @@ func (c *conn) read() {
 		<-c.Done()
 		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // a descendant may still have the other end
 	}()
-	lines := wire.NewLines(c.out)
+	lines := wire.NewLines(&child.Output{File: c.out})
 	lines.Max = maxLine
 	for n := 1; ; n++ {
 		e, err := lines.Next()

@@ -14,8 +14,8 @@ const otherWriters = time.Second
 // mostInPipe is how much the kernel keeps for a pipe's reader, at most.
 const mostInPipe = 1 << 20
 
-// Output reads a pipe from a process to the end, or after its read deadline until it is empty. If the process has ended,
-// all that it wrote is then read, even if a busy machine comes to it late.
+// Output reads a pipe from a process to the end, or after its read deadline until it is empty. If the process has
+// ended, all that it wrote is then read, even if a busy machine comes to it late.
 type Output struct {
 	File *os.File
 	late int // bytes read after the deadline

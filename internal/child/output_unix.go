@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// available reads what a pipe has, without waiting; 0: nothing. Reads of the file itself fail after its deadline without
-// trying.
+// available reads what a pipe has, without waiting; 0: nothing. Reads of the file itself fail after its deadline
+// without trying.
 func available(f *os.File, p []byte) (n int) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -29,6 +29,9 @@ const maxLine = 4 << 20
 // grace is how long an engine may take to end after its input has ended, or to end a cancelled request.
 const grace = 2 * time.Second
 
+// reaped is how long an engine may take from the end of its output to its own end, if it has ended.
+const reaped = 5 * time.Second
+
 var (
 	// errClosed is returned if the engine was ended during a call or before it.
 	errClosed = engine.Fail(record.Cancelled, "the session is closed")
@@ -289,7 +292,7 @@ func (c *conn) breach(k *call, r received, why error) error {
 
 // ended returns why an engine sends no more lines.
 func (c *conn) ended(op string) error {
-	if !c.Ended(time.Second) { // its output ends just before it is reaped
+	if !c.Ended(reaped) {
 		return c.wrong(op, record.BadOutput, "%s closed its standard output, where it must answer", c.name)
 	}
 	words := c.Tail.Lines(200)

@@ -148,7 +148,8 @@ func TestTreeNoticesLateExec(t *testing.T) {
 	pid := sh.start("(read -r _ <" + gate + "; exec sleep 609)")
 	until(t, "the copy is sampled", func() bool { return out.of("sh ") == 4 })
 	check.Err(t, os.WriteFile(gate, []byte("go\n"), 0))
-	until(t, "it is sampled as what it has become", func() bool { return out.of("sleep 609") == 2 && out.of("sh ") == 2 })
+	until(t, "it is sampled as what it has become",
+		func() bool { return out.of("sleep 609") == 2 && out.of("sh ") == 2 })
 	check.Err(t, syscall.Kill(pid, syscall.SIGKILL))
 	until(t, "it is let go of", func() bool { return out.of("sleep 609") == 0 })
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -76,7 +77,8 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
 	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain, "cell": n.cell,
-		"title": plain.TitleCase, "ids": joinedIDs, "key": plain.OwnKey, "named": plain.Named, "view": written,
+		"title": plain.TitleCase, "ids": func(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") },
+		"key": plain.OwnKey, "named": plain.Named, "view": written,
 		"term": terms.link, "id": ids.of,
 		"numeric": func(columns []plain.Column, i int) bool { return i < len(columns) && columns[i].Number },
 		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
@@ -179,16 +181,11 @@ func element(id string, size int, text string) template.HTML {
 func packed(text []byte) (string, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)
-	if err != nil {
-		return "", err
+	if err == nil {
+		_, err = w.Write(text)
+		err = errors.Join(err, w.Close())
 	}
-	if _, err := w.Write(text); err != nil {
-		return "", err
-	}
-	if err := w.Close(); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+	return base64.StdEncoding.EncodeToString(b.Bytes()), err
 }
 
 // inline makes script elements, and the hashes by which the policy knows them.
@@ -224,6 +221,3 @@ func onlyPrompt(res *compare.Result) string {
 	}
 	return plain.Shorten(prompt, promptShown)
 }
-
-// joinedIDs writes every id.
-func joinedIDs(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") }

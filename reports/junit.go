@@ -39,18 +39,15 @@ type junitCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
-	Skipped *junitSkipped `xml:"skipped,omitempty"`
+	Skipped *junitFailure `xml:"skipped,omitempty"`
 	Out     string        `xml:"system-out,omitempty"`
 }
 
+// junitFailure is why a case failed, or was skipped.
 type junitFailure struct {
 	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
+	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
-}
-
-type junitSkipped struct {
-	Message string `xml:"message,attr"`
 }
 
 // JUnit writes the result as test cases: each cell's launches, whether each cell agrees with itself, whether each pair
@@ -158,7 +155,7 @@ func selfSuite(res *compare.Result) junitSuite {
 		test := junitCase{Name: plain.Line(c.Label)}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
-			test.Skipped = &junitSkipped{plain.Line(c.Self.Verdict)}
+			test.Skipped = &junitFailure{Message: plain.Line(c.Self.Verdict)}
 		case !c.Self.Identical:
 			test.Failure = &junitFailure{Message: plain.Line(c.Self.Verdict), Type: "not-repeatable"}
 		}
@@ -172,7 +169,7 @@ func paritySuite(res *compare.Result) junitSuite {
 		test := junitCase{Name: plain.Line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
 		switch {
 		case !p.Compared:
-			test.Skipped = &junitSkipped{plain.Line(p.Verdict)}
+			test.Skipped = &junitFailure{Message: plain.Line(p.Verdict)}
 		case !p.Identical && nearTie(p):
 			test.Out = plain.Line("passed, though they part: " + p.Verdict)
 		case !p.Identical:
@@ -203,7 +200,7 @@ func predictionSuite(res *compare.Result) junitSuite {
 			test := junitCase{Class: "llmparity.forecasts", Name: plain.Line(c.Label + ": " + p.Title)}
 			switch {
 			case p.Within == nil:
-				test.Skipped = &junitSkipped{plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
+				test.Skipped = &junitFailure{Message: plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
 			case !*p.Within:
 				row := section.PredictionRow(p)
 				test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "forecast",
@@ -236,7 +233,7 @@ func gateSuite(g *gates.Outcome) junitSuite {
 		case gates.Failed:
 			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
 		case gates.Inconclusive:
-			test.Skipped = &junitSkipped{why}
+			test.Skipped = &junitFailure{Message: why}
 		case gates.Warned:
 			test.Out = "warning: " + why
 		default:

@@ -287,17 +287,17 @@ func newLatency(c *compare.Cell) latencyStats {
 	if !latency.Known() {
 		return nil
 	}
-	l := latencyStats{meanLatency: mean(latency.Values)}
+	l := latencyStats{meanLatency: mean(latency.Numbers())}
 	for _, r := range inLatency() {
 		if f := c.Figure(r.Name); f.Known() {
 			l[r.Profile] = f.Center()
 		}
 	}
-	var rates []evidence.Value
+	var rates []float64
 	for i, v := range latency.Values {
 		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 &&
 			v.Value > 0 {
-			rates = append(rates, evidence.Value{Value: tokens.Values[i].Value / v.Value * 1000})
+			rates = append(rates, tokens.Values[i].Value/v.Value*1000)
 		}
 	}
 	if len(rates) > 0 {
@@ -306,10 +306,10 @@ func newLatency(c *compare.Cell) latencyStats {
 	return l
 }
 
-func mean(values []evidence.Value) float64 {
+func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
-		sum += v.Value
+		sum += v
 	}
 	return *rounded(sum / float64(len(values)))
 }

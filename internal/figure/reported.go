@@ -44,16 +44,12 @@ func Reported(name string) (unit, of string) {
 	return "", ""
 }
 
-// programs are engines that name their program among their parts, as people read them.
-var programs = map[string]string{"webllm": "WebLLM"}
-
 // Program is the program that an engine names among its parts, with its version and where it came from; empty where it
 // names none.
 func Program(e *record.EngineInfo) (name, version, origin string) {
-	for part, title := range programs {
-		if v, from := e.Parts[part], e.Parts[part+"_origin"]; v != "" || from != "" {
-			return title, v, from
-		}
+	const part, title = "webllm", "WebLLM"
+	if v, from := e.Parts[part], e.Parts[part+"_origin"]; v != "" || from != "" {
+		return title, v, from
 	}
 	return "", "", ""
 }

@@ -40,17 +40,14 @@ var alongAxes = []struct {
 func (v *View) DrawnOver(what figure.Over) []Chart {
 	var out []Chart
 	for _, a := range alongAxes {
-		if a.over == what {
-			out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figuresOver(what, a.units...))...)
+		if a.over != what {
+			continue
 		}
+		figures := figure.Rows(func(r *figure.Row) bool { return r.Over&what != 0 && slices.Contains(a.units, r.Unit) })
+		aggregateFirst := func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) }
+		slices.SortStableFunc(figures, aggregateFirst)
+		out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figures)...)
 	}
-	return out
-}
-
-// figuresOver are the figures with some units that are drawn along an axis, aggregate ones first.
-func figuresOver(axis figure.Over, units ...string) []*figure.Row {
-	out := figure.Rows(func(r *figure.Row) bool { return r.Over&axis != 0 && slices.Contains(units, r.Unit) })
-	slices.SortStableFunc(out, func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) })
 	return out
 }
 

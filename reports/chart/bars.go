@@ -92,25 +92,19 @@ func (t *barTable) add(name string, of func(bar int) float64, looks ...style) {
 	}
 }
 
-// ends are the lower end of the lowest bar and the upper end of the highest.
-func (t *barTable) ends() (lowest, highest float64) {
-	for n := range t.bars {
-		down, up := 0.0, 0.0
-		for _, s := range t.series {
-			if v := s.values[n]; v < 0 {
-				down += v
-			} else if v > 0 {
-				up += v
-			}
-		}
-		lowest, highest = min(lowest, down), max(highest, up)
-	}
-	return lowest, highest
-}
-
 func (t *barTable) options() map[string]any {
 	bar := newBar(t.bars, legendBelow())
-	if lowest, highest := t.ends(); lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
+	lowest, highest := 0.0, 0.0
+	for _, s := range t.series {
+		for _, v := range s.values {
+			if v < lowest {
+				lowest = v
+			} else if v > highest {
+				highest = v
+			}
+		}
+	}
+	if lowest > -0.02*highest { // a remainder just below 0 needs no axis of its own
 		bar.XAxisList[0].Min = 0
 	}
 	for n, s := range t.series {

@@ -127,40 +127,49 @@ func (v *View) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		}
 		addLine(l, name, pairs(data), looks...)
 	}
-	pss, rss := func(t record.TotalRow) float64 { return t.PSS }, func(t record.TotalRow) float64 { return t.RSS }
+	rss := func(method string) func(*record.TotalRow) (int64, float64) {
+		return func(t *record.TotalRow) (int64, float64) {
+			if t.Method != method {
+				return t.NS, math.NaN()
+			}
+			return t.NS, t.RSS
+		}
+	}
 	foreign := v.Res.Cells[cell].Foreign()
 	if foreign {
-		add("RSS sum", totals(a, record.MethodForeign, zero, rss), v.Colour(cell), 3, "solid")
-		add("JavaScript heap", heap(a, zero), v.Colour(cell), 2, "dashed")
+		add("RSS sum", series(a.Totals, zero, rss(record.MethodForeign)), v.Colour(cell), 3, "solid")
+		add("JavaScript heap", series(a.Metrics, zero, func(m *record.MetricRow) (int64, float64) {
+			return m.NS, m.Value / record.MiB
+		}), v.Colour(cell), 2, "dashed")
 	} else {
-		add("total PSS", totals(a, anyMethod, zero, pss), v.Colour(cell), 3, "solid")
-		add("RSS sum", totals(a, record.MethodStatm, zero, rss), "var(--muted)", 1.2, "dashed")
+		add("total PSS", series(a.Totals, zero, func(t *record.TotalRow) (int64, float64) { return t.NS, t.PSS }),
+			v.Colour(cell), 3, "solid")
+		add("RSS sum", series(a.Totals, zero, rss(record.MethodStatm)), "var(--muted)", 1.2, "dashed")
 	}
 	all := processes(a)
 	for n, s := range all {
 		for _, id := range s.ids {
-			pick, what, kind := func(r record.SampleRow) float64 { return r.PSS }, "PSS", "solid"
+			what, kind := "PSS", "solid"
 			if a.Sources[id].Method != record.MethodSmapsRollup {
-				pick, what, kind = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
+				what, kind = "RSS", "dotted"
 			}
 			if len(all) == 1 && (what == "PSS" || foreign) {
 				continue // it is the total
 			}
 			name := s.name + " " + what
 			selected[name] = what == "PSS"
-			add(name, samples(a, id, zero, pick), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
+			add(name, series(a.Samples, zero, func(r *record.SampleRow) (int64, float64) {
+				switch {
+				case r.Source != id:
+					return r.NS, math.NaN()
+				case what == "RSS":
+					return r.NS, r.RSS
+				}
+				return r.NS, r.PSS
+			}), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, kind)
 		}
 	}
 	return options(l)
-}
-
-// heap is a page's that another program recorded, in MiB.
-func heap(a *record.Attempt, zero int64) []xy {
-	var out []xy
-	for _, m := range a.Metrics {
-		out = append(out, xy{seconds(m.NS, zero), m.Value / record.MiB})
-	}
-	return out
 }
 
 // pairs round to milliseconds and hundredths of a MiB.
@@ -174,29 +183,14 @@ func pairs(points []xy) [][2]any {
 
 func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
 
-// anyMethod accepts PSS that was read or carried forward.
-const anyMethod = ""
-
-func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
-	return seriesOf(a.Totals, func(t *record.TotalRow) (int64, float64, bool) {
-		return t.NS, pick(*t), method == anyMethod || t.Method == method
-	}, zero)
-}
-
-func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
-	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) {
-		return s.NS, pick(*s), s.Source == source
-	}, zero)
-}
-
 // xy is a point of a series.
 type xy struct{ x, y float64 }
 
-// seriesOf are the points of wanted rows with a value.
-func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
+// series are the points of rows; NaN is none.
+func series[Row any](rows []Row, zero int64, of func(*Row) (ns int64, y float64)) []xy {
 	var out []xy
 	for i := range rows {
-		if ns, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
+		if ns, y := of(&rows[i]); !math.IsNaN(y) {
 			out = append(out, xy{seconds(ns, zero), y})
 		}
 	}

@@ -49,7 +49,7 @@ func MemoryOverTokens(v *View) []Chart {
 }
 
 func (v *View) alignedCaption(c *compare.Cell, l growth.Aligned) string {
-	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
+	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, c.Several())
 	if slices.ContainsFunc(l.Median, func(p growth.AlignedPoint) bool { return p.Lo != nil }) {
 		s += "Band: 95% interval of the median. "
 	} else {
@@ -59,13 +59,6 @@ func (v *View) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 		s += fmt.Sprintf("Thin lines: the first %d. ", n)
 	}
 	return s + "The memory axis does not start at 0."
-}
-
-func repeatedMany(c *compare.Cell) string {
-	if c.Repeated() == "launch" {
-		return "launches"
-	}
-	return c.Repeated() + "s"
 }
 
 func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
@@ -87,7 +80,8 @@ func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 	colour := v.Colour(cell)
 	add := func(name string, data [][2]any, looks ...style) {
 		if len(l.MultiSeries) == 0 {
-			looks = append(looks, tokenBands(tokens))
+			looks = append(looks, banded([]band{{"measure: prefill", 0, 1},
+				{"measure: decode", 1, float64(tokens[len(tokens)-1])}}))
 		}
 		addLine(l, name, data, looks...)
 	}
@@ -141,11 +135,6 @@ func fine(v float64) float64 {
 		return digits(v)
 	}
 	return r
-}
-
-// tokenBands are the phases on an axis of tokens: prefill up to the first one, then decode.
-func tokenBands(tokens []int) style {
-	return banded([]band{{"measure: prefill", 0, 1}, {"measure: decode", 1, float64(tokens[len(tokens)-1])}})
 }
 
 // alignedTable has some of the tokens, including the first and last; the record has all.

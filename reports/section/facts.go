@@ -41,15 +41,15 @@ func environmentSections(v *chart.View) []Section {
 	for _, r := range v.Res.Runs {
 		runs = append(runs, runFact(r), checklistFact(r))
 	}
-	return []Section{{ID: "identity", Title: "Engines, models and requests", Parts: factParts(engineFacts(v))},
-		{ID: "environment", Title: "Machine and reproducibility", Parts: factParts(runs)}}
-}
-
-func factParts(facts []fact) []Section {
-	if len(facts) == 0 {
-		return nil
+	part := func(id, title string, facts []fact) Section {
+		s := Section{ID: id, Title: title}
+		if len(facts) > 0 {
+			s.Parts = []Section{{For: OnPage, View: "facts", Data: facts}}
+		}
+		return s
 	}
-	return []Section{{For: OnPage, View: "facts", Data: facts}}
+	return []Section{part("identity", "Engines, models and requests", engineFacts(v)),
+		part("environment", "Machine and reproducibility", runs)}
 }
 
 // engineFacts list what ran. What all cells of an engine share comes first, then what differs.

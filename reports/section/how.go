@@ -78,20 +78,26 @@ func howSections(res *compare.Result) []Section {
 
 // explained is a table on the page of each figure of all cells.
 func explained(res *compare.Result, of func(*compare.Cell) []evidence.Figure) Section {
-	return explainedFor(res, func(add func(string, ...evidence.Figure)) {
-		for i := range res.Cells {
-			add(res.Cells[i].Label, of(&res.Cells[i])...)
-		}
-	})
+	var all []ofCell
+	for i := range res.Cells {
+		all = append(all, ofCell{res.Cells[i].Label, of(&res.Cells[i])})
+	}
+	return explainedFor(res, all)
+}
+
+// ofCell are figures of a cell, or of a sweep.
+type ofCell struct {
+	cell    string
+	figures []evidence.Figure
 }
 
 // explainedFor says once for all cells with the same explanation what a figure is.
-func explainedFor(res *compare.Result, all func(add func(cell string, figures ...evidence.Figure))) Section {
+func explainedFor(res *compare.Result, all []ofCell) Section {
 	type row [4]string
 	var rows []row
 	cells, order := map[row][]string{}, map[string]int{} // order: by the first mention of a figure
-	all(func(cell string, figures ...evidence.Figure) {
-		for _, f := range figures {
+	for _, of := range all {
+		for _, f := range of.figures {
 			words := f.How
 			if !f.Known() {
 				words = f.Absent
@@ -100,14 +106,14 @@ func explainedFor(res *compare.Result, all func(add func(cell string, figures ..
 			if cells[r] == nil {
 				rows = append(rows, r)
 			}
-			if !slices.Contains(cells[r], cell) {
-				cells[r] = append(cells[r], cell)
+			if !slices.Contains(cells[r], of.cell) {
+				cells[r] = append(cells[r], of.cell)
 			}
 			if _, seen := order[r[0]]; !seen {
 				order[r[0]] = len(order)
 			}
 		}
-	})
+	}
 	slices.SortStableFunc(rows, func(a, b row) int { return order[a[0]] - order[b[0]] })
 	t := &plain.Grid{Head: []string{"figure", "from", "what it is, or why it is missing",
 		"what the method cannot see", "cells"}}

@@ -23,29 +23,41 @@ const (
 		"Process memory includes more than the KV cache."
 )
 
+const withinLaunches = "within launches"
+
 // growthSection shows memory per token.
 func growthSection(res *compare.Result) Section {
 	slopes := &plain.Grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated",
 		"result"}}
 	var undecided [][]string // they would bury the others
-	each(res, func(g growing) {
-		for _, r := range g.rates {
+	var all []ofCell
+	add := func(who, over string, t *growth.Theory, rates []growth.Rate) {
+		for _, r := range rates {
 			if !r.Known() {
 				continue
 			}
 			theory := "–"
-			if g.theory != nil {
-				theory = plain.Rate(g.theory.Bytes)
+			if t != nil {
+				theory = plain.Rate(t.Bytes)
 			}
-			row := []string{plain.Line(g.who), g.over, plain.Line(r.Title),
-				plain.Rate(r.Center()), plain.RateInterval(r), theory, r.Verdict}
-			if g.over == withinLaunches && strings.HasPrefix(r.Verdict, evidence.TooFewRuns) {
+			all = append(all, ofCell{who, []evidence.Figure{r.Figure}})
+			row := []string{plain.Line(who), over, plain.Line(r.Title), plain.Rate(r.Center()), plain.RateInterval(r),
+				theory, r.Verdict}
+			if over == withinLaunches && strings.HasPrefix(r.Verdict, evidence.TooFewRuns) {
 				undecided = append(undecided, row)
 			} else {
 				slopes.Rows = append(slopes.Rows, row)
 			}
 		}
-	})
+	}
+	for _, s := range res.Sweeps { // first those whose launches are independent
+		add(s.Label, s.Title+", over cells", s.Theory, s.Rates)
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			add(res.Cells[i].Label, withinLaunches, g.Theory, g.Rates)
+		}
+	}
 	var left []string
 	switch n := len(undecided); {
 	case len(slopes.Rows) == 0:
@@ -59,36 +71,7 @@ func growthSection(res *compare.Result) Section {
 	}
 	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords}, Lines: left,
 		Method: []string{growthMethod}, Draw: chart.KvGrowth, Across: "pair", Grid: slopes,
-		Parts: []Section{explainedFor(res, func(add func(string, ...evidence.Figure)) {
-			each(res, func(g growing) {
-				for _, r := range g.rates {
-					if r.Known() {
-						add(g.who, r.Figure)
-					}
-				}
-			})
-		})}}
-}
-
-// growing is a sweep, or a cell, with its slopes.
-type growing struct {
-	who, over string
-	theory    *growth.Theory
-	rates     []growth.Rate
-}
-
-const withinLaunches = "within launches"
-
-// each visits sweeps, whose launches are independent, then slopes within launches.
-func each(res *compare.Result, do func(growing)) {
-	for _, s := range res.Sweeps {
-		do(growing{s.Label, s.Title + ", over cells", s.Theory, s.Rates})
-	}
-	for i := range res.Cells {
-		if g := res.Cells[i].Growth; g != nil {
-			do(growing{res.Cells[i].Label, withinLaunches, g.Theory, g.Rates})
-		}
-	}
+		Parts: []Section{explainedFor(res, all)}}
 }
 
 // How to read traffic.

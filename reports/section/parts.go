@@ -219,7 +219,7 @@ func origins(res *compare.Result) []string {
 		}
 		var by grouped
 		for _, p := range c.Parts.Components {
-			if p.Known() && !none(p) {
+			if p.Known() && !(p.Name == figure.MultiGPUOverhead && p.Center() == 0) { // one device has none of several
 				by.add(plain.OriginWords(p.Origin), chart.PartName(p.Name))
 			}
 		}
@@ -231,9 +231,6 @@ func origins(res *compare.Result) []string {
 	}
 	return out.lines(sentence)
 }
-
-// none tells that a component needs no mention: one device has no overhead of several.
-func none(c memory.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
 // partGrid has every component of every cell with origin, confidence and dtype.
 func partGrid(res *compare.Result) *plain.Grid {

@@ -27,7 +27,8 @@ func predictionSection(res *compare.Result) Section {
 			"typical\nerror"}, func(p memory.Predicted) []string { return PredictionRow(p)[1:] }),
 		Parts: []Section{
 			{Title: "How each figure was predicted and measured", For: OnPage, Folded: true, Grid: predictionHow(res)},
-			{Title: "Notes on the predictions", For: OnPage, Folded: true, Lines: predictionNotes(res), Mark: "- "}}}
+			{Title: "Notes on the predictions", For: OnPage, Folded: true, Mark: "- ",
+				Lines: ofPredictions(res, func(p *memory.Prediction) []string { return p.Notes })}}}
 }
 
 // distinguished leaves out a total that equals the increase, because there is no baseline.
@@ -126,11 +127,6 @@ func recommendations(res *compare.Result) []string {
 	})
 }
 
-// predictionNotes are the notes on predictions.
-func predictionNotes(res *compare.Result) []string {
-	return ofPredictions(res, func(p *memory.Prediction) []string { return p.Notes })
-}
-
 func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) []string {
 	var out grouped
 	for i := range res.Cells {
@@ -144,18 +140,13 @@ func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) 
 }
 
 func validationWords(v *memory.Validation) string {
-	cells := len(v.Cells)
+	below := "" // explains a number in brackets, if there is one
+	if slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
+		below = " Measurements below zero have no error in percent; the number of cells that have one is in brackets."
+	}
 	return fmt.Sprintf("%s with a prediction and a measurement, in %s. Errors are those of the prediction, relative to the measurement; bias is their mean: + means "+
 		"predicted too high. A cell's worst error is the largest as a multiple of the typical error of such calculations; * marks measurements outside the predicted range.%s",
-		words.Count(cells, "cell"), words.Count(v.Runs-v.Without, "run"), belowZero(v))
-}
-
-// belowZero explains a number in brackets, if there is one.
-func belowZero(v *memory.Validation) string {
-	if !slices.ContainsFunc(v.Components, func(e memory.ComponentError) bool { return e.N < e.Cells }) {
-		return ""
-	}
-	return " Measurements below zero have no error in percent; the number of cells that have one is in brackets."
+		words.Count(len(v.Cells), "cell"), words.Count(v.Runs-v.Without, "run"), below)
 }
 
 func remarks(v *memory.Validation) []string {

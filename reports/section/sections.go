@@ -49,16 +49,37 @@ const (
 
 // All are all of a report in the order of the terminal; empty ones are left out later.
 func All(v *chart.View) []Section {
-	all := []Section{verdictSection(v.Res), comparabilitySection(v.Res), riskSection(v.Res), Gate(v.Res.Gate),
-		summarySection(v), pointsSection(v.Res), Ratios(v.Res), overTimeSection(), overTokensSection(v.Res),
-		peaksSection()}
-	all = append(all, componentSection(v.Res), predictionSection(v.Res), breakdownSection(v.Res), growthSection(v.Res))
-	all = append(all, hardwareSections(v.Res)...)
-	all = append(all, timesSections(v.Res)...)
-	all = append(all, latencySection(), lengthsSection(), trafficSection(v.Res), paritySection(v))
-	all = append(all, environmentSections(v)...)
-	all = append(all, howSections(v.Res)...)
-	return append(all, warningsSection(v.Res), notesSection(v.Res))
+	res := v.Res
+	return slices.Concat([]Section{
+		// below a head that says what it is; the page has the answer in its place
+		{ID: "verdict", For: InTerminal | Document, Lines: res.Verdict},
+		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
+			Parts: settingParts(res)},
+		riskSection(res), Gate(res.Gate),
+		// the page has a table of its own, with more figures and each one's interval
+		{ID: "summary", Title: "Summary", Parts: []Section{
+			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},
+		pointsSection(res), Ratios(res),
+		{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime, Across: "pair",
+			Words: []string{timelineWords}, Method: []string{timelineMethod}},
+		overTokensSection(res),
+		{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
+			Words: []string{barWords + " Memory is total PSS."}},
+		componentSection(res), predictionSection(res), breakdownSection(res), growthSection(res),
+	}, hardwareSections(res), timesSections(res), []Section{
+		{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},
+			Method: []string{latencyMethod}, Draw: chart.Latencies, Across: "pair"},
+		{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
+			Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }},
+		trafficSection(res), paritySection(v),
+	}, environmentSections(v), howSections(res), []Section{
+		{ID: "warned", Title: "Warnings", Parts: []Section{
+			{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
+			{For: OnPage, View: "warnings", Data: res.OnceEach(res.Warnings)}}},
+		// remarks that change no conclusion
+		{ID: "notes", Title: "Notes", For: InTerminal | Document | OnPage, Folded: true, Mark: "- ",
+			Lines: WarningLines(res.Notes, res)},
+	})
 }
 
 // ShownTo keeps what a format shows, without headings over nothing.
@@ -122,11 +143,6 @@ func sentence(words string, cells []string) string {
 	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."
 }
 
-func peaksSection() Section {
-	return Section{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
-		Words: []string{barWords + " Memory is total PSS."}}
-}
-
 // barWords say how to read bars.
 const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."
 
@@ -137,24 +153,13 @@ const (
 		"The intervals in the tables treat each launch as one observation."
 )
 
-func latencySection() Section {
-	return Section{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},
-		Method: []string{latencyMethod},
-		Draw:   chart.Latencies, Across: "pair"}
-}
-
-func lengthsSection() Section {
-	return Section{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
-		Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }}
-}
-
-func overTimeSection() Section {
-	return Section{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime,
-		Across: "pair", Words: []string{"Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which " +
-			"counts shared pages more than once. Click the legend to show RSS by process."},
-		Method: []string{"Bands are phases. The readings of a phase, also in the table, go from its start to the " +
-			"start of the next phase, because its last reading is taken just after its end."}}
-}
+// How to read memory over time.
+const (
+	timelineWords = "Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which counts shared pages " +
+		"more than once. Click the legend to show RSS by process."
+	timelineMethod = "Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
+		"next phase, because its last reading is taken just after its end."
+)
 
 // overTokensSection shows memory over tokens and how precisely those are timed.
 func overTokensSection(res *compare.Result) Section {

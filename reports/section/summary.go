@@ -19,14 +19,6 @@ const originsWords = "Memory is measured by llmparity's sampler, times and rates
 // Columns of the table are a figure each.
 func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
 
-// summarySection has a row a cell. The page has a table of its own, with more figures and each one's interval.
-func summarySection(v *chart.View) Section {
-	res := v.Res
-	return Section{ID: "summary", Title: "Summary", Parts: []Section{
-		{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)},
-		summaryView(v)}}
-}
-
 func pointsSection(res *compare.Result) Section {
 	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
 	return Section{ID: "points", Title: "Memory at three points", Mark: "- ", Lines: missingPoints(res),

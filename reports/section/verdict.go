@@ -14,17 +14,6 @@ import (
 	"llmparity/reports/plain"
 )
 
-// verdictSection is below a head that says what it is, and so has no title. The page has the answer in its place.
-func verdictSection(res *compare.Result) Section {
-	return Section{ID: "verdict", For: InTerminal | Document, Lines: res.Verdict}
-}
-
-// comparabilitySection says what may be compared.
-func comparabilitySection(res *compare.Result) Section {
-	return Section{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability,
-		Mark: "- ", Parts: settingParts(res)}
-}
-
 // riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
 func riskSection(res *compare.Result) Section {
 	s := Section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
@@ -46,18 +35,6 @@ func riskSection(res *compare.Result) Section {
 		s.Lines = append(s.Lines, strings.TrimSuffix(words, ".")+".")
 	}
 	return s
-}
-
-func warningsSection(res *compare.Result) Section {
-	return Section{ID: "warned", Title: "Warnings", Parts: []Section{
-		{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
-		{For: OnPage, View: "warnings", Data: res.OnceEach(res.Warnings)}}}
-}
-
-// notesSection has the remarks that change no conclusion.
-func notesSection(res *compare.Result) Section {
-	return Section{ID: "notes", Title: "Notes", For: InTerminal | Document | OnPage, Folded: true, Mark: "- ",
-		Lines: WarningLines(res.Notes, res)}
 }
 
 // WarningLines has a line a warning, with all that it is about.

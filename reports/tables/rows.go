@@ -174,15 +174,12 @@ func sampleTable() []Column {
 	}
 }
 
-// heapMetric tells the page's heap as it is read at the sampling rate, here and by others.
-func heapMetric(name string) bool { return name == "js_heap_used_bytes" || name == "heap_used_bytes" }
-
 // samples has the heap's readings among those of processes, in order of time.
 func samples(v *attemptView) {
 	heap := v.a.Metrics
 	heapBefore := func(ns int64) {
 		for ; len(heap) > 0 && heap[0].NS < ns; heap = heap[1:] {
-			if heapMetric(heap[0].Name) {
+			if name := heap[0].Name; name == "js_heap_used_bytes" || name == "heap_used_bytes" { // ours, and of others
 				v.heap(&heap[0])
 			}
 		}

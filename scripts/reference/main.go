@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,14 +37,10 @@ func pages() (map[string][]byte, error) {
 		"warnings.md": warningsPage()}, nil
 }
 
-// write replaces the pages that changed.
+// write replaces the pages.
 func write(dir string, pages map[string][]byte) error {
 	for name, text := range pages {
-		path := filepath.Join(dir, name)
-		if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text) {
-			continue
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
 	}

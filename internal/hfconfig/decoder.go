@@ -1,26 +1,22 @@
 package hfconfig
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // decoder is a decoder-only transformer in the terms in which families differ.
 type decoder struct {
 	layers, hidden, heads, kvHeads, headDim, inter, vocab int
 
+	has       [fields]bool
 	valueDim  int  // of a head's values; 0: headDim
-	qkvBias   bool // queries, keys and values
-	oBias     bool
-	mlpBias   bool
-	plainMLP  bool // two matrices rather than three
-	lnBias    bool // norms have biases
 	norms     int  // in a layer
-	bareNorms bool // norms without weights
 	noFinal   bool // no norm before the head
 	qkNorm    int  // weights of the norms of queries and keys, in a layer
 	sinks     int  // values of attention's sinks, in a layer
 	positions int  // that are learned
 	project   int  // width of the embedding, if it is not the hidden size
-	embedNorm bool // a norm after the embedding
-	headBias  bool
 	tied      bool
 	windows   []int // of each layer; nil: none has one
 	moe       *mixture
@@ -32,7 +28,6 @@ type mixture struct {
 	experts, perToken, inter int
 	shared                   int  // width of the shared experts; 0: none
 	sharedGate               bool // the shared experts have a gate
-	sharedBias               bool
 	expertBias               bool
 	routerBias               bool
 	dense                    []bool // layers without experts
@@ -48,21 +43,15 @@ type latent struct {
 // model lists the weights.
 func (d decoder) model(r *reader) Model {
 	m := Model{File: r.file, Type: r.family, Layers: d.layers, Hidden: d.hidden, Heads: d.heads, KVHeads: d.kvHeads,
-		HeadDim:      d.headDim,
-		Intermediate: d.inter, Vocab: d.vocab, Tied: d.tied, Latent: d.mla != nil}
-	width := d.hidden
-	if d.project > 0 {
-		width = d.project
+		HeadDim: d.headDim, Intermediate: d.inter, Vocab: d.vocab}
+	width := cmp.Or(d.project, d.hidden)
+	m.add(matrix(Embedding, "embed_tokens.weight", 1, d.vocab, width, Sharded))
+	m.add(matrix(Positions, "embed_positions.weight", 1, d.positions, d.hidden, Replicated))
+	if width != d.hidden {
+		m.add(matrix(Embedding, "project_in.weight", 1, d.hidden, width, Replicated))
+		m.add(matrix(Head, "project_out.weight", 1, width, d.hidden, Replicated))
 	}
-	m.add(Weight{Part: Embedding, Name: "embed_tokens.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width),
-		Split: Sharded})
-	m.add(Weight{Part: Positions, Name: "embed_positions.weight", Times: 1, Rows: int64(d.positions),
-		Cols: int64(d.hidden)})
-	if d.project > 0 && d.project != d.hidden {
-		m.add(Weight{Part: Embedding, Name: "project_in.weight", Times: 1, Rows: int64(d.hidden), Cols: int64(width)})
-		m.add(Weight{Part: Head, Name: "project_out.weight", Times: 1, Rows: int64(width), Cols: int64(d.hidden)})
-	}
-	if d.embedNorm {
+	if d.has[embedNorm] {
 		d.norm(&m, "embed_layernorm", 1)
 	}
 	d.attention(&m)
@@ -72,10 +61,9 @@ func (d decoder) model(r *reader) Model {
 		d.norm(&m, "norm", 1)
 	}
 	if !d.tied {
-		m.add(Weight{Part: Head, Name: "lm_head.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width),
-			Split: Sharded})
+		m.add(matrix(Head, "lm_head.weight", 1, d.vocab, width, Sharded))
 	}
-	if d.headBias {
+	if d.has[head] {
 		m.add(vector(Head, "lm_head.bias", 1, d.vocab, Sharded))
 	}
 	m.Caches = d.caches()
@@ -85,25 +73,30 @@ func (d decoder) model(r *reader) Model {
 	return m
 }
 
+func matrix(part Part, name string, times int64, rows, cols int, split Split) Weight {
+	return Weight{Part: part, Name: name, Times: times, Rows: int64(rows), Cols: int64(cols), Split: split}
+}
+
 func vector(part Part, name string, times int64, n int, split Split) Weight {
-	return Weight{Part: part, Name: name, Times: times, Rows: int64(n), Cols: 1, Split: split}
+	return matrix(part, name, times, n, 1, split)
 }
 
 // norm adds norms of the hidden size.
 func (d decoder) norm(m *Model, name string, times int64) {
-	if d.bareNorms {
+	if d.has[bareNorms] {
 		return
 	}
 	m.add(vector(Norms, name+".weight", times, d.hidden, Replicated))
-	if d.lnBias {
+	if d.has[norm] {
 		m.add(vector(Norms, name+".bias", times, d.hidden, Replicated))
 	}
 }
 
 // linear adds matrices and their biases.
 func linear(m *Model, part Part, name string, times int64, rows, cols int, bias bool, split Split) {
-	m.add(Weight{Part: part, Name: name + ".weight", Times: times, Rows: int64(rows), Cols: int64(cols), Linear: true,
-		Split: split})
+	w := matrix(part, name+".weight", times, rows, cols, split)
+	w.Linear = true
+	m.add(w)
 	if bias {
 		if inputs := strings.HasSuffix(name, "o_proj") || strings.HasSuffix(name, "down_proj"); inputs {
 			split = Replicated // inputs are divided, and the bias is added once
@@ -112,23 +105,18 @@ func linear(m *Model, part Part, name string, times int64, rows, cols int, bias 
 	}
 }
 
-func (d decoder) value() int {
-	if d.valueDim > 0 {
-		return d.valueDim
-	}
-	return d.headDim
-}
+func (d decoder) value() int { return cmp.Or(d.valueDim, d.headDim) }
 
 func (d decoder) attention(m *Model) {
 	n := int64(d.layers)
 	if d.mla != nil {
 		d.latentAttention(m, n)
 	} else {
-		linear(m, Attention, "self_attn.q_proj", n, d.heads*d.headDim, d.hidden, d.qkvBias, Sharded)
-		linear(m, Attention, "self_attn.k_proj", n, d.kvHeads*d.headDim, d.hidden, d.qkvBias, ByKVHead)
-		linear(m, Attention, "self_attn.v_proj", n, d.kvHeads*d.value(), d.hidden, d.qkvBias, ByKVHead)
+		linear(m, Attention, "self_attn.q_proj", n, d.heads*d.headDim, d.hidden, d.has[qkv], Sharded)
+		linear(m, Attention, "self_attn.k_proj", n, d.kvHeads*d.headDim, d.hidden, d.has[qkv], ByKVHead)
+		linear(m, Attention, "self_attn.v_proj", n, d.kvHeads*d.value(), d.hidden, d.has[qkv], ByKVHead)
 	}
-	linear(m, Attention, "self_attn.o_proj", n, d.hidden, d.heads*d.value(), d.oBias, Sharded)
+	linear(m, Attention, "self_attn.o_proj", n, d.hidden, d.heads*d.value(), d.has[out], Sharded)
 	m.add(vector(Norms, "self_attn.qk_norm.weight", n, d.qkNorm, Replicated))
 	m.add(vector(Attention, "self_attn.sinks", n, d.sinks, Sharded))
 }
@@ -151,7 +139,7 @@ func (d decoder) latentAttention(m *Model, n int64) {
 // mlp adds feed-forward parts. active is how many a token uses; 0: all.
 func (d decoder) mlp(m *Model, part Part, name string, times, active int64, inter int, bias bool) {
 	from := len(m.Weights)
-	if !d.plainMLP {
+	if !d.has[plainMLP] {
 		linear(m, part, name+".gate_proj", times, inter, d.hidden, bias, Sharded)
 	}
 	linear(m, part, name+".up_proj", times, inter, d.hidden, bias, Sharded)
@@ -174,27 +162,17 @@ func (d decoder) feedForward(m *Model) {
 		}
 		sparse := int64(d.layers) - dense
 		d.mlp(m, Experts, "mlp.experts.*", sparse*int64(e.experts), sparse*int64(e.perToken), e.inter, e.expertBias)
-		d.mlp(m, FeedForward, "mlp.shared_expert", times(sparse, e.shared), 0, e.shared, e.sharedBias)
-		m.add(Weight{Part: Router, Name: "mlp.gate.weight", Times: sparse, Rows: int64(e.experts),
-			Cols: int64(d.hidden)})
+		d.mlp(m, FeedForward, "mlp.shared_expert", sparse, 0, e.shared, false)
+		m.add(matrix(Router, "mlp.gate.weight", sparse, e.experts, d.hidden, Replicated))
 		if e.sharedGate {
 			m.add(vector(Router, "mlp.shared_expert_gate.weight", sparse, d.hidden, Replicated))
 		}
 		if e.routerBias {
 			m.add(vector(Router, "mlp.gate.bias", sparse, e.experts, Replicated))
 		}
-		if e.denseInter > 0 {
-			inter = e.denseInter
-		}
+		inter = cmp.Or(e.denseInter, inter)
 	}
-	d.mlp(m, FeedForward, "mlp", dense, 0, inter, d.mlpBias)
-}
-
-func times(n int64, size int) int64 {
-	if size == 0 {
-		return 0
-	}
-	return n
+	d.mlp(m, FeedForward, "mlp", dense, 0, inter, d.has[mlp])
 }
 
 // caches groups the layers by window.

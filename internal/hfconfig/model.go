@@ -83,8 +83,6 @@ type Model struct {
 	MaxPositions  int // maximum context; 0: unknown
 	Experts       int // in a layer; 0: no mixture
 	ActiveExperts int // that a token uses, without shared ones
-	Tied          bool
-	Latent        bool // attention with a latent, MLA
 	Weights       []Weight
 	Caches        []Cache
 	Quantized     *Quantized // format of the published weights; nil: not quantised
@@ -110,9 +108,8 @@ func (m Model) ActiveParameters() int64 {
 }
 
 // KVValues returns the values of a token in the KV cache of all layers.
-func (m Model) KVValues() int64 {
-	var n int64
-	for _, c := range m.Caches {
+func KVValues(caches []Cache) (n int64) {
+	for _, c := range caches {
 		n += int64(c.Layers) * c.Values
 	}
 	return n

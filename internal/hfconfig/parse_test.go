@@ -230,9 +230,9 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if n := m.Parameters(); n <= 0 || n > maxParameters || m.ActiveParameters() > n || m.KVValues() <= 0 ||
-			m.KVValues() > math.MaxInt64/1024 {
-			t.Fatalf("%d parameters, %d active, %d values a token", n, m.ActiveParameters(), m.KVValues())
+		if n := m.Parameters(); n <= 0 || n > maxParameters || m.ActiveParameters() > n || KVValues(m.Caches) <= 0 ||
+			KVValues(m.Caches) > math.MaxInt64/1024 {
+			t.Fatalf("%d parameters, %d active, %d values a token", n, m.ActiveParameters(), KVValues(m.Caches))
 		}
 		layers := 0
 		for _, c := range m.Caches {

@@ -50,7 +50,7 @@ func publishedTable(t *testing.T) string {
 			size = strings.TrimSpace(fmt.Sprint(weights(t, r.Model, r.Weights.As), " ", r.Weights.As))
 		}
 		if r.KV.Source != "" {
-			cache = fmt.Sprint(2 * m.KVValues())
+			cache = fmt.Sprint(2 * hfconfig.KVValues(m.Caches))
 		}
 		var places []string
 		for i, f := range []figure{r.Parameters, r.Weights, r.KV, {Source: r.Sizes}} {

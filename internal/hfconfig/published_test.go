@@ -62,7 +62,7 @@ func TestPublishedFigures(t *testing.T) {
 		if got := m.Parameters(); !r.Parameters.is(got) {
 			t.Errorf("%s has %d parameters, want %+v", r.Model, got, r.Parameters)
 		}
-		if got := 2 * m.KVValues(); got != r.PerToken || r.KV.Source != "" && !r.KV.is(got) {
+		if got := 2 * hfconfig.KVValues(m.Caches); got != r.PerToken || r.KV.Source != "" && !r.KV.is(got) {
 			t.Errorf("a token of %s takes %d bytes, want %d, published %+v", r.Model, got, r.PerToken, r.KV)
 		}
 		if (r.Parameters.Source != "") != (i < len(all.Published)) {

@@ -24,22 +24,25 @@ var textDefaults = map[string]defaults{
 		"num_key_value_heads": 8, "vocab_size": 32000},
 }
 
-// field is a boolean of a decoder.
-type field func(*decoder) *bool
+// field is what a decoder has or lacks.
+type field int
 
-func qkv(d *decoder) *bool       { return &d.qkvBias }
-func out(d *decoder) *bool       { return &d.oBias }
-func mlp(d *decoder) *bool       { return &d.mlpBias }
-func norm(d *decoder) *bool      { return &d.lnBias }
-func head(d *decoder) *bool      { return &d.headBias }
-func plainMLP(d *decoder) *bool  { return &d.plainMLP }
-func bareNorms(d *decoder) *bool { return &d.bareNorms }
-func embedNorm(d *decoder) *bool { return &d.embedNorm }
+const (
+	qkv       field = iota // biases of queries, keys and values
+	out                    // of what attention gives
+	mlp                    // of the feed-forward part
+	norm                   // of norms
+	head                   // of the head
+	plainMLP               // two matrices rather than three
+	bareNorms              // norms without weights
+	embedNorm              // a norm after the embedding
+	fields
+)
 
 func set(to bool, fields []field) rule {
 	return func(_ *reader, d *decoder) {
 		for _, f := range fields {
-			*f(d) = to
+			d.has[f] = to
 		}
 	}
 }
@@ -51,7 +54,7 @@ func off(fields ...field) rule { return set(false, fields) }
 func reads(name string, fields ...field) rule {
 	return func(r *reader, d *decoder) {
 		for _, f := range fields {
-			*f(d) = r.flag(*f(d), name)
+			d.has[f] = r.flag(d.has[f], name)
 		}
 	}
 }

@@ -37,10 +37,10 @@ func chatGLM(r *reader, d *decoder) {
 		d.kvHeads = r.need("multi_query_group_num")
 	}
 	even(r, d)
-	d.oBias = r.flag(false, "add_bias_linear")
-	d.mlpBias = d.oBias
-	d.qkvBias = r.flag(false, "add_qkv_bias") || d.oBias
-	d.lnBias = !r.flag(true, "rmsnorm")
+	d.has[out] = r.flag(false, "add_bias_linear")
+	d.has[mlp] = d.has[out]
+	d.has[qkv] = r.flag(false, "add_qkv_bias") || d.has[out]
+	d.has[norm] = !r.flag(true, "rmsnorm")
 	d.noFinal = !r.flag(true, "post_layer_norm")
 }
 
@@ -72,7 +72,7 @@ func opt(r *reader, d *decoder) {
 	if r.flag(true, "enable_bias") {
 		on(qkv, out, mlp)(r, d)
 	}
-	d.bareNorms = !r.flag(true, "layer_norm_elementwise_affine")
+	d.has[bareNorms] = !r.flag(true, "layer_norm_elementwise_affine")
 	d.noFinal = !r.flag(true, "do_layer_norm_before") || r.flag(false, "_remove_final_layer_norm")
 }
 
@@ -90,7 +90,7 @@ func mpt(r *reader, d *decoder) {
 		d.qkNorm = (d.heads + d.kvHeads) * d.headDim
 	}
 	r.fail(attention.err)
-	if d.lnBias = !r.flag(true, "no_bias"); d.lnBias {
+	if d.has[norm] = !r.flag(true, "no_bias"); d.has[norm] {
 		on(qkv, out, mlp)(r, d)
 	}
 	if hidden := int64(d.hidden) * int64(ratio); hidden > most {

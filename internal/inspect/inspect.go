@@ -34,6 +34,7 @@ type Info struct {
 	BytesByType      map[string]int64            `json:"bytes_by_type,omitempty"`
 	BytesByComponent map[string]map[string]int64 `json:"bytes_by_component,omitempty"`
 	KV               *KV                         `json:"kv_cache,omitempty"`
+	Packaged         *Packaged                   `json:"webllm_weights,omitempty"`
 	Tokenizer        string                      `json:"tokenizer,omitempty"`
 	ChatTemplate     string                      `json:"chat_template,omitempty"`
 	Library          *Library                    `json:"library,omitempty"`
@@ -49,6 +50,13 @@ type KV struct {
 	// ReservedF32 and ReservedF16 are what WebLLM reserves for the context window when it loads the model.
 	ReservedF32 int64 `json:"webllm_reserved_bytes_f32"`
 	ReservedF16 int64 `json:"webllm_reserved_bytes_f16"`
+}
+
+// Packaged is the size of the weights of a GGUF's package for WebLLM, which keeps the types of its matrices, by the
+// dtype of activations.
+type Packaged struct {
+	F32 int64 `json:"bytes_f32"`
+	F16 int64 `json:"bytes_f16"`
 }
 
 // Library describes a compiled model library.
@@ -130,6 +138,9 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 		i.weight(t.Name, strings.ToLower(t.Type.String()), t.Size)
 	}
 	i.KV = kvOf(2*int64(m.Layers)*int64(m.KVHeads)*int64(m.HeadDim), m.Context)
+	if e, err := modelsize.FromGGUF(f); err == nil && e.AsIs != nil {
+		i.Packaged = &Packaged{F32: sum(e.AsIs["f32"]), F16: sum(e.AsIs["f16"])}
+	}
 	if _, there := f.Lookup("tokenizer.chat_template"); there {
 		i.ChatTemplate = "its own"
 	}
@@ -184,11 +195,7 @@ func describeConfig(path string, kinds engine.Kinds) (Info, error) {
 	for _, bytes := range m.Stored {
 		i.WeightsB, i.FileB = i.WeightsB+bytes, i.FileB+bytes
 	}
-	var perToken int64
-	for _, c := range m.Caches {
-		perToken += int64(c.Layers) * c.Values
-	}
-	i.KV = kvOf(perToken, m.MaxContext)
+	i.KV = kvOf(hfconfig.KVValues(m.Caches), m.MaxContext)
 	for _, k := range kinds {
 		if k.Runs != nil {
 			i.Engines[k.Name] = Ability{Cannot: k.Title + " needs a GGUF; llama.cpp's convert_hf_to_gguf.py makes one"}
@@ -303,6 +310,13 @@ func values(params []mlc.Param) int64 {
 	return n
 }
 
+func sum(sizes []int64) (n int64) {
+	for _, one := range sizes {
+		n += one
+	}
+	return n
+}
+
 func kvOf(valuesPerToken int64, context int) *KV {
 	if valuesPerToken <= 0 || context <= 0 {
 		return nil
@@ -348,8 +362,8 @@ func (i Info) Print(w io.Writer) {
 			row("  "+dtype, "%s", mib(i.BytesByType[dtype]))
 		}
 	}
-	if can := i.Engines[webllm.Name]; i.Kind == "gguf" && can.Cannot == "" {
-		row("in a browser", "weights take %s as f32, %s as f16", mib(4*i.Parameters), mib(2*i.Parameters))
+	if p := i.Packaged; p != nil && i.Engines[webllm.Name].Cannot == "" {
+		row("in WebLLM", "weights take %s with --dtype f32, %s with --dtype f16", mib(p.F32), mib(p.F16))
 	}
 	if i.Context > 0 {
 		row("context", "%d tokens", i.Context)

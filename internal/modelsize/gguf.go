@@ -242,7 +242,7 @@ func (m *Model) latent(k keys, rank, key, value int) bool {
 	rope := k.one("rope.dimension_count")
 	key = cmp.Or(k.one("attention.key_length_mla"), key)
 	value = cmp.Or(k.one("attention.value_length_mla"), value)
-	m.Latent, m.KVHeads, m.HeadDim = true, 1, key
+	m.KVHeads, m.HeadDim = 1, key
 	all := int64(rank + rope)
 	m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: all, Keys: all, Expanded: int64(m.Heads) * int64(key+value),
 		ExpandedKeys: int64(m.Heads) * int64(key)}}

@@ -41,7 +41,6 @@ type Model struct {
 	Weights    []hfconfig.Weight
 	Caches     []hfconfig.Cache
 	Quantized  *hfconfig.Quantized
-	Latent     bool
 	// Stored holds the bytes of the weights by type, as the files have them; nil: calculated from Weights.
 	Stored     map[string]int64
 	Matrices   map[string]int64 // the part of Stored that llama.cpp may repack for the processor

@@ -58,7 +58,7 @@ func FromConfig(c hfconfig.Model) Model {
 		Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
 		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab,
 		MaxContext: c.MaxPositions, DType: c.DType,
-		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Latent: c.Latent, Trust: High, Notes: c.Notes}
+		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Trust: High, Notes: c.Notes}
 	if c.Experts > 0 { // a token uses several
 		var wide int64
 		for _, w := range c.Weights {
@@ -165,12 +165,13 @@ func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Name: name, Source: "webllm-package", Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
 		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Vocab: s.VocabSize,
 		MaxContext: p.Longest(), DType: p.Quantization, Chunk: s.PrefillChunkSize,
-		Inter: s.IntermediateSize, Stored: map[string]int64{}, Tensors: tensorsOf(p.Weights), Trust: High}
+		Inter: s.IntermediateSize, Stored: map[string]int64{}, Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {
 			return m, fault.Wrap(fault.BadModel, err, "", "package %s: weight %q", name, w.Name)
 		}
+		m.Tensors = append(m.Tensors, w.Bytes)
 		m.Stored[strings.ToLower(w.DType)] += loaded
 		m.Largest = max(m.Largest, loaded)
 		if strings.Contains(w.DType, "float") && !strings.HasPrefix(p.Quantization, "q0") {
@@ -211,13 +212,4 @@ func (m *Model) paged() {
 		one := int64(m.KVHeads) * int64(m.HeadDim)
 		m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: 2 * one, Keys: one, Heads: m.KVHeads}}
 	}
-}
-
-// tensorsOf returns the sizes of a package's weights in order.
-func tensorsOf(weights []mlc.Weight) []int64 {
-	out := make([]int64, 0, len(weights))
-	for _, w := range weights {
-		out = append(out, w.Bytes)
-	}
-	return out
 }

@@ -20,7 +20,6 @@ type Against struct {
 	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
 	// that at which one is found.
 	Usual *stats.Interval
-	test  stats.Test
 	plain stats.Test // of that
 }
 
@@ -55,11 +54,12 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 		moved[i] = v * (1 + change)
 	}
 	plain, from := stats.NewSides(was, is), stats.NewSides(moved, is)
-	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance(), test: from.Chance()}
+	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
 	out.Note = alikeNote(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
-	out.test.Weight, out.test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
+	out.Test = from.Chance()
+	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
 }
 
@@ -76,15 +76,15 @@ func (c *Cell) Named(name string) evidence.Figure {
 
 // Correct applies Holm's correction to all questions of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
-	var tests, plain []stats.Test
+	var plain []stats.Test
 	var of []*ratio.Judgement
 	for _, x := range all {
-		tests, plain, of = append(tests, x.test), append(plain, x.plain), append(of, &x.Judgement)
+		plain, of = append(plain, x.plain), append(of, &x.Judgement)
 	}
 	for i, p := range stats.Holm(plain, func(t stats.Test) float64 { return t.P }) {
 		all[i].Changed = p <= stats.Alpha
 	}
-	return ratio.Judge(tests, of)
+	return ratio.Judge(of)
 }
 
 // SameWords compares the outputs of the first requests of two cells, which may be of different results.

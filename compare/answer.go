@@ -409,10 +409,10 @@ func (r *Result) quote() Card {
 		refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		different = different || len(c.Different) > 0
 	}
-	var noisy []string
+	var unsettled []string
 	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
-		if slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.noisy() }) {
-			noisy = append(noisy, strings.ToLower(q.name))
+		if slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy }) {
+			unsettled = append(unsettled, strings.ToLower(q.name))
 		}
 	}
 	const no, care = "No", "With care"
@@ -426,7 +426,7 @@ func (r *Result) quote() Card {
 		{different, no, "Cells that are not alike are compared, because --allow-different asked for it."},
 		{any(func(c *Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }), no,
 			fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns)},
-		{len(noisy) > 0, "Not the difference in " + explain.And(noisy, 2), "Launches vary too much to tell."},
+		{len(unsettled) > 0, "Not the difference in " + explain.And(unsettled, 2), "Launches vary too much to tell."},
 		{any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }), care,
 			"The model library was llmparity's, not MLC's: say so."},
 		{len(r.Warnings) > 0, care, "Read the warnings first."},

@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -56,15 +55,11 @@ func valued(f evidence.Figure, unit string) string {
 	if half, ok := f.HalfWidth(); ok && half <= evidence.Lopsided {
 		return s + " (±" + explain.Share(half) + ")"
 	}
-	return s + ci(f.Interval, explain.Amount)
-}
-
-// ci is an interval in parentheses; empty without one.
-func ci(i *stats.Interval, write func(float64) string) string {
-	if i == nil {
-		return ""
+	if f.Interval == nil {
+		return s
 	}
-	return fmt.Sprintf(" (95%% CI %s to %s)", write(i.Lo), write(i.Hi))
+	least := stats.Interval{Lo: f.Interval.Lo, Hi: f.Interval.Hi, Confidence: stats.Confidence}
+	return s + explain.CI(&least, explain.Amount)
 }
 
 // says is value behind the verb.
@@ -166,19 +161,36 @@ func (r *Result) card(q *question) Card {
 type duel struct {
 	a, b   *Cell
 	names  [2]string
-	ratio  *ratio.Ratio    // nil: none may be given
-	call   stats.Call      // empty: refused, and nothing can be said
-	more   int             // 1: a has more, -1: b; 0: no difference
-	delta  float64         // what the larger has more, where only that may be said
-	apart  *stats.Interval // of that
-	change *stats.Interval // from a to b in percent
-	why    string          // why there is no ratio
+	x      ratio.Ratio // without a call: refused, and nothing can be said
+	amount bool        // only what the larger has more may be said
+	more   int         // 1: a has more, -1: b; 0: no difference
+	why    string      // why there is no ratio
 
 	family int
 }
 
-// noisy tells that no difference was found, and that none can be said to be absent.
-func (d *duel) noisy() bool { return ratio.Unsettled(d.call, d.change) }
+// What comes of pairs that do not differ, as counts of pairs say it.
+const (
+	equal   = "without a difference"
+	few     = "with too few launches to tell"
+	noisy   = "too noisy to tell"
+	refused = "not comparable"
+)
+
+// outcome is one of these; empty: they differ.
+func (d *duel) outcome() string {
+	switch {
+	case d.x.Call == "":
+		return refused
+	case d.x.Call == stats.TooFewToSay:
+		return few
+	case ratio.Unsettled(d.x.Call, d.x.PercentInterval):
+		return noisy
+	case d.more == 0:
+		return equal
+	}
+	return ""
+}
 
 // sides are the names of the larger and the smaller one.
 func (d *duel) sides() (larger, smaller string) {
@@ -202,15 +214,15 @@ func (r *Result) duels(q *question) []duel {
 		d.names = r.pairNames(d.a, d.b)
 		at := slices.IndexFunc(c.Ratios, func(r ratio.Ratio) bool { return r.Figure == x.Name && r.Figure == y.Name })
 		if at >= 0 {
-			d.ratio, d.call, d.change = &c.Ratios[at], c.Ratios[at].Call, c.Ratios[at].PercentInterval
+			d.x = c.Ratios[at]
 		} else {
 			d.why = cmp.Or(unlike(x.Name, d.a, d.b), strings.TrimPrefix(c.Refused, notComparable),
 				"no PSS was read, and RSS counts shared pages twice")
-			if q == &memoryQuestion && inRAM(d.a) && inRAM(d.b) && devicesDiffer(d.a, d.b, Refuses) != nil {
-				d.compareRAM(x, y)
+			if q == &memoryQuestion {
+				d.x, d.amount = r.Amounts(c, x, y)
 			}
 		}
-		if d.call == stats.Differs {
+		if d.x.Call == stats.Differs {
 			d.more = cmp.Compare(x.Center(), y.Center())
 		}
 		out = append(out, d)
@@ -218,25 +230,19 @@ func (r *Result) duels(q *question) []duel {
 	return out
 }
 
-// compareRAM gives the difference of two memory figures, where only the device forbids a ratio.
-func (d *duel) compareRAM(x, y evidence.Figure) {
-	d.delta, d.call = math.Abs(x.Center()-y.Center()), stats.Chance
-	sides := stats.NewSides(x.PerLaunch(d.a.counted), y.PerLaunch(d.b.counted))
-	_, d.change = sides.Ratio()
-	if d.apart = sides.Change(); d.apart != nil && x.Center() > y.Center() {
-		d.apart.Lo, d.apart.Hi = -d.apart.Hi, -d.apart.Lo
+// Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
+// amounts may be compared. False for others.
+func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
+	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name {
+		return ratio.Ratio{}, false
 	}
-	switch {
-	case x.Interval == nil || y.Interval == nil:
-		d.call = stats.TooFewToSay
-	case x.Interval.Lo > y.Interval.Hi || y.Interval.Lo > x.Interval.Hi:
-		d.call = stats.Differs
-	}
+	out := ratio.New(x, y, stats.NewSides(x.PerLaunch(a.counted), y.PerLaunch(b.counted)))
+	out.Test.Weight = 1
+	ratio.Judge([]*ratio.Judgement{&out.Judgement})
+	out.Agree()
+	return out, true
 }
-
-// InRAM tells whether all memory of two cells is the machine's own: then amounts may be compared where ratios may
-// not.
-func (r *Result) InRAM(c *Comparison) bool { return inRAM(&r.Cells[c.A]) && inRAM(&r.Cells[c.B]) }
 
 // inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {
@@ -252,43 +258,50 @@ const (
 
 // single answers by one pair.
 func (r *Result) single(q *question, d *duel) Card {
-	larger, smaller := d.sides()
 	out := Card{Text: fmt.Sprintf("%s %s, %s %s", d.names[0], q.says(d.a), d.names[1], q.value(d.b, q.unit))}
-	switch {
-	case d.call == "":
+	switch d.outcome() {
+	case refused:
 		out.Headline, out.Unknown = incomparable, true
 		out.Text = r.upper(strings.TrimSuffix(d.why, ".")) + ". " + out.Text
-	case d.call == stats.Differs && d.ratio == nil:
-		out.Headline = fmt.Sprintf("%s uses %s MiB more than %s", larger, explain.Amount(d.delta), smaller) +
-			ci(d.apart, explain.Amount)
-	case d.call == stats.Differs && d.ratio.Ratio == nil:
-		out.Headline = larger + " " + q.more + " than " + smaller
-	case d.call == stats.Differs:
-		times, interval := ratio.AtLeast1(*d.ratio.Ratio, d.ratio.Interval)
-		how, write := q.times, explain.Amount
-		if times < 2 {
-			how, write = q.share, func(t float64) string { return explain.Share(t - 1) }
-		}
-		out.Headline = larger + " " + fmt.Sprintf(how, write(times), smaller) + ci(interval, write)
-	case d.call == stats.TooSmall:
-		out.Headline = "Practically equal"
-	case d.call == stats.TooFewToSay:
+	case few:
 		out.Headline, out.Unknown = tooFew, true
+	case "":
+		larger, smaller := d.sides()
+		out.Headline = larger + " " + q.moreThan(smaller, d)
 	default:
-		out.Headline = noDifference
-		if out.Unknown = d.noisy(); out.Unknown {
+		out.Headline, out.Unknown = noDifference, d.outcome() == noisy
+		if out.Unknown {
 			out.Headline = tooNoisy
+		} else if d.x.Call == stats.TooSmall {
+			out.Headline = "Practically equal"
+			break
 		}
-		if d.change != nil {
-			out.Headline += fmt.Sprintf(": %s to %s from %s to %s", signed(d.change.Lo/100), signed(d.change.Hi/100),
+		if change := d.x.PercentInterval; change != nil {
+			out.Headline += fmt.Sprintf(": %s to %s from %s to %s", signed(change.Lo/100), signed(change.Hi/100),
 				d.names[0], d.names[1])
 		}
-		if d.ratio != nil {
-			out.Text += d.ratio.Limit
-		}
+		out.Text += d.x.Limit
 	}
 	out.Text += notAlike(d)
 	return out
+}
+
+// moreThan says by how much the larger side has more than the smaller one.
+func (q *question) moreThan(smaller string, d *duel) string {
+	switch {
+	case d.amount:
+		more, interval := d.x.More()
+		return fmt.Sprintf("uses %s MiB more than %s%s", explain.Amount(more), smaller,
+			explain.CI(interval, explain.Amount))
+	case d.x.Ratio == nil:
+		return q.more + " than " + smaller
+	}
+	times, interval := ratio.AtLeast1(*d.x.Ratio, d.x.Interval)
+	how, write := q.times, explain.Amount
+	if times < 2 {
+		how, write = q.share, func(t float64) string { return explain.Share(t - 1) }
+	}
+	return fmt.Sprintf(how, write(times), smaller) + explain.CI(interval, write)
 }
 
 // signed is a change in percent, with its sign.
@@ -301,10 +314,10 @@ func signed(share float64) string {
 
 // notAlike says in which way cells differ that are compared because that was asked for; empty: in none.
 func notAlike(d *duel) string {
-	if d.ratio == nil || d.ratio.Different == "" {
+	if d.x.Different == "" {
 		return ""
 	}
-	return ". Not alike: " + d.ratio.Different
+	return ". Not alike: " + d.x.Different
 }
 
 // pairNames are those of the two sides: their engines, or their runs, or all that tells them apart.
@@ -328,16 +341,15 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 		}
 		by.Add(sides, d)
 	}
-	refused := slices.IndexFunc(duels, func(d duel) bool { return d.call == "" })
+	unlike := slices.IndexFunc(duels, func(d duel) bool { return d.outcome() == refused })
 	if len(by.Keys) == 1 {
 		out := r.together(q, by.Keys[0], duels)
-		if refused < 0 { // else the extremes would compare what is not comparable
+		if unlike < 0 { // else the extremes would compare what is not comparable
 			out.Text = strings.TrimPrefix(r.upper(out.Text)+". "+r.extremes(q, known), ". ")
 		}
 		return out
 	}
-	answered := func(d duel) bool { return d.more != 0 || d.call == "" || d.call == stats.TooFewToSay || d.noisy() }
-	if !slices.ContainsFunc(duels, answered) {
+	if !slices.ContainsFunc(duels, func(d duel) bool { return d.outcome() != equal }) {
 		return Card{Headline: fmt.Sprintf("%s in any of %d pairs", noDifference, len(duels)), Text: r.values(q, known)}
 	}
 	var answers, others []string
@@ -369,63 +381,60 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 		out.Headline, words = words[0], words[1:]
 	}
 	out.Text = strings.Join(words, "; ")
-	if refused < 0 || len(known) <= mostValues {
+	if unlike < 0 || len(known) <= mostValues {
 		out.Text += ". " + r.values(q, known)
 	}
-	if refused >= 0 && !strings.Contains(out.Text, duels[refused].why) {
-		out.Text += ". Not comparable: " + strings.TrimSuffix(duels[refused].why, ".")
+	if unlike >= 0 && !strings.Contains(out.Text, duels[unlike].why) {
+		out.Text += ". Not comparable: " + strings.TrimSuffix(duels[unlike].why, ".")
 	}
 	return out
 }
 
 // together answers for pairs of cells of the same two sides.
 func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
-	more := map[string]int{}
+	all := len(duels)
+	more, of, why := map[string]int{}, map[string]int{}, ""
 	var ratios, deltas []float64
-	equal, few, noisy, refused, why := 0, 0, 0, 0, ""
 	for i := range duels {
 		d := &duels[i]
-		switch {
-		case d.call == "":
-			refused, why = refused+1, cmp.Or(why, d.why)
-		case d.call == stats.TooFewToSay:
-			few++
-		case d.noisy():
-			noisy++
-		case d.more == 0:
-			equal++
-		case d.ratio == nil:
-			deltas = append(deltas, d.delta)
-		case d.ratio.Ratio != nil:
-			times, _ := ratio.AtLeast1(*d.ratio.Ratio, d.ratio.Interval)
-			ratios = append(ratios, times)
-		}
-		if larger, _ := d.sides(); d.more != 0 {
+		of[d.outcome()]++
+		switch larger, _ := d.sides(); {
+		case d.outcome() != "":
+			why = cmp.Or(why, d.why)
+			continue
+		case d.amount:
+			delta, _ := d.x.More()
+			deltas = append(deltas, delta)
 			more[larger]++
+		default:
+			if more[larger]++; d.x.Ratio != nil {
+				times, _ := ratio.AtLeast1(*d.x.Ratio, nil)
+				ratios = append(ratios, times)
+			}
 		}
 	}
-	all, any := fmt.Sprintf("all %d pairs", len(duels)), fmt.Sprintf("any of %d pairs", len(duels))
-	if len(duels) == 2 {
-		all, any = "both pairs", "either pair"
+	every, any := fmt.Sprintf("all %d pairs", all), fmt.Sprintf("any of %d pairs", all)
+	if all == 2 {
+		every, any = "both pairs", "either pair"
 	}
 	larger, smaller := sides[0], sides[1]
 	if more[smaller] > more[larger] {
 		larger, smaller = smaller, larger
 	}
 	headline := noDifference + " in " + any
-	switch {
-	case refused == len(duels):
+	switch n := more[larger]; {
+	case of[refused] == all:
 		return Card{Headline: incomparable, Text: r.upper(strings.TrimSuffix(why, ".")), Unknown: true}
-	case few == len(duels):
+	case of[few] == all:
 		return Card{Headline: tooFew, Unknown: true}
-	case noisy == len(duels):
+	case of[noisy] == all:
 		return Card{Headline: tooNoisy + " in " + any, Unknown: true}
-	case more[larger] == len(duels):
-		headline = fmt.Sprintf("%s %s than %s in %s", larger, q.more, smaller, all)
-	case more[larger] > 0:
-		headline = fmt.Sprintf("%s %s than %s in %d of %d pairs", larger, q.more, smaller, more[larger], len(duels))
-	case noisy > 0:
-		headline = fmt.Sprintf("%s in %d of %d pairs", tooNoisy, noisy, len(duels))
+	case n == all:
+		headline = fmt.Sprintf("%s %s than %s in %s", larger, q.more, smaller, every)
+	case n > 0:
+		headline = fmt.Sprintf("%s %s than %s in %d of %d pairs", larger, q.more, smaller, n, all)
+	case of[noisy] > 0:
+		headline = fmt.Sprintf("%s in %d of %d pairs", tooNoisy, of[noisy], all)
 	}
 	var words []string
 	if len(ratios) > 0 {
@@ -440,13 +449,9 @@ func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 	if n := more[smaller]; n > 0 {
 		words = append(words, fmt.Sprintf("%d %s the other way", n, explain.Plural(n, "pair goes", "pairs go")))
 	}
-	for _, rest := range []struct {
-		n    int
-		what string
-	}{{equal, "without a difference"}, {few, "with too few launches to tell"}, {noisy, "too noisy to tell"},
-		{refused, "not comparable"}} {
-		if rest.n > 0 && rest.n < len(duels) {
-			words = append(words, fmt.Sprintf("%d %s %s", rest.n, explain.Plural(rest.n, "pair", "pairs"), rest.what))
+	for _, rest := range []string{equal, few, noisy, refused} {
+		if n := of[rest]; n > 0 && n < all {
+			words = append(words, fmt.Sprintf("%d %s %s", n, explain.Plural(n, "pair", "pairs"), rest))
 		}
 	}
 	return Card{Headline: headline, Text: strings.Join(words, "; ") + notAlike(&duels[0])}
@@ -460,7 +465,7 @@ func (r *Result) meanWords(name string, family int) string {
 		return ""
 	}
 	times, interval := ratio.AtLeast1(means[0].Ratio, means[0].Interval)
-	return "geometric mean " + explain.Amount(times) + " times" + ci(interval, explain.Amount)
+	return "geometric mean " + explain.Amount(times) + " times" + explain.CI(interval, explain.Amount)
 }
 
 // winner is the cell that is better than each other one, by a difference that was found; nil if there is none.

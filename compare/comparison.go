@@ -26,8 +26,6 @@ type Comparison struct {
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
 
-	sides   []stats.Sides // of each ratio
-	tests   []stats.Test
 	reasons []Reason
 }
 
@@ -186,17 +184,16 @@ func (c *Comparison) fill(a, b *Cell) {
 			continue
 		}
 		s := stats.NewSides(fa.PerLaunch(a.counted), fb.PerLaunch(b.counted))
-		t := s.Chance()
 		r := ratio.New(fa, fb, s)
 		r.Headline = figure.New(name).Headline.In(a.Load != nil)
-		t.Weight, t.Same = stats.Weight(r.Headline, t.Least), stats.OrderOf(s)
+		r.Test.Weight, r.Test.Same = stats.Weight(r.Headline, r.Test.Least), stats.OrderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {
 			for _, w := range c.Figure(name).Warnings {
 				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
 			}
 		}
-		c.Ratios, c.sides, c.tests = append(c.Ratios, r), append(c.sides, s), append(c.tests, t)
+		c.Ratios = append(c.Ratios, r)
 	}
 }
 

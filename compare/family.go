@@ -19,21 +19,19 @@ func (r *Result) judge(o Options) {
 	}
 	r.means(o)
 	for f := range r.Families {
-		var tests []stats.Test
 		var of []*ratio.Judgement
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
 			for k := range c.Ratios {
 				if c.Family == f {
-					tests, of = append(tests, c.tests[k]), append(of, &c.Ratios[k].Judgement)
+					of = append(of, &c.Ratios[k].Judgement)
 				}
 			}
 		}
 		for i := range r.Families[f].Means {
-			m := &r.Families[f].Means[i]
-			tests, of = append(tests, m.Test), append(of, &m.Judgement)
+			of = append(of, &r.Families[f].Means[i].Judgement)
 		}
-		r.Families[f].Tests = ratio.Judge(tests, of)
+		r.Families[f].Tests = ratio.Judge(of)
 		for _, j := range of {
 			j.Family = f
 		}
@@ -52,9 +50,10 @@ func (r *Result) word(o Options) {
 				x.Call = stats.TooSmall
 			}
 			a, b := &r.Cells[c.A], &r.Cells[c.B]
-			x.Spread(a.Label, b.Label, c.sides[k])
+			x.Agree()
+			x.Spread(a.Label, b.Label)
 			disturbed(x, a, b)
-			x.Say(a.Label, b.Label, a.Spec.Reused, c.tests[k], c.sides[k], o.MinEffect)
+			x.Say(a.Label, b.Label, a.Spec.Reused, o.MinEffect)
 		}
 	}
 	for f := range r.Families {
@@ -63,6 +62,7 @@ func (r *Result) word(o Options) {
 			if m.Call == stats.Differs && small(m.Ratio) {
 				m.Call = stats.TooSmall
 			}
+			m.Agree()
 			m.Say(&r.Families[f], o.MinEffect)
 		}
 	}
@@ -87,7 +87,7 @@ func (r *Result) enlist(i int) {
 	}
 	c.Family = at
 	for k := range c.Ratios {
-		c.tests[k].Same = fmt.Sprint(i, " ", c.tests[k].Same)
+		c.Ratios[k].Test.Same = fmt.Sprint(i, " ", c.Ratios[k].Test.Same)
 	}
 }
 
@@ -151,7 +151,6 @@ func (r *Result) common(c *Comparison, by []string) string {
 // mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
 func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean, bool) {
 	m := ratio.Mean{Figure: figure}
-	var all []stats.Sides
 	var cells, others []int // of A, of B
 	sum := 0.0
 	for _, i := range comparisons {
@@ -163,27 +162,27 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 			continue
 		}
 		x := c.Ratios[k]
-		all, cells, others = append(all, c.sides[k]), append(cells, c.A), append(others, c.B)
+		m.Sides, cells, others = append(m.Sides, x.Sides), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
 		m.Title, m.Headline = x.Title, m.Headline || x.Headline
 		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
 			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
 		}
 	}
-	m.Cells, m.Over = len(all), r.varied(cells, by)
+	m.Cells, m.Over = len(cells), r.varied(cells, by)
 	if m.Cells < 2 {
 		return m, false
 	}
 	m.Ratio = stats.Round(math.Exp(sum/float64(m.Cells)), 6)
 	m.Percent = stats.Round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
-	m.Interval, m.PercentInterval = stats.MeanRatio(all)
-	if few := func(s stats.Sides) bool { return s.Few }; m.Interval == nil && slices.ContainsFunc(all, few) {
+	m.Interval, m.PercentInterval = stats.MeanRatio(m.Sides)
+	if few := func(s stats.Sides) bool { return s.Few }; m.Interval == nil && slices.ContainsFunc(m.Sides, few) {
 		m.Note = evidence.TooFewRuns
 	} else if m.Interval == nil {
 		m.Note = ratio.NotPositive
 	}
-	m.Test = stats.OverCells(all)
+	m.Test = stats.OverCells(m.Sides)
 	m.Test.Weight, m.Test.Same = stats.Weight(m.Headline, m.Test.Least),
-		fmt.Sprint(cells, others, stats.OrderOf(all...))
+		fmt.Sprint(cells, others, stats.OrderOf(m.Sides...))
 	return m, true
 }

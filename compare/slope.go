@@ -60,7 +60,7 @@ func slopeWords(s growth.Sweep) string {
 	text := fmt.Sprintf("%s grows by %s %s a token", strings.ToUpper(what[:1])+what[1:], amount(rate.Center()), unit)
 	interval := " (too few launches for an interval)"
 	if i := rate.Interval; i != nil {
-		interval = ci(i, amount)
+		interval = explain.CI(i, amount)
 		if i.Lo <= 0 && i.Hi >= 0 {
 			text = fmt.Sprintf("No growth of %s with the context detected: %s %s a token", what, amount(rate.Center()),
 				unit)

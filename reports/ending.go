@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
+	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -338,34 +338,42 @@ func (e *ending) difference(f endingFigure) string {
 	}
 	c := &e.res.Comparisons[0]
 	a, b := f.of(&e.res.Cells[c.A]), f.of(&e.res.Cells[c.B])
-	for _, r := range c.Ratios {
-		if r.Figure != a.Name || a.Name != b.Name {
-			continue
-		}
-		switch {
-		case r.Call == stats.Differs && r.Ratio != nil && r.Interval != nil:
-			return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),
-				plain.Num(r.Interval.Hi))
-		case r.Call == stats.TooFewToSay:
-			return "too few launches"
-		}
-		if r.Call == stats.Chance && r.Interval != nil {
-			return fmt.Sprintf("~ %s to %s times", plain.Num(r.Interval.Lo), plain.Num(r.Interval.Hi))
-		}
-		return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
+	same := func(r ratio.Ratio) bool { return r.Figure == a.Name && a.Name == b.Name }
+	var r ratio.Ratio
+	amount := false
+	if at := slices.IndexFunc(c.Ratios, same); at >= 0 {
+		r = c.Ratios[at]
+	} else if !a.Known() || !b.Known() || c.Refused == "" {
+		return ""
+	} else if f.unit == "MiB" {
+		r, amount = e.res.Amounts(c, a, b)
 	}
 	switch {
-	case !a.Known() || !b.Known() || c.Refused == "":
-		return ""
-	case f.unit == "MiB" && e.res.InRAM(c):
-		return fmt.Sprintf("%s MiB %s", plain.Num(math.Abs(a.Center()-b.Center())), map[bool]string{true: "more",
-			false: "less"}[a.Center() > b.Center()])
+	case r.Call == "":
+		why := strings.TrimPrefix(c.Refused, "not comparable here: ")
+		if strings.Contains(e.answer.Memory.Text+e.answer.Speed.Text, why) {
+			return "not comparable" // the answer says why
+		}
+		return "not comparable " + e.note(why)
+	case r.Call == stats.TooFewToSay:
+		return "too few launches"
+	case r.Call == stats.Differs && amount:
+		more, interval := r.More()
+		// The column is narrow: no thousands are set off.
+		write := func(v float64) string { return strings.ReplaceAll(explain.Amount(v), ",", "") }
+		text := write(more) + " MiB " + map[bool]string{true: "less", false: "more"}[r.Delta > 0]
+		if interval != nil {
+			text += fmt.Sprintf(" (%s–%s)", write(interval.Lo), write(interval.Hi))
+		}
+		return text
+	case r.Interval == nil || amount:
+	case r.Call == stats.Differs:
+		return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),
+			plain.Num(r.Interval.Hi))
+	case r.Call == stats.Chance:
+		return fmt.Sprintf("~ %s to %s times", plain.Num(r.Interval.Lo), plain.Num(r.Interval.Hi))
 	}
-	why := strings.TrimPrefix(c.Refused, "not comparable here: ")
-	if strings.Contains(e.answer.Memory.Text+e.answer.Speed.Text, why) {
-		return "not comparable" // the answer says why
-	}
-	return "not comparable " + e.note(why)
+	return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
 }
 
 // note gives a note's number.

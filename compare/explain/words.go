@@ -41,6 +41,14 @@ func WithUnit(v float64, unit string) string {
 	return Short(v) + " " + unit
 }
 
+// CI writes an interval in parentheses; empty without one.
+func CI(i *stats.Interval, write func(float64) string) string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, write(i.Lo), write(i.Hi))
+}
+
 // AppendNew appends s unless the list has it.
 func AppendNew(list []string, s string) []string {
 	if slices.Contains(list, s) {

@@ -40,9 +40,10 @@ type Ratio struct {
 	// Warnings are those beside the figures of either side.
 	Warnings []evidence.Warning `json:"warnings,omitempty"`
 
-	Limit    string `json:"-"` // what the launches were too few to show, where no difference was found
-	Headline bool   `json:"-"` // the answer is made of it
-	uneven   bool   // the launches of one side vary much more than those of the other
+	Limit    string      `json:"-"` // what the launches were too few to show, where no difference was found
+	Headline bool        `json:"-"` // the answer is made of it
+	Sides    stats.Sides `json:"-"`
+	uneven   bool        // the launches of one side vary much more than those of the other
 }
 
 // Side is a figure of one of two cells.
@@ -83,8 +84,8 @@ type Mean struct {
 	Judgement
 	Verdict string `json:"verdict"`
 
-	Test     stats.Test `json:"-"`
-	Headline bool       `json:"-"` // the answer is made of it
+	Sides    []stats.Sides `json:"-"` // of each pair
+	Headline bool          `json:"-"` // the answer is made of it
 }
 
 // Judgement is what is to be thought of a difference.
@@ -95,19 +96,64 @@ type Judgement struct {
 	P           float64    `json:"p_holm"`
 	Significant bool       `json:"significant"` // P is at most alpha
 	Call        stats.Call `json:"call"`
+
+	Test  stats.Test `json:"-"`
+	level float64    // of the test: what Holm's correction leaves it of alpha
 }
 
 // Judge corrects questions that are asked together for their number, by Holm, and says what they are called. It gives
 // how many of them are told apart.
-func Judge(tests []stats.Test, of []*Judgement) int {
+func Judge(of []*Judgement) int {
+	tests := make([]stats.Test, len(of))
+	for i, j := range of {
+		tests[i] = j.Test
+	}
 	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
 	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
 	for i, j := range of {
 		j.Raw, j.P = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9)
 		j.Significant = corrected[i] <= stats.Alpha
-		j.Call = stats.CallOf(j.Significant, best[i])
+		j.Call, j.level = stats.CallOf(j.Significant, best[i]), stats.Alpha*tests[i].P/corrected[i]
 	}
 	return stats.Distinct(tests)
+}
+
+// NoneAgrees is the note of an interval where the medians are not as far apart as the launches are.
+const NoneAgrees = "the medians do not show it"
+
+// denies tells that an interval of a change contradicts the corrected test.
+func (j *Judgement) denies(i *stats.Interval) bool {
+	return i != nil && j.Significant == (i.Lo <= 0 && i.Hi >= 0)
+}
+
+// instead is the note where the test has no interval either.
+func (j *Judgement) instead() string {
+	if j.Significant {
+		return NoneAgrees
+	}
+	return evidence.TooFewRuns
+}
+
+// Agree replaces intervals that contradict the corrected test by those of that test, at the level that the correction
+// leaves it. Reports show the intervals that it leaves, and nothing else decides on them.
+func (x *Ratio) Agree() {
+	if x.denies(x.PercentInterval) {
+		if x.Interval, x.PercentInterval = stats.TestedRatio(x.level, *x.Ratio, x.Sides); x.Interval == nil {
+			x.IntervalNote = x.instead()
+		}
+	}
+	if x.denies(x.DeltaInterval) {
+		x.DeltaInterval = stats.TestedChange(x.level, x.Delta, x.Sides)
+	}
+}
+
+// Agree is the same of a mean.
+func (m *Mean) Agree() {
+	if m.denies(m.PercentInterval) {
+		if m.Interval, m.PercentInterval = stats.TestedRatio(m.level, m.Ratio, m.Sides...); m.Interval == nil {
+			m.Note = m.instead()
+		}
+	}
 }
 
 // NotPositive is an interval's note where launches suffice, and a ratio of what some of them have makes no sense.
@@ -118,7 +164,7 @@ func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
 	a, b := fa.Center(), fb.Center()
 	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
 		Right: Side{b, fb.Interval, len(s.B)},
-		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change()}
+		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change(), Sides: s, Judgement: Judgement{Test: s.Chance()}}
 	if s.Few {
 		r.IntervalNote = evidence.TooFewRuns
 	}
@@ -137,8 +183,8 @@ func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
 
 // Spread warns of a difference that may be one of how much launches vary: one side's vary so much more that Mann and
 // Whitney's test, which takes for granted that equals vary alike, calls equal medians different too often.
-func (x *Ratio) Spread(a, b string, s stats.Sides) {
-	times, right, ok := s.Wider()
+func (x *Ratio) Spread(a, b string) {
+	times, right, ok := x.Sides.Wider()
 	if !x.Significant || !ok {
 		return
 	}

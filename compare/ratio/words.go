@@ -10,8 +10,8 @@ import (
 
 // Say says what the statistics call the two medians, and no more: which is the larger is said where that is not
 // chance. Repetitions of reused launches are not independent; a difference under minEffect, a share, does not matter.
-func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEffect float64) {
-	few := fmt.Sprintf("n = %d and %d", t.Left, t.Right)
+func (x *Ratio) Say(a, b string, reused bool, minEffect float64) {
+	few := fmt.Sprintf("n = %d and %d", x.Left.N, x.Right.N)
 	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, explain.WithUnit(x.Left.Median, x.Unit), a,
 		explain.WithUnit(x.Right.Median, x.Unit), b)
 	var words string
@@ -33,10 +33,10 @@ func (x *Ratio) Say(a, b string, reused bool, t stats.Test, s stats.Sides, minEf
 		words = sides + fmt.Sprintf("; too few launches to compare (%s)", few)
 		if reused {
 			words = sides + fmt.Sprintf("; too few launches to compare (%d and %d): repetitions in one launch are not "+
-				"independent", t.Left, t.Right)
+				"independent", x.Left.N, x.Right.N)
 		}
 	default:
-		x.Limit = x.limit(s)
+		x.Limit = x.limit()
 		words = sides + fmt.Sprintf("; no significant difference (p = %.2g, %s%s)", x.P, few, x.Limit)
 	}
 	if x.Note != "" {
@@ -70,7 +70,15 @@ func AtLeast1(ratio float64, i *stats.Interval) (float64, *stats.Interval) {
 	case i == nil || i.Lo <= 0:
 		return 1 / ratio, nil
 	}
-	return 1 / ratio, &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo}
+	return 1 / ratio, &stats.Interval{Lo: 1 / i.Hi, Hi: 1 / i.Lo, Confidence: i.Confidence}
+}
+
+// More is by how much the larger side is above the other, with its interval.
+func (x *Ratio) More() (float64, *stats.Interval) {
+	if i := x.DeltaInterval; x.Delta < 0 && i != nil {
+		return -x.Delta, &stats.Interval{Lo: -i.Hi, Hi: -i.Lo, Confidence: i.Confidence}
+	}
+	return math.Abs(x.Delta), x.DeltaInterval
 }
 
 // larger writes a ratio of two sides as one of at least 1, with its interval.
@@ -78,10 +86,8 @@ func larger(ratio float64, i *stats.Interval, a, b string) (times, interval, lef
 	if ratio < 1 {
 		a, b = b, a
 	}
-	if ratio, i = AtLeast1(ratio, i); i != nil {
-		interval = fmt.Sprintf(" (95%% CI %s to %s)", explain.Short(i.Lo), explain.Short(i.Hi))
-	}
-	return explain.Short(ratio), interval, a, b
+	ratio, i = AtLeast1(ratio, i)
+	return explain.Short(ratio), explain.CI(i, explain.Short), a, b
 }
 
 // NotAlike marks what would have been refused.
@@ -121,8 +127,8 @@ func tooSmall(minEffect float64) string {
 
 // limit says what these launches could not have shown; empty where a change of a tenth would have been seen, nobody
 // asked first, or the medians are farther apart.
-func (x *Ratio) limit(s stats.Sides) string {
-	vary := s.Vary()
+func (x *Ratio) limit() string {
+	vary := x.Sides.Vary()
 	if !x.Headline || math.IsNaN(vary) || x.Percent != nil && math.Abs(*x.Percent) > 10 {
 		return ""
 	}
@@ -133,7 +139,7 @@ func (x *Ratio) limit(s stats.Sides) string {
 			break
 		}
 	}
-	if over == "" && min(len(s.A), len(s.B)) >= needed {
+	if over == "" && min(x.Left.N, x.Right.N) >= needed {
 		return ""
 	}
 	return fmt.Sprintf("; launches vary by %.0f%%, so a change of 10%% needs %s%d launches a side to be seen",

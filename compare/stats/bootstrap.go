@@ -161,12 +161,17 @@ type Sides struct {
 
 // NewSides works out what both tests and intervals go by.
 func NewSides(a, b []float64) Sides {
-	s := Sides{A: a, B: b, Few: min(len(a), len(b)) < MinRuns}
+	s := ranked(a, b)
 	s.positive = len(a) > 0 && len(b) > 0 && min(slices.Min(a), slices.Min(b)) > 0
-	if !s.Few {
+	if s.Few = min(len(a), len(b)) < MinRuns; !s.Few {
 		s.lawA, s.lawB = medianLaw(a), medianLaw(b)
 	}
-	s.ranks = doubledRanks(a, b)
+	return s
+}
+
+// ranked has what tests go by.
+func ranked(a, b []float64) Sides {
+	s := Sides{A: a, B: b, ranks: doubledRanks(a, b)}
 	if len(s.ranks) <= exactly {
 		s.ways, s.seen = s.rankSums()
 	}

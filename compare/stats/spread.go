@@ -132,3 +132,60 @@ func rankOf(share float64, n, m int) int {
 	}
 	return len(ways)
 }
+
+// TestedRatio has the intervals of the ratio of A to B and of the change from A to B in percent that belong to the
+// sides' test: all ratios that the test does not reject at a level. Several sides have one interval, of their mean.
+// seen is the ratio of the medians. There is no interval if the test rejects that ratio, or rejects none.
+func TestedRatio(level, seen float64, of ...Sides) (ratio, percent *Interval) {
+	lo, hi, ok := tested(level, -math.Log(seen), of, func(v, by float64) float64 { return v * math.Exp(by) })
+	if !ok {
+		return nil, nil
+	}
+	ratio, percent = ratios(-hi, -lo)
+	ratio.Confidence, percent.Confidence = Round(1-level, 6), Round(1-level, 6)
+	return ratio, percent
+}
+
+// TestedChange is the same of what the median of B is above that of A.
+func TestedChange(level, seen float64, of Sides) *Interval {
+	lo, hi, ok := tested(level, seen, []Sides{of}, func(v, by float64) float64 { return v + by })
+	if !ok {
+		return nil
+	}
+	return &Interval{Lo: Round(lo, 6), Hi: Round(hi, 6), Confidence: Round(1-level, 6)}
+}
+
+// tested finds by how much A may be moved before the test rejects at a level. The interval has 0 in it if, and only if,
+// the test of the sides as they are does not reject.
+func tested(level, seen float64, of []Sides, move func(v, by float64) float64) (lo, hi float64, ok bool) {
+	kept := func(by float64) bool {
+		var moved []Sides
+		for _, s := range of {
+			a := make([]float64, len(s.A))
+			for i, v := range s.A {
+				a[i] = move(v, by)
+			}
+			moved = append(moved, ranked(a, s.B))
+		}
+		if len(moved) == 1 {
+			return moved[0].Chance().P > level
+		}
+		return OverCells(moved).P > level
+	}
+	from := 0.0
+	if !kept(from) {
+		from = seen
+	}
+	end := func(step float64) float64 {
+		for n := 0; kept(from+step) && n < 60; n++ {
+			step *= 2
+		}
+		if kept(from + step) {
+			return math.NaN() // whatever it is moved by, it is not rejected
+		}
+		return from + step*turn(0, 1, func(share float64) bool { return !kept(from + share*step) })
+	}
+	const least = 1e-3
+	lo, hi = end(-least), end(least)
+	return min(lo, seen), max(hi, seen), kept(from) && !math.IsNaN(lo+hi)
+}

@@ -20,7 +20,8 @@ const wordsShown = 60
 // How to read differences.
 const (
 	ratiosWords  = "Medians over launches and the change from the left side to the right. ~ means no significant difference, which does not prove that there is none."
-	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches."
+	ratiosMethod = "±: the wider side of the median's 95% interval. The interval of the change is a percentile bootstrap over launches. " +
+		"Where it contradicts the corrected test, the table shows the interval of that test, with its confidence."
 )
 
 // Ratios has one table per question.
@@ -174,7 +175,11 @@ func plusMinus(v float64) string {
 func percents(i *stats.Interval, note string) string {
 	switch {
 	case i != nil:
-		return plusMinus(i.Lo) + "% to " + plusMinus(i.Hi) + "%"
+		text := plusMinus(i.Lo) + "% to " + plusMinus(i.Hi) + "%"
+		if i.Confidence > stats.Confidence {
+			text += fmt.Sprintf(" (%.3g%% CI)", 100*i.Confidence)
+		}
+		return text
 	case note != "":
 		return note
 	}

@@ -109,17 +109,12 @@ func firstText(path string) string {
 
 // drm reads GPUs other than NVIDIA's: devices from sysfs, and the memory of their clients.
 type drm struct {
-	proc  string
-	cards []*drmCard
-	roles map[string]string // by PCI slot; other devices are named by their slot
-	alone string            // role of the only device, if it has no slot
-}
-
-type drmCard struct {
-	card
-	unit
-	memory bool // its memory can be read
-	files  []sensor
+	proc   string
+	units  []unit
+	files  [][]sensor        // by unit
+	memory bool              // that of a card can be read
+	roles  map[string]string // by PCI slot; other devices are named by their slot
+	alone  string            // role of the only device, if it has no slot
 }
 
 // sensor is a file that contains a number.
@@ -137,23 +132,23 @@ func newDRM(o Options, cards []card, first int) *drm {
 			continue // read with NVML
 		}
 		others++
-		dc := &drmCard{card: c, files: c.sensors()}
-		dc.memory = len(dc.files) > 0 && dc.files[0].figure == memoryUsed
-		if vendorOf(c.vendor) == amd && !dc.memory {
+		files := c.sensors()
+		memory := len(files) > 0 && files[0].figure == memoryUsed
+		if vendorOf(c.vendor) == amd && !memory {
 			continue // AMD's programs may read it
 		}
-		role := roleOf(first + len(d.cards))
-		dc.GPUInfo = c.gpu(o.Sys, role)
-		dc.mute = len(dc.files) == 0
-		if dc.memory {
+		role := roleOf(first + len(d.units))
+		u := unit{GPUInfo: c.gpu(o.Sys, role), mute: len(files) == 0}
+		if memory {
+			d.memory = true
 			if total, err := readNumber(filepath.Join(c.dir, "mem_info_vram_total")); err == nil {
-				dc.MemoryB = int64(total)
+				u.MemoryB = int64(total)
 			}
 		}
 		if d.alone = role; c.pci != "" {
 			d.roles[c.pci] = role
 		}
-		d.cards = append(d.cards, dc)
+		d.units, d.files = append(d.units, u), append(d.files, files)
 	}
 	if others == 0 {
 		return nil
@@ -162,11 +157,6 @@ func newDRM(o Options, cards []card, first int) *drm {
 		d.alone = ""
 	}
 	return d
-}
-
-// tellsMemory reports whether the memory of any card can be read.
-func (d *drm) tellsMemory() bool {
-	return slices.ContainsFunc(d.cards, func(c *drmCard) bool { return c.memory })
 }
 
 // sensors finds the sensors of the device.
@@ -195,26 +185,20 @@ func (c card) sensors() []sensor {
 	return out
 }
 
-func (d *drm) units() []unit {
-	out := make([]unit, len(d.cards))
-	for i, c := range d.cards {
-		out[i] = c.unit
-	}
-	return out
-}
-
-func (d *drm) sources() (device, process record.Source) {
-	return record.Source{Method: Sysfs, Every: cheapEvery,
-		Sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
-		Blind: "which process (see " + Fdinfo +
-			"); peaks between two reads; power and temperature of a sleeping device"}, record.Source{}
+// fleet has no lists of processes: the kernel has accounts for each.
+func (d *drm) fleet() *fleet {
+	return &fleet{units: d.units, guard: guard{patience: patience}, states: shared[[]state]{read: d.read},
+		device: record.Source{Method: Sysfs, Every: cheapEvery,
+			Sees: "memory of the device, system memory that it uses, load, power and temperature, from sysfs",
+			Blind: "which process (see " + Fdinfo +
+				"); peaks between two reads; power and temperature of a sleeping device"}}
 }
 
 func (d *drm) read() []state {
-	out := make([]state, len(d.cards))
-	for i, c := range d.cards {
+	out := make([]state, len(d.units))
+	for i, files := range d.files {
 		out[i].figures = figures{}
-		for _, s := range c.files {
+		for _, s := range files {
 			v, err := readNumber(s.path)
 			if err == nil {
 				out[i].figures[s.figure] = v * s.unit
@@ -234,11 +218,6 @@ func vanished(err error) error {
 	}
 	return err
 }
-
-// list is empty: the kernel has accounts for each process.
-func (d *drm) list() listing { return listing{} }
-
-func (d *drm) close() {}
 
 // readNumber reads a file that holds one number.
 func readNumber(path string) (float64, error) {

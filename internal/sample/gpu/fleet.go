@@ -12,20 +12,6 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// driver reads several devices. Its methods are not called concurrently.
-type driver interface {
-	units() []unit
-	// sources returns what the sources of devices and processes have in common; the latter has no method without lists
-	// of processes.
-	sources() (device, process record.Source)
-	read() []state // of all units, in order
-	list() listing // empty without lists of processes
-	close()
-}
-
-// stopper is a driver that can be interrupted.
-type stopper interface{ interrupt() }
-
 // unit is a device, or a partition of one.
 type unit struct {
 	record.GPUInfo
@@ -74,45 +60,37 @@ type lost string
 
 func (l lost) Error() string { return string(l) }
 
-// fleet reads a driver's devices once for all their sources.
+// fleet reads a driver's devices once for all their sources. The driver is not called concurrently.
 type fleet struct {
-	driver driver
-	guard  *guard
-	states shared[[]state]
-	uses   shared[listing]
+	units []unit
+	// device and process are what the sources of devices and of processes have in common. The latter has no method
+	// without lists of processes.
+	device, process record.Source
+	states          shared[[]state] // of all units, in order
+	uses            shared[listing]
+	guard           guard
+	path            string // of the program that reads them; empty: none
+	close           func() // nil: nothing is open
 }
 
 func (f *fleet) sources() []sample.Source {
-	about, _ := f.driver.sources()
 	var out []sample.Source
-	for i, u := range f.driver.units() {
-		if about.Role = u.Role; !u.mute {
-			out = append(out, &deviceSource{Source: about, fleet: f, at: i})
+	for i, u := range f.units {
+		if !u.mute {
+			s := &deviceSource{Source: f.device, fleet: f, at: i}
+			s.Role = u.Role
+			out = append(out, s)
 		}
 	}
 	return out
 }
 
-func (f *fleet) process(pid int, start uint64, role string) sample.Source {
-	_, about := f.driver.sources()
-	if about.Method == "" {
-		return nil
-	}
-	about.Role, about.PID, about.Start = role, pid, start
-	about.Sees = "GPU memory of the process as the driver counts it, by device and in total"
-	units := f.driver.units()
-	return &processSource{Source: about, fleet: f, units: units, held: make([]int64, len(units)),
-		was: make([]bool, len(units)), lives: func() bool { return isStill(pid, start) }}
-}
-
-func (f *fleet) close() {
-	if s, ok := f.driver.(stopper); ok {
-		s.interrupt()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	// a hanging driver is left to the kernel
-	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} })
+func (f *fleet) sourceOf(pid int, start uint64, role string) sample.Source {
+	s := &processSource{Source: f.process, fleet: f, held: make([]int64, len(f.units)), was: make([]bool, len(f.units)),
+		lives: func() bool { return isStill(pid, start) }}
+	s.Role, s.PID, s.Start = role, pid, start
+	s.Sees = "GPU memory of the process as the driver counts it, by device and in total"
+	return s
 }
 
 // deviceSource reads one unit.
@@ -125,7 +103,7 @@ type deviceSource struct {
 }
 
 func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
-	all, begin, end, err := s.fleet.states.get(ctx, s.fleet.guard, &s.had)
+	all, begin, end, err := s.fleet.states.get(ctx, &s.fleet.guard, &s.had)
 	r.Begin, r.End = begin, end
 	if err != nil {
 		return err
@@ -150,7 +128,6 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 type processSource struct {
 	record.Source
 	fleet  *fleet
-	units  []unit
 	had    int
 	listed bool        // it was listed at least once
 	held   []int64     // by unit, in the current reading
@@ -161,7 +138,7 @@ type processSource struct {
 // Read returns no values until the driver has listed the process, because a hidden process, as in a container, may hold
 // memory. It returns no total if a part is unknown.
 func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
-	l, begin, end, err := s.fleet.uses.get(ctx, s.fleet.guard, &s.had)
+	l, begin, end, err := s.fleet.uses.get(ctx, &s.fleet.guard, &s.had)
 	r.Begin, r.End = begin, end
 	var ended lost
 	switch {
@@ -183,8 +160,8 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 			continue
 		case u.unit == total:
 			sum = u.bytes
-		case s.units[u.unit].MemoryB > 0 && u.bytes > s.units[u.unit].MemoryB:
-			return fmt.Errorf("counter overflow: %d bytes held of %d", u.bytes, s.units[u.unit].MemoryB)
+		case s.fleet.units[u.unit].MemoryB > 0 && u.bytes > s.fleet.units[u.unit].MemoryB:
+			return fmt.Errorf("counter overflow: %d bytes held of %d", u.bytes, s.fleet.units[u.unit].MemoryB)
 		default:
 			s.held[u.unit], s.was[u.unit] = u.bytes, true
 		}
@@ -207,7 +184,7 @@ func (s *processSource) values(failed []bool) []record.Value {
 			continue
 		}
 		if s.was[i] {
-			out = append(out, record.Value{Name: s.units[i].Role + ".gpu_memory_bytes", Value: float64(b)})
+			out = append(out, record.Value{Name: s.fleet.units[i].Role + ".gpu_memory_bytes", Value: float64(b)})
 			sum += float64(b)
 		}
 	}

@@ -63,7 +63,7 @@ type Monitor struct {
 
 // Open looks for GPUs. It never fails: problems are Warnings.
 func Open(ctx context.Context, o Options) *Monitor {
-	var nvidia driver
+	var nvidia *fleet
 	err := errNoLibrary
 	if o.Sys == "" {
 		nvidia, err = opening(ctx, openNVML)
@@ -75,20 +75,20 @@ func Open(ctx context.Context, o Options) *Monitor {
 }
 
 // open is Open after the search for NVIDIA GPUs.
-func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error) {
+func (m *Monitor) open(ctx context.Context, o Options, nvidia *fleet, err error) {
 	if nvidia != nil {
-		m.add(nvidia, patience)
+		m.add(nvidia)
 		if err != nil {
 			m.warn("unreadable-gpu", "can't read an NVIDIA GPU: "+err.Error())
 		}
 	}
 	cards := findCards(o.Sys)
 	if m.drm = newDRM(o, cards, m.next()); m.drm != nil {
-		m.add(m.drm, patience)
+		m.add(m.drm.fleet())
 	}
-	if (m.drm == nil || !m.drm.tellsMemory()) && amdIsHere(o.Sys, cards) {
+	if (m.drm == nil || !m.drm.memory) && amdIsHere(o.Sys, cards) {
 		if tool := openTool(ctx, m.next()); tool != nil {
-			m.add(tool, toolPatience)
+			m.add(tool)
 		}
 	}
 	if nvidia == nil {
@@ -111,11 +111,8 @@ func (m *Monitor) next() int {
 	return next
 }
 
-// add adds the devices of a driver, whose answers may take as long as patience.
-func (m *Monitor) add(d driver, patience time.Duration) {
-	f := &fleet{driver: d, guard: &guard{patience: patience}}
-	f.states.read, f.uses.read = d.read, d.list
-	for _, u := range d.units() {
+func (m *Monitor) add(f *fleet) {
+	for _, u := range f.units {
 		m.gpus = append(m.gpus, u.GPUInfo)
 	}
 	m.fleets = append(m.fleets, f)
@@ -143,12 +140,7 @@ func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
 
 // Asks reports whether a command line is that of an AMD program that the monitor runs.
 func (m *Monitor) Asks(line []string) bool {
-	for _, f := range m.fleets {
-		if t, ok := f.driver.(*tool); ok && slices.Contains(line, t.path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.fleets, func(f *fleet) bool { return f.path != "" && slices.Contains(line, f.path) })
 }
 
 // None says why there is no GPU; empty if there is one, even if it can't be read.
@@ -175,8 +167,8 @@ func (m *Monitor) Sources() []sample.Source {
 func (m *Monitor) ProcessSources(pid int, start uint64, role string) []sample.Source {
 	var out []sample.Source
 	for _, f := range m.fleets {
-		if s := f.process(pid, start, role); s != nil {
-			out = append(out, s)
+		if f.process.Method != "" {
+			out = append(out, f.sourceOf(pid, start, role))
 		}
 	}
 	if m.drm != nil {
@@ -200,11 +192,11 @@ func (m *Monitor) Beside(s sample.Source) []sample.Source {
 // Free returns the free memory of the GPU that has most, and of all GPUs together; ok reports whether it is known.
 func (m *Monitor) Free(ctx context.Context) (largest, sum int64, ok bool) {
 	for _, f := range m.fleets {
-		states, _, _, err := f.states.get(ctx, f.guard, new(int))
+		states, _, _, err := f.states.get(ctx, &f.guard, new(int))
 		if err != nil {
 			continue
 		}
-		for i, u := range f.driver.units() {
+		for i, u := range f.units {
 			now := maps.Clone(states[i].figures)
 			if u.divided || states[i].err != nil || now.sane() != nil {
 				continue // the partitions of a divided GPU have its memory
@@ -222,7 +214,9 @@ func (m *Monitor) Free(ctx context.Context) (largest, sum int64, ok bool) {
 // Close closes the drivers. Sources then have no figures.
 func (m *Monitor) Close() {
 	for _, f := range m.fleets {
-		f.close()
+		if f.close != nil {
+			f.close()
+		}
 	}
 }
 

@@ -53,16 +53,16 @@ func within[T any](ctx context.Context, g *guard, f func() T) (T, error) {
 }
 
 // opening opens a driver with a time limit.
-func opening(ctx context.Context, open func() (driver, error)) (driver, error) {
+func opening(ctx context.Context, open func() (*fleet, error)) (*fleet, error) {
 	var failed error
-	d, err := within(ctx, &guard{patience: patience}, func() (d driver) {
-		d, failed = open()
-		return d
+	f, err := within(ctx, &guard{patience: patience}, func() (f *fleet) {
+		f, failed = open()
+		return f
 	})
 	if err != nil { // it may still be running
 		return nil, err
 	}
-	return d, failed
+	return f, failed
 }
 
 // shared is a reading shared by all sources of a pass, so that their figures belong together. Each source gets a

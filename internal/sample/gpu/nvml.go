@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 var errNoLibrary = errors.New("libnvidia-ml.so.1 not found")
 
 // openNVML opens NVML; errNoLibrary on a machine without it.
-func openNVML() (driver, error) { return newNVML(nvml.New()) }
+func openNVML() (*fleet, error) { return newNVML(nvml.New()) }
 
 // nvmlDriver reads NVML. Functions that an older library lacks must not be called; their figures are absent.
 type nvmlDriver struct {
@@ -33,7 +34,7 @@ type nvmlUnit struct {
 	dev nvml.Device
 }
 
-func newNVML(lib nvml.Interface) (driver, error) {
+func newNVML(lib nvml.Interface) (*fleet, error) {
 	switch ret := lib.Init(); ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
@@ -49,7 +50,28 @@ func newNVML(lib nvml.Interface) (driver, error) {
 		_ = lib.Shutdown()
 		return nil, err
 	}
-	return d, err
+	return d.fleet(), err
+}
+
+func (d *nvmlDriver) fleet() *fleet {
+	used := "memory (used includes memory reserved by the driver)"
+	if d.v2 {
+		used = "memory (without memory reserved by the driver)"
+	}
+	f := &fleet{guard: guard{patience: patience}, states: shared[[]state]{read: d.read}, uses: shared[listing]{read: d.list},
+		device: record.Source{Method: NVML, Every: cheapEvery,
+			Sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
+			Blind: "which process (see " + NVMLProcess +
+				"); peaks between two reads; load, power and temperature of a MIG instance"},
+		process: record.Source{Method: NVMLProcess, Every: cheapEvery,
+			Blind: "sharing between processes; processes of other containers or with other pids; clients of MPS; " +
+				"peaks between two reads"}}
+	for _, u := range d.all {
+		f.units = append(f.units, u.unit)
+	}
+	// A hanging driver is left to the kernel.
+	f.close = func() { _, _ = within(context.Background(), &f.guard, d.lib.Shutdown) }
+	return f
 }
 
 // enumerate finds the devices. It leaves out those that can't be read, and returns the first error.
@@ -112,28 +134,6 @@ func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 		d.all = append(d.all, u)
 		whole.divided = true
 	}
-}
-
-func (d *nvmlDriver) units() []unit {
-	out := make([]unit, len(d.all))
-	for i, u := range d.all {
-		out[i] = u.unit
-	}
-	return out
-}
-
-func (d *nvmlDriver) sources() (device, process record.Source) {
-	used := "memory (used includes memory reserved by the driver)"
-	if d.v2 {
-		used = "memory (without memory reserved by the driver)"
-	}
-	return record.Source{Method: NVML, Every: cheapEvery,
-			Sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
-			Blind: "which process (see " + NVMLProcess +
-				"); peaks between two reads; load, power and temperature of a MIG instance"},
-		record.Source{Method: NVMLProcess, Every: cheapEvery,
-			Blind: "sharing between processes; processes of other containers or with other pids; clients of MPS; " +
-				"peaks between two reads"}
 }
 
 func (d *nvmlDriver) read() []state {
@@ -225,8 +225,6 @@ func (d *nvmlDriver) list() listing {
 	}
 	return l
 }
-
-func (d *nvmlDriver) close() { _ = d.lib.Shutdown() } // no data can be lost
 
 // fatal reports whether a device has no more figures for good.
 func fatal(ret nvml.Return) bool {

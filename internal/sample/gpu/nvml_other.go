@@ -6,4 +6,4 @@ import "errors"
 
 var errNoLibrary = errors.New("built without NVML")
 
-func openNVML() (driver, error) { return nil, errNoLibrary }
+func openNVML() (*fleet, error) { return nil, errNoLibrary }

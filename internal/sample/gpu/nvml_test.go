@@ -371,7 +371,7 @@ func TestDriverHangsAtStart(t *testing.T) {
 		resume := make(chan struct{})
 		s := machine()
 		s.InitFunc = func() nvml.Return { <-resume; return nvml.ERROR_UNKNOWN }
-		open := func() (driver, error) { return newNVML(s) }
+		open := func() (*fleet, error) { return newNVML(s) }
 		begin := time.Now()
 		d, err := opening(t.Context(), open)
 		if d != nil || !errors.Is(err, errHung) || time.Since(begin) != patience {

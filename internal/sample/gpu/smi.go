@@ -38,35 +38,36 @@ var programs = []program{
 		blind:     "which device, if there are several"},
 }
 
-// tool is a driver that calls a program.
+// tool reads devices with a program.
 type tool struct {
 	program
 	path  string
 	first []smiDevice
-
-	ctx  context.Context // of the program: it does not outlive close
-	stop context.CancelFunc
-	ask  func(args ...string) ([]byte, error)
+	ctx   context.Context // of the program
+	ask   func(args ...string) ([]byte, error)
 }
 
 // openTool finds a program that reports a device, or nil.
-func openTool(ctx context.Context, first int) driver {
+func openTool(ctx context.Context, first int) *fleet {
 	for _, p := range programs {
 		path, err := exec.LookPath(p.name)
 		if err != nil {
 			continue
 		}
 		t := &tool{program: p, path: path}
-		t.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
-		t.ask = t.run
-		opened := context.AfterFunc(ctx, t.stop)
+		lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+		t.ctx, t.ask = lasting, t.run
+		opened := context.AfterFunc(ctx, stop)
 		t.first, err = t.devices()
-		t.identify(first)
-		if opened(); err != nil || len(t.first) == 0 {
-			t.stop()
-			continue
+		if opened(); err == nil && len(t.first) > 0 {
+			f := t.fleet(first)
+			f.close = func() {
+				stop()
+				_, _ = within(context.Background(), &f.guard, func() error { return nil }) // after a running program has ended
+			}
+			return f
 		}
-		return t
+		stop()
 	}
 	return nil
 }
@@ -112,38 +113,30 @@ func (t *tool) devices() ([]smiDevice, error) {
 	return parseDevices(text)
 }
 
-// identify describes the first devices, whose roles have numbers from first on. The program may have names apart from
+// fleet describes the first devices, whose roles have numbers from first on. The program may have names apart from
 // figures; missing ones are no error.
-func (t *tool) identify(first int) {
+func (t *tool) fleet(first int) *fleet {
 	var named []smiDevice
-	if t.names != nil && len(t.first) > 0 {
+	if t.names != nil {
 		if text, err := t.ask(t.names...); err == nil {
 			named, _ = parseDevices(text)
 		}
 	}
-	for i := range t.first {
-		d := &t.first[i]
+	const blind = "peaks between two reads, which are seconds apart"
+	f := &fleet{path: t.path, guard: guard{patience: toolPatience}, states: shared[[]state]{read: t.read},
+		uses: shared[listing]{read: t.list},
+		device: record.Source{Method: t.method, Every: toolEvery, Blind: blind,
+			Sees: "memory, load, power and temperature, as AMD's program reports them"},
+		process: record.Source{Method: t.method + "_process", Every: toolEvery, Blind: t.blind + "; " + blind}}
+	for i, d := range t.first {
 		if at := indexOf(named, d.index); at >= 0 {
 			d.GPUInfo = named[at].GPUInfo
 		}
 		d.Role, d.Vendor, d.Method, d.Name = roleOf(first+i), amd, t.method, cmp.Or(d.Name, "AMD GPU")
 		d.MemoryB = int64(d.figures[memoryTotal])
+		f.units = append(f.units, unit{GPUInfo: d.GPUInfo})
 	}
-}
-
-func (t *tool) units() []unit {
-	out := make([]unit, len(t.first))
-	for i, d := range t.first {
-		out[i].GPUInfo = d.GPUInfo
-	}
-	return out
-}
-
-func (t *tool) sources() (device, process record.Source) {
-	const blind = "peaks between two reads, which are seconds apart"
-	return record.Source{Method: t.method, Every: toolEvery, Blind: blind,
-			Sees: "memory, load, power and temperature, as AMD's program reports them"},
-		record.Source{Method: t.method + "_process", Every: toolEvery, Blind: t.blind + "; " + blind}
+	return f
 }
 
 func (t *tool) read() []state {
@@ -197,11 +190,6 @@ func (t *tool) list() listing {
 	}
 	return l
 }
-
-// interrupt ends a running program.
-func (t *tool) interrupt() { t.stop() }
-
-func (t *tool) close() { t.stop() }
 
 // smiDevice is a device as reported by a program.
 type smiDevice struct {

@@ -103,11 +103,10 @@ func (c *cards) ask(...string) ([]byte, error) {
 	return json.Marshal(of)
 }
 
-// two is a driver of two devices with such a program.
+// two reads two devices with such a program.
 func (c *cards) two(t *testing.T) *tool {
-	d := &tool{program: programs[0], ctx: t.Context(), stop: func() {}, ask: c.ask}
+	d := &tool{program: programs[0], ctx: t.Context(), ask: c.ask}
 	d.first, _ = d.devices()
-	d.identify(0)
 	return d
 }
 
@@ -126,7 +125,7 @@ func TestSameAmountOnSeveralDevicesIsUnknown(t *testing.T) {
 		"amounts unknown":       {[]use{{0, 5, hidden}, {1, 5, hidden}}, unknown},
 	} {
 		m := &Monitor{}
-		m.add((&cards{used: []float64{11 * gib, 11 * gib}, held: c.held}).two(t), toolPatience)
+		m.add((&cards{used: []float64{11 * gib, 11 * gib}, held: c.held}).two(t).fleet(0))
 		t.Cleanup(m.Close)
 		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
 		if sum, ok := got["gpu_memory_bytes"]; err != nil || ok != (c.sum != unknown) || ok && sum != c.sum {
@@ -140,7 +139,7 @@ func TestAMDGPUVanishes(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
 	gone := c.two(t)
 	m := &Monitor{}
-	m.add(c.two(t), toolPatience)
+	m.add(c.two(t).fleet(0))
 	t.Cleanup(m.Close)
 	all := m.Sources()
 	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_free_bytes": 30 * gib,

@@ -74,8 +74,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	if o.Role == "" {
 		return p, nil
 	}
-	role := func(int, string, []string) string { return o.Role }
-	p.Tree, err = proc.NewTree(p.PID(), role, o.Attach, true)
+	p.Tree, err = proc.NewTree(p.PID(), func([]string) string { return o.Role }, o.Attach, true)
 	// If it died already, the caller finds out why when it asks the program something.
 	if err != nil && !errors.Is(err, sample.ErrGone) && !p.Ended(time.Second) {
 		p.End(0)

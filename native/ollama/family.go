@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
@@ -28,7 +26,7 @@ const (
 	roleRunner = "runner"
 )
 
-func role(_ int, _ string, cmdline []string) string {
+func role(cmdline []string) string {
 	switch {
 	case len(cmdline) > 1 && cmdline[1] == "runner", len(cmdline) > 0 &&
 		filepath.Base(cmdline[0]) == "ollama_llama_server":
@@ -42,49 +40,26 @@ func role(_ int, _ string, cmdline []string) string {
 // family is a server and its runners, which come and go. Runners of other models, which other clients of a running
 // server use, are kept from being sampled. A runner whose command line names no file is sampled: it may be ours.
 type family struct {
-	tree   *proc.Tree // nil: not visible
-	root   int        // the server's pid; 0: not visible
-	shared bool       // the server was already running
-	attach func(sample.Source) (detach func())
+	tree *proc.Tree // nil: not visible
+	root int        // the server's pid; 0: not visible
 
 	mu   sync.Mutex
 	ours []string // hashes of our model's files, once known
-	kept []*kept
 }
 
-// kept is a source of a runner that seems to belong to another model.
-type kept struct {
-	src    sample.Source
-	line   []string // command line
-	detach func()   // nil: not sampled
-}
-
-// follow samples a server and its descendants.
+// follow samples a server, which is ours or was already running, and its descendants.
 func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
-	f.shared, f.attach = !ours, p.Attach
-	if f.tree, err = proc.NewTree(pid, role, f.take, ours); err == nil {
+	f.tree, err = proc.NewTree(pid, func(line []string) string {
+		r := role(line)
+		if !ours && r == roleRunner && strings.Contains(strings.Join(line, " "), "sha256-") && !f.claimed(line) {
+			return proc.NotYet
+		}
+		return r
+	}, p.Attach, ours)
+	if err == nil {
 		f.root = pid
 	}
 	return err
-}
-
-// take samples a source or holds it back.
-func (f *family) take(src sample.Source) (detach func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	line := proc.CommandLine(src.Describe().PID)
-	if !f.foreign(line) {
-		return f.attach(src)
-	}
-	k := &kept{src: src, line: line}
-	f.kept = append(f.kept, k)
-	return func() { f.drop(k) }
-}
-
-// foreign reports whether a process is the runner of another model. The caller holds the lock.
-func (f *family) foreign(line []string) bool {
-	return f.shared && role(0, "", line) == roleRunner && strings.Contains(strings.Join(line, " "), "sha256-") &&
-		!holds(line, f.ours)
 }
 
 // claim says which files our model consists of; its runner is sampled from now on.
@@ -92,24 +67,12 @@ func (f *family) claim(blobs []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ours = blobs
-	for _, k := range f.kept {
-		if k.detach == nil && !f.foreign(k.line) {
-			k.detach = f.attach(k.src)
-		}
-	}
 }
 
-// drop forgets a source whose process has ended or is no longer followed.
-func (f *family) drop(k *kept) {
+func (f *family) claimed(line []string) bool {
 	f.mu.Lock()
-	f.kept = slices.DeleteFunc(f.kept, func(other *kept) bool { return other == k })
-	detach := k.detach
-	f.mu.Unlock()
-	if detach != nil {
-		detach()
-	} else if c, ok := k.src.(io.Closer); ok {
-		_ = c.Close() // it was never read
-	}
+	defer f.mu.Unlock()
+	return holds(line, f.ours)
 }
 
 func (f *family) look(ctx context.Context) {
@@ -139,7 +102,7 @@ func (f *family) runner(blobs []string) (youngest runner) {
 		return youngest
 	}
 	for _, pid := range f.tree.PIDs() {
-		if line := proc.CommandLine(pid); pid > youngest.pid && role(0, "", line) == roleRunner && holds(line, blobs) {
+		if line := proc.CommandLine(pid); pid > youngest.pid && role(line) == roleRunner && holds(line, blobs) {
 			youngest = parseRunner(pid, line)
 		}
 	}

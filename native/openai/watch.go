@@ -42,9 +42,7 @@ func (s *session) watchProcesses(ctx context.Context) error {
 		return err
 	}
 	root := proc.Root(pid)
-	s.tree, err = proc.NewTree(root, func(_ int, _ string, line []string) string {
-		return role(line)
-	}, s.probe.Attach, false)
+	s.tree, err = proc.NewTree(root, role, s.probe.Attach, false)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
 // processes that can't be read.
 type Tree struct {
-	role   func(pid int, name string, cmdline []string) string
+	role   func(cmdline []string) string
 	attach func(sample.Source) func()
 	read   func(pid int, role string) ([]sample.Source, error)
 	stop   context.CancelFunc
@@ -38,11 +38,14 @@ type branch struct {
 	detach []func()
 }
 
+// NotYet as the role of a process says that it is not to be sampled until another look finds another role.
+const NotYet = "-"
+
 // NewTree samples the process root and its descendants until Close. When it returns, all present ones are attached.
-// role names a process for its engine; without one, or if it returns "", the process's name is used.
+// role names a process for its engine by its command line; if it returns "", the process's name is used.
 // If it is ours, because we started it, the highest RSS is reset at phase edges.
-func NewTree(root int, role func(pid int, name string, cmdline []string) string,
-	attach func(sample.Source) (detach func()), ours bool) (*Tree, error) {
+func NewTree(root int, role func(cmdline []string) string, attach func(sample.Source) (detach func()), ours bool) (
+	*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{role: role, attach: attach, read: Sources, stop: cancel, done: make(chan struct{}), family: NewFamily()}
 	if ours {
@@ -134,19 +137,19 @@ func (t *Tree) takeAgain(b *branch, now bool) {
 
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
-	b.taken, b.copied = time.Now(), nil
-	if !b.IsItself() {
-		b.copied = CommandLine(b.PID)
-	}
 	p := b.Process
 	if now, err := Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
 	}
-	role := ""
-	if t.role != nil {
-		role = t.role(p.PID, p.Name, CommandLine(p.PID))
+	role := cmp.Or(t.role(CommandLine(p.PID)), p.Name)
+	if role == NotYet {
+		b.taken = time.Time{}
+		return
 	}
-	role = cmp.Or(role, p.Name)
+	b.taken, b.copied = time.Now(), nil
+	if !b.IsItself() {
+		b.copied = CommandLine(b.PID)
+	}
 	sources, err := t.read(p.PID, role)
 	switch {
 	case isGone(err):

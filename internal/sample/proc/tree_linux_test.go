@@ -81,9 +81,12 @@ func (s *seen) of(role string) int {
 	return s.attached[role]
 }
 
-// byArgument uses the last argument as the role.
-func byArgument(_ int, name string, line []string) string {
-	return name + " " + strings.Join(line[min(1, len(line)):], " ")
+// byArgument uses the command line as the role.
+func byArgument(line []string) string {
+	if len(line) == 0 {
+		return ""
+	}
+	return strings.Join(append([]string{filepath.Base(line[0])}, line[1:]...), " ")
 }
 
 func follow(t *testing.T, pid int, out *seen) *proc.Tree {

@@ -86,16 +86,6 @@ func newCompletion(prompt []int, n int, temperature float64, seed uint32) comple
 	return c
 }
 
-// whole runs a completion without streaming and returns all its ids.
-func (c *client) whole(ctx context.Context, body completion) ([]int, error) {
-	body.Stream = false
-	var e event
-	if err := c.Call(ctx, http.MethodPost, "/completion", body, &e); err != nil {
-		return nil, err
-	}
-	return e.Tokens, nil
-}
-
 // event holds the fields of a /completion event that we use. Missing fields are zero.
 type event struct {
 	Content   string          `json:"content"`

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -53,13 +53,12 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	trial := engine.Request{Prompt: " ", MaxTokens: 1}
-	run, err := s.start(ctx, m, trial)
+	run, err := s.start(ctx, m, trial, func(string, time.Time) {})
 	if err != nil {
 		return err
 	}
-	p := &pieces{mark: run.mark, give: func(chunk) {}}
-	run.wait(p)
-	err = s.broken(ctx, run, m, trial, p.over && !run.begun.IsZero())
+	run.wait()
+	err = s.broken(ctx, run, m, trial, !run.text.at.IsZero() && !run.begun.IsZero())
 	if err == nil {
 		err = m.Same()
 	}
@@ -145,28 +144,25 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 		return record.Usage{}, err
 	}
 	s.held.Store(-1)
-	run, err := s.start(ctx, m, r)
+	said := &engine.Text{Token: token}
+	run, err := s.start(ctx, m, r, said.Piece)
 	if err != nil {
 		return record.Usage{}, err
 	}
-	said := &engine.Text{Token: token}
-	p := &pieces{mark: run.mark, give: func(c chunk) {
-		if ctx.Err() == nil && !run.full.Load() {
-			said.Piece(string(c.text), c.at)
-		}
-	}}
-	run.wait(p)
+	run.wait()
 	u := record.Usage{Sent: run.Begun, Returned: run.concluded, PromptTokens: run.prompted, Reported: run.figures}
 	if u.PromptTokens > 0 {
 		u.Reported["prompt_tokens"] = float64(u.PromptTokens)
 	}
 	_, timed := run.figures["eval_ms"]
-	broken := s.broken(ctx, run, m, r, p.over && timed)
+	broken := s.broken(ctx, run, m, r, !run.text.at.IsZero() && timed)
 	if broken == nil {
-		u.Generated, u.Finish = run.generated(r.MaxTokens, said.N+len(p.held))
+		u.Generated, u.Finish = run.generated(r.MaxTokens, said.N+len(run.text.held))
 	}
-	p.end(u.Finish == "stop")
-	u.Text = printable(said.String())
+	if ctx.Err() == nil {
+		run.text.end(u.Finish == "stop")
+	}
+	u.Text, _ = unicode.UTF8.NewDecoder().String(said.String()) // replaces invalid bytes as llama-server does
 	if broken != nil {
 		u.Generated = said.N // all that is known if it failed
 		if ctx.Err() != nil {
@@ -219,23 +215,6 @@ func timesDiffer(t *engine.Text, u record.Usage) string {
 	}
 	return fmt.Sprintf(" evaluated tokens for %s, but its text arrived within %s: it was read late, so decode looks too fast",
 		own.Round(time.Millisecond), ours.Round(time.Millisecond))
-}
-
-// printable replaces invalid UTF-8 by U+FFFD in the same way as llama-server: one for an incomplete character, one for
-// each other byte.
-func printable(text string) string {
-	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && n == 1 {
-			for n < len(text) && !utf8.FullRuneInString(text[:n+1]) {
-				n++
-			}
-		}
-		b.WriteRune(r)
-		text = text[n:]
-	}
-	return b.String()
 }
 
 // broken returns why a process failed; nil if it did what it was started for.

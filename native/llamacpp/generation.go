@@ -146,11 +146,12 @@ func (g *generation) resolve(ctx context.Context) error {
 		return nil
 	}
 	again := g.body
-	again.NPredict = len(g.ids) - g.base
-	ids, err := g.client.whole(ctx, again)
-	if err != nil {
+	again.NPredict, again.Stream = len(g.ids)-g.base, false
+	var whole event
+	if err := g.client.Call(ctx, http.MethodPost, "/completion", again, &whole); err != nil {
 		return err
 	}
+	ids := whole.Tokens
 	if len(ids) != again.NPredict && !g.batched {
 		return engine.Fail(record.BadOutput, "a repeated completion has %d tokens instead of %d", len(ids),
 			again.NPredict)

@@ -15,48 +15,43 @@ type chunk struct {
 	at   time.Time
 }
 
-// output hands on a program's output with the times at which it was read.
-type output struct {
-	ctx    context.Context
-	chunks chan chunk
-}
-
-// Write is called by one goroutine. Once ctx is done, output is dropped.
-func (o *output) Write(p []byte) (int, error) {
-	select {
-	case o.chunks <- chunk{bytes.Clone(p), time.Now()}:
-	case <-o.ctx.Done():
-	}
-	return len(p), nil
-}
-
 // pieces separates a text from the mark that is printed after it. A chunk is held back while it may be part of the
 // mark, or the newline that the program prints before the mark if the model ended the text. It keeps its time.
 type pieces struct {
+	ctx  context.Context // once it is done, output is dropped
 	mark string
-	give func(chunk)
+	give func(text string, at time.Time)
 	held []chunk
-	over bool // the mark was read
+	over chan struct{} // closed when the mark was read
+	at   time.Time     // when it was read; zero: not yet
 }
 
-func (p *pieces) add(c chunk) {
-	if p.over {
-		return
+func newPieces(ctx context.Context, mark string, give func(text string, at time.Time)) *pieces {
+	return &pieces{ctx: ctx, mark: mark, give: give, over: make(chan struct{})}
+}
+
+// Write is called by one goroutine.
+func (p *pieces) Write(b []byte) (int, error) {
+	at := time.Now()
+	if p.ctx.Err() != nil || !p.at.IsZero() {
+		return len(b), nil
 	}
-	p.held = append(p.held, c)
+	p.held = append(p.held, chunk{bytes.Clone(b), at})
 	all := p.text()
 	if before, _, ok := strings.Cut(all, p.mark); ok {
-		p.over = true
 		p.cut(len(before))
-		return
+		p.at = at
+		close(p.over)
+		return len(b), nil
 	}
 	begins := len(all) - max(unfinished(all, p.mark), unfinished(all, "\n"+p.mark))
 	for n := 0; len(p.held) > 0; p.held = p.held[1:] {
 		if n += len(p.held[0].text); n > begins {
-			return
+			break
 		}
-		p.give(p.held[0])
+		p.give(string(p.held[0].text), p.held[0].at)
 	}
+	return len(b), nil
 }
 
 // end hands on what is still held. If the model ended the text, a final newline is the program's and is dropped.
@@ -65,7 +60,7 @@ func (p *pieces) end(byModel bool) {
 		p.cut(len(all) - 1)
 	}
 	for _, c := range p.held {
-		p.give(c)
+		p.give(string(c.text), c.at)
 	}
 	p.held = nil
 }

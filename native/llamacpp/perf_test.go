@@ -1,12 +1,14 @@
 package llamacpp
 
 import (
+	"context"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Figures have the same names whichever version printed them. The files are output of real programs.
@@ -42,12 +44,12 @@ func TestPerf(t *testing.T) {
 
 // whole feeds chunks of output to pieces and returns the pieces of text.
 func whole(chunks []string, mark string, byModel bool) (text []string, over bool) {
-	p := &pieces{mark: mark, give: func(c chunk) { text = append(text, string(c.text)) }}
+	p := newPieces(context.Background(), mark, func(piece string, _ time.Time) { text = append(text, piece) })
 	for _, c := range chunks {
-		p.add(chunk{text: []byte(c)})
+		_, _ = p.Write([]byte(c)) // never fails
 	}
 	p.end(byModel)
-	return text, p.over
+	return text, !p.at.IsZero()
 }
 
 func TestPieces(t *testing.T) {

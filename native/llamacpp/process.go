@@ -26,10 +26,9 @@ import (
 type completionRun struct {
 	*launch.Program
 	end       context.CancelFunc
-	out       *output
+	text      *pieces
 	read      *logs.Loads
 	shown     []string // arguments, with placeholders for what differs in each process
-	mark      string   // printed when it waits for input
 	scratch   string
 	concluded time.Time // when the text or the process ended
 
@@ -42,18 +41,19 @@ type completionRun struct {
 	full     atomic.Bool // ended because prompt and tokens do not fit
 }
 
-// start starts a process that is sampled from its first moment.
-func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Request) (*completionRun, error) {
+// start starts a process that is sampled from its first moment, and gives its text as it is read.
+func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Request,
+	give func(text string, at time.Time)) (*completionRun, error) {
 	dir, err := child.Scratch("prompt")
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock() // so that Close either prevents this process or ends it
 	defer s.mu.Unlock()
-	// no text contains the mark
-	run := &completionRun{scratch: dir, figures: map[string]float64{}, mark: "<" + rand.Text() + ">"}
 	alive, end := engine.Within(ctx, s.closing)
-	run.end = end
+	// no text contains the mark
+	run := &completionRun{scratch: dir, figures: map[string]float64{}, end: end,
+		text: newPieces(alive, "<"+rand.Text()+">", give)}
 	if err := run.begin(alive, s, m, r); err != nil {
 		run.release()
 		if s.closing.Err() != nil {
@@ -80,18 +80,17 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 		return arguments(flags), err
 	}
 	run.shown, _ = args("PROMPT", "MARK") // fails as the next one does
-	given, err := args(prompt, run.mark)
+	given, err := args(prompt, run.text.mark)
 	if err != nil {
 		return err
 	}
-	run.out = &output{ctx, make(chan chunk, 64)}
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, given...)
 	cmd.Env = environment("")
 	if _, err := cmd.StdinPipe(); err != nil { // stays empty, and closes when the process or we end
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
-	cmd.Stdout = run.out
+	cmd.Stdout = run.text
 	run.Program, err = launch.Start(ctx, cmd, launch.Options{Name: s.name, Log: s.probe.Log("llama-completion"),
 		Keep: 16 << 10, Read: run.read, Role: "completion",
 		Attach: func(src sample.Source) func() {
@@ -126,37 +125,24 @@ func (run *completionRun) hear(line string, tokens, context int) {
 	}
 }
 
-// wait hands on pieces until the process has ended. At the end of the text the program waits for input. It is then
-// sampled once more and interrupted, which makes it print its timings and flush its log. If it ended by itself, it
-// would lose output.
-func (run *completionRun) wait(p *pieces) {
+// wait waits until the process has ended. At the end of the text the program waits for input. It is then sampled once
+// more and interrupted, which makes it print its timings and flush its log. If it ended by itself, it would lose
+// output.
+func (run *completionRun) wait() {
 	defer run.release()
-	var sampled, heedless <-chan time.Time // heedless fires if it ignores the interrupt
-	for {
-		select {
-		case <-sampled:
-			run.Interrupt()
-			heedless = time.After(10 * time.Second)
-		case <-heedless:
+	select {
+	case <-run.text.over:
+		run.Look()
+		run.Ended(2 * proc.FastEvery)
+		run.Interrupt()
+		if !run.Ended(10 * time.Second) { // it ignores the interrupt
 			run.end()
-		case c := <-run.out.chunks:
-			if p.over {
-				break
-			}
-			if p.add(c); p.over {
-				run.concluded = c.at
-				run.Look()
-				sampled = time.After(2 * proc.FastEvery)
-			}
-		case <-run.Done(): // all its output has been queued
-			if run.concluded.IsZero() {
-				run.concluded = time.Now()
-			}
-			for len(run.out.chunks) > 0 {
-				p.add(<-run.out.chunks)
-			}
-			return
 		}
+	case <-run.Done():
+	}
+	<-run.Done()
+	if run.concluded = run.text.at; run.concluded.IsZero() {
+		run.concluded = time.Now()
 	}
 }
 

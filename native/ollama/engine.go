@@ -253,21 +253,28 @@ func unknownModel(name string, models []listed) error {
 		"the Ollama server does not have model %q: %s", name, has)
 }
 
-// Describe returns the version and place of the Ollama that would be used.
-func (o *Ollama) Describe(ctx context.Context) (string, error) {
+// find returns the program that would be started, or the server if one is named.
+func (o *Ollama) find(ctx context.Context) engine.Part {
 	if err := o.config.Check(); err != nil {
-		return "", err
+		return engine.Part{Err: err}
 	}
 	if o.config.URL == "" {
 		b, err := o.binary(ctx)
-		return b.version + "  " + b.path, err
+		if err != nil {
+			return engine.Part{Err: err}
+		}
+		return engine.Part{Version: b.version, Path: b.path, Backends: program.Backends(b.path, "lib/ollama",
+			"lib/ollama/*", "../lib/ollama", "../lib/ollama/*", "build/lib/ollama")}
 	}
 	c, err := o.server()
 	if err != nil {
-		return "", err
+		return engine.Part{Err: err}
 	}
 	version, err := c.reach(ctx)
-	return version + "  " + c.Base, err
+	if err != nil {
+		return engine.Part{Err: err}
+	}
+	return engine.Part{Version: version, Path: c.Base}
 }
 
 // Settings returns what is requested of a server that we start. Those of a running server are known after the load.

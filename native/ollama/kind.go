@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,8 +12,11 @@ import (
 
 // Kind is Ollama.
 var Kind = &engine.Kind{
-	Parts: parts, Found: func(h engine.Here) engine.Finding { return program.Found(Name, h.Parts[part], h) },
-	Name: Name, Title: "Ollama", Section: Name,
+	Parts: func(c engine.Config, s engine.Settings) []engine.Search {
+		return []engine.Search{{Name: part, Find: New(c.(*Config).with(s)).find}}
+	},
+	Found: func(h engine.Here) engine.Finding { return program.Found(Name, h.Parts[part], h) },
+	Name:  Name, Title: "Ollama", Section: Name,
 	Config: func() engine.Config { return new(Config) },
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(c.(*Config).with(s))
@@ -95,21 +97,3 @@ func (c *Config) Complete(s engine.Settings, _ engine.Model) {
 }
 
 const part = "Ollama"
-
-// parts returns the program, or the server if one is named.
-func parts(c engine.Config, s engine.Settings) []engine.Search {
-	return []engine.Search{{Name: part, Find: func(ctx context.Context) engine.Part {
-		own := c.(*Config).with(s)
-		detail, err := New(own).Describe(ctx)
-		if err != nil {
-			return engine.Part{Err: err}
-		}
-		version, path, _ := strings.Cut(detail, "  ")
-		p := engine.Part{Version: version, Path: path}
-		if own.URL == "" {
-			p.Backends = program.Backends(path, "lib/ollama", "lib/ollama/*", "../lib/ollama", "../lib/ollama/*",
-				"build/lib/ollama")
-		}
-		return p
-	}}}
-}

@@ -26,13 +26,12 @@ type logReader struct {
 	*logs.Loads // what the runner prints
 
 	mu    sync.Mutex
-	slots []slot        // reported requests that nobody has asked for
-	more  chan struct{} // closed with each
-	cut   bool          // a prompt or text was truncated since the last call
+	slots []slot // reported requests that nobody has asked for
+	cut   bool   // a prompt or text was truncated since the last call
 }
 
 func newLogReader() *logReader {
-	r := &logReader{more: make(chan struct{})}
+	r := &logReader{}
 	r.Loads = logs.NewLoads(8192, r.see) // a line may contain a prompt
 	return r
 }
@@ -53,8 +52,6 @@ func (r *logReader) see(line string) string {
 		if err == nil && err2 == nil && used <= prompt {
 			r.slots = append(r.slots, slot{prompt, used})
 			r.slots = r.slots[max(0, len(r.slots)-mostSlots):]
-			close(r.more)
-			r.more = make(chan struct{})
 		}
 	}
 	r.cut = r.cut || cutLine.MatchString(line)
@@ -80,27 +77,21 @@ const logLag = time.Second
 // await returns the report of a request with this number of prompt tokens; 0: the latest report. Other reports stay.
 // If several prompts of this length differ in their cached tokens, the cached tokens are unknown.
 func (r *logReader) await(prompt int) (slot, bool) {
-	late := time.After(logLag)
-	for {
-		reported, ok, more := r.find(prompt)
-		if ok {
-			return reported, true
-		}
-		select {
-		case <-more:
-		case <-late:
-			return slot{}, false
+	for deadline := time.Now().Add(logLag); ; time.Sleep(time.Millisecond) { // it is usually there
+		reported, ok := r.find(prompt)
+		if ok || time.Now().After(deadline) {
+			return reported, ok
 		}
 	}
 }
 
-// find removes a report from the list; more is closed when the next one arrives.
-func (r *logReader) find(prompt int) (reported slot, ok bool, more <-chan struct{}) {
+// find removes a report from the list.
+func (r *logReader) find(prompt int) (reported slot, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.slots); prompt == 0 && n > 0 {
 		reported, r.slots = r.slots[n-1], nil
-		return reported, true, nil
+		return reported, true
 	}
 	at := -1
 	for i, s := range r.slots {
@@ -113,10 +104,10 @@ func (r *logReader) find(prompt int) (reported slot, ok bool, more <-chan struct
 		}
 	}
 	if at < 0 {
-		return slot{}, false, r.more
+		return slot{}, false
 	}
 	r.slots = slices.Delete(r.slots, at, at+1)
-	return reported, true, nil
+	return reported, true
 }
 
 // wasCut reports, once, whether something was truncated since forget.

@@ -196,7 +196,7 @@ func TestShow(t *testing.T) {
 func TestOtherProgramIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ollama")
 	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700))
-	if _, err := New(Config{Path: path}).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
+	if err := New(Config{Path: path}).find(t.Context()).Err; fault.Of(err) != fault.NoOllama ||
 		!strings.Contains(err.Error(), "is not ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
 		t.Errorf("%v", err)
 	}

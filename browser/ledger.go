@@ -3,8 +3,6 @@ package browser
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -74,7 +72,7 @@ func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	r.End = time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.Values = Values(state.Ledger.Figures)
+	r.Values = sample.Values(state.Ledger.Figures)
 	if l.layout != nil {
 		r.Values = append(r.Values, l.layout.Parts(state.Ledger.Groups, state.Held)...)
 	}
@@ -145,13 +143,4 @@ func (p *Page) Loaded(ctx context.Context) error {
 		push(s)
 	}
 	return nil
-}
-
-// Values returns figures sorted by name.
-func Values[N int64 | float64](all map[string]N) []record.Value {
-	var out []record.Value
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, record.Value{Name: name, Value: float64(all[name])})
-	}
-	return out
 }

@@ -63,7 +63,7 @@ func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
 		return s.page.unread(ctx, err)
 	}
 	r.End = time.Now()
-	r.Values = Values(all)
+	r.Values = sample.Values(all)
 	return nil
 }
 

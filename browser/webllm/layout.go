@@ -9,6 +9,7 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 // layout knows the buffers that WebLLM allocates for a model, from its package.
@@ -61,7 +62,7 @@ func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value 
 	all := l.attribute(groups, held)
 	_, known := all["kv_reserved_bytes"]
 	l.noCache.Store(!known)
-	return browser.Values(all)
+	return sample.Values(all)
 }
 
 // Used returns the bytes of tokens in the KV cache, unless that cannot be distinguished from workspaces.

@@ -29,7 +29,9 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	}
 	defer s.Guard()()
 	g := &scoring{forced: f.IDs, each: each}
-	answer, err := browser.Long[scoreAnswer](ctx, s.Page, "llmparity.interrupt()", "llmparity.score",
+	answer, err := browser.Long[struct {
+		PromptIDs []int `json:"promptIDs"`
+	}](ctx, s.Page, "llmparity.interrupt()", "llmparity.score",
 		map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top}, g.take)
 	switch {
 	case err != nil:
@@ -43,11 +45,6 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return engine.Fail(record.BadOutput, "WebLLM scored %d of %d tokens", g.count, len(f.IDs))
 	}
 	return nil
-}
-
-// scoreAnswer is the page's answer; scores come before it as events.
-type scoreAnswer struct {
-	PromptIDs []int `json:"promptIDs"`
 }
 
 // scoring collects the scores of a text.

@@ -5,6 +5,9 @@ package sample
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"time"
 
 	"llmparity/internal/record"
 )
@@ -18,6 +21,30 @@ type Source interface {
 	Describe() record.Source
 	// Read fills in a reading with its begin and end. It gives up when the context is done.
 	Read(context.Context, *record.Sample) error
+}
+
+// Func is a source whose values, such as those that an engine reports, come from a function.
+type Func struct {
+	record.Source
+	Values func(context.Context) (map[string]float64, error)
+}
+
+// Read returns the current values.
+func (s *Func) Read(ctx context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	values, err := s.Values(ctx)
+	r.Values = Values(values)
+	r.End = time.Now()
+	return err
+}
+
+// Values returns values sorted by name.
+func Values[N int64 | float64](all map[string]N) []record.Value {
+	var out []record.Value
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, record.Value{Name: name, Value: float64(all[name])})
+	}
+	return out
 }
 
 // Pusher is a source that also reports readings on its own, for events that a tick would miss.

@@ -115,20 +115,20 @@ func (p *Program) End(grace time.Duration) {
 }
 
 // Release releases a program that has ended. A second caller waits for the first.
-func (p *Program) Release() { p.release.Do(p.letGo) }
-
-func (p *Program) letGo() {
-	p.mu.Lock()
-	p.over = true
-	p.mu.Unlock()
-	p.looks.Wait()
-	if p.Tree != nil {
-		p.Tree.Close()
-	}
-	for _, detach := range p.also {
-		detach()
-	}
-	_ = p.log.Close() // losing its last bytes is harmless
+func (p *Program) Release() {
+	p.release.Do(func() {
+		p.mu.Lock()
+		p.over = true
+		p.mu.Unlock()
+		p.looks.Wait()
+		if p.Tree != nil {
+			p.Tree.Close()
+		}
+		for _, detach := range p.also {
+			detach()
+		}
+		_ = p.log.Close() // losing its last bytes is harmless
+	})
 }
 
 // Alive returns a context that also ends with the program: if another process has its port, a request might never be

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/native/logs"
 )
 
@@ -62,10 +63,10 @@ func (h *cached) tokens() int {
 
 // sizes is the source of the sizes that the log reported at the load. pid is the process of the log, 0 if it may be
 // gone. held returns the tokens in the KV cache, -1 if unknown.
-func sizes(role string, pid int, said logs.Load, held func() int) *logs.Source {
-	return &logs.Source{
+func sizes(role string, pid int, said logs.Load, held func() int) *sample.Func {
+	return &sample.Func{
 		Values: func(context.Context) (map[string]float64, error) { return said.Values(held()), nil },
-		Is: record.Source{Role: role, Method: logs.Method, PID: pid,
+		Source: record.Source{Role: role, Method: logs.Method, PID: pid,
 			Sees: "buffers of weights, KV cache and computation by backend, as llama.cpp's log reports them (not measured), " +
 				"to 0.01 MiB; kv_used_bytes is calculated: tokens in the cache × kv_reserved_bytes / cells",
 			Blind: "which pages of a buffer were touched (those of a mapped model are page cache, loaded on use and possibly shared); code, stacks, " +

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"llmparity/internal/record"
 )
@@ -228,23 +226,3 @@ func (l Load) Values(tokens int) map[string]float64 {
 
 // Method is the method of sizes from an engine's log.
 const Method = "engine_log"
-
-// Source is a source of sizes that an engine reports, or that are calculated from those.
-type Source struct {
-	Is     record.Source
-	Values func(context.Context) (map[string]float64, error)
-}
-
-// Describe describes the source.
-func (s *Source) Describe() record.Source { return s.Is }
-
-// Read returns the current values.
-func (s *Source) Read(ctx context.Context, r *record.Sample) error {
-	r.Begin = time.Now()
-	values, err := s.Values(ctx)
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		r.Values = append(r.Values, record.Value{Name: name, Value: values[name]})
-	}
-	r.End = time.Now()
-	return err
-}

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/native/logs"
 )
 
@@ -140,8 +141,8 @@ func plain(line string) string {
 }
 
 // apiPS is what Ollama reports about a model's memory.
-func (c *client) apiPS(model string) *logs.Source {
-	return &logs.Source{
+func (c *client) apiPS(model string) *sample.Func {
+	return &sample.Func{
 		Values: func(ctx context.Context) (map[string]float64, error) {
 			models, err := c.loaded(ctx)
 			if m, ok := find(models, model); ok {
@@ -149,17 +150,17 @@ func (c *client) apiPS(model string) *logs.Source {
 			}
 			return nil, err
 		},
-		Is: record.Source{Role: roleServer, Method: "api_ps", Waits: true,
+		Source: record.Source{Role: roleServer, Method: "api_ps", Waits: true,
 			Sees:  "what Ollama reports for the model, in total and on GPUs: its own estimate from before the load",
 			Blind: "what is really used, by which process, and the server itself"}}
 }
 
 // engineLog is what the runner's log says about its buffers, and the used part of the KV cache, calculated from the
 // number of tokens in it (held; negative: unknown).
-func engineLog(said logs.Load, held *atomic.Int64) *logs.Source {
-	return &logs.Source{
+func engineLog(said logs.Load, held *atomic.Int64) *sample.Func {
+	return &sample.Func{
 		Values: func(context.Context) (map[string]float64, error) { return said.Totals(int(held.Load())), nil },
-		Is: record.Source{Role: roleRunner, Method: logs.Method,
+		Source: record.Source{Role: roleRunner, Method: logs.Method,
 			Sees: "sizes of weights, KV cache and workspaces that the runner logged when it loaded the model (allocated); the used part of the KV " +
 				"cache is calculated from Ollama's token counts",
 			Blind: "how much of them is resident; everything else in the process"}}

@@ -57,12 +57,12 @@ func wanted(series string) bool {
 }
 
 // values returns the known values of a metrics page.
-func values(page []wire.Metric) []record.Value {
-	var out []record.Value
+func values(page []wire.Metric) map[string]float64 {
+	out := map[string]float64{}
 	for _, v := range vocabulary {
 		for _, series := range v.from {
 			if n, ok := together(page, series, strings.HasSuffix(v.name, "_ratio")); ok {
-				out = append(out, record.Value{Name: v.name, Value: n})
+				out[v.name] = n
 				break
 			}
 		}
@@ -108,42 +108,30 @@ func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	return total, len(shares) > 0
 }
 
-// metrics is the source for a server's /metrics.
-type metrics struct {
-	client *client
-	pid    int
-	who    string
-}
-
-func (m *metrics) Describe() record.Source {
-	return record.Source{Role: "server", Method: MethodMetrics, PID: m.pid, Every: metricsEvery, Waits: true,
+// metricsSource is the source for the server's /metrics.
+func (s *session) metricsSource() *sample.Func {
+	return &sample.Func{Values: s.client.metrics, Source: record.Source{Role: "server", Method: MethodMetrics,
+		PID: s.pid, Every: metricsEvery, Waits: true,
 		Sees: fmt.Sprintf("what %s reports at /metrics (not measured): requests, KV cache, preemptions, tokens since its start "+
-			"(the sum over replicas; for ratios the highest)", m.who),
-		Blind: "everything else; changes between two of its updates"}
+			"(the sum over replicas; for ratios the highest)", s.server.title()),
+		Blind: "everything else; changes between two of its updates"}}
 }
 
-func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
+func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
-	r.Begin = time.Now()
-	resp, err := m.client.Send(ctx, http.MethodGet, m.client.at.root+"/metrics", nil)
+	resp, err := c.Send(ctx, http.MethodGet, c.at.root+"/metrics", nil)
 	if err != nil {
-		if ctx.Err() == nil && !m.client.listens(ctx) {
-			return fmt.Errorf("the server at %s: %w", m.client.at.host, sample.ErrGone)
+		if ctx.Err() == nil && !c.listens(ctx) {
+			return nil, fmt.Errorf("the server at %s: %w", c.at.host, sample.ErrGone)
 		}
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	page, err := wire.Metrics(resp.Body, wanted)
-	r.End = time.Now()
-	if err != nil {
-		return err
+	all := values(page)
+	if err == nil && len(all) == 0 {
+		err = errors.New("/metrics has no known series")
 	}
-	r.Values = values(page)
-	if len(r.Values) == 0 {
-		return errNoMetrics
-	}
-	return nil
+	return all, err
 }
-
-var errNoMetrics = errors.New("/metrics has no known series")

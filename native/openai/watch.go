@@ -16,11 +16,9 @@ import (
 
 // watchMetrics starts reading /metrics.
 func (s *session) watchMetrics(ctx context.Context) {
-	m := &metrics{client: s.client, pid: s.pid, who: s.server.title()}
-	first := record.NewSample()
-	err := m.Read(ctx, &first)
+	_, err := s.client.metrics(ctx)
 	if err == nil {
-		s.detach = append(s.detach, s.probe.Attach(m))
+		s.detach = append(s.detach, s.probe.Attach(s.metricsSource()))
 		return
 	}
 	r := wire.RefusalOf(err)

@@ -58,7 +58,8 @@ func (d *nvmlDriver) fleet() *fleet {
 	if d.v2 {
 		used = "memory (without memory reserved by the driver)"
 	}
-	f := &fleet{guard: guard{patience: patience}, states: shared[[]state]{read: d.read}, uses: shared[listing]{read: d.list},
+	f := &fleet{guard: guard{patience: patience},
+		states: shared[[]state]{read: d.read}, uses: shared[listing]{read: d.list},
 		device: record.Source{Method: NVML, Every: cheapEvery,
 			Sees: used + ", load over the last 1/6 to 1 s, power, temperature, energy since the first reading",
 			Blind: "which process (see " + NVMLProcess +

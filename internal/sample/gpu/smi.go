@@ -63,7 +63,7 @@ func openTool(ctx context.Context, first int) *fleet {
 			f := t.fleet(first)
 			f.close = func() {
 				stop()
-				_, _ = within(context.Background(), &f.guard, func() error { return nil }) // after a running program has ended
+				_, _ = within(context.Background(), &f.guard, func() error { return nil }) // wait for a running program
 			}
 			return f
 		}

@@ -53,12 +53,3 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 	}
 	return slices.DeleteFunc(listed, func(pid int) bool { return was[pid] }), false
 }
-
-// missed returns a pid again that was listed and could not be read.
-func (b *births) missed(pid int) { delete(b.known, pid) }
-
-// scanned takes the duration of a check of all processes. The next follows after every, or later so that checks use at
-// most 1/share of a core.
-func (b *births) scanned(took, every time.Duration, share int) {
-	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
-}

@@ -24,9 +24,6 @@ type Process struct {
 
 func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
 
-// Young reports whether a process is less than a second old: it may soon exec another program.
-func (p Process) Young() bool { return isYoung(p) }
-
 // Family follows processes and all their descendants, present and future. A member stays one until it ends, even if its
 // parent ends first. It can't find a process that ends between two calls of Look, or whose parent does. This process is
 // never a member.
@@ -162,11 +159,11 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 	pids, all := f.births.next(everybody || f.everybody)
 	if all {
 		f.everybody = false
-		every, share := scanEvery, scanShare
+		every, share := scanEvery, time.Duration(scanShare)
 		if f.Joins != nil {
 			every, share = joinEvery, joinShare
 		}
-		defer func() { f.births.scanned(time.Since(begin), every, share) }()
+		defer func() { f.births.rest = time.Now().Add(max(every, time.Since(begin)*share)) }()
 	}
 	if young := f.stillYoung(begin); !all {
 		pids = append(pids, young...)
@@ -179,7 +176,7 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 		p, err := glance(pid)
 		switch {
 		case errors.Is(err, sample.ErrGone):
-			f.births.missed(pid)
+			delete(f.births.known, pid) // listed, but not readable yet
 			delete(f.young, pid)
 		case err == nil:
 			strangers = append(strangers, p)
@@ -230,7 +227,7 @@ func (f *Family) meet(strangers []Process, now time.Time) {
 		return
 	}
 	for _, p := range strangers {
-		if _, known := f.young[p.PID]; !known && isYoung(p) {
+		if _, known := f.young[p.PID]; !known && p.Young() {
 			f.young[p.PID] = now
 		}
 	}

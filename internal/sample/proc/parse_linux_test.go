@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,27 +47,27 @@ func without(text, name string) string {
 
 func TestRollup(t *testing.T) {
 	const kib = 1 << 10
-	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib,
-		pssAnonymous: 10016 * kib,
-		kinds:        record.Kinds{Anonymous: 10016 * kib, Files: 1454 * kib}}
-	old, noSwap := whole, whole
-	old.pssAnonymous = old.anonymous // nothing is known to be shared
-	old.kinds = record.Kinds{Anonymous: record.Absent}
-	noSwap.swap = record.Absent
+	whole := record.NewSample()
+	whole.RSS, whole.PSS, whole.USS, whole.Swap, whole.Forked = 20832*kib, 11470*kib, 2924*kib, 0, 0
+	old, noSwap := whole, whole // of the old one, nothing is known to be shared
+	whole.Forked, whole.Kinds = 7104*kib, record.Kinds{Anonymous: 10016 * kib, Files: 1454 * kib}
+	noSwap.Forked, noSwap.Kinds, noSwap.Swap = whole.Forked, whole.Kinds, record.Absent
 	for name, c := range map[string]struct {
 		text string
-		want sizes
+		want record.Sample
 	}{
 		"a forked process":      {forked, whole},
 		"a kernel before 5.9":   {without(forked, "Pss_"), old},
 		"a kernel without swap": {without(forked, "Swap"), noSwap},
 	} {
-		if got, err := parseRollup([]byte(c.text)); err != nil || got != c.want {
+		got := record.NewSample()
+		if err := parseRollup([]byte(c.text), &got); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v %v, want %+v", name, got, err, c.want)
 		}
 	}
 	for _, name := range []string{"Rss:", "Pss:", "Private_Clean:", "Private_Dirty:"} {
-		if got, err := parseRollup([]byte(without(forked, name))); err == nil {
+		got := record.NewSample()
+		if err := parseRollup([]byte(without(forked, name)), &got); err == nil {
 			t.Errorf("without %s it is taken for %+v", name, got)
 		}
 	}

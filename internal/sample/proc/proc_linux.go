@@ -120,45 +120,34 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	if err != nil {
 		return gone(s.PID, err)
 	}
-	m, err := parseRollup(text)
-	if err != nil {
+	if err := parseRollup(text, r); err != nil {
 		return fmt.Errorf("process %d: smaps_rollup: %w", s.PID, err)
 	}
 	if text, err = os.ReadFile(of(s.PID, "status")); err != nil {
 		return gone(s.PID, err)
 	}
 	r.End = time.Now()
-	r.RSS, r.PSS, r.USS, r.Swap, r.Forked = m.rss, m.pss, m.unique, m.swap, m.anonymous-m.pssAnonymous
-	r.Kinds = m.kinds
 	r.HWM, r.VMS = kilobytes(text, "VmHWM:"), kilobytes(text, "VmSize:")
 	return nil
 }
 
-// sizes are the figures of smaps_rollup, in bytes.
-type sizes struct {
-	rss, pss, unique, swap, anonymous, pssAnonymous int64
-
-	kinds record.Kinds
-}
-
 // parseRollup reads smaps_rollup. Before Linux 5.9 it has no sharing of anonymous pages.
-func parseRollup(text []byte) (m sizes, err error) {
+func parseRollup(text []byte, r *record.Sample) error {
 	clean, dirty := kilobytes(text, "Private_Clean:"), kilobytes(text, "Private_Dirty:")
-	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"),
-		unique:    clean + dirty,
-		anonymous: kilobytes(text, "Anonymous:"), pssAnonymous: kilobytes(text, "Pss_Anon:")}
-	m.kinds = record.Kinds{Anonymous: m.pssAnonymous, Shared: kilobytes(text, "Pss_Shmem:"),
+	r.RSS, r.PSS, r.Swap = kilobytes(text, "Rss:"), kilobytes(text, "Pss:"), kilobytes(text, "Swap:")
+	r.USS, r.Forked = clean+dirty, 0
+	if r.RSS == record.Absent || r.PSS == record.Absent || clean == record.Absent || dirty == record.Absent {
+		return errors.New("no Rss, Pss, Private_Clean or Private_Dirty")
+	}
+	kinds := record.Kinds{Anonymous: kilobytes(text, "Pss_Anon:"), Shared: kilobytes(text, "Pss_Shmem:"),
 		Files: kilobytes(text, "Pss_File:")}
-	if m.rss == record.Absent || m.pss == record.Absent || clean == record.Absent || dirty == record.Absent {
-		return m, errors.New("no Rss, Pss, Private_Clean or Private_Dirty")
+	if kinds.Shared != record.Absent && kinds.Files != record.Absent {
+		r.Kinds = kinds
 	}
-	if m.kinds.Shared == record.Absent || m.kinds.Files == record.Absent {
-		m.kinds = record.Kinds{Anonymous: record.Absent}
+	if kinds.Anonymous != record.Absent {
+		r.Forked = kilobytes(text, "Anonymous:") - kinds.Anonymous
 	}
-	if m.pssAnonymous == record.Absent {
-		m.pssAnonymous = m.anonymous
-	}
-	return m, nil
+	return nil
 }
 
 // kilobytes returns the value of a line such as "Rss:   12 kB" in bytes; record.Absent if there is none.

@@ -75,8 +75,8 @@ func lastPID() int {
 	return pid
 }
 
-// isYoung reports whether a process was started recently.
-func isYoung(p Process) bool {
+// Young reports whether a process is less than a second old: it may soon exec another program.
+func (p Process) Young() bool {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return true

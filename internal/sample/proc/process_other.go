@@ -82,8 +82,8 @@ func ProcessOf(pid int) int { return pid }
 // Usable returns nil here.
 func Usable() error { return nil }
 
-// isYoung reports whether a process was started recently.
-func isYoung(p Process) bool { return time.Since(time.UnixMilli(int64(p.Start))) < youth }
+// Young reports whether a process is less than a second old: it may soon exec another program.
+func (p Process) Young() bool { return time.Since(time.UnixMilli(int64(p.Start))) < youth }
 
 // lastPID is unknown here.
 func lastPID() int { return 0 }

@@ -115,7 +115,7 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 // becomeItself waits a moment for a newly forked process to exec its program.
 func becomeItself(m *Member) {
 	const patience, step = 20 * time.Millisecond, time.Millisecond
-	for n := 0; n < int(patience/step) && isYoung(m.Process) && !m.IsItself(); n++ {
+	for n := 0; n < int(patience/step) && m.Young() && !m.IsItself(); n++ {
 		time.Sleep(step)
 	}
 }

@@ -86,7 +86,7 @@ func byArgument(line []string) string {
 	if len(line) == 0 {
 		return ""
 	}
-	return strings.Join(append([]string{filepath.Base(line[0])}, line[1:]...), " ")
+	return filepath.Base(line[0]) + " " + strings.Join(line[1:], " ")
 }
 
 func follow(t *testing.T, pid int, out *seen) *proc.Tree {

@@ -6,16 +6,26 @@ CACHE = $(or $(LLMPARITY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmparity
 # Where the Go files are, npm's aside.
 FOLDERS = $(wildcard assets/*/*.go) browser cmd compare docs examples internal native reports scripts
 
-# Packages whose tests start browsers, servers or compilers run one after the other.
-PACKAGES = $(shell go list ./...)
-HEAVY = $(filter llmparity/browser%,$(PACKAGES)) $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
-LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
+# What make test runs in which way. Each package is in one of these, LIGHT by default.
+PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
+BROWSERS = $(filter llmparity/browser llmparity/browser/webllm,$(PACKAGES))
+PAGES = llmparity/reports llmparity/cmd/llmparity
+SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/modellib
+# Nothing in these runs at the same time as something else: the race detector would only make them slow.
+ALONE = $(filter-out llmparity/compare llmparity/compare/gate,$(filter llmparity/compare% llmparity/reports/%,$(PACKAGES))) \
+	$(addprefix llmparity/internal/,accuracy calculator dryrun figure fit foreign gates inspect lines modelsize plan regular reproduce \
+	resolve thin tiny/reference warning words)
+LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 
 # Simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.
 SIMULATED = compare compare/gate
 SIMULATIONS = OfEquals|ShiftOfATenth|TenConditions|ErrorRates|MustDetect
 
-.PHONY: setup build demo test test-all test-gpu bench accuracy lint clean
+# Tests of the command that start and stop runs, where goroutines meet. The others call one package after another, each of
+# which is tested with the race detector itself.
+RUNS = TestRunMeasures|Kill|Signals|Repetitions|ExecEngineIs|EventsOfRun|Interrupt
+
+.PHONY: setup build demo test browsers beside test-all test-gpu bench accuracy lint clean
 
 setup:
 	@scripts/setup
@@ -37,25 +47,40 @@ lint:
 	@go run ./scripts/lint
 
 # A program with the race detector in it sleeps for a second at its end, and tests start hundreds of them.
-test test-all: export GORACE = atexit_sleep_ms=0
+test browsers beside test-all: export GORACE = atexit_sleep_ms=0
 
-# One browser at a time: two on these cores would measure each other. A package may take longer than Go's ten minutes where others work too.
-# All is tested, whatever failed before it: one answer tells everything.
+# Two lanes, one for each of two cores. One browser at a time: two on these cores would measure each other. A package may
+# take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
+# tells everything.
 test: setup lint
 	@scripts/setup llamacpp-tools ollama
+	@$(MAKE) --no-print-directory -k -j2 browsers beside
+
+GO_TEST = go test -p 1 -timeout 20m
+
+browsers:
 	@failed=0; \
-	set -x; go test -race $(LIGHT) || failed=1; \
-	go test -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
-	go test -race -p 1 -timeout 20m $(HEAVY) || failed=1; \
+	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
+	$(GO_TEST) llmparity/reports || failed=1; \
+	$(GO_TEST) -skip '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
+	$(GO_TEST) -race -run '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
+	exit $$failed
+
+beside:
+	@failed=0; \
+	set -x; $(GO_TEST) $(ALONE) || failed=1; \
+	$(GO_TEST) -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
+	$(GO_TEST) -race $(LIGHT) || failed=1; \
+	$(GO_TEST) -race $(SERVERS) || failed=1; \
 	exit $$failed
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
 	@scripts/setup llamacpp-tools llamacpp-quantize ollama smollm2 pandas xvfb lavapipe
 	@failed=0; \
-	set -x; go test -race $(LIGHT) || failed=1; \
+	set -x; go test -race $(LIGHT) $(ALONE) || failed=1; \
 	go test -tags slow -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
-	go test -race -p 1 -tags slow -timeout 120m $(HEAVY) || failed=1; \
+	go test -race -p 1 -tags slow -timeout 120m $(BROWSERS) $(SERVERS) $(PAGES) || failed=1; \
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed
 

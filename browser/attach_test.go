@@ -49,12 +49,12 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		for deadline := time.Now().Add(10 * time.Second); len(child.Group(p.PID())) > 0 &&
+		for deadline := time.Now().Add(time.Minute); len(child.Group(p.PID())) > 0 &&
 			time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if text, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort")); err == nil {
 			if port, _, ok := strings.Cut(string(text), "\n"); ok {
 				return "127.0.0.1:" + port, p
@@ -204,7 +204,7 @@ func isLost(t *testing.T, p *Page, say string) {
 	t.Helper()
 	select {
 	case <-p.chrome.ctx.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("not noticed: %s", say)
 	}
 	if err := p.Settle(watched(t)); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), say) {

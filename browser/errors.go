@@ -18,8 +18,8 @@ import (
 
 var errClosed = errors.New("the browser session is closed")
 
-// lossReported is how long the report may take that the browser or the page is gone.
-const lossReported = time.Second
+// lossReported is how long the report may take that the browser or the page is gone, with what it printed last.
+const lossReported = 3 * time.Second
 
 // errorOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
 // caller's context, then what the page threw.
@@ -57,7 +57,7 @@ func (p *Page) lossComes() bool {
 	case <-p.chrome.ctx.Done():
 		return true
 	case <-time.After(lossReported):
-		return false
+		return p.chrome.ctx.Err() != nil // on a busy machine both may have come
 	}
 }
 

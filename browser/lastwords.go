@@ -14,7 +14,7 @@ import (
 const wordsKept = 16 << 10
 
 // wordsCome is how long output of a process may arrive after the browser has reported the end of the process.
-const wordsCome = 300 * time.Millisecond
+const wordsCome = 500 * time.Millisecond
 
 // heapFull matches what V8 prints before it ends a renderer or worker whose heap is full; the browser reports a crash.
 var heapFull = regexp.MustCompile(`V8 javascript OOM \([^)]*\)|Last few GCs|(?i:out of memory)`)
@@ -30,12 +30,14 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 	if status == killed || c.words == nil {
 		return record.Crash, status
 	}
-	for deadline := time.Now().Add(wordsCome); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	const pause = 5 * time.Millisecond
+	for range wordsCome / pause { // counted, because on a busy machine a deadline may pass before the first look
 		for _, line := range c.words.Lines(wordsKept) {
 			if heapFull.MatchString(line) {
 				return record.OOM, status + "; the browser printed that memory ran out"
 			}
 		}
+		time.Sleep(pause)
 	}
 	return record.Crash, status
 }

@@ -141,7 +141,7 @@ func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 			t.Fatalf("processes called %s: %v", role, old)
 		}
 		check.Err(t, syscall.Kill(old[0], syscall.SIGKILL))
-		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, role)) < 2; {
+		for deadline := time.Now().Add(2 * time.Minute); len(processesOf(probe, role)) < 2; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the new %s is not sampled", role)
 			}
@@ -215,7 +215,7 @@ func TestLostPageHasAClass(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			c := Config{Thread: x.thread, Watchdog: time.Second}
 			if x.class != record.Hung {
-				c.Launch.Flags, c.Watchdog = []string{"js-flags=--max-old-space-size=60"}, time.Minute
+				c.Launch.Flags, c.Watchdog = []string{"js-flags=--max-old-space-size=60"}, 5*time.Minute
 			}
 			p, probe := fresh(t, c)
 			defer p.Guard()()

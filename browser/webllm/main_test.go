@@ -159,7 +159,7 @@ func fresh(t *testing.T, c Config) (*session, *keeping) {
 
 // watched returns a context with a watchdog.
 func watched(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

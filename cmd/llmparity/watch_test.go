@@ -117,7 +117,7 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		check(t, err)
 		check(t, cmd.Start())
-		hung := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		hung := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 		defer hung.Stop()
 		var text strings.Builder
 		buf := make([]byte, 1000)

@@ -46,7 +46,7 @@ func parent() {
 
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if !child.Alive(pid) {
 			return
 		}
@@ -72,7 +72,7 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 		t.Fatal(line)
 	}
 	var family []int // a sleep, and a guarded process with a child and its guard
-	for deadline := time.Now().Add(10 * time.Second); len(family) < 4 &&
+	for deadline := time.Now().Add(time.Minute); len(family) < 4 &&
 		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		family = child.Tagged(cmd.Process.Pid)
 	}
@@ -103,7 +103,7 @@ func TestChildrenEndWhenTheParentIsKilled(t *testing.T) {
 // written waits for a PID in a file.
 func written(t *testing.T, path string) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
 			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 			check.Err(t, err)

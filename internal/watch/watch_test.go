@@ -197,7 +197,7 @@ func TestWatchByNameWaits(t *testing.T) {
 		_ = exec.Command("sleep", name).Run() // it may be killed
 	}()
 	var once sync.Once
-	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 20 * time.Second,
+	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 2 * time.Minute,
 		Interval: 20 * time.Millisecond,
 		Say:      func(string) { once.Do(func() { close(said) }) }})
 	if err != nil || sum.Processes == 0 || sum.Samples == 0 {

@@ -276,7 +276,7 @@ func TestSilentServer(t *testing.T) {
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
 	for n, words := range map[int]string{3: "waiting for text after 0 pieces",
 		4: "waiting for text after 1 pieces"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // enough for a first piece on a busy machine
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // enough for a first piece on a busy machine
 		g, err := generated(ctx, s, n)
 		cancel()
 		enginetest.OneLine(t, err, fault.Run, record.Timeout, words)

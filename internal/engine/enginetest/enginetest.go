@@ -71,7 +71,7 @@ func (c Case) ids(f *faults, g Generation) {
 
 // After patience a call is cancelled and its test fails; after watchdog the test program ends with all stacks.
 const (
-	patience = 90 * time.Second
+	patience = 4 * time.Minute
 	watchdog = patience + time.Minute
 )
 
@@ -247,7 +247,7 @@ func leftovers(t *testing.T) func() {
 	dirs, pids, goroutines := list(), child.Tagged(os.Getpid()), goleak.IgnoreCurrent()
 	return func() {
 		t.Helper()
-		deadline := time.Now().Add(15 * time.Second) // the children of a killed browser take a moment to end
+		deadline := time.Now().Add(time.Minute) // the children of a killed browser take a moment to end
 		for {
 			newDirs, newPIDs := added(list(), dirs), added(child.Tagged(os.Getpid()), pids)
 			if len(newDirs)+len(newPIDs) == 0 {

@@ -54,12 +54,8 @@ func (s Spec) metadata() []gguf.Entry {
 		{Key: "general.type", Value: "model"},
 		{Key: "general.name", Value: s.Name},
 		{Key: "general.file_type", Value: uint32(0)}, // all F32
-		n("context_length", s.Context), n("embedding_length", s.Hidden), n("block_count", s.Layers),
-		n("feed_forward_length", s.FFN),
-		n("attention.head_count", s.Heads), n("attention.head_count_kv", s.KVHeads),
-		key("attention.layer_norm_rms_epsilon", float32(1e-5)), key("rope.freq_base", float32(s.RopeBase)),
-		n("rope.dimension_count", cmp.Or(s.RotaryDim, s.HeadDim)), n("vocab_size", s.Vocab),
 	}
+	m = append(m, sizes(s.architecture())...)
 	if s.Heads*s.HeadDim != s.Hidden {
 		m = append(m, n("attention.key_length", s.HeadDim), n("attention.value_length", s.HeadDim))
 	}

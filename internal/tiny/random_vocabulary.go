@@ -2,7 +2,6 @@ package tiny
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"llmparity/internal/gguf"
@@ -24,7 +23,11 @@ func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
 		}
 		v = scoredVocabulary(s.Vocab, more...)
 	} else {
-		v = bytesVocabulary(s.Vocab, s.Tokenizer)
+		var bytes []byte
+		for b := range 256 {
+			bytes = append(bytes, byte(b))
+		}
+		v = byteLevel(s.Vocab, s.Tokenizer, bytes, mostMerges)
 	}
 	v.ChatTemplate = chatTemplate
 	sayable = make([]bool, len(v.Tokens))
@@ -45,23 +48,6 @@ func printable(token string) bool {
 		}
 	}
 	return true
-}
-
-func bytesVocabulary(size int, pre string) gguf.Vocabulary {
-	v := gguf.Vocabulary{Pre: pre, BOS: size - 3, EOS: size - 1}
-	for b := range 256 {
-		v.Tokens = append(v.Tokens, string(gguf.ByteRune(byte(b))))
-	}
-	for _, pair := range trained()[:min(mostMerges, size-specials-len(v.Tokens))] {
-		v.Tokens = append(v.Tokens, pair[0]+pair[1])
-		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
-	}
-	fill(&v, size-specials, string(gguf.ByteRune(' ')))
-	v.Types = slices.Repeat([]int32{gguf.TokenNormal}, len(v.Tokens))
-	for _, text := range []string{bos, turn, eos} {
-		v.Tokens, v.Types = append(v.Tokens, text), append(v.Types, gguf.TokenControl)
-	}
-	return v
 }
 
 // phi3Tokens are special tokens of a phi3.

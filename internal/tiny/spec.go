@@ -186,10 +186,8 @@ func impossible(format string, args ...any) error {
 func (s Spec) architecture() gguf.Architecture {
 	return gguf.Architecture{
 		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers,
-		FeedForwardLength: s.FFN,
-		HeadCount:         s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab, RMSEpsilon: 1e-5,
-		RopeBase:      s.RopeBase,
-		SlidingWindow: s.Window, AttentionBias: s.Bias, Tied: s.Tied, FusedQKV: s.Fused,
-		FusedGate: s.Fused && s.Architecture == gguf.Phi3,
+		FeedForwardLength: s.FFN, HeadCount: s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab,
+		RMSEpsilon: 1e-5, RopeBase: s.RopeBase, RotaryDim: s.RotaryDim, SlidingWindow: s.Window, AttentionBias: s.Bias,
+		Tied: s.Tied, FusedQKV: s.Fused, FusedGate: s.Fused && s.Architecture == gguf.Phi3,
 	}
 }

@@ -10,6 +10,8 @@ package tiny
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -32,20 +34,11 @@ var shape = gguf.Architecture{
 func metadata() []gguf.Entry {
 	v := vocabulary()
 	n := func(key string, value int) gguf.Entry { return gguf.Entry{Key: key, Value: uint32(value)} }
-	return []gguf.Entry{
+	return slices.Concat([]gguf.Entry{
 		{Key: "general.architecture", Value: "llama"},
 		{Key: "general.name", Value: Name},
 		n("general.file_type", 0), // all F32
-		n("llama.context_length", shape.ContextLength),
-		n("llama.embedding_length", shape.EmbeddingLength),
-		n("llama.block_count", shape.BlockCount),
-		n("llama.feed_forward_length", shape.FeedForwardLength),
-		n("llama.attention.head_count", shape.HeadCount),
-		n("llama.attention.head_count_kv", shape.HeadCountKV),
-		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(shape.RMSEpsilon)},
-		{Key: "llama.rope.freq_base", Value: float32(shape.RopeBase)},
-		n("llama.rope.dimension_count", shape.HeadDim),
-		n("llama.vocab_size", shape.VocabSize),
+	}, sizes(shape), []gguf.Entry{
 		{Key: "tokenizer.ggml.model", Value: "gpt2"},
 		{Key: "tokenizer.ggml.pre", Value: v.Pre},
 		{Key: "tokenizer.ggml.tokens", Value: v.Tokens},
@@ -56,7 +49,17 @@ func metadata() []gguf.Entry {
 		n("tokenizer.ggml.padding_token_id", v.BOS),
 		{Key: "tokenizer.ggml.add_bos_token", Value: v.AddBOS},
 		{Key: "tokenizer.chat_template", Value: v.ChatTemplate},
-	}
+	})
+}
+
+// sizes is the part of a description that every model has, but for the size of heads.
+func sizes(a gguf.Architecture) []gguf.Entry {
+	common := []string{"context_length", "embedding_length", "block_count", "feed_forward_length",
+		"attention.head_count", "attention.head_count_kv", "attention.layer_norm_rms_epsilon", "rope.freq_base",
+		"rope.dimension_count", "vocab_size"}
+	return slices.DeleteFunc(a.Metadata(), func(e gguf.Entry) bool {
+		return !slices.Contains(common, strings.TrimPrefix(e.Key, a.Name+"."))
+	})
 }
 
 // Write writes the model as GGUF.

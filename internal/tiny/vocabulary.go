@@ -3,6 +3,7 @@ package tiny
 import (
 	"cmp"
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,24 +35,30 @@ var trained = sync.OnceValue(func() [][2]string { return merges(corpus, vocabSiz
 // vocabulary returns the tokenizer: printable ASCII, newline and tab, then the merges of the corpus, then special
 // tokens. Each token is valid UTF-8 by itself, so engines never hold one back.
 func vocabulary() gguf.Vocabulary {
-	v := gguf.Vocabulary{Pre: gguf.PreGPT2, ChatTemplate: chatTemplate, BOS: vocabSize - 3, EOS: vocabSize - 1}
+	bytes := []byte{}
 	for b := byte(' '); b <= '~'; b++ {
+		bytes = append(bytes, b)
+	}
+	v := byteLevel(vocabSize, gguf.PreGPT2, append(bytes, "\n\t"...), vocabSize)
+	v.ChatTemplate = chatTemplate
+	return v
+}
+
+// byteLevel returns a vocabulary of a size: tokens for single bytes, then at most so many merges of the corpus, then
+// filler words, then special tokens.
+func byteLevel(size int, pre string, bytes []byte, merges int) gguf.Vocabulary {
+	v := gguf.Vocabulary{Pre: pre, BOS: size - 3, EOS: size - 1}
+	for _, b := range bytes {
 		v.Tokens = append(v.Tokens, string(gguf.ByteRune(b)))
 	}
-	for _, b := range []byte("\n\t") {
-		v.Tokens = append(v.Tokens, string(gguf.ByteRune(b)))
-	}
-	for _, pair := range trained() {
+	for _, pair := range trained()[:min(merges, size-specials-len(v.Tokens))] {
 		v.Tokens = append(v.Tokens, pair[0]+pair[1])
 		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
 	}
-	v.Tokens = append(v.Tokens, bos, turn, eos)
-	for i := range v.Tokens {
-		kind := int32(gguf.TokenNormal)
-		if i >= vocabSize-specials {
-			kind = gguf.TokenControl
-		}
-		v.Types = append(v.Types, kind)
+	fill(&v, size-specials, string(gguf.ByteRune(' ')))
+	v.Types = slices.Repeat([]int32{gguf.TokenNormal}, len(v.Tokens))
+	for _, text := range []string{bos, turn, eos} {
+		v.Tokens, v.Types = append(v.Tokens, text), append(v.Types, gguf.TokenControl)
 	}
 	return v
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -111,29 +110,26 @@ func stolenShares(counted []*record.Attempt, cores int) []float64 {
 // MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
 // another. Small amounts matter, because other guests also share caches and memory: on two cores, 0.5% stolen time came
 // with 10% less speed.
-func MoreStolen(than, of *Cell) string {
-	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
-	if len(a) == 0 || len(b) == 0 || stats.Median(b) <= stats.Median(a) {
+func MoreStolen(than, of *Cell) string { return moreStolen(than, of, 0) }
+
+// moreStolen says so if the medians are more than so many percent apart.
+func moreStolen(than, of *Cell, by float64) string {
+	a, b := stats.Median(than.stolen), stats.Median(of.stolen)
+	if !(b > a && b-a >= by) { // unknown medians are not numbers
 		return ""
 	}
-	p := stats.NewSides(a, b).Chance().P
+	p := stats.NewSides(than.stolen, of.stolen).Chance().P
 	if p > stolenP {
 		return ""
 	}
-	return explain.StolenTime.With(explain.Short(stats.Median(b)), of.Label, explain.Short(stats.Median(a)),
-		than.Label, p).Text
+	return explain.StolenTime.With(explain.Short(b), of.Label, explain.Short(a), than.Label, p).Text
 }
 
 // hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
 const hiding = 0.25
 
 // MuchMoreStolen is MoreStolen if it is enough to hide that the other side is slower.
-func MuchMoreStolen(than, of *Cell) string {
-	if len(than.stolen) == 0 || len(of.stolen) == 0 || stats.Median(of.stolen)-stats.Median(than.stolen) < hiding {
-		return ""
-	}
-	return MoreStolen(than, of)
-}
+func MuchMoreStolen(than, of *Cell) string { return moreStolen(than, of, hiding) }
 
 // disturbed warns of a difference that comes with stolen time.
 func disturbed(x *ratio.Ratio, a, b *Cell) {

@@ -268,8 +268,7 @@ func span(all []float64, write func(float64) string, to string) string {
 func (r *Result) launches() string {
 	var all []float64
 	one, many := "launch", "launches"
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		if c.Refused == "" && c.Launches.Counted > 0 {
 			all = append(all, float64(c.Launches.Counted))
 			if c.Repeated() != one {
@@ -298,8 +297,7 @@ func (r *Result) sure() Card {
 	var counted, lost, refused, tooLarge int
 	var classes []string
 	least := -1
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		if c.Refused != "" {
 			refused++
 			if c.Risk != nil && c.Risk.Refused {

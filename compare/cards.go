@@ -126,8 +126,7 @@ func (r *Result) card(q *question) Card {
 	var known []*Cell
 	var values []float64
 	absent := ""
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		if f := q.of(c); f.Known() {
 			known, values = append(known, c), append(values, f.Center())
 		} else if f.Absent != "refused" {

@@ -121,8 +121,7 @@ func (r *Result) whose(pairs []int) string {
 // kernels says where model libraries come from.
 func (r *Result) kernels() []Reason {
 	var out []Reason
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		library := c.Part("model_library")
 		if library == "" {
 			continue
@@ -148,8 +147,7 @@ func (r *Result) unpaired() []Reason {
 	for run := 1; run < len(r.Runs); run++ {
 		all := 0
 		var by evidence.Groups[string, string] // labels by why
-		for i := range r.Cells {
-			c := &r.Cells[i]
+		for _, c := range r.each() {
 			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}

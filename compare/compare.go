@@ -21,6 +21,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -125,6 +126,17 @@ type Cell struct {
 	stolen     []float64
 	memory     *memory.Cell
 	inconstant string // in which way its launches did not run the same; empty: they did
+}
+
+// each has the cells by their indexes.
+func (r *Result) each() iter.Seq2[int, *Cell] {
+	return func(yield func(int, *Cell) bool) {
+		for i := range r.Cells {
+			if !yield(i, &r.Cells[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Attempts is the number of attempts of all cells, however they ended.

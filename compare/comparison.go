@@ -86,8 +86,7 @@ func (r *Result) nearer(a, b *Cell) bool {
 	if apart == 0 {
 		return false
 	}
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		if c.Run == b.Run && c.Spec.Engine == b.Spec.Engine && sameTask(a, c) && apartBy(a, c) < apart ||
 			c.Run == a.Run && c.Spec.Engine == a.Spec.Engine && sameTask(c, b) && apartBy(c, b) < apart {
 			return true

@@ -182,41 +182,35 @@ func (r *Result) group(o Options) {
 	if o.By == nil {
 		return
 	}
-	for i := range r.Cells {
-		c := &r.Cells[i]
-		if c.Launches.Counted == 0 {
-			continue
-		}
+	type key struct {
+		name string
+		run  int
+	}
+	var by evidence.Groups[key, int]
+	for i, c := range r.each() {
 		var words []string
 		for _, name := range o.By {
 			words = append(words, name+" "+r.field(c, name))
 		}
-		if len(words) == 0 {
-			words = []string{"all cells"}
+		if c.Launches.Counted > 0 {
+			by.Add(key{cmp.Or(strings.Join(words, ", "), "all cells"), c.Run}, i)
 		}
-		name := strings.Join(words, ", ")
-		at := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Name == name && g.Run == c.Run })
-		if at < 0 {
-			at = len(r.Groups)
-			r.Groups = append(r.Groups, Group{Name: name, Run: c.Run, Figures: []GroupValue{}})
-		}
-		r.Groups[at].Cells = append(r.Groups[at].Cells, i)
 	}
-	for i := range r.Groups {
-		g := &r.Groups[i]
-		g.Over = r.varied(g.Cells, o.By)
+	for k, cells := range by.All() {
+		g := Group{Name: k.name, Run: k.run, Cells: cells, Over: r.varied(cells, o.By), Figures: []GroupValue{}}
 		classes := map[string]bool{}
-		for _, at := range g.Cells {
+		for _, at := range cells {
 			classes[deviceClass(&r.Cells[at])] = true
 		}
 		if len(classes) > 1 && !o.AllowDifferent {
 			g.Refused = "its cells computed on different classes of device (" + explain.List(classes) +
 				"): group them by device too"
-			continue
+		} else {
+			for _, name := range compared(false) {
+				g.Figures = append(g.Figures, r.groupValue(cells, name))
+			}
 		}
-		for _, name := range compared(false) {
-			g.Figures = append(g.Figures, r.groupValue(g.Cells, name))
-		}
+		r.Groups = append(r.Groups, g)
 	}
 }
 

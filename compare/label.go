@@ -26,8 +26,7 @@ func (r *Result) label() {
 	ran := []func(*evidence.Setup) string{(*evidence.Setup).ShortVersion, (*evidence.Setup).ShortLibrary,
 		(*evidence.Setup).DTypes, (*evidence.Setup).Threads, (*evidence.Setup).Worker, (*evidence.Setup).Browser,
 		(*evidence.Setup).On}
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		var what []string
 		for _, part := range ran {
 			word := part(&c.Setup)
@@ -62,8 +61,7 @@ func (r *Result) tellApart() {
 		runs[c.Label][c.Run] = true
 	}
 	seen := map[string]int{}
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		if len(runs[c.Label]) > 1 {
 			c.Label += ", " + r.runName(c.Run)
 		}
@@ -83,31 +81,34 @@ func cacheType(c *Cell) string {
 
 // Engines groups cells by what they ran with: what is said of each group holds for all of its cells.
 func (r *Result) Engines() []Ran {
-	var out []Ran
-	for i := range r.Cells {
-		c := &r.Cells[i]
-		at := slices.IndexFunc(out, func(g Ran) bool { return g.engine == c.Spec.Engine && g.With == c.With })
-		if at < 0 {
-			at = len(out)
-			out = append(out, Ran{engine: c.Spec.Engine, With: c.With})
+	type key struct{ engine, with string }
+	var by evidence.Groups[key, int]
+	of := map[string]int{} // groups of an engine
+	for i, c := range r.each() {
+		k := key{c.Spec.Engine, c.With}
+		if by.Of[k] == nil {
+			of[k.engine]++
 		}
-		out[at].Cells, out[at].labels = append(out[at].Cells, i), append(out[at].labels, c.Label)
+		by.Add(k, i)
 	}
-	for i := range out {
-		g := &out[i]
-		g.Name = strings.Join(g.labels, "; ")
-		if !slices.ContainsFunc(out, func(o Ran) bool { return o.engine == g.engine && o.With != g.With }) {
-			g.Name = r.Cells[g.Cells[0]].Title() // all of its cells
+	var out []Ran
+	for k, cells := range by.All() {
+		g := Ran{Name: r.Cells[cells[0]].Title(), With: k.with, Cells: cells}
+		if of[k.engine] > 1 {
+			var labels []string
+			for _, i := range cells {
+				labels = append(labels, r.Cells[i].Label)
+			}
+			g.Name = strings.Join(labels, "; ")
 		}
+		out = append(out, g)
 	}
 	return out
 }
 
 // Ran is a group of cells whose engine ran with the same things.
 type Ran struct {
-	Name   string // the engine, or the cells where it did not always run with the same
-	With   string
-	Cells  []int // indexes
-	engine string
-	labels []string
+	Name  string // the engine, or the cells where it did not always run with the same
+	With  string
+	Cells []int // indexes
 }

@@ -262,8 +262,7 @@ func memoryShared(a, b *Cell) *Reason {
 func (r *Result) settings() *settings.Table {
 	var t settings.Table
 	alone := len(r.distinct((*Cell).Title)) == 1
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		side := c.Title()
 		if len(r.Runs) > 1 {
 			side += " in " + r.runName(c.Run)

@@ -32,8 +32,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 			add(explain.BusyMachine.With(words))
 		}
 	}
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.each() {
 		all = append(all, c.launchRemarks()...)
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
 			all = append(all, evidence.Warning{Warning: w, Where: c.Label})

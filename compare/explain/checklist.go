@@ -48,34 +48,46 @@ const quiet = 0.10
 // Checklist answers the items for a run from its record. If a plan has several models, prompts or lengths, every engine
 // must have run each. Imported rows have only memory.
 func Checklist(run *record.Run) []Check {
-	unknown := func(why string, items ...string) []Check {
-		var out []Check
-		for _, item := range items {
-			out = append(out, Check{item, Unknown, why})
+	var out []Check
+	for _, item := range []struct {
+		name             string
+		answer           func(*record.Run) (Answer, string)
+		cells, ofForeign bool // it takes cells; rows of another program answer it
+	}{
+		{SameModel, sameModel, true, false}, {SamePrompt, samePrompt, true, false},
+		{SameMaxTokens, sameMaxTokens, true, false}, {Deterministic, deterministic, true, false},
+		{QuietMachine, quietMachine, false, false}, {SeveralRuns, severalRuns, true, true},
+		{SystemState, systemState, false, false},
+	} {
+		c := Check{Item: item.name, Answer: Unknown}
+		switch none := len(run.Cells) == 0; {
+		case none && item.cells:
+			c.Why = "the run has no cell"
+		case !none && run.Cells[0].Model.Format == record.Foreign && !item.ofForeign:
+			c.Why = "imported rows do not show this"
+		default:
+			c.Answer, c.Why = item.answer(run)
 		}
-		return out
+		out = append(out, c)
 	}
-	const foreign = "imported rows do not show this"
-	switch {
-	case len(run.Cells) == 0:
-		return append(unknown("the run has no cell", SameModel, SamePrompt, SameMaxTokens, Deterministic),
-			Quiet(run.Environment), severalRuns(run), systemState(run))
-	case run.Cells[0].Model.Format == record.Foreign:
-		return append(unknown(foreign, SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine),
-			severalRuns(run), Check{SystemState, Unknown, foreign})
-	}
-	return []Check{sameModel(run), samePrompt(run), sameMaxTokens(run), deterministic(run), Quiet(run.Environment),
-		severalRuns(run), systemState(run)}
+	return out
 }
 
 // ran has the engines that ran each value.
 type ran[T cmp.Ordered] map[T]map[string]bool
 
-func (r ran[T]) add(v T, engine string) {
-	if r[v] == nil {
-		r[v] = map[string]bool{}
+// byValue finds them by the cells of a run.
+func byValue[T cmp.Ordered](run *record.Run, of func(*record.Cell) T) ran[T] {
+	out := ran[T]{}
+	for i := range run.Cells {
+		c := &run.Cells[i]
+		if v := of(c); out[v] == nil {
+			out[v] = map[string]bool{c.Engine: true}
+		} else {
+			out[v][c.Engine] = true
+		}
 	}
-	r[v][engine] = true
+	return out
 }
 
 // missing is the first value that not every engine of a run ran; false: there is none.
@@ -89,36 +101,25 @@ func (r ran[T]) missing(run *record.Run) (v T, some bool) {
 	return v, false
 }
 
-func enginesOf(run *record.Run) map[string]bool {
-	out := map[string]bool{}
-	for _, c := range run.Cells {
-		out[c.Engine] = true
-	}
-	return out
+func enginesOf(run *record.Run) ran[string] {
+	return byValue(run, func(c *record.Cell) string { return c.Engine })
 }
 
-func sameMaxTokens(run *record.Run) Check {
-	tokens := ran[int]{}
-	for _, c := range run.Cells {
-		tokens.add(c.MaxTokens, c.Engine)
-	}
+func sameMaxTokens(run *record.Run) (Answer, string) {
+	tokens := byValue(run, func(c *record.Cell) int { return c.MaxTokens })
 	if n, some := tokens.missing(run); some {
-		return Check{SameMaxTokens, No, fmt.Sprintf("only %s was asked for %d tokens", List(tokens[n]), n)}
+		return No, fmt.Sprintf("only %s was asked for %d tokens", List(tokens[n]), n)
 	}
 	of := "every cell"
 	if len(tokens) > 1 {
 		of = "every engine"
 	}
-	return Check{SameMaxTokens, Yes, "max_tokens of " + of + ": " + List(tokens)}
+	return Yes, "max_tokens of " + of + ": " + List(tokens)
 }
 
-func deterministic(run *record.Run) Check {
-	temperatures := map[float64]bool{}
-	for _, c := range run.Cells {
-		temperatures[c.Temperature] = true
-	}
-	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]),
-		"temperature of every cell: " + List(temperatures)}
+func deterministic(run *record.Run) (Answer, string) {
+	temperatures := byValue(run, func(c *record.Cell) float64 { return c.Temperature })
+	return yesIf(len(temperatures) == 1 && temperatures[0] != nil), "temperature of every cell: " + List(temperatures)
 }
 
 func yesIf(is bool) Answer {
@@ -138,7 +139,7 @@ func List[T cmp.Ordered, V any](of map[T]V) string {
 }
 
 // sameModel compares hashes and the dtypes in which engines hold the weights.
-func sameModel(run *record.Run) Check {
+func sameModel(run *record.Run) (Answer, string) {
 	held, said := map[int]string{}, map[string]bool{} // by cell, as engines say it
 	for _, a := range run.Attempts {
 		e, ok := a.Engine()
@@ -150,28 +151,26 @@ func sameModel(run *record.Run) Check {
 		}
 	}
 	how := List(said)
-	files, dtypes, models := ran[string]{}, ran[string]{}, map[string]bool{}
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
-			return Check{SameModel, Unknown,
-				fmt.Sprintf("the weights of %s in %s are not verified", c.Model.Name, c.Engine)}
+			return Unknown, fmt.Sprintf("the weights of %s in %s are not verified", c.Model.Name, c.Engine)
 		}
-		dtype := strings.ToLower(cmp.Or(held[c.ID], c.Model.DType))
-		files.add(c.Model.SHA256, c.Engine)
-		dtypes.add(c.Model.SHA256+" "+dtype, c.Engine)
-		models[fmt.Sprintf("%s, weights in %s, sha256 %.12s", c.Model.Name, dtype, c.Model.SHA256)] = true
 	}
+	dtype := func(c *record.Cell) string { return strings.ToLower(cmp.Or(held[c.ID], c.Model.DType)) }
+	files := byValue(run, func(c *record.Cell) string { return c.Model.SHA256 })
+	dtypes := byValue(run, func(c *record.Cell) string { return c.Model.SHA256 + " " + dtype(c) })
+	models := byValue(run, func(c *record.Cell) string {
+		return fmt.Sprintf("%s, weights in %s, sha256 %.12s", c.Model.Name, dtype(c), c.Model.SHA256)
+	})
 	const most = 4
 	if _, some := files.missing(run); some {
-		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine ran each",
-			len(files))}
+		return No, fmt.Sprintf("the cells have %d different files, and not every engine ran each", len(files))
 	} else if _, some := dtypes.missing(run); some {
-		return Check{SameModel, No, how + "the same files, but engines hold the weights in different dtypes: " +
-			List(models)}
+		return No, how + "the same files, but engines hold the weights in different dtypes: " + List(models)
 	} else if len(models) > most {
-		return Check{SameModel, Yes, fmt.Sprintf("%s%d files, each in every engine, in the same dtypes", how, len(files))}
+		return Yes, fmt.Sprintf("%s%d files, each in every engine, in the same dtypes", how, len(files))
 	}
-	return Check{SameModel, Yes, how + List(models)}
+	return Yes, how + List(models)
 }
 
 // Sameness returns how converted weights compare with those of the model's file; empty for other remarks on weights.
@@ -183,16 +182,17 @@ func Sameness(weights string) string {
 }
 
 // samePrompt compares the prompts' texts: every engine must have run each.
-func samePrompt(run *record.Run) Check {
-	prompts := ran[string]{}
-	for _, c := range run.Cells {
-		prompts.add(c.Prompt, c.Engine)
-	}
+func samePrompt(run *record.Run) (Answer, string) {
+	prompts := byValue(run, func(c *record.Cell) string { return c.Prompt })
 	if prompt, some := prompts.missing(run); some {
-		return Check{SamePrompt, No, fmt.Sprintf("only %s ran %.40q", List(prompts[prompt]), prompt)}
+		return No, fmt.Sprintf("only %s ran %.40q", List(prompts[prompt]), prompt)
 	}
-	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(prompts),
-		List(enginesOf(run)))}
+	return Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(prompts), List(enginesOf(run)))
+}
+
+func quietMachine(run *record.Run) (Answer, string) {
+	c := Quiet(run.Environment)
+	return c.Answer, c.Why
 }
 
 // Quiet answers whether other programs used the machine.
@@ -233,10 +233,7 @@ func Busy(run *record.Run) string {
 }
 
 // severalRuns asks whether every cell has enough launches for an interval.
-func severalRuns(run *record.Run) Check {
-	if len(run.Cells) == 0 {
-		return Check{SeveralRuns, Unknown, "the run has no cell"}
-	}
+func severalRuns(run *record.Run) (Answer, string) {
 	counted := map[int]int{}
 	for _, a := range run.Attempts {
 		if a.Counted() {
@@ -247,12 +244,12 @@ func severalRuns(run *record.Run) Check {
 	for _, c := range run.Cells {
 		least = min(least, counted[c.ID])
 	}
-	return Check{SeveralRuns, yesIf(least >= Enough),
-		fmt.Sprintf("the smallest number of counted launches in a cell is %d; a 95%% interval needs %d", least, Enough)}
+	return yesIf(least >= Enough),
+		fmt.Sprintf("the smallest number of counted launches in a cell is %d; a 95%% interval needs %d", least, Enough)
 }
 
 // systemState asks whether the versions of the system and of every engine are known.
-func systemState(run *record.Run) Check {
+func systemState(run *record.Run) (Answer, string) {
 	e := run.Environment
 	versions, silent, engines := map[string]bool{}, map[string]bool{}, map[int]string{}
 	for _, c := range run.Cells {
@@ -268,11 +265,11 @@ func systemState(run *record.Run) Check {
 	}
 	switch {
 	case e.OS == "" || e.Kernel == "":
-		return Check{SystemState, No, "the system's version is not known"}
+		return No, "the system's version is not known"
 	case len(silent) > 0:
-		return Check{SystemState, No, "version not reported by " + List(silent)}
+		return No, "version not reported by " + List(silent)
 	case len(versions) == 0:
-		return Check{SystemState, Unknown, "no engine has run"}
+		return Unknown, "no engine has run"
 	}
-	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, List(versions))}
+	return Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, List(versions))
 }

@@ -16,19 +16,18 @@ import (
 
 // question is a change that is asked about, of a cell that can be judged.
 type question struct {
+	pair
 	check  gates.Check
 	level  gates.Level
 	change gates.Change
 	asked  *compare.Against
-	base   *compare.Cell
-	now    *compare.Cell
-	turns  bool // their launches took turns
-	tests  int  // of all questions
+	out    *gates.Outcome
 }
 
 // changes holds figures against the baseline run's. All that can be judged are one family.
 func (j *judge) changes() {
-	var all []question
+	var all []*question
+	var asked []*compare.Against
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
 		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
@@ -51,21 +50,16 @@ func (j *judge) changes() {
 			check.Cell = p.now.Label
 			if p.base == nil {
 				j.fresh(check, level)
-			} else if q, ok := j.ask(check, level, c, p); ok {
-				all = append(all, q)
+			} else if q := j.ask(check, level, c, p); q != nil {
+				all, asked = append(all, q), append(asked, q.asked)
 			}
 		}
 		if !found {
 			j.nowhere(check, level, c.Scope)
 		}
 	}
-	questions := make([]*compare.Against, len(all))
-	for i, q := range all {
-		questions[i] = q.asked
-	}
-	j.out.Tests = compare.Correct(questions)
+	j.out.Tests = compare.Correct(asked)
 	for _, q := range all {
-		q.tests = j.out.Tests
 		came, why := q.answer()
 		j.add(q.check, q.level, came, why)
 	}
@@ -110,22 +104,21 @@ func allowed(c gates.Change) string {
 	return "at most " + size + "% higher"
 }
 
-// ask sets the two sides against each other; false where that can't be done, which is the check's answer.
-func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair) (question, bool) {
+// ask sets the two sides against each other; nil where that can't be done, which is the check's answer.
+func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
 	asked, why := compare.Against{}, p.why
 	if why == "" {
 		asked, why = compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
 	}
 	if why != "" {
 		j.add(check, level, gates.Inconclusive, why)
-		return question{}, false
+		return nil
 	}
 	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median),
 		asked.Right.Interval, asked.Right.N
 	check.Baseline, check.BaseLaunches = new(asked.Left.Median), asked.Left.N
 	check.Percent, check.PercentInterval, check.DetectInterval = asked.Percent, asked.PercentInterval, asked.Usual
-	return question{check: check, level: level, change: c, asked: &asked, base: p.base, now: p.now,
-		turns: j.out.Interleaved}, true
+	return &question{pair: p, check: check, level: level, change: c, asked: &asked, out: j.out}
 }
 
 // worse is by which sign a figure is worse.
@@ -254,20 +247,15 @@ func (q *question) needed() int {
 	if !(need <= mostNeeded) {
 		return 0
 	}
-	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, stats.Suffice(q.tests))
+	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, stats.Suffice(q.out.Tests))
 }
 
 // outside says what else than what is under test has made a figure worse, or may have: others who were busy on the
 // machine or beside it, and others who map the same files, of which PSS counts less while they run. Of launches that
 // took turns the former met both sides.
 func (q *question) outside() string {
-	if f := q.now.Named(q.change.Figure.Name); f.TimeOrRate() && !q.turns {
-		if words := busy(f); words != "" {
-			return "the run's machine was busy: " + words
-		}
-		if why := compare.MoreStolen(q.base, q.now); why != "" {
-			return why
-		}
+	if why := q.disturbed("the run's", q.now, compare.MoreStolen(q.base, q.now)); why != "" {
+		return why
 	}
 	if grown, of := q.grown(); of && grown < (q.asked.Right.Median-q.asked.Left.Median)/2 {
 		return "the sum of RSS did not grow with it" + q.rss() +
@@ -276,16 +264,24 @@ func (q *question) outside() string {
 	return ""
 }
 
+// disturbed says who else used the machine of a side that a time or a rate was measured on. Of launches that took turns
+// that met both sides.
+func (q *question) disturbed(whose string, c *compare.Cell, stolen string) string {
+	f := c.Named(q.change.Figure.Name)
+	if !f.TimeOrRate() || q.out.Interleaved {
+		return ""
+	}
+	if words := busy(f); words != "" {
+		return whose + " machine was busy: " + words
+	}
+	return stolen
+}
+
 // hidden says what may hide a regression: what made the baseline run slower than it would have been, or its memory
 // larger.
 func (q *question) hidden() string {
-	if f := q.base.Named(q.change.Figure.Name); f.TimeOrRate() && !q.turns {
-		if words := busy(f); words != "" {
-			return "the baseline run's machine was busy: " + words
-		}
-		if why := compare.MuchMoreStolen(q.now, q.base); why != "" {
-			return why
-		}
+	if why := q.disturbed("the baseline run's", q.base, compare.MuchMoreStolen(q.now, q.base)); why != "" {
+		return why
 	}
 	grown, of := q.grown()
 	least := math.Abs(*q.check.Detect) / 100 * q.asked.Left.Median
@@ -316,7 +312,7 @@ func (q *question) rss() string {
 func (q *question) few(sides string) (gates.Status, string) {
 	a := q.asked
 	missed, lost := q.lost()
-	q.check.Needed = stats.Suffice(q.tests) + missed
+	q.check.Needed = stats.Suffice(q.out.Tests) + missed
 	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it%s", sides, a.Left.N, a.Right.N,
 		q.check.Needed, lost)
 	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {

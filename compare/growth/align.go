@@ -2,6 +2,7 @@ package growth
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -75,29 +76,28 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 			refused.Add(why, name)
 		}
 	}
-	for _, l := range evidence.Launches(counted) {
-		c := clocksOf(l)
-		for _, a := range l.Attempts {
-			if why := untimed(a); why != "" {
-				refuse(a, why)
-				continue
-			}
-			for _, t := range followed[a] {
-				if t.sparse() {
-					continue
-				}
-				if why := t.refused(c); why != "" {
-					refuse(a, why)
-					continue
-				}
-				if line, ok := t.along(a, out.Tokens); ok {
-					out.add(t, line)
-				}
-			}
+	var worst clocks
+	for a, c := range timed(counted) {
+		if c.known && (!worst.known || c.bound() > worst.bound()) {
+			worst = c
 		}
 		if c.known && !c.checked {
 			out.Notes = explain.AppendNew(out.Notes,
 				fmt.Sprintf("the clock of tokens (%s) was not compared with the host's at the end of every launch; its drift is not known", c.isolate))
+		}
+		if why := untimed(a); why != "" {
+			refuse(a, why)
+			continue
+		}
+		for _, t := range followed[a] {
+			if t.sparse() {
+				continue
+			}
+			if why := t.refused(c); why != "" {
+				refuse(a, why)
+			} else if line, ok := t.along(a, out.Tokens); ok {
+				out.add(t, line)
+			}
 		}
 	}
 	for why, launches := range refused.All() {
@@ -107,8 +107,22 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)
 	}
-	out.Clock = clockNote(counted)
+	out.Clock = worst.note()
 	return out
+}
+
+// timed has the attempts by launch, each with the clock of its launch.
+func timed(counted []*record.Attempt) iter.Seq2[*record.Attempt, clocks] {
+	return func(yield func(*record.Attempt, clocks) bool) {
+		for _, l := range evidence.Launches(counted) {
+			clock := clocksOf(l)
+			for _, a := range l.Attempts {
+				if !yield(a, clock) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // untimed says why a launch's tokens have no places in time.
@@ -135,19 +149,13 @@ func (t track) refused(c clocks) string {
 	return ""
 }
 
-// clockNote tells how well the worst launch's tokens are timed.
-func clockNote(counted []*record.Attempt) string {
-	var worst clocks
-	for _, l := range evidence.Launches(counted) {
-		if c := clocksOf(l); c.known && (!worst.known || c.bound() > worst.bound()) {
-			worst = c
-		}
-	}
-	if !worst.known {
+// note tells how well tokens are timed.
+func (c clocks) note() string {
+	if !c.known {
 		return ""
 	}
-	return fmt.Sprintf("tokens are timed by the clock of the %s (known to %v at the start of a launch, drift at most %v)", worst.isolate,
-		span(worst.start), span(worst.drift))
+	return fmt.Sprintf("tokens are timed by the clock of the %s (known to %v at the start of a launch, drift at most %v)",
+		c.isolate, span(c.start), span(c.drift))
 }
 
 // places are the counts at which launches are compared: every one, or as many as are drawn.

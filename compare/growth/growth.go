@@ -96,17 +96,14 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
 	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
 	of := map[string]int{figure.KVReserved: 0} // indexes of rates by name
-	for _, l := range evidence.Launches(counted) {
-		clock := clocksOf(l)
-		for _, a := range l.Attempts {
-			for _, t := range followed[a] {
-				if _, ok := of[t.name]; !ok {
-					of[t.name] = len(g.Rates)
-					g.Rates = append(g.Rates, Rate{Figure: evidence.Figure{Name: t.name, How: growthHow}, Of: OfHeld})
-				}
-				if t.name != figure.KVReserved {
-					g.Rates[of[t.name]].follow(a, t, clock)
-				}
+	for a, clock := range timed(counted) {
+		for _, t := range followed[a] {
+			if _, ok := of[t.name]; !ok {
+				of[t.name] = len(g.Rates)
+				g.Rates = append(g.Rates, Rate{Figure: evidence.Figure{Name: t.name, How: growthHow}, Of: OfHeld})
+			}
+			if t.name != figure.KVReserved {
+				g.Rates[of[t.name]].follow(a, t, clock)
 			}
 		}
 	}
@@ -209,24 +206,19 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 	if !evidence.Has(counted, p.Method) {
 		return Rate{}
 	}
-	for _, l := range evidence.Launches(counted) {
-		clock := clocksOf(l)
-		for _, a := range l.Attempts {
-			before := len(r.Values)
-			for _, t := range followed[a] {
-				if t.name == r.Name {
-					r.follow(a, t, clock)
-				}
+	for a, clock := range timed(counted) {
+		before := len(r.Values)
+		for _, t := range followed[a] {
+			if t.name == r.Name {
+				r.follow(a, t, clock)
 			}
-			// Of several requests what is held at the end is that of all, and the tokens are the last one's.
-			if len(r.Values) > before || evidence.InFlight(a) > 1 {
-				continue
-			}
-			points := edges(p, a)
-			line, ok := stats.TheilSen(points)
-			if !ok {
-				continue
-			}
+		}
+		// Of several requests what is held at the end is that of all, and the tokens are the last one's.
+		if len(r.Values) > before || evidence.InFlight(a) > 1 {
+			continue
+		}
+		points := edges(p, a)
+		if line, ok := stats.TheilSen(points); ok {
 			r.How, r.Method, r.Blind = edgesHow+"; "+p.How, p.Method, evidence.Blind(counted, p.Method)
 			r.Add(a.ID, line.Slope*record.MiB)
 			r.line(a.ID, points, line)

@@ -64,6 +64,8 @@ func (x axis) ofTokens() bool {
 	return x.name == AxisPrompt || x.name == AxisContext || x.name == AxisOutput
 }
 
+func above0(n int) (float64, bool) { return float64(n), n > 0 }
+
 func axes() []axis {
 	return []axis{
 		{name: AxisPrompt, title: "prompt tokens", of: func(c *Cell) (float64, bool) {
@@ -71,19 +73,15 @@ func axes() []axis {
 			return f.Center(), f.Known()
 		}},
 		{name: AxisContext, title: "context",
-			of: func(c *Cell) (float64, bool) { return float64(c.Context()), c.Context() > 0 }},
+			of: func(c *Cell) (float64, bool) { return above0(c.Context()) }},
 		{name: AxisOutput, title: "requested tokens",
-			of: func(c *Cell) (float64, bool) { return float64(c.Spec.MaxTokens), c.Spec.MaxTokens > 0 }},
+			of: func(c *Cell) (float64, bool) { return above0(c.Spec.MaxTokens) }},
 		{name: AxisClients, title: "concurrent clients",
-			of: func(c *Cell) (float64, bool) {
-				return float64(c.AtOnce(record.ClosedLoop)), c.AtOnce(record.ClosedLoop) > 0
-			}},
+			of: func(c *Cell) (float64, bool) { return above0(c.AtOnce(record.ClosedLoop)) }},
 		{name: AxisBatch, title: "requests in a batch",
-			of: func(c *Cell) (float64, bool) { return float64(c.AtOnce(record.Batch)), c.AtOnce(record.Batch) > 0 }},
+			of: func(c *Cell) (float64, bool) { return above0(c.AtOnce(record.Batch)) }},
 		{name: AxisKVType, title: "KV cache dtype", of: func(c *Cell) (float64, bool) { return 0, true },
-			word: func(c *Cell) string {
-				return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
-			}},
+			word: func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }},
 	}
 }
 
@@ -120,17 +118,13 @@ func (c *Cell) otherwise(but string) string {
 	words := []string{c.Spec.Engine, m.Name, m.SHA256, c.Isolation(), c.Spec.PromptCache,
 		fmt.Sprint(c.Spec.Temperature), c.Spec.Start, c.Version(), c.Library(), c.Policy("weights_dtype"), c.Threads(),
 		c.Worker(), c.Browser(), device, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
-	if but != AxisContext {
-		words = append(words, fmt.Sprint(c.Context()))
-	}
-	if but != AxisPrompt {
-		words = append(words, c.Spec.Prompt)
-	}
-	if but != AxisOutput {
-		words = append(words, fmt.Sprint(c.Spec.MaxTokens))
-	}
-	if but != AxisKVType {
-		words = append(words, c.Spec.KVDType, c.Policy("kv_dtype"))
+	for _, w := range []struct{ axis, word string }{
+		{AxisContext, fmt.Sprint(c.Context())}, {AxisPrompt, c.Spec.Prompt}, {AxisOutput, fmt.Sprint(c.Spec.MaxTokens)},
+		{AxisKVType, c.Spec.KVDType + " " + c.Policy("kv_dtype")},
+	} {
+		if w.axis != but {
+			words = append(words, w.word)
+		}
 	}
 	switch but {
 	case AxisClients:
@@ -217,11 +211,7 @@ func sweptFigures(first *Cell) []swept {
 	out := []swept{
 		{figure.KVReserved, OfReserved, held(figure.KVReserved)},
 		{figure.Ledger, OfHeld, held(figure.Ledger)},
-		{
-			SettledPSS,
-			OfHeld,
-			settled,
-		},
+		{SettledPSS, OfHeld, settled},
 		{figure.PeakPSS, OfHeld, ours(figure.PeakPSS)},
 		{figure.PeakRSS, OfHeld, ours(figure.PeakRSS)},
 	}

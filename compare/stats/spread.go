@@ -35,15 +35,18 @@ func logsOf(values []float64) []float64 {
 }
 
 // deviation is the standard deviation; NaN of fewer than two values.
-func deviation(values []float64) float64 {
-	mean, squares, n := 0.0, 0.0, float64(len(values))
+func deviation(values []float64) float64 { return math.Sqrt(squares(values) / float64(len(values)-1)) }
+
+// squares is the sum of those of the distances from the mean.
+func squares(values []float64) float64 {
+	mean, sum := 0.0, 0.0
 	for _, v := range values {
-		mean += v / n
+		mean += v / float64(len(values))
 	}
 	for _, v := range values {
-		squares += (v - mean) * (v - mean)
+		sum += (v - mean) * (v - mean)
 	}
-	return math.Sqrt(squares / (n - 1))
+	return sum
 }
 
 // TenthFound is by what share launches may vary, so many a side, for a change of a tenth in a headline to be called
@@ -67,17 +70,7 @@ func (s Sides) Vary() float64 {
 	if !s.positive || len(s.A)+len(s.B) < 3 {
 		return math.NaN()
 	}
-	squares := 0.0
-	for _, values := range [][]float64{s.A, s.B} {
-		mean := 0.0
-		for _, v := range values {
-			mean += math.Log(v) / float64(len(values))
-		}
-		for _, v := range values {
-			squares += (math.Log(v) - mean) * (math.Log(v) - mean)
-		}
-	}
-	return math.Sqrt(squares / float64(len(s.A)+len(s.B)-2))
+	return math.Sqrt((squares(logsOf(s.A)) + squares(logsOf(s.B))) / float64(len(s.A)+len(s.B)-2))
 }
 
 // Shift is the interval of a change in percent that Mann and Whitney's test does not tell from what was seen: all

@@ -65,22 +65,33 @@ func middle(sorted []float64) float64 {
 // how many x there are.
 func senInterval(slopes []float64, points []Point) (lo, hi float64, distinct int) {
 	const z = 1.959963984540054 // of 95%
-	same := map[float64]float64{}
-	for _, p := range points {
-		same[p.X]++
+	xs := make([]float64, len(points))
+	for i, p := range points {
+		xs[i] = p.X
 	}
-	n := float64(len(points))
-	variance := n * (n - 1) * (2*n + 5)
-	for _, t := range same {
-		variance -= t * (t - 1) * (2*t + 5)
-	}
-	c := z * math.Sqrt(variance/18)
+	variance, distinct := kendallVariance(xs)
+	c := z * math.Sqrt(variance)
 	pairs := float64(len(slopes))
 	lower, upper := int(math.Floor((pairs-c)/2)), int(math.Ceil((pairs+c)/2))+1
 	if lower < 1 || upper > len(slopes) {
-		return math.NaN(), math.NaN(), len(same)
+		return math.NaN(), math.NaN(), distinct
 	}
-	return slopes[lower-1], slopes[upper-1], len(same)
+	return slopes[lower-1], slopes[upper-1], distinct
+}
+
+// kendallVariance is that of how many more pairs are in order than not, with equal values among them; and how many
+// values are distinct.
+func kendallVariance(values []float64) (variance float64, distinct int) {
+	same := map[float64]float64{}
+	for _, v := range values {
+		same[v]++
+	}
+	of := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
+	variance = of(float64(len(values)))
+	for _, t := range same {
+		variance -= of(t)
+	}
+	return variance / 18, len(same)
 }
 
 // Bucketed keeps at most n points: the first of each of n equal stretches of x.
@@ -137,22 +148,10 @@ func Drift(values []float64) (slope, p float64) {
 		return 0, 1
 	}
 	fit, _ := TheilSen(points)
-	sorted := slices.Sorted(slices.Values(values))
-	ties := 0.0
-	for i := 0; i < n; {
-		j := i
-		for j < n && sorted[j] == sorted[i] {
-			j++
-		}
-		t := float64(j - i)
-		ties += t * (t - 1) * (2*t + 5)
-		i = j
-	}
-	if ties == 0 && n <= exactly {
+	variance, distinct := kendallVariance(values)
+	if distinct == n && n <= exactly {
 		return fit.Slope, kendall(n, s)
 	}
-	N := float64(n)
-	variance := (N*(N-1)*(2*N+5) - ties) / 18
 	if variance <= 0 || s == 0 {
 		return fit.Slope, 1
 	}

@@ -1,6 +1,6 @@
 """Compiles the model library that WebLLM needs beside a model's weights.
 
-    compile.py --shape SHAPE.json --kernels software|gpu --sort partial|full --cache DIR --out OUT.wasm
+    compile.py --shape SHAPE.json --kernels software|gpu|mlc --sort partial|full --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
 With --owned, it and its children end when its standard input ends.
@@ -44,7 +44,7 @@ def main():
 def parse():
     parser = argparse.ArgumentParser(description="compile a model library for WebLLM")
     parser.add_argument("--shape", help="the model's shape, a JSON file")
-    parser.add_argument("--kernels", choices=shapes.KERNELS, default="software", help="for an adapter computed on a CPU, or a GPU")
+    parser.add_argument("--kernels", choices=shapes.KERNELS, default="software", help="for an adapter computed on a CPU, for a GPU, or as MLC has them")
     parser.add_argument("--sort", choices=shapes.SORTS, default="partial", help="how much of the probabilities is put in order")
     parser.add_argument("--cache", required=True, help="folder that keeps what was compiled")
     parser.add_argument("--out", help="the library to write")
@@ -68,6 +68,8 @@ def end_with_owner():
 def build(options):
     shape = None if options.runtime_only else shapes.load(options.shape)
     variant = {"kernels": options.kernels, "sort": options.sort}
+    if shape is not None and options.kernels == "mlc":
+        shapes.check_mlc(shape)
     os.makedirs(options.cache, exist_ok=True)
     tools = [link.version(options.emcc), *packages()]
     runtime_key = digest([*tools, *link.COMPILE, *files(os.path.join(HERE, "runtime"))])

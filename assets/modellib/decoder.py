@@ -43,14 +43,17 @@ def flat(args):
 class Decoder(Tree, Sampler):
     """The functions that WebLLM calls, one for each method; spec has their arguments."""
 
+    vocabulary = None  # the tables' rows; None: as the shape says
+
     def __init__(self, shape, variant):
         self.shape, self.variant = shape, variant
+        vocabulary = self.vocabulary or shape["vocab_size"]
         n, hidden = names.OF[shape["model_type"]], shape["hidden_size"]
         self.parts = parts = SimpleNamespace()  # which hides that they are parameters, so that each has one name
-        parts.embedding = self._matrix(f"{n.root}.{n.embedding}", hidden, shape["vocab_size"])
+        parts.embedding = self._matrix(f"{n.root}.{n.embedding}", hidden, vocabulary)
         parts.layers = [self._layer(n, f"{n.root}.{n.layers}.{i}") for i in range(shape["num_hidden_layers"])]
         parts.gain = self._weight(f"{n.root}.norm", hidden)
-        parts.head = parts.embedding if shape["tie_word_embeddings"] else self._matrix(n.head, hidden, shape["vocab_size"])
+        parts.head = parts.embedding if shape["tie_word_embeddings"] else self._matrix(n.head, hidden, vocabulary)
 
     def _weight(self, path, *shape, kind="weight"):
         return self.plant(f"{path}.{kind}", self.shape["dtype"], *shape)

@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 
 import decoder
+import mlc
 import shape as shapes
 import vectors
 
@@ -20,15 +21,15 @@ TARGET = {
 
 def objects(shape, variant, folder):
     """Compiles the model into object files in folder and returns their names, in the order to link them."""
-    model = decoder.Decoder(shape, variant)
-    module, params = model.export_tvm(spec=model.spec())
-    module = bounded(module, shape)
-    found = []
-    with tvm.target.Target(TARGET), tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
+    kind, target, kernels = (
+        (mlc.Mlc, mlc.TARGET, "default") if variant["kernels"] == "mlc" else (decoder.Decoder, TARGET, vectors.NAME))
+    target, found = tvm.target.Target(target), []
+    with target, tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
         vectors.register()
+        model = kind(shape, variant)
+        module, params = model.export_tvm(spec=model.spec())
         built = relax.build(
-            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, variant, params), tir_pipeline=vectors.NAME,
-            system_lib=True)
+            bounded(module, shape), target, relax_pipeline=pipeline(shape, variant, params), tir_pipeline=kernels, system_lib=True)
         built.export_library(
             os.path.join(folder, "library.wasm"), workspace_dir=folder, fcompile=lambda _, files, **__: found.extend(files))
     return [os.path.basename(file) for file in found]
@@ -43,14 +44,16 @@ def bounded(module, shape):
 
 
 def bounds(shape):
-    return {"seq_len": shape["prefill_chunk_size"]}
+    return {"seq_len": shape["prefill_chunk_size"], "vocab_size": shape["vocab_size"]}
 
 
 def pipeline(shape, variant, params):
-    """The lowering of the graph. Every kernel comes scheduled, so there is nothing to legalise, fuse or schedule."""
+    """The lowering of the graph. Every kernel of ours comes scheduled, so there is nothing to legalise, fuse or schedule."""
 
     @tvm.transform.module_pass(opt_level=0)
     def lower(module, _context):
+        if variant["kernels"] == "mlc":
+            module = mlc.schedule(module)
         module = tvm.transform.Sequential([
             relax.transform.RewriteDataflowReshape(),
             relax.transform.ToNonDataflow(),
@@ -86,7 +89,7 @@ def with_metadata(module, shape, variant, params):
         "kv_cache": {field: shape[field] for field in (
             "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")},
         "params": [
-            {"name": name, "shape": [int(n) for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
+            {"name": name, "shape": [int(n) if isinstance(n, int | tvm.tirx.IntImm) else n.name for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
         "memory_usage": {
             name.name_hint: planned_bytes(func, bounds(shape))
             for name, func in module.functions_items() if isinstance(func, relax.Function)},

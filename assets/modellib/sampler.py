@@ -43,7 +43,7 @@ class Sampler:
     def sample_with_top_p(self, sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p):
         vocab = self.shape["vocab_size"]
         # A thread of a GPU is slow: there even what is wholly sorted is walked no further than the head, and searched together.
-        gpu = self.variant["kernels"] == "gpu"
+        gpu = self.variant["kernels"] != "software"
         func = nucleus.nucleus(vocab, sorting.head_of(vocab, "partial" if gpu else self.variant["sort"]), gpu)
         args = [sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p]
         return call(func, args, ((uniform_samples.shape[0],), "int32"))

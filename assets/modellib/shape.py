@@ -1,6 +1,7 @@
 """The shape of a model and the variants of a library."""
 
 import json
+import math
 
 import names
 
@@ -46,7 +47,7 @@ OPTIONAL = {  # field: what its absence means
 }
 
 TYPES = ("plain", "f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")  # those of weights.py
-KERNELS = ("software", "gpu")
+KERNELS = ("software", "gpu", "mlc")
 SORTS = ("partial", "full")
 
 
@@ -129,6 +130,38 @@ def check_types(shape):
     if not isinstance(types, dict) or not all(
             isinstance(of, list) and 0 < len(of) <= 3 and all(kind in TYPES for kind in of) for of in types.values()):
         raise BadShape(f"weight_types must be lists of {', '.join(TYPES)}")
+
+
+def check_mlc(shape):
+    """Refuses what MLC's graphs or TVM's cache lack."""
+    lacks = {
+        "layers with a window": shape["sliding_window_size"],
+        "two bases of rotation": shape["rope_local_theta"],
+        "soft caps of scores": shape["attn_logit_softcapping"],
+        "matrices that are neither plain nor Q4_0": any({*of} not in ({"plain"}, {"q4_0"}) for of in shape["weight_types"].values()),
+        "this scaling of rotations": scaling(shape) is None,
+    }
+    for what, has in lacks.items():
+        if has:
+            raise Refused(f"--kernels mlc has no {what}; --kernels gpu has", BAD_SHAPE)
+
+
+def scaling(shape):
+    """The factor of positions, and TVM's rope_scaling, that have the effect of rope_factors; None if there are none. LongRoPE has
+    neither: TVM chooses its factors by the length of a prefill chunk."""
+    factors = shape["rope_factors"]
+    if shape["rope_attention_factor"] not in (0, 1):
+        return None
+    if not factors or max(factors) == min(factors):
+        return 1 / max(factors, default=1), {}
+    most, turned = max(factors), (shape["rotary_dim"] or shape["head_dim"]) // 2
+    for original in (2**n for n in range(4, 18)):  # Llama 3's; of its other numbers no model has others
+        turns = [original / (2 * math.pi * shape["rope_theta"] ** (i / turned)) for i in range(turned)]
+        smooth = [min(1, max(0, (t - 1) / 3)) for t in turns]
+        if all(math.isclose(f * ((1 - s) / most + s), 1, rel_tol=1e-4) for f, s in zip(factors, smooth)):
+            return 1, {"rope_type": "llama3", "factor": most, "low_freq_factor": 1, "high_freq_factor": 4,
+                       "original_max_position_embeddings": original}
+    return None
 
 
 def whole(value):

@@ -83,8 +83,9 @@ func (c *Config) Fields() []engine.Field {
 			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
 			Help:  "thread that WebLLM runs on: page or worker"},
 		{To: &c.Kernels, Flag: "kernels", Key: "kernels", Run: true, Make: true,
-			OneOf: []string{AutoKernels, SoftwareKernels, GPUKernels},
-			Help:  "kernels of the compiled model library: software (for the CPU), gpu, or auto (chosen by WebGPU adapter)"},
+			OneOf: []string{AutoKernels, SoftwareKernels, GPUKernels, MLCKernels},
+			Help: "kernels of the compiled model library: software (for the CPU), gpu, mlc (by MLC's rules), or auto " +
+				"(software or gpu, chosen by WebGPU adapter)"},
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
 		{To: &c.Weights, Flag: "weights", Key: "weights", Run: true, Make: true, OneOf: []string{mlc.AsIs, F32, F16},

@@ -48,7 +48,7 @@ func (l Library) String() string {
 
 // otherAdapter warns if a library was compiled for another kind of adapter.
 func (l Library) otherAdapter(d record.Device) []record.Warning {
-	if fit := kernelsFor(d); l.Kernels != "" && l.Kernels != fit {
+	if fit := kernelsFor(d); l.Kernels != "" && (l.Kernels == SoftwareKernels) != (fit == SoftwareKernels) {
 		return []record.Warning{{Code: "library-for-another-adapter",
 			Text: fmt.Sprintf("the model library has %s kernels, but the adapter is "+
 				"%s (%s): a library made for it would be faster or slower", l.Kernels, d.Name, d.Class)}}

@@ -34,7 +34,7 @@ type Package struct {
 
 // Target is what a package is made for.
 type Target struct {
-	Kernels string // SoftwareKernels or GPUKernels
+	Kernels string // one of the kernels below, but AutoKernels
 	DType   string // F32 or F16
 }
 
@@ -43,6 +43,7 @@ const (
 	AutoKernels     = "auto" // by the adapter
 	SoftwareKernels = "software"
 	GPUKernels      = "gpu"
+	MLCKernels      = "mlc" // for GPUs, as MLC's compiler schedules them
 	F32             = "f32"
 	F16             = "f16"
 )

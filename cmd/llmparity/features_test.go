@@ -19,10 +19,12 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
+	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
 )
 
@@ -47,6 +49,30 @@ func haveFeatures(t *testing.T, features []tinytest.Feature) {
 				answersLikeReference(t, ctx, session, path, feature.Prompts())
 			})
 		}
+	}
+}
+
+// With MLC's kernels, WebLLM generates the reference's tokens for every architecture, or refuses the model in a line.
+func TestWebLLMHasMLCKernels(t *testing.T) {
+	q4 := slices.IndexFunc(tinytest.Types(), func(f tinytest.Feature) bool { return f.Name == "Q4_0" })
+	for _, feature := range append(tinytest.Features(), tinytest.Types()[q4]) {
+		t.Run(feature.Name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+			defer cancel()
+			_, path := featureNamed(t, ctx, feature.Name)
+			m, err := model.Open(path, featureContext)
+			check(t, err)
+			w := webLLM(webllm.Config{Kernels: webllm.MLCKernels})
+			spec := feature.Spec
+			if spec.Window > 0 || spec.AttentionCap > 0 || spec.RopeScaling == tiny.Long {
+				err := w.Prepare(ctx, m, func(string) {})
+				if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "--kernels mlc has no ") {
+					t.Errorf("error %v, want a refusal", err)
+				}
+				return
+			}
+			answersLikeReference(t, ctx, load(t, ctx, w, m), path, feature.Prompts())
+		})
 	}
 }
 

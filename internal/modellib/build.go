@@ -2,9 +2,9 @@
 // Libraries are cached under a key that needs no tools, so a machine with a filled cache needs neither Python nor
 // Emscripten.
 //
-// The kernels are our own, in two variants: for adapters that run on a CPU, and for GPUs. Figures measured with them do
-// not describe MLC's kernels, and records say so. Only float32 and float16 are supported, and the
-// architectures of package gguf.
+// The kernels are our own, in two variants: for adapters that run on a CPU, and for GPUs. A third variant is scheduled
+// as MLC schedules its libraries. Figures measured with ours do not describe MLC's kernels, and records say so. Only
+// float32 and float16 are supported, and the architectures of package gguf.
 package modellib
 
 import (

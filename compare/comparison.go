@@ -3,6 +3,7 @@ package compare
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -164,7 +165,11 @@ func (c *Comparison) add(reasons ...Reason) {
 func (r *Result) party(cell int) parity.Party {
 	c := &r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
-		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self}
+		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
+		Half: c.Says("activations_dtype") == "f16"}
+	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
+		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
+	}
 	its := func(o Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
 	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
 		s.TextOf = r.Cells[at].Label

@@ -110,6 +110,20 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		"a wide margin": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
 		}, "0.050 for llamacpp apart: more than rounding", ""},
+		"a wide margin in float16": {func(web, llama *comparetest.Engine) {
+			web.Info.Policy["activations_dtype"] = "f16"
+			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
+		}, "more than float32 rounds, but attention over activations in float16 may turn to another place", ""},
+		"chunks that MLC's kernel merges": {func(web, llama *comparetest.Engine) {
+			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
+			web.Info.Policy["prefill_chunk"] = "2"
+			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
+		}, "more than rounding; the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
+		"one chunk": {func(web, llama *comparetest.Engine) {
+			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
+			web.Info.Policy["prefill_chunk"] = "128"
+			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
+		}, "0.050 for llamacpp apart: more than rounding", ""},
 		"everything differs": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.5, 0.4)
 		}, "no more than their arithmetic differs at other tokens", ""},

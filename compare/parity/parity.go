@@ -182,6 +182,8 @@ type Party struct {
 	NoTokenIDs  bool
 	Unverified  bool // nobody has verified its weights
 	Self        SelfParity
+	Half        bool // it stores activations in float16
+	Chunk       int  // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
 // Of compares the first measured request of either side.
@@ -205,7 +207,7 @@ func Of(left, right Party) Parity {
 	p.fill(a[0].of(left.Label), b[0].of(right.Label))
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)
-		if p.First.Words = p.First.words(left.Label, right.Label, p.Forced); p.First.Words != "" {
+		if p.First.Words = p.First.words(left, right, &p); p.First.Words != "" {
 			p.Verdict += "; " + p.First.Words
 		}
 	}

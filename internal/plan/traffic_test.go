@@ -143,3 +143,21 @@ func TestPromptsBesideMixAreMeasuredAlone(t *testing.T) {
 		}
 	}
 }
+
+// Prompts and numbers of requests are filled in shape by shape.
+func TestShapesHaveTrafficOfTheirOwn(t *testing.T) {
+	p := parse(t, head+"prompts: [a, b]\nmax_tokens: 4\ntraffic: {mix: [{name: one}, {name: other, prompt: c}]}\n")
+	for range 2 {
+		for s := range p.Setups() {
+			if n := len(s.Shapes); n != 2 {
+				t.Fatalf("%d shapes", n)
+			}
+			for _, shape := range s.Shapes {
+				if k := shape.Traffic.Mix[1]; k.Prompt != "c" {
+					t.Errorf("shape %d has another's prompt %q", shape.PromptID, k.Prompt)
+				}
+				shape.Traffic.Mix[1].Prompt = "changed"
+			}
+		}
+	}
+}

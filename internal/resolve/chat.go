@@ -44,14 +44,11 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 		if err := r.rendered(ctx, s, &shape.Prompt); err != nil {
 			return err
 		}
-		if shape.Traffic == nil || len(shape.Traffic.Mix) == 0 {
+		if shape.Traffic == nil {
 			continue
 		}
-		t := *shape.Traffic // shapes share it
-		t.Mix = slices.Clone(t.Mix)
-		shape.Traffic = &t
-		for k := range t.Mix {
-			if err := r.rendered(ctx, s, &t.Mix[k].Prompt); err != nil {
+		for k := range shape.Traffic.Mix {
+			if err := r.rendered(ctx, s, &shape.Traffic.Mix[k].Prompt); err != nil {
 				return err
 			}
 		}

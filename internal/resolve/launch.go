@@ -15,32 +15,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// setKey identifies the engines' own settings of a setup.
-type setKey struct {
-	dtype, kv, version, engines string
-	threads, slots              int
-	deployment                  plan.Deployment
-}
-
 // set is the engines of setups with the same settings. What they find out about the machine is found out once.
 type set struct {
 	plan    plan.Plan
 	engines []Engine
-}
-
-// verdictKey is what an engine's verdict depends on. Engines ignore the length of the context.
-type verdictKey struct {
-	in                 *set
-	at                 int
-	name, path, format string
-	hasContext         bool
-}
-
-// launchKey identifies the start settings of a setup.
-type launchKey struct {
-	setKey
-	model   string
-	context int
 }
 
 // launch is what setups with the same start settings share.
@@ -54,15 +32,11 @@ type launch struct {
 
 // launch returns the engines and the model of a setup.
 func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
-	engines := p.Engines[0]
-	if len(p.Engines) > 1 {
-		engines = strings.Join(p.Engines, "\x00")
-	}
-	key := launchKey{setKey{p.DType, p.KVDType, fmt.Sprint(p.Versions), engines, p.Threads, p.Slots, p.Deployment},
-		p.Model, p.Context}
-	l, _ := once(r.cache, key, func() (*launch, error) {
+	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Versions), strings.Join(p.Engines, "\x00"), p.Threads, p.Slots,
+		p.Deployment}
+	l, _ := once(r.cache, [3]any{own, p.Model, p.Context}, func() (*launch, error) {
 		l := &launch{}
-		l.set, l.err = once(r.cache, key.setKey, func() (in *set, err error) {
+		l.set, l.err = once(r.cache, own, func() (in *set, err error) {
 			in = &set{plan: p}
 			in.engines, err = r.Engines(ctx, p)
 			for _, e := range in.engines {
@@ -103,16 +77,10 @@ func (in *set) serves() bool {
 	return !slices.ContainsFunc(in.engines, func(e Engine) bool { return !e.Caps().Served })
 }
 
-// modelKey identifies a model with its context.
-type modelKey struct {
-	name    string
-	context int
-}
-
 // model finds a model once, and fetches it if needed. The result is the same for every context that the model supports.
 func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error) {
 	window := max(p.Context, 0)
-	m, err := r.find(ctx, modelKey{p.Model, 0})
+	m, err := r.find(ctx, p.Model, 0)
 	switch {
 	case window == 0 || m.Format == record.Served && err == nil:
 		m.Context = cmp.Or(m.Context, window)
@@ -121,15 +89,15 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error)
 		m.Context = window
 		return m, nil
 	}
-	return r.find(ctx, modelKey{p.Model, window}) // its error explains what is wrong with that context
+	return r.find(ctx, p.Model, window) // its error explains what is wrong with that context
 }
 
-func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error) {
-	return once(r.cache, key, func() (engine.Model, error) {
+func (r *Resolver) find(ctx context.Context, name string, window int) (engine.Model, error) {
+	return once(r.cache, [3]any{"model", name, window}, func() (engine.Model, error) {
 		if !r.Dry {
-			return r.Models.Find(ctx, key.name, key.context)
+			return r.Models.Find(ctx, name, window)
 		}
-		m, fetch, err := r.Models.Look(ctx, key.name, key.context)
+		m, fetch, err := r.Models.Look(ctx, name, window)
 		r.fetch(fetch)
 		return m, err
 	})
@@ -175,12 +143,13 @@ func chooseContext(p *plan.Plan, m *engine.Model) error {
 	return nil
 }
 
-// accepts asks once whether an engine runs a model.
+// accepts asks once whether an engine runs a model. Engines ignore the length of the context.
 func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Model) engine.Verdict {
 	in := l.set
-	e, key := in.engines[at], verdictKey{in, at, m.Name, m.Path, m.Format, m.Context > 0}
+	e, key := in.engines[at], [6]any{in, at, m.Name, m.Path, m.Format, m.Context > 0}
 	v, _ := once(r.cache, key, func() (engine.Verdict, error) {
-		switch of := e.form(m); {
+		of := e.form(m)
+		switch {
 		case e.unpacks(m) && m.Path == "":
 			return engine.Undecided("whether the package %s can become a GGUF is known after the download", m.Name), nil
 		case e.unpacks(m) && l.packed != nil:
@@ -191,10 +160,9 @@ func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Mode
 			}
 			return e.Accepts(ctx, of), nil
 		}
-		m := e.form(m)
-		v := e.Accepts(ctx, m)
+		v := e.Accepts(ctx, of)
 		if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
-			v = engine.Refuse(e.Confirm(ctx, m))
+			v = engine.Refuse(e.Confirm(ctx, of))
 		}
 		return v, nil
 	})

@@ -1,6 +1,6 @@
 package resolve
 
-// cache keeps what was found out, by keys of types of their own, or arrays that begin with a name.
+// cache keeps what was found out, by arrays of what it depends on. Most begin with a name.
 type cache map[any]any
 
 type found[V any] struct {

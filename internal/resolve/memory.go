@@ -29,12 +29,6 @@ type Memory struct {
 	Device func(context.Context) (record.Device, error)
 }
 
-// counted is the number of tokens of a prompt, with a note if it is uncertain.
-type counted struct {
-	n    int
-	note string
-}
-
 // predictor predicts the memory of a setup's cells and judges whether it fits.
 type predictor struct {
 	r  *Resolver
@@ -107,8 +101,13 @@ func stated(e Engine, m engine.Model, p plan.Plan) (how Memory, of estimate.Mode
 	return how, of, err
 }
 
-// estimated estimates a cell with the given prompt and output lengths.
-func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estimate, error) {
+// estimated estimates an engine with the setup's model, and the given prompt and output lengths.
+func (r *Resolver) estimated(ctx context.Context, e Engine, of *Setup, input, output int) (
+	est estimate.Estimate, how Memory, err error) {
+	how, m, err := r.how(ctx, e, of)
+	if err != nil {
+		return est, how, err
+	}
 	s := how.Setup
 	// the last token has no keys and values, because nothing attends to it
 	s.InputLen, s.OutputLen = input, max(output-1, 0)
@@ -116,21 +115,18 @@ func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estim
 		s.OutputLen = min(s.OutputLen, s.Context-1)
 		s.InputLen = min(input, s.Context-s.OutputLen)
 	}
-	return estimate.Of(of, s)
+	est, err = estimate.Of(m, s)
+	return est, how, err
 }
 
 // predict predicts a cell's memory after its engine has prepared.
 func (p *predictor) predict(ctx context.Context, c record.Cell) record.Prediction {
-	absent := func(err error) record.Prediction { return record.Prediction{Cell: c.ID, Absent: err.Error()} }
-	e := p.engine(c.Engine)
-	how, of, err := p.r.how(ctx, e, p.s)
-	if err != nil {
-		return absent(err)
-	}
 	input, output, note := p.r.longest(p.s.Model, c.Prompt, c.InputTokens, c.MaxTokens, c.Traffic)
-	est, err := estimated(how, of, input, output)
+	all := p.s.launch.set.engines
+	at := slices.IndexFunc(all, func(e Engine) bool { return e.Name() == c.Engine })
+	est, how, err := p.r.estimated(ctx, all[at], p.s, input, output)
 	if err != nil {
-		return absent(err)
+		return record.Prediction{Cell: c.ID, Absent: err.Error()}
 	}
 	out := predicted(c.ID, est)
 	if note != "" {
@@ -141,11 +137,6 @@ func (p *predictor) predict(ctx context.Context, c record.Cell) record.Predictio
 	}
 	p.by[c.ID] = estimatedCell{est, c.Engine, how.Device}
 	return out
-}
-
-func (p *predictor) engine(name string) Engine {
-	i := slices.IndexFunc(p.s.launch.set.engines, func(e Engine) bool { return e.Name() == name })
-	return p.s.launch.set.engines[i]
 }
 
 // longest returns the lengths of the largest request of a cell.
@@ -181,29 +172,22 @@ func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record
 // mostText limits how much of a prompt is tokenised, because that takes quadratic time in the length of a word.
 const mostText = 8 << 10
 
-// counted returns the number of tokens of a prompt.
+// counted returns the number of tokens of a prompt, with a note if it is uncertain.
 func (r *Resolver) counted(m engine.Model, text string) (n int, note string) {
-	c, _ := once(r.cache, [3]string{"counted", m.Path, text}, func() (counted, error) {
-		return r.countPrompt(m, text), nil
-	})
-	return c.n, c.note
-}
-
-func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 	head := text
 	if len(head) > mostText {
 		head = strings.ToValidUTF8(head[:mostText], "")
 	}
-	t, err := r.tokenizer(m)
-	if err != nil {
-		return counted{max(len(text)/4, 1), "no tokenizer: assumes 4 bytes of prompt for each token"}
+	n, err := r.length(m, head)
+	n = max(n, 1)
+	switch {
+	case err != nil:
+		return max(len(text)/4, 1), "no tokenizer: assumes 4 bytes of prompt for each token"
+	case head == text:
+		return n, ""
 	}
-	n := max(len(t.Prompt(head)), 1)
-	if head == text {
-		return counted{n: n}
-	}
-	return counted{int(float64(n) * float64(len(text)) / float64(max(len(head), 1))),
-		fmt.Sprintf("prompt tokens extrapolated from the first %d bytes", mostText)}
+	return int(float64(n) * float64(len(text)) / float64(max(len(head), 1))),
+		fmt.Sprintf("prompt tokens extrapolated from the first %d bytes", mostText)
 }
 
 // predicted converts an estimate to the record's form.

@@ -18,25 +18,6 @@ type Prediction struct {
 	Seconds    *float64 // from earlier runs of the engine with the model; nil: unknown
 }
 
-// memoryKey is what a prediction of memory depends on.
-type memoryKey struct {
-	howKey
-	input, output int
-}
-
-type howKey struct {
-	set        *set
-	at         int
-	name, path string
-	context    int
-}
-
-// held is how an engine holds a model, and the model for the estimator.
-type held struct {
-	how Memory
-	of  estimate.Model
-}
-
 // prediction predicts what a cell needs.
 func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	s := c.Setup
@@ -45,9 +26,9 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	}
 	e := s.launch.set.engines[c.at]
 	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
-	key := memoryKey{howKey{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context}, input, output}
+	key := [7]any{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context, input, output}
 	f, _ := once(r.cache, key, func() (Prediction, error) {
-		return r.predictedMemory(ctx, e, s, key), nil
+		return r.predictedMemory(ctx, e, s, input, output), nil
 	})
 	if past := (pastKey{e.Name(), s.Model.Name}); r.past[past] != nil {
 		prompt, generated := r.tokens(c.Shape, s)
@@ -59,19 +40,12 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	return f
 }
 
-func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Prediction) {
-	h, err := once(r.cache, key.howKey, func() (h held, err error) {
-		h.how, h.of, err = r.how(ctx, e, s)
-		return h, err
-	})
-	if err != nil || h.how.Setup.Engine == nil && s.Model.Format != record.Served {
-		return f
-	}
-	est, err := estimated(h.how, h.of, key.input, key.output)
+func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, input, output int) (f Prediction) {
+	est, how, err := r.estimated(ctx, e, s, input, output)
 	switch {
-	case err != nil:
+	case err != nil || how.Setup.Engine == nil && s.Model.Format != record.Served:
 		return f
-	case h.how.Setup.Engine == nil: // of a server, only weights and KV cache are predicted
+	case how.Setup.Engine == nil: // of a server, only weights and KV cache are predicted
 		for _, c := range loosened(predicted(0, est), e.Name()).Parts {
 			if c.Name != estimate.KVUsed {
 				f.Best, f.High = f.Best+c.Best, f.High+c.High

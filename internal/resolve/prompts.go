@@ -16,12 +16,6 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// sourceKey identifies what is read from a file.
-type sourceKey struct {
-	file, dataset, trace, field string
-	limit                       int
-}
-
 // sourceText is the content of a file.
 type sourceText struct {
 	text  string
@@ -29,18 +23,12 @@ type sourceText struct {
 	trace []record.Arrival
 }
 
-type madeKey struct {
-	path string
-	n    int
-	seed uint64
-}
-
 // read reads a file once.
 func (c cache) read(s *plan.Source) (sourceText, error) {
 	if s == nil || s.Conversation != nil {
 		return sourceText{}, nil
 	}
-	return once(c, sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
+	return once(c, [6]any{"file", s.File, s.Dataset, s.Trace, s.Field, s.Limit}, func() (out sourceText, err error) {
 		switch {
 		case s.File != "":
 			out.text, err = prompts.ReadText(s.File) // without the line break that editors append
@@ -77,9 +65,8 @@ func (c cache) source(shape *plan.Shape) error {
 	case s.Trace == "" || shape.Traffic == nil:
 		return fault.New(fault.Usage, "", "prompts: unknown kind of source")
 	default:
-		t := *shape.Traffic // shapes share it
-		t.Trace, t.Requests = read.trace, len(read.trace)*max(1, t.Turns)
-		shape.MaxTokens, shape.Traffic = 0, &t
+		t := shape.Traffic
+		t.Trace, t.Requests, shape.MaxTokens = read.trace, len(read.trace)*max(1, t.Turns), 0
 		for _, a := range read.trace {
 			shape.InputTokens, shape.MaxTokens = max(shape.InputTokens, a.InputTokens),
 				max(shape.MaxTokens, a.MaxTokens)
@@ -99,11 +86,6 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 	}
 	if shape.Traffic == nil {
 		return nil
-	}
-	if len(shape.Traffic.Mix) > 0 {
-		t := *shape.Traffic // shapes share it
-		t.Mix = slices.Clone(t.Mix)
-		shape.Traffic = &t
 	}
 	for i := range shape.Traffic.Mix {
 		k := &shape.Traffic.Mix[i]
@@ -129,7 +111,7 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 
 // ofLength returns a prompt of exactly n tokens.
 func (c cache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
-	return once(c, madeKey{m.Path, n, seed}, func() (string, error) {
+	return once(c, [4]any{"made", m.Path, n, seed}, func() (string, error) {
 		maker, err := c.maker(m)
 		if err != nil {
 			return "", err
@@ -197,44 +179,32 @@ func conversation(turns []string, n int) string {
 	return strings.Join(turns[:min(len(turns), max(1, n))], "\n")
 }
 
-// asks is what is wrong with a shape's requests.
-type asks struct {
-	err     error // for every engine
-	tooLong error // for engines that tokenise by the model's file
-}
-
-func (a asks) refused(e Engine) error {
-	if a.err == nil && e.Counts {
-		return a.tooLong
-	}
-	return a.err
-}
-
 // asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
-// silently, and the prompt may not fit into the context.
-func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
+// silently, and the prompt may not fit into the context. err is for every engine, tooLong for those that tokenise by the
+// model's file.
+func (r *Resolver) asks(s *Setup, shape *plan.Shape) (err, tooLong error) {
 	c, m := r.cache, s.Model
 	if s.err != nil {
-		return out
+		return nil, nil
 	}
-	out.err = c.write(shape, m, s.Plan.Seed)
+	err = c.write(shape, m, s.Plan.Seed)
 	if m.Format != model.GGUF && m.Format != model.WebLLM || m.Path == "" {
-		return out
+		return err, nil
 	}
 	for _, q := range c.questions(shape) {
-		if q.in == 0 && q.prompt != "" && out.err == nil {
-			out.err = c.lacks(m, q.prompt)
-		}
 		in := q.in
-		if in == 0 {
-			in = c.count(m, q.prompt, m.Context-q.out)
+		if in == 0 && q.prompt != "" && err == nil {
+			err = c.lacks(m, q.prompt)
 		}
-		if m.Context > 0 && in+q.out > m.Context && out.tooLong == nil {
-			out.tooLong = fault.New(fault.PromptTooLong, "use shorter lengths or a larger context",
+		if in == 0 && len(q.prompt)+1 > m.Context-q.out { // else it fits: a token has a byte, and one may be added
+			in, _ = c.length(m, q.prompt)
+		}
+		if m.Context > 0 && in+q.out > m.Context && tooLong == nil {
+			tooLong = fault.New(fault.PromptTooLong, "use shorter lengths or a larger context",
 				"a prompt of %d tokens and %d tokens of output do not fit in a context of %d", in, q.out, m.Context)
 		}
 	}
-	return out
+	return err, tooLong
 }
 
 func (c cache) lacks(m engine.Model, prompt string) error {
@@ -252,29 +222,21 @@ func (c cache) lacks(m engine.Model, prompt string) error {
 	return err
 }
 
-// count returns the number of tokens of a text, or 0 if it certainly fits, because each token has at least one byte.
-func (c cache) count(m engine.Model, text string, room int) int {
-	if len(text)+1 <= room { // a token may be added at the start
-		return 0
-	}
-	n, _ := once(c, [3]string{"count", m.Path, text}, func() (int, error) {
+// length returns the number of tokens of a prompt.
+func (c cache) length(m engine.Model, text string) (int, error) {
+	return once(c, [3]string{"length", m.Path, text}, func() (int, error) {
 		tokens, err := c.tokenizer(m)
 		if err != nil {
 			return 0, err
 		}
 		return len(tokens.Prompt(text)), nil
 	})
-	return n
 }
 
 // fresh reports whether each request has its own prompt of a given length.
 func fresh(s *plan.Shape) bool {
-	for _, k := range s.Traffic.Mix {
-		if k.InputTokens > 0 {
-			return true
-		}
-	}
-	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0
+	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0 ||
+		slices.ContainsFunc(s.Traffic.Mix, func(k record.Kind) bool { return k.InputTokens > 0 })
 }
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,

@@ -109,7 +109,6 @@ type Setup struct {
 	launch  *launch
 	ids     map[string][]int // token ids of rendered prompts
 	err     error            // why none of its cells can run
-	from    int              // index of its first cell
 }
 
 // Cell is a cell with its answer.
@@ -143,13 +142,12 @@ func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
 
 // setup decides for the cells of a setup.
 func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
-	s := &Setup{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan), from: len(out.Cells)}
+	s := &Setup{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan)}
 	out.Setups = append(out.Setups, s)
 	for _, line := range unheeded(planned.Plan) {
 		out.note(line)
 	}
 	s.err = r.choose(s)
-	s.Shapes = slices.Clone(s.Shapes) // shared with other setups
 	for i := range s.Shapes {
 		if err := r.source(&s.Shapes[i]); s.err == nil {
 			s.err = err
@@ -164,7 +162,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	}
 	for i := range s.Shapes {
 		shape := &s.Shapes[i]
-		asks := r.asks(s, shape)
+		wrong, tooLong := r.asks(s, shape)
 		for at, name := range s.Plan.Engines {
 			if !shape.Asks(name) {
 				continue
@@ -172,7 +170,11 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 			c := Cell{ID: len(out.Cells) + 1, Setup: s, Shape: shape, Engine: name, Verdict: verdicts[at], at: at}
 			if c.Verdict.Answer != engine.Refused {
 				e := s.launch.set.engines[at]
-				if err := asks.refused(e); err != nil {
+				err := wrong
+				if err == nil && e.Counts {
+					err = tooLong
+				}
+				if err != nil {
 					c.Verdict = engine.Refuse(err)
 				} else {
 					out.note(queues(e, shape))

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -31,7 +30,8 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		reported := newPredictor(r, s)
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model, s.ids)
 		out.IDs = s.ids
-		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge, p.reference(s)
+		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge,
+			func() (string, error) { return p.reference(s) }
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
 		known := map[engine.Engine]Engine{}
 		for _, e := range s.launch.set.engines {
@@ -51,47 +51,35 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 	}
 }
 
-// reference returns a function that names the reference engine for scoring, as in records: the plan's, else the first
-// outside a browser, else the first. It must report token ids, because a text without them can't be forced on an
-// engine. Some engines know that only after they were checked.
-func (p *Plan) reference(s *Setup) func() (string, error) {
-	return func() (string, error) {
-		of := s.Plan.Reference
-		var able []Engine
-		for at, e := range s.launch.set.engines {
-			if e.Planned == of && !e.Caps().TokenIDs {
-				return e.Name(), fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
-					"--reference %s: it does not report token ids, so other engines can't score its text", of)
-			}
-			if e.Planned == of {
-				return e.Name(), nil
-			}
-			if e.Caps().TokenIDs && p.runs(s, at) {
-				able = append(able, e)
-			}
+// reference names the reference engine for scoring, as in records: the plan's, else the first outside a browser, else
+// the first. It must report token ids, because a text without them can't be forced on an engine. Some engines know that
+// only after they were checked.
+func (p *Plan) reference(s *Setup) (string, error) {
+	of := s.Plan.Reference
+	all := s.launch.set.engines
+	native, first := -1, -1 // engines that can be the reference
+	for at, e := range all {
+		runs := func(c Cell) bool { return c.Setup == s && c.at == at && c.Verdict.Answer != engine.Refused }
+		switch able := e.Caps().TokenIDs; {
+		case e.Planned == of && !able:
+			return e.Name(), fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
+				"--reference %s: it does not report token ids, so other engines can't score its text", of)
+		case e.Planned == of:
+			return e.Name(), nil
+		case !able || !slices.ContainsFunc(p.Cells, runs):
+			continue
+		case native < 0 && !e.Browser:
+			native = at
 		}
-		if of != "" {
-			return of, nil // of another setup
-		}
-		if len(able) == 0 {
-			return s.launch.set.engines[0].Name(), nil
-		}
-		slices.SortStableFunc(able, func(a, b Engine) int {
-			return cmp.Compare(map[bool]int{true: 1}[a.Browser], map[bool]int{true: 1}[b.Browser])
-		})
-		return able[0].Name(), nil
-	}
-}
-
-// runs reports whether a cell of an engine may run.
-func (p *Plan) runs(s *Setup, at int) bool {
-	for _, c := range p.Cells[s.from:] {
-		if c.Setup != s {
-			break
-		}
-		if c.at == at && c.Verdict.Answer != engine.Refused {
-			return true
+		if first < 0 {
+			first = at
 		}
 	}
-	return false
+	switch {
+	case of != "":
+		return of, nil // of another setup
+	case native >= 0:
+		first = native
+	}
+	return all[max(first, 0)].Name(), nil
 }

@@ -46,7 +46,7 @@ func TestReference(t *testing.T) {
 			}
 			p.Cells = append(p.Cells, cell)
 		}
-		got, err := p.reference(s)()
+		got, err := p.reference(s)
 		if got != c.want || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s, reference %q: %s, want %s (%v)", c.engines, c.asked, got, c.want, err)
 		}

@@ -55,7 +55,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 		}
 	}()
 	cpu, before, stolen := machine.SelfCPU(), l.sampler.Cost(), machine.Stolen()
-	l.totals.begin(a.rec)
+	l.relay.begin(a.rec)
 	l.sampler.Resume()
 	err := a.phases(ctx, opens)
 	if err != nil && ctx.Err() != nil {
@@ -66,7 +66,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	if !continues {
 		err = errors.Join(err, l.close())
 	}
-	l.totals.end()
+	l.relay.end()
 	cost.SelfCPUNS = int64(machine.SelfCPU() - cpu)
 	if now := machine.Stolen(); stolen != nil && now != nil {
 		a.rec.Stolen(max(0, *now-*stolen))
@@ -160,8 +160,8 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	a.fromDisk(ctx)
 	model := a.setup.Of(e)
 	model.Context = a.setup.Plan.Context
-	l.totals.relay.policy = model.Policy
-	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.gpus}); err != nil {
+	l.relay.policy = model.Policy
+	if l.session, err = e.Open(ctx, probe{l.relay, l.sampler, a.gpus}); err != nil {
 		return err
 	}
 	for _, src := range a.gpus.Sources() {
@@ -175,11 +175,11 @@ func (a *attempt) open(ctx context.Context) (err error) {
 		}
 	}
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
-	l.totals.serve()
+	l.relay.serve()
 	if err != nil {
 		return err
 	}
-	if info, reported := l.totals.engine(); reported {
+	if info, reported := l.relay.engine(); reported {
 		if err := a.past.sameEngine(a.runner, a.setup, a.cell.Engine, info); err != nil {
 			return err
 		}

@@ -175,8 +175,7 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 
 // coolDown waits between launches, as the plan says.
 func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
-	opens := r.live == nil || r.live.of != t.session()
-	if !opens {
+	if r.live != nil && r.live.of == t.session() {
 		return nil
 	}
 	if d := time.Duration(s.Plan.CoolDown); d > 0 && r.opened {

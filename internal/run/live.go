@@ -12,7 +12,7 @@ import (
 
 // live is a session with its sampler. It belongs to one attempt, or passes from one repetition to the next.
 type live struct {
-	totals  *totals
+	relay   *relay
 	sampler *sample.Sampler
 	session engine.Session // nil until it is open
 	opener  int            // the attempt that opened it
@@ -21,8 +21,8 @@ type live struct {
 
 func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *live {
 	memory.Store(0)
-	t := &totals{relay: &relay{}, memory: memory}
-	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener, of: of}
+	r := &relay{memory: memory}
+	return &live{relay: r, sampler: sample.New(ctx, sink{r}), opener: opener, of: of}
 }
 
 // close ends the session. Its last reports still reach the attempt's record.

@@ -58,22 +58,16 @@ func turns(s plan.Setup, all []*cell) []turn {
 				out = append(out, turn{cell: c, warmup: true})
 			}
 		}
+		alternating := len(group)
 		if p.Order == plan.Grouped {
-			for _, c := range group {
-				out = append(out, rounds(p.MostRepetitions(), func() []*cell { return []*cell{c} })...)
-			}
-			continue
+			alternating = 1
 		}
-		out = append(out, rounds(p.MostRepetitions(), func() []*cell { return shuffle(group) })...)
-	}
-	return out
-}
-
-// rounds lets cells alternate n times, in the order that order returns each time.
-func rounds(n int, order func() []*cell) (out []turn) {
-	for round := range n {
-		for _, c := range order() {
-			out = append(out, turn{cell: c, repetition: round + 1})
+		for cells := range slices.Chunk(group, max(alternating, 1)) {
+			for round := range p.MostRepetitions() {
+				for _, c := range shuffle(cells) {
+					out = append(out, turn{cell: c, repetition: round + 1})
+				}
+			}
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/record"
@@ -23,12 +24,20 @@ type relay struct {
 	warnings []record.Warning  // that hold for the session
 	late     []record.Warning  // received between attempts
 	policy   map[string]string // added to what the engine reports of its settings
+
+	memory *atomic.Int64             // last total RSS; nil: nobody asks
+	read   map[string][]record.Total // by method, while the baseline settles; else nil
+}
+
+// lock returns what unlocks it again.
+func (r *relay) lock() (unlock func()) {
+	r.mu.Lock()
+	return r.mu.Unlock
 }
 
 // begin switches to the recording of an attempt, which gets no reading that began before.
 func (r *relay) begin(rec *record.Recording) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	r.rec, r.since, r.ids = rec, time.Now(), map[int]int{}
 	for _, e := range r.events {
 		rec.Event(e)
@@ -41,21 +50,18 @@ func (r *relay) begin(rec *record.Recording) {
 
 // end detaches the recording.
 func (r *relay) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	r.rec = nil
 }
 
 func (r *relay) serve() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	r.serving = true
 }
 
 // Source numbers a source for the sampler and announces it.
 func (r *relay) Source(s record.Source) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	r.sources = append(r.sources, s)
 	id := len(r.sources)
 	if r.rec != nil {
@@ -67,8 +73,7 @@ func (r *relay) Source(s record.Source) int {
 // Sample writes a reading. It announces sources of earlier attempts when they are first read, because they may have
 // ended.
 func (r *relay) Sample(source int, s record.Sample) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	if r.rec == nil || s.Begin.Before(r.since) {
 		return
 	}
@@ -82,17 +87,22 @@ func (r *relay) Sample(source int, s record.Sample) {
 
 // Total writes a sum over processes.
 func (r *relay) Total(t record.Total) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	if r.rec != nil && !t.Begin.Before(r.since) {
 		r.rec.Total(t)
+	}
+	if t.RSS == record.Absent {
+		return
+	}
+	r.memory.Store(t.RSS)
+	if r.read != nil {
+		r.read[t.Method] = append(r.read[t.Method], t)
 	}
 }
 
 // Span writes a load stage.
 func (r *relay) Span(s record.Span) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	if r.rec != nil {
 		r.rec.Span(s)
 	}
@@ -100,8 +110,7 @@ func (r *relay) Span(s record.Span) {
 
 // Event writes an event. What the engine, its device and its clocks are holds for the session.
 func (r *relay) Event(e record.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	if e.Engine != nil && len(r.policy) > 0 {
 		info := *e.Engine
 		info.Policy = map[string]string{}
@@ -119,8 +128,7 @@ func (r *relay) Event(e record.Event) {
 
 // engine returns the session's last report about its engine.
 func (r *relay) engine() (record.EngineInfo, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	for _, e := range slices.Backward(r.events) {
 		if e.Engine != nil {
 			return *e.Engine, true
@@ -131,8 +139,7 @@ func (r *relay) engine() (record.EngineInfo, bool) {
 
 // Warn writes a warning.
 func (r *relay) Warn(w record.Warning) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	switch {
 	case !r.serving:
 		r.warnings = append(r.warnings, w)
@@ -144,10 +151,15 @@ func (r *relay) Warn(w record.Warning) {
 	}
 }
 
+// sink is the sampler's. It warns once for each session, so its warnings hold for later attempts too.
+type sink struct{ *relay }
+
+// Warn writes a warning that holds for the rest of the session.
+func (s sink) Warn(w record.Warning) { s.stand(w) }
+
 // stand writes a warning that holds for the rest of the session.
 func (r *relay) stand(w record.Warning) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	r.warnings = append(r.warnings, w)
 	if r.rec != nil {
 		r.rec.Warn(w)
@@ -156,8 +168,7 @@ func (r *relay) stand(w record.Warning) {
 
 // Log opens a log of the session, among those of the attempt that opened it.
 func (r *relay) Log(name string) io.WriteCloser {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.lock()()
 	if r.rec == nil {
 		return record.Discard
 	}

@@ -20,8 +20,6 @@ import (
 type past struct {
 	*record.State
 	changed  []record.Difference
-	lost     int             // failed attempts that are not repeated
-	refused  error           // why a requested cell was refused
 	reported map[string]bool // changed engines already warned about
 }
 
@@ -135,11 +133,6 @@ func refuses(err error) bool {
 	return errors.As(err, &refused)
 }
 
-// counts reports whether an attempt that ended need not be repeated.
-func (p *past) counts(r *runner, a *record.Attempt) bool {
-	return a.Status == record.OK || (a.Status == record.Failed || a.Status == record.Refused) && !r.RetryFailed
-}
-
 // made returns a cell's number of warm-up launches, its repetitions, and whether it was given up. A failed warm-up
 // counts only if it was repeated.
 func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, gaveUp bool) {
@@ -149,7 +142,9 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 		if c.Scoring != nil {
 			continue
 		}
-		switch counts := p.counts(r, c); {
+		counts := c.Status == record.OK || // it need not be repeated
+			(c.Status == record.Failed || c.Status == record.Refused) && !r.RetryFailed
+		switch {
 		case !c.Warmup:
 			if again { // it was not to be repeated
 				warmups++
@@ -166,7 +161,7 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 			failedStarts = 0
 		}
 		if permanent(c.Class) || failedStarts >= mostFailedStarts {
-			gaveUp = p.counts(r, c)
+			gaveUp = counts
 		}
 	}
 	return warmups, repetitions, gaveUp
@@ -247,11 +242,12 @@ func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 	return !slices.ContainsFunc(order, func(t turn) bool { return !t.over() })
 }
 
-// look counts failed attempts that are not repeated, and finds the reason of refusals.
-func (p *past) look(r *runner) {
+// failure is the error of a resumed run that itself went well but has earlier failures, which are not repeated.
+func (p *past) failure(r *runner) error {
 	if r.RetryFailed {
-		return
+		return nil
 	}
+	lost, refused := 0, error(nil)
 	for _, cell := range p.Cells {
 		last := map[int]record.Status{}
 		for _, c := range p.Commits(cell.ID) {
@@ -259,25 +255,21 @@ func (p *past) look(r *runner) {
 				last[c.Repetition] = c.Status
 			}
 			if c.Status == record.Refused && !r.optional(cell.Engine) {
-				p.refused = fault.First(p.refused, fault.New(cmp.Or(c.Fault, fault.NotSupported),
+				refused = fault.First(refused, fault.New(cmp.Or(c.Fault, fault.NotSupported),
 					"use --retry-failed to try again", "%s: %s", cell.Engine, c.Error))
 			}
 		}
 		for _, status := range last {
 			if status == record.Failed {
-				p.lost++
+				lost++
 			}
 		}
 	}
-}
-
-// failure is the error of a resumed run that itself went well but has earlier failures.
-func (p *past) failure() error {
-	if p.lost == 0 {
-		return p.refused
+	if lost == 0 {
+		return refused
 	}
-	return fault.First(p.refused, fault.New(fault.Run, "use --retry-failed to repeat them",
-		"failed attempts before the run was resumed: %d", p.lost))
+	return fault.First(refused, fault.New(fault.Run, "use --retry-failed to repeat them",
+		"failed attempts before the run was resumed: %d", lost))
 }
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.

@@ -83,7 +83,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		return "", err
 	}
 	if r.past.whole(r) {
-		return r.Resume, r.past.failure()
+		return r.Resume, r.past.failure(r)
 	}
 	one, done, err := r.only(ctx)
 	defer done()
@@ -130,7 +130,6 @@ func (r *runner) look() (err error) {
 		models[s.Plan.Model] = true
 	}
 	r.oneModel = len(models) == 1
-	r.past.look(r)
 	return nil
 }
 
@@ -220,7 +219,7 @@ func (r *runner) all(ctx context.Context, one *current) error {
 		}
 		r.first = fault.First(r.first, err)
 	}
-	if err := r.past.failure(); err != nil {
+	if err := r.past.failure(r); err != nil {
 		r.failed = true
 		r.first = fault.First(r.first, err)
 	}

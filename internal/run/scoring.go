@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -122,7 +121,7 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 
 // scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
 func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
-	q := &unmeasured{relay: &relay{policy: s.Of(js[0].engine).Policy}}
+	q := unmeasured{&relay{policy: s.Of(js[0].engine).Policy}}
 	var session engine.Session
 	defer func() {
 		if session != nil {
@@ -194,10 +193,4 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 type unmeasured struct{ *relay }
 
 // Attach reads nothing.
-func (unmeasured) Attach(s sample.Source) (detach func()) {
-	return func() {
-		if c, ok := s.(io.Closer); ok {
-			_ = c.Close() // as the sampler does
-		}
-	}
-}
+func (unmeasured) Attach(s sample.Source) (detach func()) { return engine.Unmeasured{}.Attach(s) }

@@ -95,7 +95,7 @@ func (r *runner) refuse(ctx context.Context, s *current, e engine.Engine, err er
 		return err
 	}
 	if !one {
-		err = s.named(err)
+		err = fmt.Errorf("setup %d: %w", s.ID, err)
 	}
 	for _, c := range s.of(e) {
 		c.gaveUp = err
@@ -115,9 +115,6 @@ func (r *runner) alive(s *current, err error) error {
 func (s *current) of(e engine.Engine) []*cell {
 	return slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.engine != e || c.gaveUp != nil })
 }
-
-// named adds the setup to an error.
-func (s *current) named(err error) error { return fmt.Errorf("setup %d: %w", s.ID, err) }
 
 // check asks a setup's engines whether they can run, unless all cells of the engine are refused.
 func (r *runner) check(ctx context.Context, s *current) error {
@@ -181,7 +178,7 @@ func (r *runner) prepare(ctx context.Context, s *current) error {
 	return nil
 }
 
-// setup executes a setup. s is not nil if it was built before.
+// setup executes a setup: it makes every attempt, and then scores. s is not nil if it was built before.
 func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *current) error {
 	if r.past.over(r, planned, from) && !r.past.unscored(planned, from) {
 		r.pass(planned)
@@ -201,7 +198,19 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 			return r.lose(planned, from, err)
 		}
 	}
-	return r.carryOut(ctx, s)
+	r.predictAll(ctx, s)
+	err := r.launches(ctx, s)
+	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
+	if !r.cancelled {
+		r.scoreAll(ctx, s)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // the run is complete nevertheless
+		}
+	}
+	if s.Pieces != nil && r.oneModel { // a record has only one text for each id
+		r.w.Pieces(s.Pieces(seen(s.cells)))
+	}
+	return err
 }
 
 // ready checks and prepares the engines of one setup of several, and announces its cells.
@@ -251,23 +260,6 @@ func (r *runner) fail(c *cell, err error) {
 		Launch:   r.count.launch + 1,
 		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
 		Text: string(record.Refused), Err: err})
-}
-
-// carryOut makes every attempt of a prepared setup, and then scores.
-func (r *runner) carryOut(ctx context.Context, s *current) error {
-	r.predictAll(ctx, s)
-	err := r.launches(ctx, s)
-	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
-	if !r.cancelled {
-		r.scoreAll(ctx, s)
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // the run is complete nevertheless
-		}
-	}
-	if s.Pieces != nil && r.oneModel { // a record has only one text for each id
-		r.w.Pieces(s.Pieces(seen(s.cells)))
-	}
-	return err
 }
 
 // announce announces all cells: completely for a single setup, and as the plan has them for several.

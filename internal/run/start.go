@@ -18,24 +18,16 @@ func (a *attempt) fromDisk(ctx context.Context) {
 	if start == "" {
 		return
 	}
-	say := func(why error) {
-		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, why))
-	}
 	files, err := filesOf(a.setup, a.cell.engine)
-	if err != nil {
-		say(err)
-		return
-	}
-	for _, path := range files {
+	for ; err == nil && len(files) > 0; files = files[1:] {
 		if start == record.ColdStart {
-			err = pagecache.Evict(path)
+			err = pagecache.Evict(files[0])
 		} else {
-			err = pagecache.Load(ctx, path)
+			err = pagecache.Load(ctx, files[0])
 		}
-		if err != nil {
-			say(err)
-			return
-		}
+	}
+	if err != nil {
+		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, err))
 	}
 }
 

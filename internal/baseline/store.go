@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/whole"
@@ -176,17 +177,16 @@ func (b *Baseline) digest(dir string) error {
 	all := sha256.New()
 	b.Files, b.Bytes = 0, 0
 	for _, e := range entries {
-		one := sha256.New()
-		file, err := os.Open(filepath.Join(dir, e.Name()))
+		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		n, err := io.Copy(one, file)
-		if err = errors.Join(err, file.Close()); err != nil {
+		sum, err := cache.HashFile(filepath.Join(dir, e.Name()))
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(all, "%q %d %x\n", e.Name(), n, one.Sum(nil))
-		b.Files, b.Bytes = b.Files+1, b.Bytes+n
+		fmt.Fprintf(all, "%q %d %s\n", e.Name(), info.Size(), sum)
+		b.Files, b.Bytes = b.Files+1, b.Bytes+info.Size()
 	}
 	b.SHA256 = hex.EncodeToString(all.Sum(nil))
 	return nil

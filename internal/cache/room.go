@@ -112,16 +112,23 @@ func MakeRoom(root string, bytes int64, say func(string)) error {
 	return Free(root, bytes, "set another cache folder with "+Variable+", or run llmparity cache prune")
 }
 
+// Disk describes the file system of a folder, or of its nearest existing ancestor.
+func Disk(ctx context.Context, dir string) (*disk.UsageStat, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		dir = "."
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			return disk.UsageWithContext(ctx, dir)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 // Free checks that a disk has space for so many bytes more. The folder need not exist yet.
 func Free(dir string, bytes int64, do string) error {
-	at := dir
-	for {
-		if _, err := os.Stat(at); err == nil || filepath.Dir(at) == at {
-			break
-		}
-		at = filepath.Dir(at)
-	}
-	if u, err := disk.Usage(at); err == nil && bytes > int64(u.Free) {
+	if u, err := Disk(context.Background(), dir); err == nil && bytes > int64(u.Free) {
 		return fault.New(fault.DiskFull, "free some space, or "+do, "%s needs %s, and its disk has %s free", dir,
 			words.Size(bytes), words.Size(int64(u.Free)))
 	}

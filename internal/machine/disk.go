@@ -2,12 +2,9 @@ package machine
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/shirou/gopsutil/v3/disk"
-
+	"llmparity/internal/cache"
 	"llmparity/internal/record"
 )
 
@@ -15,7 +12,7 @@ import (
 func disks(ctx context.Context, folders []Folder) []record.Disk {
 	var out []record.Disk
 	for _, f := range folders {
-		u, err := disk.UsageWithContext(ctx, existing(f.Path))
+		u, err := cache.Disk(ctx, f.Path)
 		if err != nil || u.Total == 0 {
 			continue
 		}
@@ -24,18 +21,4 @@ func disks(ctx context.Context, folders []Folder) []record.Disk {
 			Filesystem: strings.Replace(u.Fstype, "ext2/ext3", "ext2/3/4", 1)})
 	}
 	return out
-}
-
-// existing returns the folder, or its nearest existing ancestor.
-func existing(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "."
-	}
-	for {
-		if _, err := os.Stat(path); err == nil || filepath.Dir(path) == path {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/document"
 	"llmparity/internal/engine"
 	"llmparity/internal/nearest"
 	"llmparity/internal/record"
@@ -183,15 +184,15 @@ type Group struct {
 	Deployment `yaml:",inline"`
 }
 
-func (g *Group) read(r *reader, n *node, path string) error {
-	if text, ok := n.single(); ok {
+func (g *Group) read(r *reader, n *document.Node, path string) error {
+	if text, ok := n.Single(); ok {
 		g.Model = text
 		return nil
 	}
-	if !n.grouped() {
-		return mistyped(n, path, "a model's name or a group with a model")
+	if err := n.Group(path, "a model's name or a group with a model"); err != nil {
+		return err
 	}
-	return r.axes(n, reflect.ValueOf(g).Elem(), &g.Axes, nil, path)
+	return r.axes(n, g, &g.Axes, nil, path)
 }
 
 // scope is what a plan and a model of models have in common. path is the prefix of its fields.

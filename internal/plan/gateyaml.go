@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
+	"llmparity/internal/document"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/nearest"
@@ -31,78 +31,57 @@ func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate
 func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
 
 func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
-	return read(text, file, "gate", func(body *node) (*gates.Gate, error) {
-		if !body.grouped() {
-			return nil, mistyped(body, "gate", "a group such as {peak_pss_mb: {max: 900}}")
+	return document.Read(text, file, "gate", axisOf, func(body *document.Node) (*gates.Gate, error) {
+		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {
+			return nil, err
 		}
-		for _, e := range body.fields {
-			if e.name == "gate" && (inPlan || len(body.fields) == 1) {
-				body, inPlan = e.value, false
+		for _, e := range body.Fields {
+			if e.Name == "gate" && (inPlan || len(body.Fields) == 1) {
+				body, inPlan = e.Value, false
 			}
 		}
 		if inPlan {
 			return nil, nil
 		}
 		g := &gates.Gate{}
-		return g, (*gateNode)(g).read(&reader{}, body, "gate")
+		return g, newReader(nil).gate(g, body, "gate")
 	})
 }
 
-// Types of package gates, which does not depend on YAML, with methods to read them.
-type (
-	gateNode   gates.Gate
-	changeNode gates.Change
-	parityNode gates.Parity
-)
-
-// selfReaderOf returns a value that reads itself; nil: it does not.
-func selfReaderOf(v any) selfReader {
-	switch v := v.(type) {
-	case selfReader:
-		return v
-	case *gates.Gate:
-		return (*gateNode)(v)
-	case *gates.Change:
-		return (*changeNode)(v)
-	case *gates.Parity:
-		return (*parityNode)(v)
-	}
-	return nil
-}
-
-func (g *gateNode) read(r *reader, n *node, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, groupOfSettings)
+// gate reads a gate. Package gates does not depend on YAML.
+func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
+	if err := n.Group(path, ""); err != nil {
+		return err
 	}
 	t := gateText{}
-	known := fieldsOf(reflect.ValueOf(&t).Elem())
-	var fields []entry
-	for _, e := range n.fields {
-		row, err := figure.Find(e.name)
+	known := document.FieldsOf(&t)
+	var fields []document.Entry
+	for _, e := range n.Fields {
+		row, err := figure.Find(e.Name)
 		switch {
 		case err == nil:
 			var limits []gates.Limit
-			err = r.value(e.value, reflect.ValueOf(&limits).Elem(), join(path, e.name))
+			err = r.To(e.Value, &limits, document.Join(path, e.Name))
 			for _, l := range limits {
 				l.Figure = row
 				g.Limits = append(g.Limits, l)
 			}
-		case known[e.name].IsValid():
+		case known[e.Name].IsValid():
 			fields, err = append(fields, e), nil
 		default:
 			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
-			err = wrong(e.key, "", "unknown figure or field %q; the nearest are %s", join(path, e.name),
-				strings.Join(nearest.Of(e.name, names, 3), ", "))
+			err = document.Wrong(e.Key, "", "unknown figure or field %q; the nearest are %s",
+				document.Join(path, e.Name), strings.Join(nearest.Of(e.Name, names, 3), ", "))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := r.fields(fields, known, path); err != nil {
+	if err := r.Into(fields, known, path); err != nil {
 		return err
 	}
 	t.Gate.Limits, t.Gate.Changes = g.Limits, t.Changes
-	*g = gateNode(t.Gate)
+	*g = t.Gate
 	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
 	for _, list := range t.UnderTest {
 		for name := range strings.SplitSeq(list, ",") {
@@ -115,31 +94,41 @@ func (g *gateNode) read(r *reader, n *node, path string) error {
 	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	} else {
-		err = (*gates.Gate)(g).Valid()
+		err = g.Valid()
 	}
-	return n.placed(path, err)
+	return n.Placed(path, err)
+}
+
+func (r *reader) limit(l *gates.Limit, n *document.Node, path string) error {
+	if err := n.Group(path, "a limit such as {max: 900}"); err != nil {
+		return err
+	}
+	if err := r.Struct(n, l, path); err != nil {
+		return err
+	}
+	return n.Placed(path, l.Valid())
 }
 
 // figureChanges are written as a group whose fields are figures.
 type figureChanges []gates.Change
 
-func (all *figureChanges) read(r *reader, n *node, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, "a group such as {decode_tps: -5%}")
+func (all *figureChanges) read(r *reader, n *document.Node, path string) error {
+	if err := n.Group(path, "a group such as {decode_tps: -5%}"); err != nil {
+		return err
 	}
-	for _, e := range n.fields {
-		row, err := figure.Find(e.name)
+	for _, e := range n.Fields {
+		row, err := figure.Find(e.Name)
 		if err != nil {
-			return wrong(e.key, path, "%s", err)
+			return document.Wrong(e.Key, path, "%s", err)
 		}
 		var list []gates.Change
-		if err := r.value(e.value, reflect.ValueOf(&list).Elem(), join(path, e.name)); err != nil {
+		if err := r.To(e.Value, &list, document.Join(path, e.Name)); err != nil {
 			return err
 		}
 		for i, c := range list {
 			c.Figure = row
 			if err := c.Valid(); err != nil {
-				return n.placed(path, fmt.Errorf("%s[%d]: %w", e.name, i, err))
+				return n.Placed(path, fmt.Errorf("%s[%d]: %w", e.Name, i, err))
 			}
 			*all = append(*all, c)
 		}
@@ -147,15 +136,15 @@ func (all *figureChanges) read(r *reader, n *node, path string) error {
 	return nil
 }
 
-func (c *changeNode) read(r *reader, n *node, path string) (err error) {
+func (r *reader) change(c *gates.Change, n *document.Node, path string) (err error) {
 	t := gates.ChangeText{}
-	if text, ok := n.single(); ok {
+	if text, ok := n.Single(); ok {
 		t.Change = text
-	} else if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
+	} else if err := r.Struct(n, &t, path); err != nil {
 		return err
 	}
 	if t.Change == "" {
-		return wrong(n.begin(), path, "change missing; use a share such as -5%%")
+		return document.Wrong(n.Begin(), path, "change missing; use a share such as -5%%")
 	}
 	c.Scope, c.Level = t.Scope, t.Level
 	if c.Change, err = gates.ParseShare(t.Change); err != nil {
@@ -163,22 +152,22 @@ func (c *changeNode) read(r *reader, n *node, path string) (err error) {
 	} else if c.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	}
-	return n.placed(path, err)
+	return n.Placed(path, err)
 }
 
-func (p *parityNode) read(r *reader, n *node, path string) (err error) {
-	if !n.grouped() {
-		return mistyped(n, path, "a group such as {min_agreement: 100%}")
+func (r *reader) parity(p *gates.Parity, n *document.Node, path string) (err error) {
+	if err := n.Group(path, "a group such as {min_agreement: 100%}"); err != nil {
+		return err
 	}
 	t := gates.ParityText{}
-	if err := r.group(n, reflect.ValueOf(&t).Elem(), path); err != nil {
+	if err := r.Struct(n, &t, path); err != nil {
 		return err
 	}
 	p.FirstDiffers, p.With, p.Scope, p.Level = t.FirstDiffers, t.With, t.Scope, t.Level
 	if t.MinAgreement != "" {
 		if p.MinAgreement, err = gates.ParseShare(t.MinAgreement); err != nil {
-			return n.placed(path, fmt.Errorf("min_agreement: %w", err))
+			return n.Placed(path, fmt.Errorf("min_agreement: %w", err))
 		}
 	}
-	return n.placed(path, (*gates.Parity)(p).Valid())
+	return n.Placed(path, p.Valid())
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"llmparity/internal/document"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -136,13 +137,15 @@ type Warmup struct {
 // Duration is written like 90s or 3m.
 type Duration time.Duration
 
-func (d *Duration) parse(text string) error {
+// Parse reads a duration.
+func (d *Duration) Parse(text string) error {
 	v, err := time.ParseDuration(text)
 	*d = Duration(v)
 	return err
 }
 
-func (*Duration) wanted() string { return "a duration such as 90s or 3m" }
+// Wanted describes one.
+func (*Duration) Wanted() string { return "a duration such as 90s or 3m" }
 
 // MarshalYAML writes the duration with a unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -150,34 +153,29 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 // Parse reads a plan, which may have the sections of these kinds of engines. Errors begin with file and line. The
 // plan's default name comes from file.
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
-	return read(text, file, "plan", func(root *node) (Plan, error) {
+	return document.Read(text, file, "plan", axisOf, func(root *document.Node) (Plan, error) {
 		p := Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
 			Timeout: Duration(3 * time.Minute), kinds: kinds}
-		r := &reader{kinds: kinds}
-		if err := r.axes(root, reflect.ValueOf(&p).Elem(), &p.Axes, &p, ""); err != nil {
+		if err := newReader(kinds).axes(root, &p, &p.Axes, &p, ""); err != nil {
 			return p, err
 		}
 		p.complete(root, file)
-		if err := p.Validate(); err != nil {
-			at, text := root.find(err.Error())
-			return p, wrong(at, "", "%s", text)
-		}
-		return p, nil
+		return p, root.Placed("", p.Validate())
 	})
 }
 
 // complete sets what a document leaves out, and uses our names of dtypes.
-func (p *Plan) complete(root *node, file string) {
+func (p *Plan) complete(root *document.Node, file string) {
 	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
 	for _, s := range p.scopes() { // which share their lists with the plan
 		s.rename()
 	}
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
-	if !root.has("name") && nameForm.MatchString(name) {
+	if !root.Has("name") && nameForm.MatchString(name) {
 		p.Name = name
 	}
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
-	if !root.has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
+	if !root.Has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
 		p.Engines, p.DefaultEngines = p.kinds.In(""), len(p.Models) == 0
 	}
 }
@@ -229,7 +227,8 @@ func Texts(texts ...string) (out []Prompt) {
 	return out
 }
 
-func (p *Prompt) alone() any { return &p.Text }
+// Alone is what a prompt may be written as.
+func (p *Prompt) Alone() any { return &p.Text }
 
 // MarshalYAML writes a text alone.
 func (p Prompt) MarshalYAML() (any, error) {
@@ -281,7 +280,8 @@ const (
 // Percent is written like 5%.
 type Percent float64
 
-func (p *Percent) parse(text string) error {
+// Parse reads a percentage.
+func (p *Percent) Parse(text string) error {
 	number, sign := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if *p = Percent(v); !sign {
@@ -290,7 +290,8 @@ func (p *Percent) parse(text string) error {
 	return err
 }
 
-func (*Percent) wanted() string { return "a percentage such as 5%" }
+// Wanted describes one.
+func (*Percent) Wanted() string { return "a percentage such as 5%" }
 
 // String writes the number with the sign.
 func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -1, 64) + "%" }
@@ -309,7 +310,8 @@ type UntilCI struct {
 	Most int `yaml:"max_repetitions,omitempty"`
 }
 
-func (u *UntilCI) alone() any { return &u.Width }
+// Alone is what it may be written as.
+func (u *UntilCI) Alone() any { return &u.Width }
 
 // MarshalYAML writes the width alone if nothing else is set.
 func (u UntilCI) MarshalYAML() (any, error) {

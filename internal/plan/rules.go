@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"llmparity/internal/document"
 )
 
 // Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
@@ -22,32 +23,32 @@ func cellNames(versions []string) []string {
 }
 
 // read accepts single values and lists, and the names of either.
-func (c *Cells) read(r *reader, n *node, path string) error {
-	if !n.grouped() {
-		return mistyped(n, path, groupOfSettings)
+func (c *Cells) read(r *reader, n *document.Node, path string) error {
+	if err := n.Group(path, ""); err != nil {
+		return err
 	}
 	*c = Cells{}
 	names := cellNames(r.kinds.VersionAxes())
-	for _, e := range n.fields {
-		at, own := join(path, e.name), axisOf(e.name)
+	for _, e := range n.Fields {
+		at, own := document.Join(path, e.Name), axisOf(e.Name)
 		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
 		if i < 0 {
-			return unknownField(e, path, names)
+			return e.Unknown(path, names)
 		}
 		var values []string
 		if (*c)[names[i]] != nil {
-			return wrong(e.key, at, "duplicate field")
+			return document.Wrong(e.Key, at, "duplicate field")
 		}
-		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
+		if err := r.To(e.Value, &values, at); err != nil {
 			return err
 		}
 		if len(values) == 0 {
-			return wrong(e.key, at, "no value")
+			return document.Wrong(e.Key, at, "no value")
 		}
 		(*c)[names[i]] = values
 	}
 	if len(*c) == 0 {
-		return wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
+		return document.Wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
 	}
 	return nil
 }

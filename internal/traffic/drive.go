@@ -1,10 +1,11 @@
 package traffic
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -40,7 +41,7 @@ type driver struct {
 	outcomes []Outcome
 	stages   []running
 	turn     []int // the next turn of each request's conversation; free: none
-	waiting  queue // by due time
+	waiting  []waiting
 	places   []place
 	ended    chan ended
 	going    int
@@ -105,7 +106,7 @@ func (d *driver) run(ctx context.Context) {
 	}
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
-	for ctx.Err() == nil && (d.going > 0 || d.waiting.Len() > 0) {
+	for ctx.Err() == nil && (d.going > 0 || len(d.waiting) > 0) {
 		alarm.Reset(d.send(ctx))
 		select {
 		case <-ctx.Done():
@@ -123,12 +124,14 @@ func (d *driver) run(ctx context.Context) {
 // due queues a request.
 func (d *driver) due(i int, at time.Time) {
 	d.outcomes[i].Due = at
-	heap.Push(&d.waiting, waiting{at, i})
+	w := waiting{at, i}
+	place, _ := slices.BinarySearchFunc(d.waiting, w, waiting.compare)
+	d.waiting = slices.Insert(d.waiting, place, w)
 }
 
 // send sends due requests while places are free, and returns when to look again if none ends.
 func (d *driver) send(ctx context.Context) time.Duration {
-	for d.waiting.Len() > 0 && ctx.Err() == nil {
+	for len(d.waiting) > 0 && ctx.Err() == nil {
 		first := d.waiting[0]
 		if wait := time.Until(first.at); wait > 0 {
 			return wait
@@ -137,7 +140,7 @@ func (d *driver) send(ctx context.Context) time.Duration {
 		if slot < 0 {
 			break // wait for an end
 		}
-		heap.Pop(&d.waiting)
+		d.waiting = d.waiting[1:]
 		d.start(ctx, first.index, slot)
 	}
 	return time.Hour
@@ -157,7 +160,10 @@ func (d *driver) place() int {
 func (d *driver) start(ctx context.Context, i, slot int) {
 	d.places[slot].taken = true
 	d.outcomes[i].Slot = slot
-	r, ready := d.outcomes[i].Request, later(d.outcomes[i].Due, d.places[slot].since)
+	r, ready := d.outcomes[i].Request, d.outcomes[i].Due
+	if since := d.places[slot].since; since.After(ready) {
+		ready = since
+	}
 	d.going++
 	go func() {
 		e := ended{index: i, sent: time.Now()}
@@ -177,13 +183,6 @@ func (d *driver) end(e ended) {
 	p.taken, p.since = false, e.at
 	d.going--
 	d.over(e.index, e.at, e.said)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // over handles what follows a request that was answered, failed, or was never sent. The next turn of a failed one fails
@@ -231,21 +230,7 @@ type waiting struct {
 	index int
 }
 
-// queue is a heap of them, earliest first, then in schedule order.
-type queue []waiting
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	if !q[i].at.Equal(q[j].at) {
-		return q[i].at.Before(q[j].at)
-	}
-	return q[i].index < q[j].index
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(waiting)) }
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return last
+// compare orders by due time, then as in the schedule.
+func (w waiting) compare(o waiting) int {
+	return cmp.Or(w.at.Compare(o.at), cmp.Compare(w.index, o.index))
 }

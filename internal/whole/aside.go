@@ -30,7 +30,7 @@ func NewFolder(parent string) (Folder, error) {
 // Remove removes the folder, or whatever has replaced it.
 func (f Folder) Remove() {
 	_ = os.RemoveAll(f.Path) // if this fails, a later sweep removes it
-	release(f.held)
+	_ = f.held.Close()
 }
 
 // newFile creates an empty file in parent.
@@ -49,17 +49,11 @@ func aside(parent string, create func() (string, error)) (path string, held *os.
 		if path, err = create(); err != nil {
 			return "", nil, err
 		}
-		held = lock(path, true)
+		held, _ = lock(path, patient)
 		// Between creation and locking, another process may have swept it.
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, held, nil
 		}
-		release(held)
-	}
-}
-
-func release(held *os.File) {
-	if held != nil {
 		_ = held.Close()
 	}
 }
@@ -72,7 +66,7 @@ func sweep(parent string) {
 			continue
 		}
 		path := filepath.Join(parent, e.Name())
-		if held := lock(path, false); held != nil {
+		if held, err := lock(path, exclusive); err == nil {
 			Folder{path, held}.Remove()
 		}
 	}

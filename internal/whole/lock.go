@@ -10,42 +10,40 @@ import (
 // ErrBusy says that another process holds the lock.
 var ErrBusy = errors.New("locked by another process")
 
-// lock locks an existing file or folder until it is closed or the process ends. It returns nil if that fails or,
-// without wait, if another process holds the lock.
-func lock(path string, wait bool) *os.File {
+// mode is how something is locked.
+type mode int
+
+const (
+	exclusive mode = iota // ErrBusy if another process holds the lock
+	patient               // exclusive, after waiting for other processes
+	shared                // beside others that share it
+)
+
+// lock locks an existing file or folder until it is closed or the process ends.
+func lock(path string, how mode) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	if flock(f, wait) != nil {
+	if err := flock(f, how); err != nil {
 		_ = f.Close()
-		return nil
+		return nil, err
 	}
-	return f
+	return f, nil
 }
 
 // Share locks an existing file or folder beside others that share it, until the result is closed or the process ends.
 // It returns nil if that fails.
 func Share(path string) *os.File {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	if share(f) != nil {
-		_ = f.Close()
-		return nil
-	}
+	f, _ := lock(path, shared)
 	return f
 }
 
 // Claim locks an existing file or folder, unless others share or hold it; then it is not free. On systems without file
 // locks everything is free.
 func Claim(path string) (release func(), free bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return func() {}, true
-	}
-	return func() { _ = f.Close() }, !errors.Is(flock(f, false), ErrBusy)
+	f, err := lock(path, exclusive)
+	return func() { _ = f.Close() }, !errors.Is(err, ErrBusy)
 }
 
 // poll is the interval between two attempts to lock: a wait inside the kernel could not be cancelled.
@@ -58,7 +56,7 @@ func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	if err != nil {
 		return nil, err
 	}
-	for reported := false; errors.Is(flock(f, false), ErrBusy); {
+	for reported := false; errors.Is(flock(f, exclusive), ErrBusy); {
 		if !reported {
 			reported = true
 			waiting()
@@ -80,7 +78,7 @@ func TryLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, false); errors.Is(err, ErrBusy) {
+	if err := flock(f, exclusive); errors.Is(err, ErrBusy) {
 		_ = f.Close()
 		return nil, err
 	}

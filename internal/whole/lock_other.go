@@ -8,7 +8,4 @@ import (
 )
 
 // flock is not supported on this system.
-func flock(*os.File, bool) error { return errors.ErrUnsupported }
-
-// share is not supported on this system.
-func share(*os.File) error { return errors.ErrUnsupported }
+func flock(*os.File, mode) error { return errors.ErrUnsupported }

@@ -8,21 +8,12 @@ import (
 	"syscall"
 )
 
-// flock locks an open file or folder until it is closed or the process ends. Without wait it returns ErrBusy if another
-// process holds the lock.
-func flock(f *os.File, wait bool) error {
-	if wait {
-		return retried(f, syscall.LOCK_EX)
-	}
-	return retried(f, syscall.LOCK_EX|syscall.LOCK_NB)
-}
-
-// share locks an open file or folder beside others that share it.
-func share(f *os.File) error { return retried(f, syscall.LOCK_SH|syscall.LOCK_NB) }
-
-func retried(f *os.File, how int) error {
+// flock locks an open file or folder until it is closed or the process ends.
+func flock(f *os.File, how mode) error {
+	flags := [...]int{exclusive: syscall.LOCK_EX | syscall.LOCK_NB, patient: syscall.LOCK_EX,
+		shared: syscall.LOCK_SH | syscall.LOCK_NB}
 	for {
-		switch err := syscall.Flock(int(f.Fd()), how); {
+		switch err := syscall.Flock(int(f.Fd()), flags[how]); {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrBusy

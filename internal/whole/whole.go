@@ -51,7 +51,7 @@ func Fill(path string, fill func(*os.File) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer release(held) // after the rename: until then the lock protects the file from sweep
+	defer held.Close() // after the rename: until then the lock protects the file from sweep
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return errors.Join(err, os.Remove(name))

@@ -14,7 +14,6 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/model"
@@ -265,42 +264,19 @@ func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(conte
 		own := f.following(p)
 		for _, name := range p.Engines {
 			k, _ := kinds.All.Of(name)
-			e := forResolver(k, own.chosen().Engine(name), func(text string) { say(name, text) })
-			e.Planned = name
+			e := resolve.Engine{Engine: own.chosen().Engine(name), Kind: k, Planned: name,
+				Say: func(text string) { say(name, text) }}
 			if fetcher, ok := e.Engine.(engine.Fetcher); ok && fetcher.Lacks() != "" {
 				lacks := fetcher.Lacks()
 				if dry {
 					e.Fetch = &model.Fetch{What: lacks}
 				} else if _, known := failed[lacks]; !known {
-					failed[lacks] = fetcher.Fetch(ctx, func(text string) { say(name, text) })
+					failed[lacks] = fetcher.Fetch(ctx, e.Say)
 				}
-				if err := failed[lacks]; err != nil {
-					e.Accepts = func(context.Context, engine.Model) engine.Verdict { return engine.Refuse(err) }
-				}
+				e.Err = failed[lacks]
 			}
 			out = append(out, e)
 		}
 		return out, context.Cause(ctx)
 	}
-}
-
-// forResolver describes an engine to the resolver.
-func forResolver(k *engine.Kind, e engine.Engine, say func(string)) resolve.Engine {
-	out := resolve.Engine{Engine: e, Counts: k.Runs != nil, Browser: k.Browser, Coarse: e.Caps().Rounds,
-		Formats: k.Formats,
-		Accepts: func(ctx context.Context, m engine.Model) engine.Verdict { return k.Accepts(ctx, e, m) },
-		Memory: func(m engine.Model) (resolve.Memory, error) {
-			h := k.Holds(e, m)
-			return resolve.Memory{Path: h.Path, Library: h.Library, Device: h.Device,
-				Setup: estimate.Setup{Engine: h.As,
-					OnGPU: h.OnGPU, DType: h.DType, Weights: h.Weights, PrefillChunk: h.PrefillChunk,
-					Repacks: estimate.Repacks()}}, nil
-		}}
-	if c, ok := e.(engine.Confirmer); ok {
-		out.Confirm = func(ctx context.Context, m engine.Model) error { return c.Confirm(ctx, m, say) }
-	}
-	if r, ok := e.(engine.Reader); ok {
-		out.Files = r.Files
-	}
-	return out
 }

@@ -24,7 +24,7 @@ func TestOtherDtypesMayChangeTokens(t *testing.T) {
 		made, err := f.enginesOf(true, func(string, string) {})(t.Context(), plan.Plan{Engines: engines,
 			Sections: map[string]engine.Section{"llamacpp": c.llama}})
 		for _, e := range made {
-			if e.Coarse {
+			if e.Caps().Rounds {
 				got = append(got, e.Name())
 			}
 		}

@@ -104,12 +104,7 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 			return Baseline{}, s.unwritten(err)
 		}
 	}
-	err = whole.Write(filepath.Join(s.Dir, name+suffix), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(b)
-	})
-	if err != nil {
+	if err := whole.JSON(filepath.Join(s.Dir, name+suffix), b); err != nil {
 		return Baseline{}, s.unwritten(err)
 	}
 	if old.Folder != "" && old.Folder != b.Folder {

@@ -78,10 +78,9 @@ func Examine(ctx context.Context, o Options) *Diagnosis {
 		})
 	}
 	all.Go(func() {
-		d.Machine = machine.Describe(ctx,
-			machine.Options{Listen: listened, Disks: []machine.Folder{{Role: "results", Path: "results"},
-				{Role: "cache", Path: o.Cache}, {Role: "temporary", Path: os.TempDir()},
-				{Role: "shared-memory", Path: "/dev/shm"}}})
+		d.Machine = machine.Describe(ctx, listened, []machine.Folder{{Role: "results", Path: "results"},
+			{Role: "cache", Path: o.Cache}, {Role: "temporary", Path: os.TempDir()},
+			{Role: "shared-memory", Path: "/dev/shm"}}...)
 	})
 	var devices []record.GPUInfo
 	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx, gpu.Options{}) })

@@ -157,12 +157,7 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 			i.ChatTemplate = "unknown; packages use " + name
 		}
 	}
-	i.Engines = map[string]Ability{}
-	for _, k := range kinds {
-		if k.Runs != nil {
-			i.Engines[k.Name] = ability(ctx, k, choice.Engine(k.Name), m)
-		}
-	}
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability { return ability(ctx, k, choice.Engine(k.Name), m) })
 	return i, nil
 }
 
@@ -188,7 +183,7 @@ func describeConfig(path string, kinds engine.Kinds) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	i := Info{Kind: "hf-config", BytesByType: m.Stored, Notes: m.Notes, Engines: map[string]Ability{},
+	i := Info{Kind: "hf-config", BytesByType: m.Stored, Notes: m.Notes,
 		Model: record.Model{Name: m.Name, Format: "hf", Architecture: m.Type, DType: m.DType, Parameters: m.Parameters,
 			Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab,
 			Context: m.MaxContext, MaxContext: m.MaxContext}}
@@ -196,29 +191,29 @@ func describeConfig(path string, kinds engine.Kinds) (Info, error) {
 		i.WeightsB, i.FileB = i.WeightsB+bytes, i.FileB+bytes
 	}
 	i.KV = kvOf(hfconfig.KVValues(m.Caches), m.MaxContext)
-	for _, k := range kinds {
-		if k.Runs != nil {
-			i.Engines[k.Name] = Ability{Cannot: k.Title + " needs a GGUF; llama.cpp's convert_hf_to_gguf.py makes one"}
-		}
-	}
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
+		return Ability{Cannot: k.Title + " needs a GGUF; llama.cpp's convert_hf_to_gguf.py makes one"}
+	})
 	return i, nil
 }
 
-// abilities says what engines can do with a package or a library: can or err, if they are for WebLLM.
-func abilities(kinds engine.Kinds, can string, err error) map[string]Ability {
+// abilities says what each engine that loads models from files can do.
+func abilities(kinds engine.Kinds, of func(*engine.Kind) Ability) map[string]Ability {
 	out := map[string]Ability{}
 	for _, k := range kinds {
-		switch {
-		case k.Runs == nil:
-		case !slices.Contains(k.Formats, model.WebLLM):
-			out[k.Name] = Ability{Cannot: k.Title + " only runs GGUF files"}
-		case err != nil:
-			out[k.Name] = Ability{Cannot: err.Error()}
-		default:
-			out[k.Name] = Ability{Can: can}
+		if k.Runs != nil {
+			out[k.Name] = of(k)
 		}
 	}
 	return out
+}
+
+// abilityOf is what an engine can do, or why it cannot.
+func abilityOf(can string, err error) Ability {
+	if err != nil {
+		return Ability{Cannot: err.Error()}
+	}
+	return Ability{Can: can}
 }
 
 func describePackage(dir string, kinds engine.Kinds) (Info, error) {
@@ -241,19 +236,18 @@ func describePackage(dir string, kinds engine.Kinds) (Info, error) {
 	i.Parameters = values(params)
 	i.KV = kvOf(2*int64(s.NumHiddenLayers)*int64(s.NumKeyValueHeads)*int64(s.HeadDim), s.ContextWindowSize)
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
-	can, err := webllm.CanPackage(p)
-	i.Engines = abilities(kinds, can, err)
+	own := abilityOf(webllm.CanPackage(p))
 	g, err := mlc.AsGGUF(dir, i.Name)
-	for _, k := range kinds {
-		switch {
-		case k.Runs == nil || slices.Contains(k.Formats, model.WebLLM):
-		case err != nil:
-			i.Engines[k.Name] = Ability{Cannot: err.Error()}
-		default:
-			i.Engines[k.Name] = Ability{Can: fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)",
-				g.File.Dominant(), g.Same)}
-		}
+	converted := ""
+	if err == nil {
+		converted = fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)", g.File.Dominant(), g.Same)
 	}
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
+		if slices.Contains(k.Formats, model.WebLLM) {
+			return own
+		}
+		return abilityOf(converted, err)
+	})
 	return i, nil
 }
 
@@ -273,8 +267,13 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 		i.Layers, i.Heads, i.KVHeads, i.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
 		i.KV = kvOf(2*int64(kv.Layers)*int64(kv.KVHeads)*int64(kv.HeadDim), l.ContextWindowSize)
 	}
-	can, err := webllm.CanLibrary(l)
-	i.Engines = abilities(kinds, can, err)
+	own := abilityOf(webllm.CanLibrary(l))
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
+		if slices.Contains(k.Formats, model.WebLLM) {
+			return own
+		}
+		return Ability{Cannot: k.Title + " only runs GGUF files"}
+	})
 	return i, nil
 }
 

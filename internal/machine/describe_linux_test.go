@@ -13,7 +13,7 @@ import (
 )
 
 func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
-	e := Describe(t.Context(), Options{Disks: []Folder{{"results", "none/such/folder"}, {"root", "/"}}})
+	e := Describe(t.Context(), 0, Folder{"results", "none/such/folder"}, Folder{"root", "/"})
 	total, err := mem.VirtualMemoryWithContext(t.Context())
 	if err != nil || e.MemoryB != int64(total.Total) || e.Memory.AvailableB <= 0 || e.Memory.AvailableB > e.MemoryB {
 		t.Errorf("memory %d, %+v; gopsutil says %+v (%v)", e.MemoryB, e.Memory, total, err)
@@ -46,7 +46,7 @@ func TestDescriptionAgreesWithOtherLibraries(t *testing.T) {
 func TestDescribeEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e := Describe(ctx, Options{Listen: time.Hour}); e.Background != nil || e.Processor == nil {
+	if e := Describe(ctx, time.Hour); e.Background != nil || e.Processor == nil {
 		t.Errorf("%+v", e)
 	}
 }

@@ -19,20 +19,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// Options says what else to describe; the zero value is the machine only.
-type Options struct {
-	// Listen is how long to observe other programs; 0: not at all. Describe takes that long.
-	Listen time.Duration
-	// Disks are folders by role. For a folder that does not exist yet, its nearest existing ancestor counts.
-	Disks []Folder
-}
-
-// Folder is a folder that may not exist yet.
+// Folder is a folder that may not exist yet; then its nearest existing ancestor counts.
 type Folder struct{ Role, Path string }
 
-// Describe describes the machine as it is now.
-func Describe(ctx context.Context, o Options) record.Environment {
-	heard := listen(o.Listen)
+// Describe describes the machine as it is now, with the disks of folders. It observes other programs for the given time.
+func Describe(ctx context.Context, observed time.Duration, folders ...Folder) record.Environment {
+	heard := listen(observed)
 	env := record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Cores: runtime.NumCPU()}
 	if platform, _, version, err := host.PlatformInformationWithContext(ctx); err == nil && platform != "" {
 		env.OS = strings.TrimSpace(platform + " " + version)
@@ -44,7 +36,7 @@ func Describe(ctx context.Context, o Options) record.Environment {
 		env.Load1, env.Load5, env.Load15 = l.Load1, l.Load5, l.Load15
 	}
 	describe(ctx, &env)
-	env.Disks = disks(ctx, o.Disks)
+	env.Disks = disks(ctx, folders)
 	env.Background = heard(ctx)
 	return env
 }

@@ -34,7 +34,7 @@ func TestState(t *testing.T) {
 
 func TestStateOfThisMachine(t *testing.T) {
 	s := State(t.Context())
-	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
+	if e := Describe(t.Context(), 0); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
 		s.Governor != e.Governor {
 		t.Errorf("%+v of %+v", s, e)
 	}

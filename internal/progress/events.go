@@ -35,22 +35,11 @@ type Line struct {
 	Text   string    `json:"text,omitempty"`
 	Side   string    `json:"side,omitempty"` // "baseline run" for the other one of two runs that alternate
 
-	Engine      string `json:"engine,omitempty"`
-	Cell        int    `json:"cell,omitempty"` // from 1, as in the record
-	Cells       int    `json:"cells,omitempty"`
-	CellsDone   int    `json:"cells_done,omitempty"` // cells without further launches
-	Launch      int    `json:"launch,omitempty"`     // from 1, of all launches, including warm-ups
-	Launches    int    `json:"launches,omitempty"`
-	Repetition  int    `json:"repetition,omitempty"` // 0: a warm-up launch
-	Repetitions int    `json:"repetitions,omitempty"`
-	Warmup      bool   `json:"warmup,omitempty"`
+	run.Event
 
-	Phase   record.Phase `json:"phase,omitempty"`
-	Token   int          `json:"token,omitempty"`
-	Tokens  int          `json:"tokens,omitempty"`
-	Rate    float64      `json:"tokens_per_s,omitempty"` // in this phase so far
-	MemoryB int64        `json:"memory_bytes,omitempty"` // RSS of all processes of the engine at the last reading
-	LeftS   *float64     `json:"left_s,omitempty"`       // predicted; absent: unknown
+	Rate    float64  `json:"tokens_per_s,omitempty"` // in this phase so far
+	MemoryB int64    `json:"memory_bytes,omitempty"` // RSS of all processes of the engine at the last reading
+	LeftS   *float64 `json:"left_s,omitempty"`       // predicted; absent: unknown
 
 	Status record.Status `json:"status,omitempty"` // ended, done
 	Error  string        `json:"error,omitempty"`
@@ -73,19 +62,15 @@ func (p *Progress) write(e Line, now time.Time) {
 
 // line is what programs read of an event of the runner.
 func (p *Progress) line(e run.Event, now time.Time) Line {
-	out := Line{Kind: kinds[e.Kind], Side: p.side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells,
-		CellsDone: e.CellsDone, Launch: e.Launch, Launches: e.Launches, Repetition: e.Repetition,
-		Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
+	out := Line{Kind: kinds[e.Kind], Text: e.Text, Side: p.side, Event: e}
 	if e.Err != nil {
 		out.Error = fault.OneLine(e.Err.Error())
 	}
 	switch e.Kind {
 	case run.Recording:
 		out.Record, out.Text = e.Text, ""
-	case run.Entered:
-		out.Phase = e.Phase
 	case run.Generated, run.Scoring:
-		out.Phase, out.Token, out.Tokens, out.MemoryB = e.Phase, e.Token, e.Tokens, p.pace.memory
+		out.MemoryB = p.pace.memory
 		if e.Kind == run.Generated {
 			out.Rate = p.pace.rate(now)
 		}

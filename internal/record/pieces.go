@@ -6,6 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+
+	"llmparity/internal/whole"
 )
 
 // piecesFile maps token ids to their texts. It is optional: outputs are compared by ids.
@@ -22,7 +24,7 @@ func (w *Writer) Pieces(texts map[int]string) {
 		all = map[int]string{}
 	}
 	maps.Copy(all, texts)
-	err := replaceJSON(path, all)
+	err := whole.JSON(path, all)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fail(err)

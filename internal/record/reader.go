@@ -94,10 +94,13 @@ type builder struct {
 	newer    bool             // the run was written by a newer version
 	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
 	lastSample, lastTotal, lastMetric *Attempt
-	last                              struct { // highest values in the journal
-		NS              int64
-		Attempt, Source int
-	}
+	last                              highest
+}
+
+// highest has the highest numbers ever used, committed or not, and the latest time.
+type highest struct {
+	NS              int64
+	Attempt, Source int
 }
 
 func newBuilder(r *Run) *builder {

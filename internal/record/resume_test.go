@@ -14,6 +14,7 @@ import (
 
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 var resumed = Cell{ID: 1, Engine: "llamacpp", Prompt: `{"index":{"at":` + "\n", MaxTokens: 2, Repetitions: 3}
@@ -232,7 +233,7 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	meta := Meta{}
 	check.Err(t, readJSON(path, &meta))
 	meta.Started = meta.Started.Add(time.Hour)
-	check.Err(t, replaceJSON(path, meta))
+	check.Err(t, whole.JSON(path, meta))
 	again, s := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	attempt(again, resumed, 2, OK)

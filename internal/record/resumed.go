@@ -2,13 +2,9 @@ package record
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-
-	"llmparity/internal/whole"
 )
 
 // Resumed is a line of the journal: another process resumes the run here.
@@ -57,15 +53,6 @@ func (w *Writer) Resumed(r Resumed) {
 		w.putLocked(entry{Warning: &back})
 	}
 	w.sync()
-}
-
-// replaceJSON replaces a file atomically.
-func replaceJSON(path string, v any) error {
-	return whole.Write(path, func(to io.Writer) error {
-		e := json.NewEncoder(to)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
 }
 
 // attemptKey identifies what an attempt is for.

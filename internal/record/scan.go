@@ -14,11 +14,7 @@ import (
 type State struct {
 	*Run
 	Plan []byte // content of plan.yaml
-	// Last has the highest numbers ever used, committed or not, and the latest time.
-	Last struct {
-		NS              int64
-		Attempt, Source int
-	}
+	Last highest
 
 	at      map[int]int        // cells: their index in the run
 	commits map[int][]*Attempt // by cell

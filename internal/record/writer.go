@@ -115,10 +115,10 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	if err := os.Mkdir(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
-	if err := replaceJSON(filepath.Join(w.dir, metaFile), meta); err != nil {
+	if err := whole.JSON(filepath.Join(w.dir, metaFile), meta); err != nil {
 		return err
 	}
-	if err := replaceJSON(filepath.Join(w.dir, envFile), env); err != nil {
+	if err := whole.JSON(filepath.Join(w.dir, envFile), env); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {

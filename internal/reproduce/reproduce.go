@@ -62,7 +62,7 @@ func Plan(was *record.Run, kinds engine.Kinds) ([]byte, plan.Plan, error) {
 func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here Here) *Reproduction {
 	r := &Reproduction{Schema: Schema, Record: was.Dir, Plan: again(was, planned), Unknown: []string{},
 		Checklist: explain.Checklist(was)}
-	now := machine.Describe(ctx, machine.Options{})
+	now := machine.Describe(ctx, 0)
 	gpus := gpu.Open(ctx, gpu.Options{})
 	now.GPUs = gpus.GPUs()
 	gpus.Close()

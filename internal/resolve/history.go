@@ -18,11 +18,8 @@ type pastKey struct{ engine, model string } // names in records
 // past is the successful launches.
 type past struct {
 	around   []float64 // seconds of a launch outside the measure phase
-	measured []measured
+	perToken []float64 // seconds for a generated token
 }
-
-// measured is the duration of a measure phase with its computed prompt tokens and generated tokens.
-type measured struct{ seconds, prompt, generated float64 }
 
 // mostRuns limits how many earlier runs are read, the newest first.
 const mostRuns = 12
@@ -63,12 +60,12 @@ func (h history) take(key pastKey, a *record.Attempt) {
 	if !ok || a.Status != record.OK || a.Scoring != nil {
 		return
 	}
-	m := measured{seconds: float64(span.EndNS-span.BeginNS) / 1e9}
+	seconds, prompt, generated := span.Duration().Seconds(), 0, 0
 	for _, q := range a.Measured() {
-		m.generated += float64(len(q.Tokens))
-		m.prompt += float64(max(max(len(q.PromptIDs), q.PromptTokens)-max(q.CachedTokens, 0), 0))
+		generated += len(q.Tokens)
+		prompt += max(q.Prompted()-max(q.CachedTokens, 0), 0)
 	}
-	if m.generated == 0 || m.seconds <= 0 {
+	if generated == 0 || seconds <= 0 {
 		return
 	}
 	p := h[key]
@@ -76,9 +73,9 @@ func (h history) take(key pastKey, a *record.Attempt) {
 		p = &past{}
 		h[key] = p
 	}
-	p.measured = append(p.measured, m)
+	p.perToken = append(p.perToken, seconds/equivalent(prompt, generated))
 	if a.OpenedBy == 0 {
-		p.around = append(p.around, max(float64(a.EndNS-a.BeginNS)/1e9-m.seconds, 0))
+		p.around = append(p.around, max(float64(a.EndNS-a.BeginNS)/1e9-seconds, 0))
 	}
 }
 
@@ -88,18 +85,13 @@ func (h history) of(key pastKey, launches, prompt, generated int) (seconds float
 	if p == nil || len(p.around) == 0 {
 		return 0, false
 	}
-	tokens := promptShare*float64(prompt) + float64(generated)
-	return float64(launches)*stats.Median(p.around) + tokens*p.perToken(), true
+	return float64(launches)*stats.Median(p.around) + equivalent(prompt, generated)*stats.Median(p.perToken), true
 }
 
 // promptShare is the time of a prompt token relative to a generated one. On CPUs it was 1/3 to 1/20.
 const promptShare = 1.0 / 8
 
-// perToken returns the seconds for a generated token.
-func (p *past) perToken() float64 {
-	var each []float64
-	for _, m := range p.measured {
-		each = append(each, m.seconds/(m.generated+promptShare*m.prompt))
-	}
-	return stats.Median(each)
+// equivalent returns how many generated tokens take as long as these tokens.
+func equivalent(prompt, generated int) float64 {
+	return promptShare*float64(prompt) + float64(generated)
 }

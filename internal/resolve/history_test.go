@@ -12,6 +12,9 @@ import (
 	"llmparity/internal/record"
 )
 
+// measured is the duration of a measure phase with its computed prompt tokens and generated tokens.
+type measured struct{ seconds, prompt, generated float64 }
+
 // pastRun is a run with an attempt for each measurement of so many tokens, each of which took two seconds beside it.
 func pastRun(t *testing.T, attempts ...measured) string {
 	t.Helper()

@@ -158,11 +158,11 @@ func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Mode
 			if of.Path, l.packed = model.Path(model.Tiny); l.packed != nil {
 				return engine.Refuse(l.packed), nil
 			}
-			return e.Accepts(ctx, of), nil
+			return e.accepts(ctx, of), nil
 		}
-		v := e.Accepts(ctx, of)
-		if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
-			v = engine.Refuse(e.Confirm(ctx, of))
+		v := e.accepts(ctx, of)
+		if c, ok := e.Engine.(engine.Confirmer); ok && v.Answer == engine.Unknown && !r.Dry {
+			v = engine.Refuse(c.Confirm(ctx, of, e.Say))
 		}
 		return v, nil
 	})

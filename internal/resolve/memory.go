@@ -18,17 +18,6 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// Memory describes how an engine holds a model in memory, for the estimator.
-type Memory struct {
-	Path    string // GGUF file or package folder; empty: a model of the catalogue that is not here
-	Library string // model library of a package; empty: unknown
-	// Setup has the engine's own properties, to which its settings are added. If Setup.Engine is nil, only weights and
-	// KV cache are predicted, because the rest depends on the engine.
-	Setup estimate.Setup
-	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: no adapter.
-	Device func(context.Context) (record.Device, error)
-}
-
 // predictor predicts the memory of a setup's cells and judges whether it fits.
 type predictor struct {
 	r  *Resolver
@@ -46,77 +35,72 @@ type estimatedCell struct {
 	device func(context.Context) (record.Device, error)
 }
 
-// how returns how an engine holds the setup's model, and the model for the estimator.
-func (r *Resolver) how(ctx context.Context, e Engine, s *Setup) (how Memory, of estimate.Model, err error) {
-	m := e.form(s.Model)
-	if m.Format == record.Served {
-		return stated(e, m, s.Plan)
-	}
-	if how, err = e.Memory(m); err != nil {
-		return how, of, err
-	}
-	file := cmp.Or(how.Path, m.Name)
-	if how.Path == "" && m.From != "" {
-		file = "the GGUF of " + m.From
-	}
-	key := [3]string{"estimated", file, how.Library}
-	of, err = once(r.cache, key, func() (of estimate.Model, err error) {
-		if how.Path == "" && m.From != "" {
-			of, err = model.Outline(m)
-		} else if how.Path == "" {
-			of, _, err = r.Models.Estimated(ctx, m.Name)
-		} else if of, err = modelsize.Open(how.Path); err == nil && how.Library != "" {
-			err = of.With(how.Library)
-		}
-		return of, err
-	})
-	if err != nil {
-		return how, of, err
-	}
-	how.Setup.Context = m.Context
-	if settled, ok := e.Engine.(engine.Settled); ok {
-		if settings := settled.Settings(m); settings != nil {
-			how.Setup.Take(settings)
-		}
-	}
-	return how, of, nil
-}
-
-// stated describes a model on a server by what the plan says about it.
-func stated(e Engine, m engine.Model, p plan.Plan) (how Memory, of estimate.Model, err error) {
-	d := p.Deployment
-	n := modelsize.Numbers{Parameters: d.Params, Layers: d.Layers, Heads: d.Heads, Hidden: d.HiddenSize,
-		HeadDim: d.HeadDim}
-	if !n.Any() {
-		return how, of, fmt.Errorf("model %s: sizes unknown, because only its server has the file; the plan may have "+
-			"model_params, num_layers, num_heads, head_dim and hidden_size", m.Name)
-	}
-	if of, err = modelsize.FromNumbers(n); err != nil {
-		return how, of, fmt.Errorf("model %s: %s; a plan sets model_params, num_layers and so on", m.Name, fault.What(err))
-	}
-	of.Name = m.Name
-	how, err = e.Memory(m)
-	s := &how.Setup
-	s.Context, s.DType, s.TensorParallel, s.Quantization = m.Context, p.DType, p.TensorParallel, p.Quantization
-	return how, of, err
-}
-
-// estimated estimates an engine with the setup's model, and the given prompt and output lengths.
+// estimated estimates an engine with the setup's model, and the given prompt and output lengths. held says how the engine
+// holds the model, as far as known by now; without held.As only weights and KV cache are estimated.
 func (r *Resolver) estimated(ctx context.Context, e Engine, of *Setup, input, output int) (
-	est estimate.Estimate, how Memory, err error) {
-	how, m, err := r.how(ctx, e, of)
-	if err != nil {
-		return est, how, err
+	est estimate.Estimate, held engine.Held, err error) {
+	m := e.form(of.Model)
+	held = e.Kind.Holds(e.Engine, m)
+	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType, Weights: held.Weights,
+		PrefillChunk: held.PrefillChunk, Context: m.Context}
+	if held.As != nil { // an unknown engine may not repack
+		s.Repacks = estimate.Repacks()
 	}
-	s := how.Setup
+	var sizes estimate.Model
+	if m.Format == record.Served {
+		s.DType, s.TensorParallel, s.Quantization = of.Plan.DType, of.Plan.TensorParallel, of.Plan.Quantization
+		sizes, err = stated(m, of.Plan.Deployment)
+	} else if sizes, err = r.sizes(ctx, m, held); err == nil {
+		if settled, ok := e.Engine.(engine.Settled); ok {
+			if settings := settled.Settings(m); settings != nil {
+				s.Take(settings)
+			}
+		}
+	}
+	if err != nil {
+		return est, held, err
+	}
 	// the last token has no keys and values, because nothing attends to it
 	s.InputLen, s.OutputLen = input, max(output-1, 0)
 	if s.Context > 0 { // the launch refuses longer ones
 		s.OutputLen = min(s.OutputLen, s.Context-1)
 		s.InputLen = min(input, s.Context-s.OutputLen)
 	}
-	est, err = estimate.Of(m, s)
-	return est, how, err
+	est, err = estimate.Of(sizes, s)
+	return est, held, err
+}
+
+// sizes returns the sizes of a model as an engine holds it.
+func (r *Resolver) sizes(ctx context.Context, m engine.Model, held engine.Held) (estimate.Model, error) {
+	file := cmp.Or(held.Path, m.Name)
+	if held.Path == "" && m.From != "" {
+		file = "the GGUF of " + m.From
+	}
+	return once(r.cache, [3]string{"estimated", file, held.Library}, func() (of estimate.Model, err error) {
+		if held.Path == "" && m.From != "" {
+			return model.Outline(m)
+		} else if held.Path == "" {
+			of, _, err = r.Models.Estimated(ctx, m.Name)
+		} else if of, err = modelsize.Open(held.Path); err == nil && held.Library != "" {
+			err = of.With(held.Library)
+		}
+		return of, err
+	})
+}
+
+// stated describes a model on a server by what the plan says about it.
+func stated(m engine.Model, d plan.Deployment) (of estimate.Model, err error) {
+	n := modelsize.Numbers{Parameters: d.Params, Layers: d.Layers, Heads: d.Heads, Hidden: d.HiddenSize,
+		HeadDim: d.HeadDim}
+	if !n.Any() {
+		return of, fmt.Errorf("model %s: sizes unknown, because only its server has the file; the plan may have "+
+			"model_params, num_layers, num_heads, head_dim and hidden_size", m.Name)
+	}
+	if of, err = modelsize.FromNumbers(n); err != nil {
+		return of, fmt.Errorf("model %s: %s; a plan sets model_params, num_layers and so on", m.Name, fault.What(err))
+	}
+	of.Name = m.Name
+	return of, nil
 }
 
 // predict predicts a cell's memory after its engine has prepared.
@@ -124,7 +108,7 @@ func (p *predictor) predict(ctx context.Context, c record.Cell) record.Predictio
 	input, output, note := p.r.longest(p.s.Model, c.Prompt, c.InputTokens, c.MaxTokens, c.Traffic)
 	all := p.s.launch.set.engines
 	at := slices.IndexFunc(all, func(e Engine) bool { return e.Name() == c.Engine })
-	est, how, err := p.r.estimated(ctx, all[at], p.s, input, output)
+	est, held, err := p.r.estimated(ctx, all[at], p.s, input, output)
 	if err != nil {
 		return record.Prediction{Cell: c.ID, Absent: err.Error()}
 	}
@@ -132,10 +116,10 @@ func (p *predictor) predict(ctx context.Context, c record.Cell) record.Predictio
 	if note != "" {
 		out.Notes = append(out.Notes, note)
 	}
-	if how.Setup.Engine == nil {
+	if held.As == nil {
 		return loosened(out, c.Engine)
 	}
-	p.by[c.ID] = estimatedCell{est, c.Engine, how.Device}
+	p.by[c.ID] = estimatedCell{est, c.Engine, held.Device}
 	return out
 }
 

@@ -22,7 +22,7 @@ type strange struct{ engine.Engine }
 func (strange) Name() string { return "exec:strange" }
 
 func predictorOf(m engine.Model) *predictor {
-	e := Engine{Engine: strange{}, Memory: func(m engine.Model) (Memory, error) { return Memory{Path: m.Path}, nil }}
+	e := Engine{Engine: strange{}, Kind: &engine.Kind{}}
 	return newPredictor(New(Options{}), &Setup{Model: m, launch: &launch{set: &set{engines: []Engine{e}}}})
 }
 

@@ -41,11 +41,11 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 }
 
 func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, input, output int) (f Prediction) {
-	est, how, err := r.estimated(ctx, e, s, input, output)
+	est, held, err := r.estimated(ctx, e, s, input, output)
 	switch {
-	case err != nil || how.Setup.Engine == nil && s.Model.Format != record.Served:
+	case err != nil || held.As == nil && s.Model.Format != record.Served:
 		return f
-	case how.Setup.Engine == nil: // of a server, only weights and KV cache are predicted
+	case held.As == nil: // of a server, only weights and KV cache are predicted
 		for _, c := range loosened(predicted(0, est), e.Name()).Parts {
 			if c.Name != estimate.KVUsed {
 				f.Best, f.High = f.Best+c.Best, f.High+c.High

@@ -180,8 +180,8 @@ func conversation(turns []string, n int) string {
 }
 
 // asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
-// silently, and the prompt may not fit into the context. err is for every engine, tooLong for those that tokenise by the
-// model's file.
+// silently, and the prompt may not fit into the context. err is for every engine, tooLong for those that tokenise by
+// the model's file.
 func (r *Resolver) asks(s *Setup, shape *plan.Shape) (err, tooLong error) {
 	c, m := r.cache, s.Model
 	if s.err != nil {

@@ -25,25 +25,27 @@ import (
 // Engine is an engine of a setup, with what its interface does not tell before it has started.
 type Engine struct {
 	engine.Engine
-	Planned string // name in plans
-	// Accepts reports whether it can run a model as the setup's plan requests. It leaves nothing running.
-	Accepts func(context.Context, engine.Model) engine.Verdict
-	// Confirm decides what Accepts leaves unknown, by a trial start; nil: the first launch decides.
-	Confirm func(context.Context, engine.Model) error
-	// Memory describes how it holds a model in memory, as far as known by now.
-	Memory func(engine.Model) (Memory, error)
-	// Files lists the files that it reads a model from; nil: the model's own.
-	Files   func(engine.Model) []string
+	Kind    *engine.Kind
+	Planned string       // name in plans
+	Say     func(string) // receives slow steps of a trial start
 	Fetch   *model.Fetch // what would be fetched; nil: nothing
-	Browser bool         // it runs in a browser
-	Counts  bool         // it tokenises prompts by the model's file
-	Coarse  bool         // its arithmetic is less exact than single precision
-	Formats []string     // of models that it runs besides GGUF
+	Err     error        // why it can run nothing here; nil: it can
 }
+
+// accepts reports whether it can run a model as the setup's plan requests. It leaves nothing running.
+func (e Engine) accepts(ctx context.Context, m engine.Model) engine.Verdict {
+	if e.Err != nil {
+		return engine.Refuse(e.Err)
+	}
+	return e.Kind.Accepts(ctx, e.Engine, m)
+}
+
+// counts reports whether it tokenises prompts by the model's file.
+func (e Engine) counts() bool { return e.Kind.Runs != nil }
 
 // form returns the form of a model that the engine runs: a package's GGUF unless it runs packages.
 func (e Engine) form(m engine.Model) engine.Model {
-	if m.GGUF == nil || slices.Contains(e.Formats, m.Format) {
+	if m.GGUF == nil || slices.Contains(e.Kind.Formats, m.Format) {
 		return m
 	}
 	of := *m.GGUF
@@ -53,7 +55,7 @@ func (e Engine) form(m engine.Model) engine.Model {
 
 // unpacks reports whether the engine needs the GGUF of a package. A server has its own model.
 func (e Engine) unpacks(m engine.Model) bool {
-	return m.Format == model.WebLLM && !slices.Contains(e.Formats, m.Format) && (e.Counts || !e.Caps().Served)
+	return m.Format == model.WebLLM && !slices.Contains(e.Kind.Formats, m.Format) && (e.counts() || !e.Caps().Served)
 }
 
 // Options configures a Resolver.
@@ -171,7 +173,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 			if c.Verdict.Answer != engine.Refused {
 				e := s.launch.set.engines[at]
 				err := wrong
-				if err == nil && e.Counts {
+				if err == nil && e.counts() {
 					err = tooLong
 				}
 				if err != nil {

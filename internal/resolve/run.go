@@ -36,14 +36,14 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		known := map[engine.Engine]Engine{}
 		for _, e := range s.launch.set.engines {
 			out.Engines, known[e.Engine] = append(out.Engines, e.Engine), e
-			if e.Coarse {
+			if e.Caps().Rounds {
 				out.Unsure = append(out.Unsure, e.Name())
 			}
 		}
 		out.Form = func(e engine.Engine) engine.Model { return known[e].form(s.Model) }
 		out.Files = func(e engine.Engine) []string {
-			if of := known[e].Files; of != nil {
-				return of(out.Form(e))
+			if reader, ok := e.(engine.Reader); ok {
+				return reader.Files(out.Form(e))
 			}
 			return out.Form(e).Files()
 		}
@@ -68,7 +68,7 @@ func (p *Plan) reference(s *Setup) (string, error) {
 			return e.Name(), nil
 		case !able || !slices.ContainsFunc(p.Cells, runs):
 			continue
-		case native < 0 && !e.Browser:
+		case native < 0 && !e.Kind.Browser:
 			native = at
 		}
 		if first < 0 {

@@ -16,9 +16,8 @@ const heard = 200 * time.Millisecond
 
 // Environment describes the machine now, for a run with the given results folder.
 func Environment(ctx context.Context, results string) record.Environment {
-	return machine.Describe(ctx, machine.Options{Listen: heard,
-		Disks: []machine.Folder{{Role: "results", Path: results},
-			{Role: "cache", Path: cache.Dir(os.Getenv)}, {Role: "temporary", Path: os.TempDir()}}})
+	return machine.Describe(ctx, heard, []machine.Folder{{Role: "results", Path: results},
+		{Role: "cache", Path: cache.Dir(os.Getenv)}, {Role: "temporary", Path: os.TempDir()}}...)
 }
 
 // unfit warns of properties of the machine that make figures doubtful.

@@ -2,27 +2,28 @@ package run
 
 import "llmparity/internal/record"
 
-// Event reports progress. Kind says which other fields are set. Requests of a traffic report tokens concurrently.
+// Event reports progress. Kind says which other fields are set: Phase if it is Entered or Generated, and Token, the
+// tokens so far of Tokens, if it is Generated or Scoring. Requests of a traffic report tokens concurrently.
 type Event struct {
-	Kind EventKind
-	Text string // Preparing: what is being made; Ended: the status
+	Kind  EventKind `json:"-"`
+	Text  string    `json:"-"` // Preparing: what is being made; Ended: the status
+	Setup int       `json:"-"` // number of the setup; 0: none
 
-	Setup       int // number of the setup; 0: none
-	Cell        int // number of the cell; 0: none
-	Cells       int // number of cells in the run
-	CellsDone   int // cells without further attempts
-	Launch      int // from 1, of Launches, including those before a resumption
-	Launches    int // launches in the run, including warm-ups
-	Engine      string
-	Repetition  int
-	Repetitions int
-	Warmup      bool
+	Engine      string `json:"engine,omitempty"`
+	Cell        int    `json:"cell,omitempty"` // from 1, as in the record
+	Cells       int    `json:"cells,omitempty"`
+	CellsDone   int    `json:"cells_done,omitempty"` // cells without further launches
+	Launch      int    `json:"launch,omitempty"`     // from 1, of all launches, including warm-ups
+	Launches    int    `json:"launches,omitempty"`
+	Repetition  int    `json:"repetition,omitempty"` // 0: a warm-up launch
+	Repetitions int    `json:"repetitions,omitempty"`
+	Warmup      bool   `json:"warmup,omitempty"`
 
-	Phase  record.Phase // Entered
-	Token  int          // Generated: tokens so far, of Tokens
-	Tokens int
-	Memory int64 // total RSS of the engine at the last reading, in bytes; 0: unknown
-	Err    error // Ended
+	Phase  record.Phase `json:"phase,omitempty"`
+	Token  int          `json:"token,omitempty"`
+	Tokens int          `json:"tokens,omitempty"`
+	Memory int64        `json:"-"` // total RSS of the engine at the last reading, in bytes; 0: unknown
+	Err    error        `json:"-"` // Ended
 }
 
 // EventKind is what happened.

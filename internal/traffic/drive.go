@@ -61,12 +61,9 @@ type place struct {
 }
 
 type ended struct {
-	index int
-	sent  time.Time
-	late  time.Duration
-	at    time.Time
+	Outcome
+	index int // of the outcome
 	said  string
-	err   error
 }
 
 func newDriver(s Schedule, slots int, do Do) *driver {
@@ -160,29 +157,25 @@ func (d *driver) place() int {
 func (d *driver) start(ctx context.Context, i, slot int) {
 	d.places[slot].taken = true
 	d.outcomes[i].Slot = slot
-	r, ready := d.outcomes[i].Request, d.outcomes[i].Due
+	e, ready := ended{Outcome: d.outcomes[i], index: i}, d.outcomes[i].Due
 	if since := d.places[slot].since; since.After(ready) {
 		ready = since
 	}
 	d.going++
 	go func() {
-		e := ended{index: i, sent: time.Now()}
-		e.late = max(0, e.sent.Sub(ready))
-		r.Late = e.late
-		e.said, e.err = d.do(ctx, r)
-		e.at = time.Now()
+		e.Sent = time.Now()
+		e.Late = max(0, e.Sent.Sub(ready))
+		e.said, e.Err = d.do(ctx, e.Request)
+		e.Ended = time.Now()
 		d.ended <- e // there is room
 	}()
 }
 
 // end frees a request's place and queues what is due now.
 func (d *driver) end(e ended) {
-	o := &d.outcomes[e.index]
-	p := &d.places[o.Slot]
-	o.Sent, o.Late, o.Ended, o.Err = e.sent, e.late, e.at, e.err
-	p.taken, p.since = false, e.at
+	d.outcomes[e.index], d.places[e.Slot] = e.Outcome, place{since: e.Ended}
 	d.going--
-	d.over(e.index, e.at, e.said)
+	d.over(e.index, e.Ended, e.said)
 }
 
 // over handles what follows a request that was answered, failed, or was never sent. The next turn of a failed one fails

@@ -7,6 +7,7 @@ package whole
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -38,6 +39,15 @@ func Write(path string, write func(io.Writer) error) error {
 			return err
 		}
 		return out.Flush()
+	})
+}
+
+// JSON creates the file at path with a value, indented.
+func JSON(path string, v any) error {
+	return Write(path, func(to io.Writer) error {
+		e := json.NewEncoder(to)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
 	})
 }
 

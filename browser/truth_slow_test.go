@@ -29,7 +29,7 @@ func TestTruthOfThisMachine(t *testing.T) {
 		t.Error(c)
 	}
 	if os.Getenv(updateTruth) != "" && !t.Failed() {
-		m := machine.Describe(t.Context(), machine.Options{})
+		m := machine.Describe(t.Context(), 0)
 		kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // followed by its builder
 		truth.Update(t, "../docs/reference/accuracy.md",
 			fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores), repeats, page, processes)

@@ -62,11 +62,11 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", "", "The gate passes with warnings"},
 		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive maybe", fault.Usage,
 			`--inconclusive: "maybe", use error, warn or off`},
-		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive, "there are: main"},
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive, "available: main"},
 		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", "",
 			`no baseline run "mian": checks against it are left out`},
 		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
-			"there is no folder none/latest"},
+			"folder none/latest does not exist"},
 		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 failed"},
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
 		{"gate " + after, fault.Usage, "has no gate"},
@@ -80,7 +80,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `unknown format "xml"; available: table`},
 		{"gate", fault.Usage, "wrong number of arguments: 0; use: llmparity gate DIR"},
 		{"baseline remove main", "", "Removed main."},
-		{"baseline remove main", fault.Usage, "there is no baseline main"},
+		{"baseline remove main", fault.Usage, "no baseline main"},
 	} {
 		stdout, stderr, code := called(strings.Fields(c.args)...)
 		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != c.code.ExitCode() ||
@@ -128,7 +128,7 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	check(t, err)
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
 	check(t, err)
-	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",
+	for name, want := range map[string]string{"main": "the gate will be inconclusive: no baseline main",
 		"": ""} {
 		if note, err := gate.Ready(g, name); err != nil || !strings.HasPrefix(note, want) || want == "" && note != "" {
 			t.Errorf("%q: %v %q", name, err, note)

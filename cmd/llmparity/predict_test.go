@@ -88,7 +88,7 @@ func TestOutOfMemoryIsRefused(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp", "--model", path, "--context", "0", "--repetitions", "1")
 	out, stderr, code := output(t, cmd)
 	if code != fault.WontFit.ExitCode() || !strings.Contains(
-		stderr, "llamacpp: prompt 1 skipped: would run out of memory") ||
+		stderr, "llamacpp: prompt 1 skipped: it is predicted to run out of memory") ||
 		!strings.Contains(lastLine(stderr), "--no-check-oom runs it anyway") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}

@@ -1,10 +1,9 @@
-// Package baseline keeps runs that others are held against: a copy of what is read of a run's folder, under a name,
-// with the hash of all its files. A run's folder may be removed then, and a baseline can be carried to another machine
-// or kept in a cache of a CI.
+// Package baseline keeps runs that gates compare others against: a copy of the files of a run folder, under a name, with
+// the hash of all files. The run folder may then be removed. A baseline can be moved to another machine, or kept in the
+// cache of a CI.
 //
-// A name is a small file, which is written in one step, that says which copy it stands for: a baseline is there as a
-// whole or not at all, and one that takes another's place does so at once. It can't tell whether a run is fit to be a
-// baseline; whoever saves one looks at it first.
+// A name is a small file, written atomically, that names the copy. So a baseline exists completely or not at all, and
+// replacing one takes effect at once. The package does not check whether a run is a good baseline.
 package baseline
 
 import (
@@ -31,10 +30,10 @@ import (
 // Schema identifies the layout of a baseline's file.
 const Schema = "llmparity.baseline/1"
 
-// Default is the store where none is named, in the current folder.
+// Default is the store if none is named, in the current folder.
 var Default = filepath.Join(".llmparity", "baselines")
 
-// Baseline is a run that is kept under a name.
+// Baseline is a run that is saved under a name.
 type Baseline struct {
 	Schema  string    `json:"schema"`
 	Name    string    `json:"name"`
@@ -55,21 +54,21 @@ type Store struct{ Dir string }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// hashForm is what a hash looks like: it becomes a part of a folder's name, and that folder may be removed.
+// hashForm is the form of a hash. It becomes part of the name of a folder that may be removed.
 var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 const suffix = ".json"
 
-// CheckName says what is wrong with a name.
+// CheckName refuses names that can't be file names.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) || strings.HasSuffix(name, suffix) {
 		return fault.New(fault.Usage, "use up to 100 letters, digits, dots, dashes and underscores, such as main",
-			"a baseline can't be called %q, which becomes a file's name", name)
+			"baseline name %q is not valid: it becomes a file name", name)
 	}
 	return nil
 }
 
-// Save keeps a copy of a run under a name. One that is there already is replaced on request alone.
+// Save keeps a copy of a run under a name. With replace it replaces an existing baseline of that name.
 func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error) {
 	if err := CheckName(name); err != nil {
 		return Baseline{}, err
@@ -77,7 +76,7 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	old, err := s.Get(name)
 	switch there := err == nil || !errors.Is(err, fs.ErrNotExist); {
 	case there && !replace:
-		return Baseline{}, fault.New(fault.Usage, "give --replace, or another name", "there is a baseline %s in %s",
+		return Baseline{}, fault.New(fault.Usage, "use --replace, or another name", "baseline %s already exists in %s",
 			name, s.Dir)
 	case err != nil:
 		old = Baseline{} // broken, or none
@@ -98,7 +97,7 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	}
 	b.Folder = folder(b)
 	b.Dir = filepath.Join(s.Dir, b.Folder)
-	// else the same is there already
+	// otherwise the same copy exists
 	if there := (&Baseline{}); there.digest(b.Dir) != nil || there.SHA256 != b.SHA256 {
 		if err := errors.Join(os.RemoveAll(b.Dir), os.Rename(copied, b.Dir)); err != nil {
 			return Baseline{}, s.unwritten(err)
@@ -108,25 +107,25 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 		return Baseline{}, s.unwritten(err)
 	}
 	if old.Folder != "" && old.Folder != b.Folder {
-		_ = os.RemoveAll(old.Dir) // nothing leads to it any more
+		_ = os.RemoveAll(old.Dir) // no name refers to it any more
 	}
 	return b, nil
 }
 
-// folder is what a baseline's copy is called.
+// folder is the name of a baseline's copy.
 func folder(b Baseline) string { return b.Name + "-" + b.SHA256[:12] }
 
 func (s Store) unwritten(err error) error {
 	return fault.WriteError(err, s.Dir, "name another folder with --store")
 }
 
-// rendered tells what is made of a record, and can be made again: reports, summaries, profiles.
+// rendered reports whether a file is made from the record and can be made again: reports, summaries, profiles.
 func rendered(name string) bool {
 	return name == "gate.json" || name == "summary.csv" || strings.HasPrefix(name, "profile-") ||
 		slices.Contains([]string{".html", ".png", ".svg", ".pdf", ".parquet", ".lock"}, filepath.Ext(name))
 }
 
-// copyRun copies the files of a run's folder; what lies in folders below it is logs, which nobody reads.
+// copyRun copies the files of a run folder. Folders in it hold logs, which no command reads.
 func copyRun(from, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
@@ -160,7 +159,7 @@ func copyFile(from, to string) (err error) {
 	if _, err = io.Copy(out, in); err != nil {
 		return err
 	}
-	return out.Sync() // before a name leads to it
+	return out.Sync() // before a name refers to it
 }
 
 // digest hashes all files of a copy, in the order of their names.
@@ -187,7 +186,7 @@ func (b *Baseline) digest(dir string) error {
 	return nil
 }
 
-// Get finds a baseline by its name; fs.ErrNotExist where there is none.
+// Get finds a baseline by its name; fs.ErrNotExist if there is none.
 func (s Store) Get(name string) (Baseline, error) {
 	if err := CheckName(name); err != nil {
 		return Baseline{}, err
@@ -195,7 +194,7 @@ func (s Store) Get(name string) (Baseline, error) {
 	path := filepath.Join(s.Dir, name+suffix)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		none := fault.New(fault.Usage, s.offer(), "there is no baseline %s in %s", name, s.Dir)
+		none := fault.New(fault.Usage, s.offer(), "no baseline %s in %s", name, s.Dir)
 		none.Err = fs.ErrNotExist
 		return Baseline{}, none
 	}
@@ -206,19 +205,19 @@ func (s Store) Get(name string) (Baseline, error) {
 	switch {
 	case err != nil:
 	case b.Schema != Schema:
-		err = fmt.Errorf("its schema is %q, this version reads %s", b.Schema, Schema)
+		err = fmt.Errorf("schema %q is not supported; this version reads %q", b.Schema, Schema)
 	case b.Name != name || !hashForm.MatchString(b.SHA256) || b.Folder != folder(b):
-		err = errors.New("it is not what `llmparity baseline save` wrote")
+		err = errors.New("its name, hash and folder do not match")
 	}
 	if err != nil {
 		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace, or remove it",
-			"the baseline %s can't be read", path)
+			"can't read the baseline %s", path)
 	}
 	b.Dir = filepath.Join(s.Dir, b.Folder)
 	return b, nil
 }
 
-// offer says which baselines there are.
+// offer lists the baselines.
 func (s Store) offer() string {
 	var names []string
 	if all, err := s.List(); err == nil {
@@ -227,12 +226,12 @@ func (s Store) offer() string {
 		}
 	}
 	if len(names) == 0 {
-		return "`llmparity baseline save NAME DIR` makes one"
+		return "save one with `llmparity baseline save NAME DIR`"
 	}
-	return "there are: " + strings.Join(names, ", ")
+	return "available: " + strings.Join(names, ", ")
 }
 
-// Open finds a baseline and makes sure that its files are those that were saved.
+// Open finds a baseline and checks that its files are those that were saved.
 func (s Store) Open(name string) (Baseline, error) {
 	b, err := s.Get(name)
 	if err != nil {
@@ -241,21 +240,21 @@ func (s Store) Open(name string) (Baseline, error) {
 	now := Baseline{}
 	if err := now.digest(b.Dir); err != nil {
 		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace",
-			"the baseline %s can't be read", name)
+			"can't read the baseline %s", name)
 	}
 	if now.SHA256 != b.SHA256 {
 		return Baseline{}, fault.New(fault.BadRecord, "save it again with --replace",
-			"the files of the baseline %s in %s are not those that were saved: their hash is %.12s, and was %.12s",
+			"the files of the baseline %s in %s changed after they were saved: SHA-256 %.12s, was %.12s",
 			name, b.Dir, now.SHA256, b.SHA256)
 	}
 	return b, nil
 }
 
-// List gives all baselines in the order of their names. Broken ones are an error that names the first.
+// List returns all baselines, ordered by name. A broken one is an error.
 func (s Store) List() ([]Baseline, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.BadRecord, err, "name another folder with --store", "%s can't be read", s.Dir)
+		return nil, fault.Wrap(fault.BadRecord, err, "name another folder with --store", "can't read %s", s.Dir)
 	}
 	out := []Baseline{}
 	for _, e := range entries {
@@ -282,7 +281,7 @@ func (s Store) Remove(name string) error {
 		return s.unwritten(err)
 	}
 	if b.Folder == "" {
-		return nil // broken: nobody knows which was its copy
+		return nil // broken: its copy is not known
 	}
 	if err := os.RemoveAll(b.Dir); err != nil {
 		return s.unwritten(err)
@@ -290,13 +289,13 @@ func (s Store) Remove(name string) error {
 	return nil
 }
 
-// Missing is that there is no baseline run of a name or at a path, which is not the same as one that can't be read.
+// Missing is the error for a baseline run that does not exist, unlike one that can't be read.
 type Missing struct{ error }
 
 func (m *Missing) Unwrap() error { return m.error }
 
-// Find gives the folder of a baseline run, and what the store says of it, nil where it is none of the store's. What
-// looks like a path is one; anything else is a name in the store, or a folder where the store has none of that name.
+// Find returns the folder of a baseline run, and its entry in the store; nil: it is not from the store. name is a path,
+// or a name in the store, or a run folder if the store has no such name.
 func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 	_, err = s.Get(name)
 	known := err == nil || fault.Of(err) == fault.BadRecord
@@ -308,8 +307,8 @@ func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 		return b.Dir, &b, err
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return "", nil, &Missing{fault.New(fault.Usage, "name a saved baseline run, or a run's folder",
-			"there is no folder %s", name)}
+		return "", nil, &Missing{fault.New(fault.Usage, "name a saved baseline run, or a run folder",
+			"folder %s does not exist", name)}
 	}
 	return name, nil, nil
 }

@@ -35,7 +35,7 @@ func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 		t.Errorf("a store that is not there: %v %v", all, err)
 	}
 	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Of(err) != fault.Usage ||
-		!strings.Contains(err.Error(), "makes one") {
+		!strings.Contains(err.Error(), "save one with") {
 		t.Errorf("none is there: %v", err)
 	}
 	saved, err := s.Save("main", opened(t, dir), false)
@@ -57,7 +57,7 @@ func TestBaselineIsTheRunThatWasSaved(t *testing.T) {
 	if figures(dir) != figures(got.Dir) {
 		t.Error("the copy gives other figures than the run")
 	}
-	if _, err := s.Open("mian"); err == nil || !strings.Contains(err.Error(), "there are: main") {
+	if _, err := s.Open("mian"); err == nil || !strings.Contains(err.Error(), "available: main") {
 		t.Errorf("a name that is not there: %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestDamagedBaselineIsReported(t *testing.T) {
 	text := check.Read(t, rows)
 	check.Err(t, os.WriteFile(rows, append(text, '\n'), 0o644))
 	if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord ||
-		!strings.Contains(err.Error(), "are not those that were saved") {
+		!strings.Contains(err.Error(), "changed after they were saved") {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Save("main", run, true); err != nil {

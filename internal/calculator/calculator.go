@@ -98,7 +98,7 @@ func (c Calculated) Against(p Profile) Comparison {
 		}
 		x := r.add(part.name, measured, part.value)
 		if unmeasured {
-			x.Why = fmt.Sprintf("%s in the profile, not measured, so it says nothing about the calculation", origin)
+			x.Why = fmt.Sprintf("%s in the profile, not a measurement, so it can't confirm the calculation", origin)
 		}
 	}
 	if len(missing) > 0 {

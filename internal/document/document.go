@@ -73,12 +73,12 @@ func open(text []byte, what string, same func(string) string) (*Node, error) {
 			continue
 		}
 		if root != nil {
-			return nil, Wrong(d.Body, "", "second document; a file is one %s", what)
+			return nil, Wrong(d.Body, "", "second document; a file may have only one %s", what)
 		}
 		root = d.Body
 	}
 	if root == nil {
-		return nil, fmt.Errorf("empty; a %s is expected", what)
+		return nil, fmt.Errorf("the file is empty; write a %s into it", what)
 	}
 	return (&tree{same: same, anchors: map[string]*Node{}}).node(root, "")
 }

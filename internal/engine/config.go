@@ -112,7 +112,7 @@ func CheckFlags(c Config, given func(flag string) bool) error {
 		}
 		for _, other := range fields {
 			if slices.Contains(f.Instead, other.Key) && given(other.Flag) {
-				return fault.New(fault.Usage, "give only one", "--%s and --%s exclude each other", other.Flag, f.Flag)
+				return fault.New(fault.Usage, "use only one", "--%s cannot be combined with --%s", other.Flag, f.Flag)
 			}
 		}
 	}
@@ -152,11 +152,11 @@ func (f Field) check() error {
 	switch v := f.value().Interface().(type) {
 	case int:
 		if v < 0 {
-			return fmt.Errorf("%d, use a positive number, or 0: %s", v, f.Zero)
+			return fmt.Errorf("%d is negative; use a positive number, or 0: %s", v, f.Zero)
 		}
 	case string:
 		if last := len(f.OneOf) - 1; v != "" && last >= 0 && !slices.Contains(f.OneOf, v) {
-			return fmt.Errorf("%.60q, use %s or %s", v, strings.Join(f.OneOf[:last], ", "), f.OneOf[last])
+			return fmt.Errorf("unknown value %.60q; use %s or %s", v, strings.Join(f.OneOf[:last], ", "), f.OneOf[last])
 		}
 	}
 	return nil

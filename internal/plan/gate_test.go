@@ -119,10 +119,10 @@ func TestWrongGatesAreRefused(t *testing.T) {
 		{"peak_pss: {max: [1]}", `gate.peak_pss.max: must be a number, not a list`},
 		{"peak_pss: {max: 1}\npeak_pss: {max: 2}", `f:2: mapping key "peak_pss" already defined`},
 		{"- 1", "gate: must be a group such as {peak_pss_mb: {max: 900}}, not a list"},
-		{"", "empty; a gate is expected"},
+		{"", "the file is empty; write a gate into it"},
 		{"a: {", "f:1: could not find flow mapping end token '}'"},
 		{"gate:", "f:1: gate: must be a group of settings, not empty"},
-		{"peak_pss: {max: 1}\n---\npeak_pss: {max: 1}", "f:3: second document; a file is one gate"},
+		{"peak_pss: {max: 1}\n---\npeak_pss: {max: 1}", "f:3: second document; a file may have only one gate"},
 	} {
 		_, err := plan.ParseGate([]byte(c.text), "f")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||

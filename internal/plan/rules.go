@@ -91,7 +91,7 @@ type rule struct {
 // rules reads the entries of include or exclude.
 func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 	if len(list) > mostRules {
-		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. An entry may have lists", field, len(list),
+		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. Use lists in entries to combine some", field, len(list),
 			mostRules)
 	}
 	for i, c := range list {

@@ -134,8 +134,8 @@ var wrong = []struct {
 	{head + body + "watchdog: 1ms\n", "p:6: watchdog: 1ms is too short; use at least 1s", true},
 	{head + body + "check_oom: \"false\"\n", `p:6: check_oom: must be true or false, not "false"`, false},
 	{"just text\n", `p:1: must be a group of settings, not "just text"`, false},
-	{"", "p: empty; a plan is expected", true},
-	{head + body + "---\nname: q\n", "p:7: second document; a file is one plan", true},
+	{"", "p: the file is empty; write a plan into it", true},
+	{head + body + "---\nname: q\n", "p:7: second document; a file may have only one plan", true},
 }
 
 func TestWrongPlansAreRefused(t *testing.T) {

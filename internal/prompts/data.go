@@ -201,7 +201,7 @@ func fieldOf(object map[string]json.RawMessage, field string) (string, error) {
 	if i := slices.IndexFunc(known, has); i >= 0 {
 		return known[i], nil
 	}
-	return "", fmt.Errorf("no field %s; name the field that has the prompt: %s", strings.Join(known, ", "),
+	return "", fmt.Errorf("no field %s; set field to the one that has the prompt. Its fields are %s", strings.Join(known, ", "),
 		list(object))
 }
 

@@ -167,7 +167,7 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 			"earlier than the previous request; sort requests by time"))
 	}
 	if a.At > 1e8 {
-		return false, t.wrong(line, fmt.Errorf("%.0f days after the first request", a.At/86400))
+		return false, t.wrong(line, fmt.Errorf("%.0f days after the first request; the maximum is 1157", a.At/86400))
 	}
 	for _, n := range []struct {
 		name, text string

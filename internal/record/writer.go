@@ -48,24 +48,26 @@ type Writer struct {
 
 // Writable returns an error if no run folder can be created in root.
 func Writable(root string) error {
-	err := os.MkdirAll(root, 0o755)
+	dir, err := newFolder(root)
 	if err == nil {
-		var dir string
-		if dir, err = os.MkdirTemp(root, ".new-*"); err == nil {
-			err = os.Remove(dir)
-		}
+		err = os.Remove(dir)
 	}
 	return writeError(err, root)
+}
+
+// newFolder makes a hidden folder in root.
+func newFolder(root string) (string, error) {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(root, ".new-*")
 }
 
 // Create makes the folder <root>/<name>-<time> with everything known before the first cell, and points <root>/latest at
 // it. The folder appears complete.
 func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, error) {
 	meta.Schema = Schema
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return nil, writeError(err, root)
-	}
-	aside, err := os.MkdirTemp(root, ".new-*")
+	aside, err := newFolder(root)
 	if err != nil {
 		return nil, writeError(err, root)
 	}

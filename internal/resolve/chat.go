@@ -21,7 +21,7 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 		random := m.SHA256 == tiny.SHA256 // its text is meaningless in any case
 		prompted := slices.ContainsFunc(s.Shapes, func(shape plan.Shape) bool { return shape.Prompt != "" })
 		if m.Template && !random && prompted {
-			out.note(fmt.Sprintf("%s has a chat template, and prompts are passed without it; --chat renders it", m.Name))
+			out.note(fmt.Sprintf("%s has a chat template, but prompts are passed without it; use --chat to apply it", m.Name))
 		}
 		return nil
 	case m.Format != model.GGUF:

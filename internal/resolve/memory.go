@@ -93,11 +93,11 @@ func stated(m engine.Model, d plan.Deployment) (of estimate.Model, err error) {
 	n := modelsize.Numbers{Parameters: d.Params, Layers: d.Layers, Heads: d.Heads, Hidden: d.HiddenSize,
 		HeadDim: d.HeadDim}
 	if !n.Any() {
-		return of, fmt.Errorf("model %s: sizes unknown, because only its server has the file; the plan may have "+
-			"model_params, num_layers, num_heads, head_dim and hidden_size", m.Name)
+		return of, fmt.Errorf("model %s: sizes unknown, because only its server has the file; set "+
+			"model_params, num_layers, num_heads, head_dim and hidden_size in the plan", m.Name)
 	}
 	if of, err = modelsize.FromNumbers(n); err != nil {
-		return of, fmt.Errorf("model %s: %s; a plan sets model_params, num_layers and so on", m.Name, fault.What(err))
+		return of, fmt.Errorf("model %s: %s; set model_params, num_layers and so on in the plan", m.Name, fault.What(err))
 	}
 	of.Name = m.Name
 	return of, nil

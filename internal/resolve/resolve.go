@@ -205,7 +205,7 @@ func queues(e engine.Engine, s *plan.Shape) string {
 		wants = s.Traffic.Requests
 	}
 	if most := e.Caps().Requests; wants > most {
-		return fmt.Sprintf("%s serves %s at a time; times of the others include their wait", e.Name(),
+		return fmt.Sprintf("%s serves %s at a time; further requests wait, and their times include the wait", e.Name(),
 			words.Count(most, "request"))
 	}
 	return ""

@@ -37,11 +37,11 @@ func unheeded(p plan.Plan) (out []string) {
 	for _, name := range p.Engines {
 		k := p.Kind(name)
 		if k.Remote && (p.DType != "" || p.TensorParallel > 1 || p.Quantization != "") {
-			out = append(out, fmt.Sprintf("dtype, tensor_parallel_size, quantization: %s has its own; "+
-				"the plan's only enter predictions, so they must be those that the server was started with", name))
+			out = append(out, fmt.Sprintf("dtype, tensor_parallel_size, quantization: used for predictions "+
+				"only, because the server of %s has its own settings; set the values that it was started with", name))
 		} else if p.DType != "" && k.DTypes != nil && !k.Heeds("dtype") {
-			out = append(out, fmt.Sprintf("dtype: %s is ignored by %s, whose weights are the file's and whose KV cache "+
-				"has a dtype of its own", p.DType, name))
+			out = append(out, fmt.Sprintf("dtype: %s is ignored by %s; it computes with the weights of the file, and "+
+				"kv_cache_dtype sets the dtype of its KV cache", p.DType, name))
 		}
 	}
 	if p.ContainerName != "" {

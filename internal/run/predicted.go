@@ -86,7 +86,7 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 		if len(risk.Recommendations) > 0 {
 			do = risk.Recommendations[0] + "; " + do
 		}
-		err := fault.New(fault.WontFit, do, "prompt %d skipped: would run out of memory: %s", c.PromptID, reasons)
+		err := fault.New(fault.WontFit, do, "prompt %d skipped: it is predicted to run out of memory: %s", c.PromptID, reasons)
 		say(Event{Kind: Judged, Text: err.Error(), Err: err})
 		return err
 	case risk.Level == record.RiskHigh, risk.Level == record.RiskMedium:

@@ -63,7 +63,7 @@ func (r Report) Warnings() []record.Warning {
 		return nil
 	}
 	return []record.Warning{{Code: "load-late",
-		Text: fmt.Sprintf("one request in a hundred was sent %s or more after it was due and had a place "+
-			"(half of them %s, the last %s): the machine is too busy to send them in time. What a request waited counts from when it was due",
+		Text: fmt.Sprintf("1%% of the requests were sent %s or more after they were due and had a place (median %s, most %s): "+
+			"the machine is too busy to send them in time. Waiting times count from when a request was due",
 			l.P99.Round(time.Millisecond), l.P50.Round(time.Microsecond), l.Max.Round(time.Millisecond))}}
 }

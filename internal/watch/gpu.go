@@ -81,7 +81,7 @@ func (g *gpus) stop() []string {
 			size(int64(g.held[method])), method))
 	}
 	if len(out) == 0 {
-		out = append(out, "no GPU memory found: none used, or the driver lists other pids, as in a container")
+		out = append(out, "no GPU memory found: the processes use none, or the driver lists other pids, as in a container")
 	}
 	return out
 }

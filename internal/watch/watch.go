@@ -187,7 +187,7 @@ func (w *watcher) findPIDs() error {
 		m, err := w.family.Add(pid)
 		switch {
 		case errors.Is(err, sample.ErrGone):
-			return fault.New(fault.NothingToWatch, "`ps ax` lists processes", "no process %d with memory of its own",
+			return fault.New(fault.NothingToWatch, "`ps ax` lists processes", "process %d does not exist, or has no memory of its own",
 				pid)
 		case err != nil:
 			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists processes", "can't watch process %d", pid)

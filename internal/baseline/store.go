@@ -1,6 +1,6 @@
-// Package baseline keeps runs that gates compare others against: a copy of the files of a run folder, under a name, with
-// the hash of all files. The run folder may then be removed. A baseline can be moved to another machine, or kept in the
-// cache of a CI.
+// Package baseline keeps runs that gates compare others against: a copy of the files of a run folder, under a name,
+// with the hash of all files. The run folder may then be removed. A baseline can be moved to another machine, or kept
+// in the cache of a CI.
 //
 // A name is a small file, written atomically, that names the copy. So a baseline exists completely or not at all, and
 // replacing one takes effect at once. The package does not check whether a run is a good baseline.

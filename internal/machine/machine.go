@@ -22,7 +22,8 @@ import (
 // Folder is a folder that may not exist yet; then its nearest existing ancestor counts.
 type Folder struct{ Role, Path string }
 
-// Describe describes the machine as it is now, with the disks of folders. It observes other programs for the given time.
+// Describe describes the machine as it is now, with the disks of folders. It observes other programs for the given
+// time.
 func Describe(ctx context.Context, observed time.Duration, folders ...Folder) record.Environment {
 	heard := listen(observed)
 	env := record.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Cores: runtime.NumCPU()}

@@ -35,8 +35,8 @@ type estimatedCell struct {
 	device func(context.Context) (record.Device, error)
 }
 
-// estimated estimates an engine with the setup's model, and the given prompt and output lengths. held says how the engine
-// holds the model, as far as known by now; without held.As only weights and KV cache are estimated.
+// estimated estimates an engine with the setup's model, and the given prompt and output lengths. held says how the
+// engine holds the model, as far as known by now; without held.As only weights and KV cache are estimated.
 func (r *Resolver) estimated(ctx context.Context, e Engine, of *Setup, input, output int) (
 	est estimate.Estimate, held engine.Held, err error) {
 	m := e.form(of.Model)

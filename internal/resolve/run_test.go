@@ -38,7 +38,8 @@ func TestReference(t *testing.T) {
 		s := &Setup{Setup: plan.Setup{Plan: plan.Plan{Reference: c.asked}}, launch: &launch{set: &set{}}}
 		p := &Plan{Setups: []*Setup{s}}
 		for at, name := range strings.Fields(c.engines) {
-			s.launch.set.engines = append(s.launch.set.engines, Engine{Planned: name, Kind: &engine.Kind{Browser: name == webllm},
+			s.launch.set.engines = append(s.launch.set.engines, Engine{Planned: name,
+				Kind:   &engine.Kind{Browser: name == webllm},
 				Engine: named{name: name, ids: name == webllm || name == llamacpp}})
 			cell := Cell{Setup: s, at: at}
 			if name == c.refused {

@@ -64,7 +64,7 @@ func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn 
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or set another cache folder with "+
 				cache.Variable,
-				"the store of models")
+				"cannot read the store of models")
 		}
 		if n, ok := sizes[e.ID]; ok {
 			out[i].WeightsB = &n

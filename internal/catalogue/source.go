@@ -60,7 +60,7 @@ func (s *source) folder(dir string) error {
 	}
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
 		return fault.New(fault.Usage, "name a folder with the paths of the public site, or an https:// URL",
-			"mirror %s is no folder", dir)
+			"mirror %s is not a folder", dir)
 	}
 	s.mirror, s.name = &url.URL{Scheme: "file", Path: "/"}, absolute
 	s.client = &http.Client{Transport: http.NewFileTransportFS(os.DirFS(absolute)),

@@ -378,7 +378,7 @@ func (s Setup) packageCheck(m Model) error {
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {
 		if f.value != "" && !(f.name == "--kv-cache-dtype" && hasKV(m, f.value)) {
-			return fault.New(fault.Usage, "omit it", "%s %s: package %s has fixed dtypes (%s)",
+			return fault.New(fault.Usage, "omit it", "%s %s has no effect on package %s, which has fixed dtypes (%s)",
 				f.name, f.value, m.Name, m.DType)
 		}
 	}

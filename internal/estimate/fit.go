@@ -89,8 +89,8 @@ func (e Estimate) unsure(r record.Risk) string {
 	case e.beyond():
 		p, _ := deciding(r)
 		need, free := pair(p.Need, p.Free)
-		return fmt.Sprintf("a context of %d tokens needs more than %s, %s available; %s has the size for %d tokens only",
-			s.Context, need, free, m.Stated.By, m.Stated.Context)
+		return fmt.Sprintf("a context of %d tokens needs more than %s, the size that %s states for %d tokens; %s available",
+			s.Context, need, m.Stated.By, m.Stated.Context, free)
 	case m.Stated == nil && e.Component(KVReserved).Name == "":
 		return "the size of the KV cache is unknown; set " + kvFlags
 	}

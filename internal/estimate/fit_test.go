@@ -34,7 +34,7 @@ func TestFitAnswersInALine(t *testing.T) {
 			"does not fit: the model, as a list states, needs a WebGPU buffer of 200 MiB; the limit is 128 MiB"},
 		"stated for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192},
 			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}}, "",
-			"unknown: a context of 8192 tokens needs more than 800 MiB, 4 GiB available; a list has the size for 4096 tokens only"},
+			"unknown: a context of 8192 tokens needs more than 800 MiB, the size that a list states for 4096 tokens; 4 GiB available"},
 	} {
 		e := of(t, c.m, c.s)
 		if got := e.Fit(e.Risk(c.rooms), c.refused).String(); !strings.HasPrefix(got, c.want) {

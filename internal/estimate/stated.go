@@ -19,7 +19,7 @@ func (e *Estimate) stated() {
 	}
 	e.DTypes, e.ByFormat = DTypes{Weights: m.DType, Activations: compute, KVCache: compute}, map[string]int64{}
 	if e.Setup.Context < s.Context {
-		e.warn("%s states memory for a context of %d tokens; %d need less", s.By, s.Context, e.Setup.Context)
+		e.warn("%s states the memory for a context of %d tokens; a context of %d needs less", s.By, s.Context, e.Setup.Context)
 	}
 	all := scaled(Together, float64(s.Bytes), 0.8, 1.2, m.DType,
 		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)

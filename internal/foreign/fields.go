@@ -36,7 +36,7 @@ func (f *file) time(line int, fields []string) (int64, error) {
 	ns, err := f.ns(text)
 	if err != nil {
 		return 0, f.fault(line, timeColumn, "write all timestamps in one form",
-			"%.40q is not in %s, as the first one", text, f.times)
+			"%.40q is not in %s, the form of the first timestamp", text, f.times)
 	}
 	return ns, nil
 }
@@ -117,7 +117,7 @@ func (f *file) size(line int, fields []string, column string) (float64, error) {
 	}
 	switch strings.ToLower(text) {
 	case "nan", "na", "n/a", "null", "none", "-":
-		f.note("not-a-number", column+": fields without a number are ignored, the first in line", line)
+		f.note("not-a-number", column+": fields without a number are ignored; the first is in line", line)
 		return math.NaN(), nil
 	}
 	v, err := strconv.ParseFloat(text, 64)

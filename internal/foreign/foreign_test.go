@@ -115,7 +115,7 @@ func TestReadWarns(t *testing.T) {
 	for _, c := range []struct{ name, text, code, words string }{
 		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "incomplete last line ignored"},
 		{"not a number", header + "1705314600,a,7,NaN,3\n1705314601,a,7,2,3\n1705314602,a,7,n/a,3\n", "not-a-number",
-			"rss_mb: fields without a number are ignored, the first in line 2"},
+			"rss_mb: fields without a number are ignored; the first is in line 2"},
 		{"backwards", header + "1705314602,a,7,1,3\n1705314601,a,7,2,3\n1705314603,a,7,2,3\n", "clock-backwards",
 			"earlier than the previous row of their process (clock set back, or unsorted): the first in line 3"},
 	} {

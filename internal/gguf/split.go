@@ -21,8 +21,8 @@ func joined(f *File) (*File, error) {
 	defer f.Close()
 	name := numbered.FindStringSubmatch(f.Name)
 	if name == nil || fmt.Sprintf("%05d", count) != name[3] {
-		return nil, f.bad(fmt.Sprintf("keep the name that ends in -00001-of-%05d.gguf", count),
-			"one of %d parts of a model", count)
+		return nil, f.bad(fmt.Sprintf("give all parts the names that they had, which end in -NUMBER-of-%05d.gguf", count),
+			"the file is one of %d parts of a model, but its name does not say which", count)
 	}
 	all := &File{Name: f.Name, entries: map[string]int{}, tensors: map[string]int{}}
 	var source parts

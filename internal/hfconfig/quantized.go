@@ -97,8 +97,8 @@ func (q Quantized) keeps(module string) bool {
 
 // note describes the unreadable patterns.
 func (q Quantized) note() string {
-	return fmt.Sprintf("%d entries of the list of modules that are not quantised cannot be read (%.60q): they are counted as quantised",
-		len(q.unreadable), q.unreadable[0])
+	return fmt.Sprintf("the config lists modules that are not quantised; %d of its entries cannot be read, such as %.60q, "+
+		"and are counted as quantised", len(q.unreadable), q.unreadable[0])
 }
 
 func (r *reader) method() *Quantized {
@@ -138,7 +138,7 @@ func (r *reader) method() *Quantized {
 		r.fail(unknownMethod(r.file, r.prefix+"quant_method", q.Method))
 	}
 	if q.Bits < 1 || q.Bits > 16 {
-		r.fail(bad(r.file, "want 1 to 16", "%sbits is %d", r.prefix, q.Bits))
+		r.fail(bad(r.file, "correct it", "%sbits is %d, want 1 to 16", r.prefix, q.Bits))
 	}
 	return q
 }
@@ -171,7 +171,7 @@ func (r *reader) compressed(q *Quantized) {
 	names := slices.Sorted(maps.Keys(groups.fields))
 	if len(names) == 0 {
 		r.fail(groups.err)
-		r.fail(bad(r.file, "published models have one", "%sconfig_groups is empty", r.prefix))
+		r.fail(bad(r.file, "add a group", "%sconfig_groups is empty", r.prefix))
 		return
 	}
 	w := groups.sub(names[0]).sub("weights")

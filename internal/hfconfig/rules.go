@@ -99,7 +99,7 @@ func even(r *reader, d *decoder) {
 	switch {
 	case r.err != nil:
 	case d.layers > maxLayers:
-		r.fail(bad(r.file, "check it", "%d layers, more than %d", d.layers, maxLayers))
+		r.fail(bad(r.file, "correct it", "the model has %d layers, want at most %d", d.layers, maxLayers))
 	case d.headDim == 0 && d.hidden%d.heads != 0:
 		r.fail(bad(r.file, "give head_dim, or correct one of them",
 			"hidden_size %d is not a multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))

@@ -139,12 +139,12 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 			Offsets [2]int64 `json:"data_offsets"`
 		}
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return nil, bad(file, again, "tensor %s: its description is %s", name, brief(raw))
+			return nil, bad(file, again, "tensor %s has the invalid description %s", name, brief(raw))
 		}
 		s := Stored{Name: name, DType: t.DType, Shape: t.Shape, Bytes: t.Offsets[1] - t.Offsets[0]}
 		_, fits := product(t.Shape...)
 		if t.Offsets[0] < 0 || s.Bytes < 0 || t.Offsets[1] > size-8-int64(n) || !fits {
-			return nil, bad(file, again, "tensor %s of %s %v lies at %v, in a file of %d bytes", name, t.DType, t.Shape,
+			return nil, bad(file, again, "tensor %s of %s %v at %v does not fit into the file of %d bytes", name, t.DType, t.Shape,
 				t.Offsets, size)
 		}
 		list = append(list, s)

@@ -94,7 +94,7 @@ func mpt(r *reader, d *decoder) {
 		on(qkv, out, mlp)(r, d)
 	}
 	if hidden := int64(d.hidden) * int64(ratio); hidden > most {
-		r.fail(bad(r.file, "check them", "a d_model of %d with an expansion_ratio of %d", d.hidden, ratio))
+		r.fail(bad(r.file, "correct one of them", "d_model %d times expansion_ratio %d is more than %d", d.hidden, ratio, most))
 	} else {
 		d.inter = int(hidden)
 	}

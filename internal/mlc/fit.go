@@ -61,15 +61,15 @@ func (l Library) fits(w wanted) error {
 		at := slices.IndexFunc(w.have, func(p Param) bool { return p.Name == want.Name })
 		switch {
 		case at < 0:
-			return l.differs("the library needs %s, %s, which the model does not have in that form (library quantization: %s)",
+			return l.differs("the library needs weight %s as %s, which the model does not have (library quantization: %s)",
 				want.Name, want, l.Quantization)
 		case !want.Shape.takes(w.have[at].Shape) || w.have[at].DType != want.DType:
-			return l.differs("the library needs %s as %s, the model has %s", want.Name, want, w.have[at])
+			return l.differs("the library needs weight %s as %s, the model has it as %s", want.Name, want, w.have[at])
 		}
 	}
 	for _, p := range w.have {
 		if !slices.ContainsFunc(l.Params, func(want Param) bool { return p.Name == want.Name }) {
-			return l.differs("the model has %s, which the library does not know", p.Name)
+			return l.differs("the model has weight %s, which the library does not have", p.Name)
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func (l Library) sameShape(w wanted) error {
 	}
 	if l.Own != nil {
 		if l.Own.Shape == nil {
-			return l.differs("an earlier llmparity compiled it without noting rotation and window; compile it again")
+			return l.differs("an earlier llmparity compiled it and did not record rotation and window; compile it again")
 		}
 		lib = *l.Own.Shape
 	}
@@ -167,7 +167,7 @@ func (l Library) reaches(w wanted) error {
 			"model library %s does not fit the model: its context window is %d, but %d is needed", l.File, longest,
 			asked)
 	case l.PrefillChunkSize < 0 || longest > 0 && l.PrefillChunkSize > longest:
-		return l.differs("its prefill chunk is %d tokens, its context window %d",
+		return l.differs("its prefill chunk of %d tokens is not within its context window of %d tokens",
 			l.PrefillChunkSize, longest)
 	}
 	return nil

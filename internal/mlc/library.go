@@ -79,11 +79,11 @@ func (d *Dims) UnmarshalJSON(text []byte) error {
 			*d = append(*d, AnyDim)
 		case float64:
 			if v < 0 || v > 1<<40 || v != math.Trunc(v) {
-				return fmt.Errorf("weight with dimension %g", v)
+				return fmt.Errorf("a weight has the dimension %g, want a whole number", v)
 			}
 			*d = append(*d, int64(v))
 		default:
-			return fmt.Errorf("weight with a dimension that is not a number")
+			return fmt.Errorf("a weight has a dimension that is neither a number nor a name")
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			l.Params = with(l.Params, "model.embed_tokens.weight",
 				Param{"model.embed_tokens.q_weight", Dims{512, 16}, "uint32"})
 		},
-		"which the library does not know":            func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
+		"which the library does not have":            func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
 		"context window is 1024, but 2048 is needed": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
 		"num_key_value_heads is 2 in the library, 4": func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
 		"rope_theta is 10000 in the library, 500000 in the model": func(_ *Library, s *modellib.Shape) {
@@ -125,7 +125,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		"an earlier llmparity compiled it": func(l *Library, _ *modellib.Shape) {
 			l.Own = &Own{Variant: l.Own.Variant}
 		},
-		"its prefill chunk is 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
+		"its prefill chunk of 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
 		"the sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) {
 			l.Own, l.SlidingWindowSize = nil, 16
 		},
@@ -178,7 +178,7 @@ func TestLibraryAgainstPackage(t *testing.T) {
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
 	for want, change := range map[string]func(l *Library, p *Existing){
 		"q0f32 weights, the package has q4f16_1": func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
-		"its prefill chunk is -1 tokens":         func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"its prefill chunk of -1 tokens":         func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
 		"intermediate_size is 256 in the library, 300 in the model": func(l *Library, p *Existing) {
 			p.Whole, p.Shape.IntermediateSize = false, 300
 		},

@@ -193,7 +193,7 @@ func (p Existing) check() error {
 		{"num_key_value_heads", s.NumKeyValueHeads}, {"head_dim", s.HeadDim},
 	} {
 		if f.value < 0 || f.value > 1<<24 {
-			return fmt.Errorf("%s is %d", f.name, f.value)
+			return fmt.Errorf("%s is %d, want 0 to %d", f.name, f.value, 1<<24)
 		}
 	}
 	return nil
@@ -219,7 +219,7 @@ func ParseShards(text []byte) ([]Shard, error) {
 		return nil, err
 	}
 	if len(c.Records) == 0 || len(c.Records) > maxShards {
-		return nil, fmt.Errorf("it lists %d shards", len(c.Records))
+		return nil, fmt.Errorf("it lists %d shards, want 1 to %d", len(c.Records), maxShards)
 	}
 	seen, total := map[string]bool{}, int64(0)
 	for _, s := range c.Records {
@@ -227,7 +227,7 @@ func ParseShards(text []byte) ([]Shard, error) {
 			return nil, err
 		}
 		if total += s.Bytes; total > maxBytes {
-			return nil, fmt.Errorf("more than %d bytes in all", int64(maxBytes))
+			return nil, fmt.Errorf("its shards have more than %d bytes together", int64(maxBytes))
 		}
 	}
 	return c.Records, nil

@@ -14,7 +14,6 @@ import (
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc/vocab"
-	"llmparity/internal/modellib"
 	"llmparity/internal/regular"
 	"llmparity/internal/whole"
 )
@@ -252,8 +251,8 @@ func (g *GGUF) check(p Existing) (err error) {
 	for i := range of.NumField() {
 		unknown := !p.Whole && of.Field(i).IsZero()
 		if !unknown && !reflect.DeepEqual(of.Field(i).Interface(), is.Field(i).Interface()) {
-			return fmt.Errorf("a GGUF cannot express %s %v", reflect.TypeFor[modellib.Shape]().Field(i).Tag.Get("json"),
-				of.Field(i))
+			name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+			return fmt.Errorf("a GGUF cannot express that %s is %v", name, of.Field(i))
 		}
 	}
 	return nil

@@ -160,7 +160,7 @@ func (m matrix) rows(plain, numbers io.ReaderAt, first, count int64) ([]byte, er
 	for i, scale := range values {
 		h, ok := half(scale)
 		if !ok || math.Float32bits(gguf.Half(h)) != math.Float32bits(scale) {
-			return nil, fmt.Errorf("weight %s has the scale %g, which is no float16", m.name, scale)
+			return nil, fmt.Errorf("weight %s has the scale %g, which float16 cannot express", m.name, scale)
 		}
 		group := packed[i*packedQ4:][:packedQ4]
 		UnpackQ4(out[i*blockQ4_0:], group, h)
@@ -190,7 +190,7 @@ func (m matrix) scattered(packed, scales []byte, count int) (out []byte, err err
 		spread(scale, f.scales...)
 		if !bytes.Equal(gather(nil, row, int(size), f.numbers), numbers) ||
 			!bytes.Equal(gather(nil, row, int(size), f.scales...), scale) {
-			return nil, fmt.Errorf("weight %s: row %d does not fill its blocks", m.name, i)
+			return nil, fmt.Errorf("weight %s: the padding of row %d is not zero", m.name, i)
 		}
 		out = append(out, row...)
 	}

@@ -68,7 +68,7 @@ func below(dir string, parts ...string) string {
 func hubModel(name string) (string, error) {
 	found := hubName.FindStringSubmatch(name)
 	if found == nil {
-		return "", fault.New(fault.Usage, "write hf:ORG/NAME or hf:ORG/NAME/FILE.gguf", "model hf:%s has no such form", name)
+		return "", fault.New(fault.Usage, "write hf:ORG/NAME or hf:ORG/NAME/FILE.gguf", "model hf:%s is not a repository's name", name)
 	}
 	repo, file := found[1], found[2]
 	in := filepath.Join(hubCache(), "models--"+strings.ReplaceAll(repo, "/", "--"))
@@ -160,7 +160,7 @@ func ollamaModel(name string) (string, error) {
 	}
 	parts := strings.Split(model, "/")
 	if name == "" || len(parts) > 3 || slices.Contains(append(parts, tag), "") || strings.Contains(name, "..") {
-		return "", fault.New(fault.Usage, "write ollama:NAME:TAG, as `ollama list` does", "model %s%s has no such form", ollama, name)
+		return "", fault.New(fault.Usage, "write ollama:NAME:TAG, as `ollama list` does", "model %s%s is not a name of Ollama's", ollama, name)
 	}
 	where := append(append([]string{"registry.ollama.ai", "library"}[:max(0, 3-len(parts))], parts...), tag)
 	path, err := ollamaBlob(filepath.Join(append([]string{ollamaStore(), "manifests"}, where...)...))
@@ -181,7 +181,7 @@ func ollamaBlob(manifest string) (string, error) {
 		Layers []struct{ MediaType, Digest string }
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
-		return "", fault.Wrap(fault.BadModel, err, "pull it again", "%s", manifest)
+		return "", fault.Wrap(fault.BadModel, err, "pull it again", "cannot read manifest %s", manifest)
 	}
 	blob := ""
 	for _, l := range said.Layers {
@@ -189,13 +189,13 @@ func ollamaBlob(manifest string) (string, error) {
 		case "application/vnd.ollama.image.model":
 			blob = l.Digest
 		case "application/vnd.ollama.image.adapter":
-			return "", fault.New(fault.NotSupported, "use the model without it", "%s has an adapter, which only Ollama applies",
+			return "", fault.New(fault.NotSupported, "use the model without it", "the model of manifest %s has an adapter, which only Ollama applies",
 				manifest)
 		}
 	}
 	algorithm, sum, ok := strings.Cut(blob, ":")
 	if !ok || strings.ContainsAny(sum, `/\`) {
-		return "", fault.New(fault.BadModel, "pull it again", "%s names no model", manifest)
+		return "", fault.New(fault.BadModel, "pull it again", "manifest %s names no model", manifest)
 	}
 	path := filepath.Join(ollamaStore(), "blobs", algorithm+"-"+sum)
 	_, err = os.Stat(path)

@@ -46,7 +46,7 @@ func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error
 		case exitNoEmcc:
 			return noEmcc("%s", reason)
 		case exitBadShape:
-			return fault.New(fault.BadModel, "choose another model", "no model library can be compiled for it: %s", reason)
+			return fault.New(fault.BadModel, "choose another model", "no model library can be compiled for this model: %s", reason)
 		}
 	}
 	if reason == "" {

@@ -53,7 +53,7 @@ func FromNumbers(n Numbers) (Model, error) {
 				"give --model-params, or all of --num-layers, --num-heads, --hidden-size, --intermediate-size and --vocab-size",
 				"the size of the weights is unknown")
 		}
-		m.note("parameters assume a decoder with three feed-forward matrices and an untied head")
+		m.note("the number of parameters assumes a decoder with three feed-forward matrices and an untied head")
 		n.Parameters, m.Trust = float64(guess), Medium
 	}
 	m.Parameters = int64(n.Parameters)

@@ -155,7 +155,7 @@ func fromSettings(name string, p mlc.Existing) (Model, error) {
 	}
 	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", s.ModelType, p.Quantization
 	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), s.PrefillChunkSize, Medium, High
-	m.Notes = []string{"no list of weights: they are calculated from the sizes in the configuration"}
+	m.Notes = []string{"the package's list of weights is missing: their size is calculated from its configuration"}
 	return m, nil
 }
 

@@ -101,7 +101,7 @@ func (s Spec) check() error {
 	switch {
 	case !slices.Contains(gguf.Supported(), s.Architecture):
 		return impossible("architecture %q is not supported, only %s", s.Architecture,
-			strings.Join(gguf.Supported(), " and "))
+			strings.Join(gguf.Supported(), ", "))
 	case s.Heads%s.KVHeads != 0:
 		return impossible("%d heads are not a multiple of %d key-value heads", s.Heads, s.KVHeads)
 	case s.HeadDim%2 != 0:
@@ -160,7 +160,7 @@ func (s Spec) checkArchitecture() error {
 	case s.RotaryDim%2 != 0 || s.RotaryDim < 0 || s.RotaryDim > s.HeadDim:
 		return impossible("rotary-dim is %d, want an even number up to %d", s.RotaryDim, s.HeadDim)
 	case !is(gguf.Gemma2) && s.AttentionCap != 0, !gemma && s.OutputCap != 0:
-		return impossible("a %s has no such cap; use gemma2, which has both, or gemma3, which has that of logits",
+		return impossible("a %s has no such cap; use gemma2, which has caps of scores and logits, or gemma3, which has one of logits",
 			s.Architecture)
 	case !(s.AttentionCap >= 0 && s.OutputCap >= 0):
 		return impossible("a cap is below 0")

@@ -124,7 +124,7 @@ func (t File) entries(rows int, l Limits, eos string) (out []gguf.Entry, err err
 			return nil, err
 		}
 		if whole := (gguf.Vocabulary{Pre: pre}).WholeWords(); whole != m.IgnoreMerges {
-			return nil, fmt.Errorf("its words are those of %s, whose ignore_merges is %t", pre, whole)
+			return nil, fmt.Errorf("it cuts text as %s does, whose ignore_merges is %t, but its own is %t", pre, whole, m.IgnoreMerges)
 		}
 		key("model", "gpt2")
 		key("pre", pre)
@@ -134,7 +134,7 @@ func (t File) entries(rows int, l Limits, eos string) (out []gguf.Entry, err err
 	key("token_type", types)
 	// Raw prompts start as WebLLM's do, whatever the post-processor says.
 	if n := len(l.Prefix); n > 1 || n == 1 && (len(l.BOS) == 0 || l.Prefix[0] != l.BOS[0]) {
-		return nil, errors.New("its prompts start with other tokens than BOS")
+		return nil, errors.New("its raw prompts start with other tokens than BOS")
 	}
 	if len(l.BOS) > 0 {
 		key("bos_token_id", uint32(l.BOS[0]))
@@ -207,7 +207,7 @@ func (t File) spaces() (prefix bool, err error) {
 	}
 	isSpace := func(s step) bool { return s.Pattern.String != nil && *s.Pattern.String == " " }
 	if len(steps) != 1 || steps[0].Type != "Replace" || !isSpace(steps[0]) || steps[0].Content != gguf.Space {
-		return prefix, fmt.Errorf("a tokenizer with bytes as fallback must write spaces as %s, and do nothing else first",
+		return prefix, fmt.Errorf("a tokenizer with byte_fallback must replace spaces by %s, and change nothing else",
 			gguf.Space)
 	}
 	for _, s := range pre {

@@ -87,7 +87,7 @@ func (p *Page) Unmet(d record.Device) []record.Warning {
 	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter ||
 		asked == Lavapipe && d.Detail["architecture"] != string(Lavapipe) {
 		return []record.Warning{{Code: "other-adapter",
-			Text: fmt.Sprintf("requested the adapter %s, but the browser uses %s (%s)", asked, d.Name, d.Class)}}
+			Text: fmt.Sprintf("adapter %s was requested, but the browser uses %s (%s)", asked, d.Name, d.Class)}}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ var _ engine.Renderer = (*Engine)(nil)
 // Chat renders texts in a server of its own, which has the model's template in Jinja.
 func (l *Engine) Chat(ctx context.Context, m engine.Model, texts []string) (out []engine.Rendered, err error) {
 	if l.oneShot {
-		return nil, fault.New(fault.NotSupported, "leave chat out", "%s renders no templates", l.Name())
+		return nil, fault.New(fault.NotSupported, "leave chat out", "%s cannot render chat templates", l.Name())
 	}
 	if err := l.Check(ctx, m); err != nil {
 		return nil, err

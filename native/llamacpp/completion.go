@@ -213,7 +213,7 @@ func timesDiffer(t *engine.Text, u record.Usage) string {
 	if t.N < 2 || own <= ours+ours/10+20*time.Millisecond {
 		return ""
 	}
-	return fmt.Sprintf(" evaluated tokens for %s, but its text arrived within %s: it was read late, so decode looks too fast",
+	return fmt.Sprintf(" evaluated tokens for %s, but its text arrived within %s: the text was read late, so decode speed is too high",
 		own.Round(time.Millisecond), ours.Round(time.Millisecond))
 }
 

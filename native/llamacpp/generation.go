@@ -153,7 +153,7 @@ func (g *generation) resolve(ctx context.Context) error {
 	}
 	ids := whole.Tokens
 	if len(ids) != again.NPredict && !g.batched {
-		return engine.Fail(record.BadOutput, "a repeated completion has %d tokens instead of %d", len(ids),
+		return engine.Fail(record.BadOutput, "llama-server repeated a completion with %d tokens instead of %d", len(ids),
 			again.NPredict)
 	}
 	for i, t := range g.kept {
@@ -161,7 +161,7 @@ func (g *generation) resolve(ctx context.Context) error {
 		parts := at >= len(ids) || t.ID != unknown && t.ID != ids[at]
 		switch {
 		case parts && !g.batched:
-			return engine.Fail(record.BadOutput, "a repeated completion differs at token %d: %d instead of %d",
+			return engine.Fail(record.BadOutput, "llama-server repeated a completion, but token %d is %d instead of %d",
 				t.Index, ids[at], t.ID)
 		case parts || g.parted: // ids lost after this point are unknown
 			g.parted = true
@@ -194,8 +194,8 @@ func (g *generation) measured() {
 func (g *generation) warn(p engine.Probe) {
 	const heldBack = "llama-server sends no event for a token that ends inside a character"
 	if g.parted {
-		engine.Warn(p, "ids-lost", heldBack+"; a second request for the ids, beside other requests or with part of the "+
-			"prompt cached, gave another text: some tokens have no id")
+		engine.Warn(p, "ids-lost", heldBack+". A second request for the ids gave another text, because it ran beside other "+
+			"requests or with part of the prompt cached: some tokens have no id")
 	}
 	if g.heldBack > 0 {
 		engine.Warn(p, "held-back-tokens", heldBack+": %d of %d tokens have the time of the next event, and their ids come "+

@@ -106,7 +106,8 @@ func (c Config) keepAlive() (string, error) {
 	if d, err := stay(text); err == nil && d != 0 {
 		return d.String(), nil
 	}
-	return "", fault.New(fault.Usage, "write it as in 10m, or -1 for always", "--ollama-keep-alive %q: the model must stay loaded between requests", text)
+	return "", fault.New(fault.Usage, "use a duration such as 10m, or -1 for always",
+		"--ollama-keep-alive %q does not keep the model loaded between requests", text)
 }
 
 // Ollama is the engine.

@@ -261,7 +261,8 @@ func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) 
 		s.family.look(ctx)
 	}
 	now, was := s.family.runner(l.blobs).pid, int(l.runner.Load())
-	const why = "times of a generation include a load; another client asked for other options or another model, or keep-alive was too short"
+	const why = "the times of this generation include a load; another client requested other options or another model, " +
+		"or keep-alive was too short"
 	switch {
 	case was != 0 && now != 0 && now != was:
 		s.warn("runner-restarted", "Ollama restarted its runner (process %d, before %d): "+why, now, was)
@@ -362,7 +363,7 @@ func (g *generation) run(ctx context.Context) error {
 		return engine.Fail(record.BadOutput,
 			"Ollama stopped after %d pieces because the last %d were the same", g.N, g.same+1)
 	}
-	return fmt.Errorf("the stream ended after %d pieces, before its last line: %w", g.N, err)
+	return fmt.Errorf("Ollama's stream ended after %d pieces, before its last line: %w", g.N, err)
 }
 
 // take reads a line, which may be empty.
@@ -413,7 +414,8 @@ func (g *generation) finish(a answer) error {
 	}
 	switch {
 	case u.Generated < g.N || u.Generated > g.max:
-		g.odd = fmt.Sprintf("Ollama counts %d tokens, but sent %d pieces of at most %d tokens; the pieces are counted instead", a.count(counted), g.N, g.max)
+		g.odd = fmt.Sprintf("Ollama counts %d tokens, but sent %d pieces of text for a request of %d tokens; "+
+			"the pieces are counted instead", a.count(counted), g.N, g.max)
 		u.Generated = min(g.N, g.max)
 	case u.PromptTokens == 0:
 		g.odd = "Ollama does not report the number of prompt tokens"
@@ -429,8 +431,8 @@ func (g *generation) burst() string {
 		return ""
 	}
 	// No figures in the text, so that all launches have the same warning; the record has them.
-	return "Ollama's pieces did not arrive in the time in which it generated them (eval_duration): " +
-		"they were delayed; token times, and so decode, are unknown"
+	return "the time in which Ollama's pieces of text arrived differs from its own (eval_duration): " +
+		"they were delayed, so token times and decode speed are unknown"
 }
 
 // measured records what the client saw, also of a generation that failed.

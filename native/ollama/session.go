@@ -197,7 +197,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	begun := time.Now()
 	inMemory, _ := s.client.loaded(ctx) // the load reports errors
 	if _, l.before = find(inMemory, l.name); l.before {
-		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline lacks the runner", l.name)
+		s.warn("already-loaded", "Ollama had already loaded %s: the load time means nothing, and the baseline does not include the runner", l.name)
 	}
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return s.explainLoad(outer, m, err)

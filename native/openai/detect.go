@@ -62,8 +62,8 @@ func detect(ctx context.Context, c *client) (server, error) {
 	case err == nil: // other JSON
 	case r != nil && r.Status == http.StatusServiceUnavailable &&
 		strings.Contains(strings.ToLower(r.Message), "loading model"):
-		return s, c.unreachable("wait until it has, then try again",
-			"the server at %s has not loaded its model", c.at.host)
+		return s, c.unreachable("try again later",
+			"the server at %s has not loaded its model yet", c.at.host)
 	case r != nil && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusNotImplemented}, r.Status):
 	case engine.ClassOf(err) == record.BadOutput:

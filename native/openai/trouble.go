@@ -36,7 +36,7 @@ func (c *client) explain(err error) error {
 		return c.unreachable("check what it is doing, or check --openai-url",
 			"the server at %s accepts connections, but does not answer within %v", c.at.host, c.patience)
 	}
-	return c.unreachable("start it, or check --openai-url, http or https, and the proxy",
+	return c.unreachable("start it, or check --openai-url (http or https) and the proxy settings",
 		"no server at %s (%s)", c.at.host, c.Hide(fault.OneLine(err.Error())))
 }
 

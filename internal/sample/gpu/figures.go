@@ -2,10 +2,10 @@ package gpu
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 // figures is the state of a device. What is unknown is absent. Energy is the driver's counter, with any start.
@@ -28,13 +28,9 @@ const (
 
 // values returns the figures sorted by name. A load of more than 100% is an error, and left out.
 func (f figures) values() []record.Value {
-	out := make([]record.Value, 0, len(f))
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		if name != busy && name != memoryBusy || f[name] <= 100 {
-			out = append(out, record.Value{Name: name, Value: f[name]})
-		}
-	}
-	return out
+	return slices.DeleteFunc(sample.Values(f), func(v record.Value) bool {
+		return (v.Name == busy || v.Name == memoryBusy) && v.Value > 100
+	})
 }
 
 // sane calculates free memory that is not reported. It returns an error for impossible amounts of memory: a counter

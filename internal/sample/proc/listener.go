@@ -125,22 +125,17 @@ func started(parent, child int) bool {
 
 // launches reports whether a command line is that of a known launcher: its program, its script or its module.
 func launches(line []string) bool {
-	if len(line) == 0 {
-		return false
-	}
-	run := line[:1]
-	for i, arg := range line[1:] {
-		if arg == "-m" && i+2 < len(line) {
-			module, _, _ := strings.Cut(line[i+2], ".")
-			run = append(slices.Clone(run), module)
-			break
+	for i, arg := range line {
+		if i > 0 && arg == "-m" && i+1 < len(line) {
+			arg, _, _ = strings.Cut(line[i+1], ".")
+		} else if i > 0 && strings.HasPrefix(arg, "-") {
+			continue
 		}
-		if !strings.HasPrefix(arg, "-") {
-			run = append(slices.Clone(run), arg)
-			break
+		if known := slices.Contains(launchers, filepath.Base(arg)); known || i > 0 {
+			return known
 		}
 	}
-	return slices.ContainsFunc(run, func(arg string) bool { return slices.Contains(launchers, filepath.Base(arg)) })
+	return false
 }
 
 // shell reports whether a program starts unrelated programs.

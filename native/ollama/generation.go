@@ -363,7 +363,7 @@ func (g *generation) run(ctx context.Context) error {
 		return engine.Fail(record.BadOutput,
 			"Ollama stopped after %d pieces because the last %d were the same", g.N, g.same+1)
 	}
-	return fmt.Errorf("Ollama's stream ended after %d pieces, before its last line: %w", g.N, err)
+	return fmt.Errorf("the stream of Ollama ended after %d pieces, before its last line: %w", g.N, err)
 }
 
 // take reads a line, which may be empty.

@@ -17,9 +17,11 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
+	"github.com/prometheus/procfs"
 
 	"llmparity/assets/page"
 	"llmparity/internal/check"
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -154,9 +156,33 @@ const pageRest = 70 * time.Millisecond
 func (p *plain) Rest(t testing.TB) truth.Reading {
 	t.Helper()
 	check.Err(t, p.page.Attach(t.Context(), p)) // new processes
-	reading := truth.Rest(pageRest, func() { p.collect(t) }, func() truth.Reading { return p.processes(t) })
+	reading := truth.Rest(pageRest, func() { p.collect(t) }, func() truth.Reading {
+		p.awaitIdle()
+		return p.processes(t)
+	})
 	maps.Copy(reading, p.inside(t))
 	return reading
+}
+
+// awaitIdle waits until no thread of the browser runs or waits for a processor. On a busy machine memory that is given
+// back may be freed only after several equal readings. On a very busy one, the browser is hardly ever idle.
+func (p *plain) awaitIdle() {
+	const pause, atMost = 20 * time.Millisecond, time.Second
+	for range atMost / pause {
+		if !slices.ContainsFunc(child.Group(p.page.chrome.pid), isBusy) {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// isBusy reports whether a thread of a process runs or waits for a processor.
+func isBusy(pid int) bool {
+	threads, err := procfs.AllThreads(pid)
+	return err == nil && slices.ContainsFunc(threads, func(thread procfs.Proc) bool {
+		stat, err := thread.Stat()
+		return err == nil && stat.State == "R"
+	})
 }
 
 // collect collects the garbage of the page and its workers, several times: what one collection finds dead, the next

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -32,12 +33,12 @@ var (
 
 func (r *reader) read(n *html.Node) {
 	switch n.Data {
-	case "head", "script", "style", "svg", "noscript", "blockquote", "nav", "caption", "summary":
+	case "head", "script", "style", "svg", "noscript", "blockquote", "nav", "caption":
 	case "pre":
 		r.lead = ""
 	case "h1", "h2":
 		r.headings, r.lead = [2]string{words(n), ""}, ""
-	case "h3", "h4":
+	case "h3", "h4", "summary":
 		r.headings[1], r.lead = words(n), ""
 	case "tr":
 		r.row(n)
@@ -65,8 +66,11 @@ func (r *reader) read(n *html.Node) {
 		for c := range n.ChildNodes() {
 			r.read(c)
 		}
-		if n.Data == "ul" {
+		switch n.Data {
+		case "ul":
 			r.lead = ""
+		case "figure", "details":
+			r.headings[1] = ""
 		}
 	}
 }
@@ -86,14 +90,21 @@ func (r *reader) row(n *html.Node) {
 	}
 	for i, cell := range cells {
 		var place []string
-		if i > 0 {
-			place = append(place, "row “"+cells[0]+"”")
+		if before := named(cells[:i]); before != "" {
+			place = append(place, "row “"+before+"”")
 		}
 		if i < len(r.columns) && r.columns[i] != "" {
 			place = append(place, "column “"+r.columns[i]+"”")
 		}
 		r.add(strings.Join(place, ", "), cell)
 	}
+}
+
+// named joins the cells that name a row, or what a row is about.
+func named(cells []string) string {
+	const short = 40
+	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(s string) bool { return len(s) > short || s == "" }),
+		" | ")
 }
 
 // sentences reads a text sentence by sentence.
@@ -110,7 +121,7 @@ func (r *reader) sentences(n *html.Node) {
 // add keeps a text of enough words that is no list of names or links.
 func (r *reader) add(place, text string) {
 	n := len(word.FindAllString(text, -1))
-	if n < least || 2*n < len(strings.Fields(text)) || linked.ReplaceAllString(text, "") == "" {
+	if n < least || 2*n < len(strings.Fields(text)) || strings.Count(text, "-") > n || linked.ReplaceAllString(text, "") == "" {
 		return
 	}
 	where := ""

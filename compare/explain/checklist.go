@@ -187,7 +187,7 @@ func samePrompt(run *record.Run) (Answer, string) {
 	if prompt, some := prompts.missing(run); some {
 		return No, fmt.Sprintf("only %s ran %.40q", List(prompts[prompt]), prompt)
 	}
-	return Yes, fmt.Sprintf("prompts: %d, each run by %s, without a template", len(prompts), List(enginesOf(run)))
+	return Yes, fmt.Sprintf("%s ran every prompt (%d in total), without a template", List(enginesOf(run)), len(prompts))
 }
 
 func quietMachine(run *record.Run) (Answer, string) {

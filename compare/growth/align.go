@@ -56,9 +56,9 @@ type AlignedPoint struct {
 const placesAtMost = 160
 
 const alignedHow = "the memory at a token is interpolated between the samples before and after the token. A " +
-	"sample's time is the middle of its read. There is no value if the samples are more than 3 times as far apart " +
-	"as usual. If at least half of the launches have a value, the median over launches is shown, with its interval " +
-	"by order statistics"
+	"sample's time is the middle of its read. A launch has no value at a token if these samples are more than 3 times " +
+	"as far apart as usual. Lines are medians over launches with their 95% intervals, where at least half of the " +
+	"launches have a value"
 
 // overTokens aligns a cell's launches; nil where none of them generated a token.
 func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*record.Attempt][]track) *OverTokens {

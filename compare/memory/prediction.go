@@ -127,7 +127,7 @@ func hold(name string, said record.Predicted, reported bool, measured Component)
 	case measured.read():
 		f.Measured, f.Interval, f.N, f.By = new(measured.Center()), measured.Interval, measured.N, measured.Method
 	case measured.Known():
-		f.Why = measured.From() + ", which cannot confirm a prediction"
+		f.Why = measured.From() + ", so the value cannot confirm a prediction"
 	default:
 		f.Why = measured.Absent
 	}

@@ -130,7 +130,7 @@ func TestUnpredictedCells(t *testing.T) {
 	e.Prediction = prediction(comparetest.Predict(figure.ModelWeights, 8, 8, 8, "f32"),
 		comparetest.Predict(figure.Activations, 1, 2, 3, "f32"))
 	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Prediction
-	for name, says := range map[string]string{figure.ModelWeights: "file size, which cannot confirm a prediction",
+	for name, says := range map[string]string{figure.ModelWeights: "file size, so the value cannot confirm a prediction",
 		figure.Activations: "not read separately"} {
 		if p, ok := f.Part(name); !ok || p.Verdict != memory.NotMeasured || p.Measured != nil || p.Within != nil ||
 			!strings.Contains(p.Why, says) {

@@ -289,7 +289,7 @@ func (p *Parity) tokenisation() {
 	}
 	p.SamePrompt = new(slices.Equal(p.PromptA, p.PromptB))
 	if *p.SamePrompt {
-		p.Tokenisation = fmt.Sprintf("equal: %d prompt token ids", len(p.PromptA))
+		p.Tokenisation = fmt.Sprintf("the same %d prompt token ids", len(p.PromptA))
 		return
 	}
 	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1,

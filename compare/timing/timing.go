@@ -76,7 +76,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 				return row.Request(r)
 			}
 		}
-		f.How += ". If a launch has several measured requests, the launch counts with their median"
+		f.How += ". If a launch has several measured requests, their median is the launch's figure"
 		f = evidence.PerRequest(attempts, of, f)
 		for n, a := range attempts {
 			if why := clumped([]*record.Attempt{a}); row.Name == figure.DecodeTPS && len(f.Values) > 0 && why != "" &&

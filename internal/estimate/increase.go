@@ -23,7 +23,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 		return Component{}, false // depends on the GPU's driver
 	case e.runs(engine.MLC):
 		how = []string{"weights, KV cache and workspaces, which SwiftShader keeps in the GPU process",
-			"the browser's growth at the highest moment of the load"}
+			"the browser's growth at the peak of the load"}
 	case e.runs(engine.GGML):
 		how = append(e.places(), "the KV cache, zeroed at load")
 		var part string
@@ -33,7 +33,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 		return Component{}, false
 	}
 	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(how, "; ") +
-		". Of pages shared with other processes, a share counts", Confidence: High}
+		". Pages shared with other processes count in part", Confidence: High}
 	for _, part := range []Component{weights, cache, touched, framework} {
 		c.add(part)
 	}

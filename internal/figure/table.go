@@ -90,7 +90,7 @@ func mebibytes(rows []Row) []Row {
 func times() []Row {
 	between := func(name, title, column, what, how string, place int, of func(*record.Request) float64) Row {
 		return Row{Name: name, Title: title, Unit: "ms", Better: Lower, How: how, Request: of,
-			Absent: "no request has two chunks of known times",
+			Absent: "no request has two pieces of text whose times are known",
 			Column: Column{place, column, "milliseconds: " + what}}
 	}
 	itl50 := between(ITL50, "inter-token latency, p50", "itl_p50_ms", "median time between tokens",

@@ -106,7 +106,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 		l.Overlap(dots)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
-				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, from six launches on.", Options: options(l)})
+				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, which need six launches.", Options: options(l)})
 		}
 	}
 	if len(out.Drawings) == 0 {

@@ -205,7 +205,7 @@ func PeakStack(v *View) []Chart {
 		return nil
 	}
 	const slight = 0.02 // a remainder may be below 0 by so much of the peak
-	note := "Total PSS of all processes, median, by component; medians of components need not add up to it. Line: 95% interval."
+	note := "Bar: median of total PSS, split into components. Medians of components need not add up to the median of the total. Line: 95% interval."
 	overlap := func(c *compare.Cell) float64 { return max(0, -remainder(c)) }
 	split := func(c *compare.Cell) bool {
 		p := c.Points()

@@ -18,8 +18,8 @@ import (
 // How to read memory per token.
 const (
 	growthWords  = "The measured slope in bytes per token with its 95% interval, beside the calculated bytes of the KV cache."
-	growthMethod = "Over cells that differ only in context or prompt length: one line through all launches. " +
-		"Within launches: the median over launches of each launch's slope while tokens were generated. " +
+	growthMethod = "\"Over cells\": one line is fitted through all launches of cells that differ only in context or prompt length. " +
+		"\"Within launches\": each launch has a slope while it generates tokens, and the table shows their median. " +
 		"Process memory includes more than the KV cache."
 )
 

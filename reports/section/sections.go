@@ -144,12 +144,12 @@ func sentence(words string, cells []string) string {
 }
 
 // barWords say how to read bars.
-const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, from six launches on."
+const barWords = "Bar: median. Dots: launches. Line: 95% interval of the median, which needs six launches."
 
 // How to read the distributions.
 const (
 	latencyWords  = "Curve: the share of requests, or of gaps between tokens, that took at most this time. Dots: p50, p90, p95 and p99."
-	latencyMethod = "The curves combine all counted launches. Percentiles are by nearest rank, so with few values the highest percentiles are equal. " +
+	latencyMethod = "The curves combine all counted launches. Percentiles are by nearest rank, so several percentiles are equal if there are few values. " +
 		"The intervals in the tables treat each launch as one observation."
 )
 
@@ -157,8 +157,8 @@ const (
 const (
 	timelineWords = "Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which counts shared pages " +
 		"more than once. Click the legend to show RSS by process."
-	timelineMethod = "Bands are phases. The readings of a phase, also in the table, go from its start to the start of the " +
-		"next phase, because its last reading is taken just after its end."
+	timelineMethod = "Bands are phases. In the chart and the table, a phase has the readings up to the start of the " +
+		"next phase, because the last reading of a phase is taken just after the phase ends."
 )
 
 // overTokensSection shows memory over tokens and how precisely those are timed.

@@ -137,9 +137,9 @@ func summaryView(v *chart.View) Section {
 		said[key] = true
 		t.Rows = append(t.Rows, row)
 	}
-	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{"Medians over launches, with 95% intervals."},
-		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, in which " +
-			"shared pages count once; where PSS cannot be read, it is the sum of RSS, in which they count more than once."}}
+	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{"Figures are medians over launches, with 95% intervals."},
+		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, which " +
+			"counts each page once. If PSS cannot be read, memory is the sum of RSS, which counts shared pages more than once."}}
 	if len(t.Rows) == 0 {
 		return Section{}
 	}

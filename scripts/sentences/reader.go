@@ -103,8 +103,8 @@ func (r *reader) row(n *html.Node) {
 // named joins the cells that name a row, or what a row is about.
 func named(cells []string) string {
 	const short = 40
-	return strings.Join(slices.DeleteFunc(slices.Clone(cells), func(s string) bool { return len(s) > short || s == "" }),
-		" | ")
+	long := func(s string) bool { return s == "" || len(s) > short }
+	return strings.Join(slices.DeleteFunc(slices.Clone(cells), long), " | ")
 }
 
 // sentences reads a text sentence by sentence.
@@ -120,8 +120,8 @@ func (r *reader) sentences(n *html.Node) {
 
 // add keeps a text of enough words that is no list of names or links.
 func (r *reader) add(place, text string) {
-	n := len(word.FindAllString(text, -1))
-	if n < least || 2*n < len(strings.Fields(text)) || strings.Count(text, "-") > n || linked.ReplaceAllString(text, "") == "" {
+	n, all := len(word.FindAllString(text, -1)), len(strings.Fields(text))
+	if n < least || 2*n < all || strings.Count(text, "-") > n || linked.ReplaceAllString(text, "") == "" {
 		return
 	}
 	where := ""

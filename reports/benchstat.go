@@ -173,7 +173,7 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Launches.Opened > 0 { // lines that are not independent
 			out = append(out, fmt.Sprintf(
-				"warning: %s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
+				"warning: %s: its %d repetitions ran in %d launches, so they are not independent samples",
 				c.Label, c.Launches.Counted, c.Launches.Opened))
 		}
 	}

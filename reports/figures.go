@@ -348,5 +348,5 @@ func sourceOf(c *chart.Chart, cells []compare.Cell) string {
 			return s.from
 		}
 	}
-	return "the run folder's CSV files and journal.jsonl, as the report says under “How each number was got”"
+	return "the run folder's CSV files and journal.jsonl, as the report says under “How each figure was obtained”"
 }

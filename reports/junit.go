@@ -120,7 +120,7 @@ func launchSuite(res *compare.Result) junitSuite {
 			test.Failure = failed(c)
 		case c.Launches.Counted < c.Launches.Planned:
 			test.Failure = &junitFailure{Message: section.Launches(c.Launches), Type: "incomplete",
-				Text: "the run ended before all launches were begun"}
+				Text: "the run ended before all launches were started"}
 		}
 		return test
 	})
@@ -171,7 +171,7 @@ func paritySuite(res *compare.Result) junitSuite {
 		case !p.Compared:
 			test.Skipped = &junitFailure{Message: plain.Line(p.Verdict)}
 		case !p.Identical && nearTie(p):
-			test.Out = plain.Line("passed, though they part: " + p.Verdict)
+			test.Out = plain.Line("passed, although the outputs differ: " + p.Verdict)
 		case !p.Identical:
 			test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "parity",
 				Text: plain.Line("prompt: " + p.Tokenisation)}

@@ -222,10 +222,10 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
 				"not GPU memory", c.Points().Of),
-			"memory_breakdown": "medians over launches; origins and methods say by what each was obtained, and absent why one is not there",
-			"framework_overhead_gb": "what is left by difference: memory from baseline to peak less weights, KV cache, activations and multi-GPU overhead; " +
-				"it may be negative, and notes then say why",
-			"total_measured_gb": "at the peak, baseline_gb with it: what an engine holds that is open and has no model",
+			"memory_breakdown": "medians over launches; origins and methods say how each was obtained; absent says why one is missing",
+			"framework_overhead_gb": "memory from baseline to peak minus weights, KV cache, activations and multi-GPU overhead; " +
+				"if it is negative, notes say why",
+			"total_measured_gb": "at the peak, including baseline_gb, the memory of an open engine without a model",
 			"mean_latency_ms":   "measured by the clock: mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
 		},

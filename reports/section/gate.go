@@ -8,11 +8,11 @@ import (
 	"llmparity/reports/plain"
 )
 
-const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
-	"launch. Against the baseline run a check fails where the figure is significantly worse than its tolerance: the p-value, after Holm's " +
-	"correction for all of the gate's questions, is at most 0.05 and the 99% interval of the change lies wholly beyond the tolerance. The null " +
-	"hypothesis of p is that the figure has changed by exactly the tolerance. A check passes where the 90% interval excludes a regression as large as " +
-	"it must detect. All else is inconclusive."
+const gateWords = "A limit check fails if the 95% interval of the median lies entirely beyond the limit. With too few launches for an " +
+	"interval, the check fails if every launch is beyond the limit. A check against the baseline run fails if the p-value is at most 0.05 " +
+	"and the 99% interval of the change lies entirely beyond the tolerance. The null hypothesis of p is that the figure changed by exactly " +
+	"the tolerance; Holm's method corrects p for all questions of the gate. A check passes if the 90% interval rules out a regression as " +
+	"large as the check must detect. Every other check is inconclusive."
 
 // Gate is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
 // pass.

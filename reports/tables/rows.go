@@ -147,29 +147,29 @@ func (v *attemptView) phase(ns int64) Value {
 // common are the columns that every table of rows ends with.
 var common = []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"},
 	{"engine", Text, "the cell's engine"},
-	{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
+	{"counted", Truth, "whether the launch succeeded and is not a warm-up, so that statistics use it"}}
 
 var phaseColumn = Column{"phase", Text, "the phase that the reading belongs to"}
 
 func sampleTable() []Column {
 	return []Column{
-		{"timestamp", Time, "the wall clock at the run's zero plus t_ns: it never goes backwards"},
+		{"timestamp", Time, "wall-clock time at the start of the run plus t_ns; it never goes backwards"},
 		{"label", Text, "engine, cell and repetition: webllm-c1-r2, webllm-c1-warmup"},
-		{"pid", Integer, "the process"},
-		{"rss_mb", Number, "MiB: resident set size of this process. A page shared by n processes is in each one's, so that a sum over processes counts it n times; max() of this column is the largest single process, not the engine"},
+		{"pid", Integer, "the process id"},
+		{"rss_mb", Number, "MiB: resident set size of this process. A page that n processes share counts in full in each of them. max() of this column is the largest single process, not the engine"},
 		{"vms_mb", Number, "MiB: virtual size"},
-		{"t_ns", Integer, "nanoseconds since the run's zero on the host's monotonic clock, when the reading had ended"},
+		{"t_ns", Integer, "nanoseconds from the start of the run to the end of the reading, on the host's monotonic clock"},
 		{"read_ns", Integer, "nanoseconds that the reading took"},
-		{"source", Integer, "the source's number in journal.jsonl, which says by what was read and what that can't see"},
-		{"cell", Integer, "the plan's point"},
-		{"attempt", Integer, "the launch"},
+		{"source", Integer, "the source's number in journal.jsonl, which has the method and what the method cannot see"},
+		{"cell", Integer, "the cell's number"},
+		{"attempt", Integer, "the launch's number in the journal"},
 		{"role", Text, "renderer, gpu-process, browser, server …; page: a reading of the page's heap"},
-		{"pss_mb", Number, "MiB: proportional set size; may be summed over processes"},
-		{"uss_mb", Number, "MiB: what no other process shares"},
+		{"pss_mb", Number, "MiB: proportional set size; can be summed over processes"},
+		{"uss_mb", Number, "MiB: unique set size, the pages that no other process shares"},
 		{"swap_mb", Number, "MiB: swapped out"},
-		{"hwm_mb", Number, "MiB: the highest RSS within the phase that the reading ended, or since the process began where that can't be reset"},
-		{"edge", Text, "the phase that the reading ended; absent between edges"},
-		{"heap_used_mb", Number, "MiB: the page's JavaScript heap, in rows of role page of their own; not in the run folder's samples.csv, whose metrics.csv has it in bytes"},
+		{"hwm_mb", Number, "MiB: the highest RSS in the phase that the reading ended; if the kernel's mark cannot be reset, the highest since the process began"},
+		{"edge", Text, "the phase that ended with this reading; absent between phase edges"},
+		{"heap_used_mb", Number, "MiB: the page's JavaScript heap, in rows of its own with the role page. The run folder's samples.csv lacks this column; its metrics.csv has the heap in bytes"},
 		phaseColumn,
 	}
 }
@@ -207,15 +207,15 @@ func totalTable() []Column {
 	return []Column{
 		{"timestamp", Time, "as in samples"},
 		{"label", Text, "as in samples"},
-		{"method", Text, "by what the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, more rarely); vm_hwm: a peak between two readings, by the kernel's marks"},
-		{"processes", Integer, "how many the sums are over: all of the engine's at this tick"},
+		{"method", Text, "how the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, less often) or vm_hwm (a peak between two readings, from the kernel's marks)"},
+		{"processes", Integer, "the number of processes in the sums: all processes of the engine at this time"},
 		{"rss_sum_mb", Number, "MiB: the sum of the processes' RSS; shared pages count once for each process. max() is the engine's peak by this measure"},
 		{"vms_sum_mb", Number, "MiB: the sum of the virtual sizes"},
-		{"pss_mb", Number, "MiB: the sum of PSS, in which a page counts once: the total that reports call memory. Read in rows of smaps_rollup, carried forward from there in others"},
+		{"pss_mb", Number, "MiB: the sum of PSS, in which a page counts once. Reports call this total memory. Rows of smaps_rollup read it; other rows carry it forward"},
 		{"uss_mb", Number, "MiB: the sum of USS, read or carried forward like pss_mb"},
 		{"swap_mb", Number, "MiB: the sum of what is swapped out"},
-		{"t_ns", Integer, "as in samples, when the last of the processes had been read"},
-		{"read_ns", Integer, "nanoseconds from the first reading's begin to the last one's end"},
+		{"t_ns", Integer, "as in samples, after the last process was read"},
+		{"read_ns", Integer, "nanoseconds from the start of the first reading to the end of the last"},
 		{"cell", Integer, "as in samples"},
 		{"attempt", Integer, "as in samples"},
 		{"pss_read_mb", Number, "MiB: the reading of PSS that pss_mb was carried forward from; absent where pss_mb was read, and in older runs"},
@@ -241,10 +241,10 @@ func tokenTable() []Column {
 		{"attempt", Integer, "as in samples"},
 		{"request", Integer, "the request's number in its attempt, from 1"},
 		{"index", Integer, "the token's place in the answer, from 0"},
-		{"id", Integer, "the token's id; -1 where the engine tells none, and where rows are pieces of text"},
-		{"t_ns", Integer, "nanoseconds since the run's zero, when the token was sampled, or its piece of text came"},
+		{"id", Integer, "the token's id; -1 if the engine reports none, or if rows are pieces of text"},
+		{"t_ns", Integer, "nanoseconds from the start of the run until the token was sampled, or until its piece of text arrived"},
 		{"phase", Text, "the phase that the request belongs to: warmup or measure"},
-		{"sent_ns", Integer, "nanoseconds since the run's zero, when the request left the host"},
+		{"sent_ns", Integer, "nanoseconds from the start of the run until the request left the host"},
 	}
 }
 
@@ -264,14 +264,14 @@ func metricTable() []Column {
 		{"name", Text, "what was read; it ends in its unit: _bytes, _count, _ms, _percent, _watts …"},
 		{"value", Number, "in that unit"},
 		{"t_ns", Integer, "as in samples"},
-		{"read_ns", Integer, "as in samples; of sources that wait for an answer it is mostly waiting"},
+		{"read_ns", Integer, "as in samples; for sources that wait for an answer, mostly waiting"},
 		{"source", Integer, "as in samples"},
 		{"cell", Integer, "as in samples"},
 		{"attempt", Integer, "as in samples"},
 		{"role", Text, "as in samples"},
 		{"edge", Text, "as in samples"},
 		phaseColumn,
-		{"method", Text, "by what was read: heap_usage, webgpu_ledger, nvml …"},
+		{"method", Text, "how the value was read: heap_usage, webgpu_ledger, nvml …"},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/nearest"
+	"llmparity/reports/plain"
 )
 
 // helpWidth is the number of columns that help keeps to.
@@ -137,7 +138,7 @@ func filled(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !strings.Contains(p, "\n  ") {
-			paragraphs[i] = wrapped(strings.ReplaceAll(p, "\n", " "), 0)
+			paragraphs[i] = strings.Join(plain.Fold(strings.ReplaceAll(p, "\n", " "), helpWidth), "\n")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
@@ -272,7 +273,7 @@ func presetsTopic() *cobra.Command {
 		if err != nil {
 			panic(err) // it is in Names
 		}
-		text += wrapped(fmt.Sprintf("  %-12s  %s", name, what), 16) + "\n"
+		text += plain.Wrap(what, fmt.Sprintf("  %-12s  ", name), strings.Repeat(" ", 16), helpWidth)
 	}
 	return &cobra.Command{Use: "presets", Short: "Built-in plans", Long: text}
 }
@@ -289,19 +290,10 @@ func exitCodesTopic() *cobra.Command {
 	b.WriteString("An error is one line: its class, what is wrong, and what to do. \"run --json\" and\n" +
 		"\"doctor --json\" have the class in a field of its own.\n\nClass                 Exit code\n")
 	for _, c := range fault.Classes {
-		line := fmt.Sprintf("  %-20s %-3d  %s", c.Kind, c.Kind.ExitCode(), strings.ReplaceAll(c.Meaning, "`", ""))
-		b.WriteString(wrapped(line, 28) + "\n")
+		first := fmt.Sprintf("  %-20s %-3d  ", c.Kind, c.Kind.ExitCode())
+		b.WriteString(plain.Wrap(strings.ReplaceAll(c.Meaning, "`", ""), first, strings.Repeat(" ", 28), helpWidth))
 	}
 	return &cobra.Command{Use: "exit-codes", Short: "Exit codes and classes of errors", Long: b.String()}
-}
-
-// wrapped breaks a line at blanks where it is too long for help; what follows is indented.
-func wrapped(line string, indent int) string {
-	if len(line) <= helpWidth {
-		return line
-	}
-	at := strings.LastIndexByte(line[:helpWidth+1], ' ')
-	return line[:at] + "\n" + wrapped(strings.Repeat(" ", indent)+line[at+1:], indent)
 }
 
 // didYouMean suggests one of some names, and lists all.

@@ -14,7 +14,7 @@ func schemaCommand() *cobra.Command {
 		Use:   "schema NAME",
 		Short: "Print the JSON Schema of an output format",
 		Long: "Print the JSON Schema (draft 2020-12) of a plan or an output format. NAME is one of\n" +
-			wrapped(strings.Join(schemas.Names(), ", "), 0) + ".\n\nFormats: docs/reference/formats.md",
+			strings.Join(schemas.Names(), ", ") + ".\n\nFormats: docs/reference/formats.md",
 		Example:   "  llmparity schema plan\n  llmparity schema result > result.schema.json",
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: schemas.Names(),

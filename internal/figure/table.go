@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"llmparity/compare/stats"
 	"llmparity/internal/record"
@@ -15,7 +16,7 @@ const (
 )
 
 // table has the rows in the order of results.
-var table = join(memory(), times(), sampler(), traffic(), components(), beyond(), inside())
+var table = slices.Concat(memory(), times(), sampler(), traffic(), components(), beyond(), inside())
 
 var byName = func() map[string]*Row {
 	out := map[string]*Row{}
@@ -24,14 +25,6 @@ var byName = func() map[string]*Row {
 	}
 	return out
 }()
-
-func join(parts ...[]Row) []Row {
-	var out []Row
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out
-}
 
 // memory has the rows of the processes' memory.
 func memory() []Row {

@@ -37,18 +37,10 @@ func main() {
 
 // findings checks every Go file below a folder, and lists the folders that have some.
 func findings(root string) (out, packages []string, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name()[0] == '.'):
-			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+	skipped := []string{"node_modules", "testdata"}
+	err = walk(root, skipped, func(path string, text []byte) error {
+		if !strings.HasSuffix(path, ".go") {
 			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
 		}
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, path, text, parser.SkipObjectResolution)
@@ -60,6 +52,28 @@ func findings(root string) (out, packages []string, err error) {
 		return err
 	})
 	return out, slices.Compact(packages), err
+}
+
+// texts are the kinds of files that people read.
+var texts = []string{".go", ".md", ".yaml", ".yml", ".js", ".mjs", ".css", ".html", ".py", ".json", ""}
+
+// walk reads every text below a folder, but for hidden folders and those that are skipped.
+func walk(root string, skipped []string, do func(path string, text []byte) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (slices.Contains(skipped, d.Name()) || d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || !slices.Contains(texts, filepath.Ext(path)):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return do(path, text)
+	})
 }
 
 // columns is how many a line may have; a tab takes four, and gofmt's padding one. A string of more than so many is not

@@ -3,11 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -25,25 +21,12 @@ var refused = []struct {
 	{regexp.MustCompile(`(?i)\bnumbers of (the|a) (KV cache|keys|values)\b`), "dtype"},
 }
 
-// texts are the kinds of files that people read.
-var texts = []string{".go", ".md", ".yaml", ".yml", ".js", ".mjs", ".css", ".html", ".py", ".json", ""}
-
-var unread = []string{"node_modules", "testdata", "dist", "bin", "results"}
-
 // hardWords finds refused words in texts and identifiers. Records of older versions in testdata keep theirs.
 func hardWords(root string) (out []string, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (slices.Contains(unread, d.Name()) || d.Name()[0] == '.'):
-			return fs.SkipDir
-		case d.IsDir() || !slices.Contains(texts, filepath.Ext(path)) || strings.HasPrefix(path, "scripts/lint/"):
+	skipped := []string{"node_modules", "testdata", "dist", "bin", "results"}
+	err = walk(root, skipped, func(path string, text []byte) error {
+		if strings.HasPrefix(path, "scripts/lint/") || bytes.IndexByte(text, 0) >= 0 {
 			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil || bytes.IndexByte(text, 0) >= 0 {
-			return err
 		}
 		n := 0
 		for line := range bytes.Lines(text) {

@@ -41,7 +41,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline save main " + before, "", "Saved main"},
 		{"baseline save main " + after, fault.Usage, "--replace"},
 		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
-		{"baseline save a/b " + after, fault.Usage, "becomes a file's name"},
+		{"baseline save a/b " + after, fault.Usage, "becomes a file name"},
 		{"baseline list", "", "main  before"},
 		{"baseline", "", "save"},
 		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},

@@ -175,7 +175,7 @@ func (r *Result) difference(c *Cell) string {
 		}
 	}
 	if len(like) == 0 {
-		return "it has no measured cell"
+		return "the baseline run has no measured cell"
 	}
 	for _, needs := range []struct {
 		why  string

@@ -203,8 +203,8 @@ func (r *Result) group(o Options) {
 			classes[deviceClass(&r.Cells[at])] = true
 		}
 		if len(classes) > 1 && !o.AllowDifferent {
-			g.Refused = "its cells computed on different classes of device (" + explain.List(classes) +
-				"): group them by device too"
+			g.Refused = "the cells of this group ran on different classes of device (" + explain.List(classes) +
+				"); group by device too"
 		} else {
 			for _, name := range compared(false) {
 				g.Figures = append(g.Figures, r.groupValue(cells, name))
@@ -222,7 +222,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	with := func(i int) bool { return !without(i) }
 	if name == figure.Increase && slices.ContainsFunc(cells, without) && slices.ContainsFunc(cells, with) {
 		v.Title, v.Left, v.Note = "memory increase", len(cells),
-			"not averaged: of some it is the whole peak, of others what came on top"
+			"not averaged: it is the whole peak for some cells, and the growth since the baseline for others"
 		return v
 	}
 	for _, i := range cells {

@@ -42,7 +42,7 @@ func TestUnpairedRunsSayWhy(t *testing.T) {
 		"part": {run("x/a", prompt("1"), prompt("2")), run("x/b", prompt("1"), prompt("3")),
 			"1 of 2 cells (llamacpp, prompt 2, b) of run b not compared with run a, the baseline run: prompts differ"},
 		"empty": {run("x/a"), run("x/b", as),
-			"cells of run b not compared with run a, the baseline run: it has no measured cell"},
+			"cells of run b not compared with run a, the baseline run: the baseline run has no measured cell"},
 		"same": {run("x/a", as), run("x/b", as), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after, fault.Usage, "has no gate"},
 		{"gate " + root, fault.BadRecord, "not a run folder"},
 		{"gate " + after + " --max peak_pss=many", fault.Usage,
-			`--max peak_pss=many: "many" stands where a number is wanted`},
+			`--max peak_pss=many: "many" is not a number`},
 		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "lower is worse; use -5% to allow that decrease"},
 		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
 			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -40,7 +41,7 @@ const (
 )
 
 // Enough is how many repetitions a 95% interval needs.
-const Enough = 6
+const Enough = stats.MinRuns
 
 // quiet is the share of the cores that other programs may use.
 const quiet = 0.10

@@ -28,16 +28,16 @@ var (
 	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover only the other tokens"}
 	UnknownCache  = Remark{warning.PromptCache, "the prompt cache is always on and does not report its hits; prefill is not known"}
 	CacheOn       = Remark{"prompt-cache-on", "the prompt cache is always on; the engine reported no hits"}
-	Pieces        = Remark{warning.TokenTimes, "reports pieces of text; the times of the first and last token are those of pieces"}
-	NoIDs         = Remark{"no-token-ids", "reports no token ids; outputs are compared as text"}
-	StopsAtEnd    = Remark{"stops-at-end", "stops at the end of a text; lengths may differ"}
+	Pieces        = Remark{warning.TokenTimes, "the engine reports pieces of text; the times of the first and last token are those of pieces"}
+	NoIDs         = Remark{"no-token-ids", "the engine reports no token ids; outputs are compared as text"}
+	StopsAtEnd    = Remark{"stops-at-end", "the engine stops at the end of a text; lengths of outputs may differ"}
 	OneAtATime    = Remark{warning.Traffic, "%s"}
 	ClockBackward = Remark{warning.Clock, "a launch (attempt %d of the journal) is left out: it ended before it began"}
 	Ledger        = Remark{warning.MemoryUncertain, "in %d of %d launches WebGPU reported errors (up to %g) that may concern several " +
 		"objects; the ledger may be too high"}
-	Others  = Remark{warning.MemoryShared, "%s MiB of its resident memory is shared with other programs; PSS counts only a part of it"}
-	Outside = Remark{warning.MemoryShared, "total PSS (%s) differs by %s MiB between %s, RSS by %s; other programs, such as a " +
-		"browser, shared files with some of them"}
+	Others  = Remark{warning.MemoryShared, "other programs share %s MiB of the engine's resident memory; PSS counts only a part of it"}
+	Outside = Remark{warning.MemoryShared, "total PSS (%s) differs by %s MiB between %s, and RSS by %s MiB; other programs, " +
+		"such as a browser, shared files with some of these %[3]s"}
 	SamplerCost = Remark{warning.SamplerCost, "sampling used %s%% of a core; speeds may be slightly low"}
 )
 
@@ -68,7 +68,7 @@ var (
 	ForeignUnknown = Reason{"foreign-rows", "model, prompt and device of %s are not known", ""}
 
 	BothSoftware = Reason{"both-on-cpu", "WebGPU ran on the CPU on both sides: ratios say nothing about a GPU", ""}
-	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: programs outside share it"}
+	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: other programs share it"}
 	CachesDiffer = Reason{"prompt-cache", "time to first token and prefill are not compared: prompt cache %s for %s, %s for %s",
 		"time to first token and prefill are not compared: prompt caches differ"}
 	LoadsDiffer = Reason{"load-per-request",

@@ -83,7 +83,7 @@ func (j *judge) without(check gates.Check, level gates.Level) {
 // fresh is a check of a cell that the baseline run has not.
 func (j *judge) fresh(check gates.Check, level gates.Level) {
 	if j.gate.NoBaseline == gates.BaselineOptional {
-		j.note("%s is new: the baseline run has no such cell, and nothing is held against it", check.Cell)
+		j.note("%s is new: the baseline run has no such cell, so its figures are not compared", check.Cell)
 		return
 	}
 	j.add(check, level, gates.Inconclusive, "new: the baseline run has no such cell (--no-baseline ok passes without)")
@@ -149,7 +149,7 @@ func (q *question) answer() (gates.Status, string) {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {
-		why := cmp.Or(a.IntervalNote, "the baseline run's is not above 0")
+		why := cmp.Or(a.IntervalNote, "the baseline run's figure is not above 0")
 		return gates.Inconclusive, sides + "; no percentage: " + why
 	}
 	came, rest := q.decide()
@@ -197,7 +197,7 @@ func (q *question) decide() (gates.Status, string) {
 	}
 	switch {
 	case a.Changed && q.beyond(*a.Percent, *q.check.Allowed):
-		return gates.Warned, "; significantly worse than the baseline run, but not than the tolerance"
+		return gates.Warned, "; significantly worse than the baseline run, but not significantly worse than the tolerance"
 	case a.Changed && q.beyond(*a.Percent, 0):
 		return gates.Passed, "; worse, within the tolerance"
 	case a.Changed:
@@ -258,8 +258,8 @@ func (q *question) outside() string {
 		return why
 	}
 	if grown, of := q.grown(); of && grown < (q.asked.Right.Median-q.asked.Left.Median)/2 {
-		return "the sum of RSS did not grow with it" + q.rss() +
-			": programs outside that map the same files move PSS and USS"
+		return "the sum of RSS did not grow as much" + q.rss() +
+			": other programs that map the same files change PSS and USS"
 	}
 	return ""
 }
@@ -286,7 +286,7 @@ func (q *question) hidden() string {
 	grown, of := q.grown()
 	least := math.Abs(*q.check.Detect) / 100 * q.asked.Left.Median
 	if of && grown > least && grown > q.asked.Right.Median-q.asked.Left.Median {
-		return "the sum of RSS grew" + q.rss() + ": programs outside that map the same files move PSS and USS"
+		return "the sum of RSS grew" + q.rss() + ": other programs that map the same files change PSS and USS"
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.O
 	j.parity()
 	switch against := len(g.Changes) > 0 || g.Parity != nil && g.Parity.With == gates.TheBaseline; {
 	case base != nil && len(g.Changes) == 0:
-		j.note("no figure is held against the baseline run: vs_baseline says how much worse which may be")
+		j.note("no figure is compared with the baseline run; set tolerances with vs_baseline")
 	case missing != "" && !against:
 		j.without(gates.Check{Name: "baseline run", Kind: gates.KindCell}, gates.Error)
 	}

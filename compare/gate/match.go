@@ -57,7 +57,7 @@ func pairs(base, now *compare.Result) []pair {
 			taken[p.now] = true
 			other := version(p.base) != version(p.now) && request(p.base) == request(p.now)
 			if other && len(before[key]) != len(after[key]) {
-				p.why = "several cells were asked for the same: which is which is not known"
+				p.why = "several cells have the same settings; it is not known which of them belong together"
 			}
 		}
 	}

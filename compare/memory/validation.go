@@ -2,9 +2,10 @@ package memory
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
@@ -123,26 +124,20 @@ func (v *Validation) Close() {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(a.Dir, b.Dir))
 	})
 	v.Components = errorsOf(v.Cells)
-	v.Engines = grouped(v.Cells, func(c PredictedCell) string { return c.Engine },
-		func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
-	v.Contexts = grouped(v.Cells, func(c PredictedCell) string { return strconv.Itoa(c.Context) },
-		func(a, b ErrorGroup) int {
-			x, _ := strconv.Atoi(a.Name) // from Itoa
-			y, _ := strconv.Atoi(b.Name)
-			return x - y
-		})
+	v.Engines = grouped(v.Cells, func(c PredictedCell) string { return c.Engine })
+	v.Contexts = grouped(v.Cells, func(c PredictedCell) int { return c.Context })
 }
 
-func grouped(cells []PredictedCell, by func(PredictedCell) string, order func(a, b ErrorGroup) int) []ErrorGroup {
-	of := map[string][]PredictedCell{}
+// grouped has the groups in the order of what their cells have in common.
+func grouped[T cmp.Ordered](cells []PredictedCell, by func(PredictedCell) T) []ErrorGroup {
+	of := map[T][]PredictedCell{}
 	for _, c := range cells {
 		of[by(c)] = append(of[by(c)], c)
 	}
 	out := []ErrorGroup{}
-	for name, list := range of {
-		out = append(out, ErrorGroup{Name: name, Cells: len(list), Components: errorsOf(list)})
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, ErrorGroup{Name: fmt.Sprint(key), Cells: len(of[key]), Components: errorsOf(of[key])})
 	}
-	slices.SortFunc(out, order)
 	return out
 }
 

@@ -114,7 +114,7 @@ func (p *Parity) short() string {
 	case state == NotCompared:
 		return "not compared"
 	case p.ByText && state == Parting:
-		return fmt.Sprintf("text parts at byte %d", p.Shared+1)
+		return fmt.Sprintf("text differs from byte %d on", p.Shared+1)
 	case p.ByText && state == Shorter:
 		return "same text as far as both go"
 	case p.ByText:

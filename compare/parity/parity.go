@@ -141,16 +141,16 @@ func Itself(counted []*record.Attempt) SelfParity {
 		return s
 	}
 	s.Known = true
-	const differ = "requests differ among themselves: "
+	const differ = "requests of the cell differ: "
 	for n, o := range all[1:] {
 		if byText && o.text != all[0].text {
-			s.Verdict = fmt.Sprintf(differ+"the text of number %d parts from the first's after %d bytes", n+2,
+			s.Verdict = fmt.Sprintf(differ+"the text of request %d differs from that of request 1 after %d bytes", n+2,
 				sharedText(all[0].text, o.text))
 			return s
 		}
 		if at := agreed(all[0].ids, o.ids); !byText && (at < len(o.ids) || at < len(all[0].ids)) {
 			s.FirstIndex = at
-			s.Verdict = fmt.Sprintf(differ+"number %d parts from the first at token %d", n+2, at+1)
+			s.Verdict = fmt.Sprintf(differ+"request %d differs from request 1 at token %d", n+2, at+1)
 			return s
 		}
 	}
@@ -219,7 +219,7 @@ func Of(left, right Party) Parity {
 			p.Unverified = append(p.Unverified, s.Label)
 		}
 		if s.Self.Known && !s.Self.Identical {
-			p.but += "; the requests of " + s.Label + " differ among themselves, so this is one of them"
+			p.but += "; the requests of " + s.Label + " differ, so this compares one of them"
 		}
 	}
 	if len(p.Unverified) > 0 {

@@ -229,7 +229,7 @@ func (l Limit) Valid() error {
 func (c Change) Valid() error {
 	switch {
 	case c.Figure.Better == figure.Neither:
-		return errors.New("more of it is neither better nor worse; give it a min or a max instead")
+		return errors.New("neither more nor less of this figure is better; use min or max instead")
 	case c.Figure.Better == figure.Higher && c.Change > 0:
 		return fmt.Errorf("lower is worse; use -%s to allow that decrease", share(c.Change))
 	case c.Figure.Better == figure.Lower && c.Change < 0:
@@ -265,7 +265,7 @@ func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !percent || err != nil || math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) > 1e6 {
-		return 0, fmt.Errorf("%q is no share such as -5%%, +3%% or 100%%", text)
+		return 0, fmt.Errorf("%q is not a percentage; use one such as -5%%, +3%% or 100%%", text)
 	}
 	return math.Round(v*1e6) / 1e8, nil // as exactly as one is written
 }
@@ -295,7 +295,7 @@ func (g *Gate) limitFlag(text string, most bool) error {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return fmt.Errorf("%q stands where a number is wanted", value)
+		return fmt.Errorf("%q is not a number", value)
 	}
 	l := Limit{Figure: row, Min: &v}
 	if most {

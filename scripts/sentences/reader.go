@@ -26,7 +26,7 @@ type reader struct {
 }
 
 var (
-	ends   = regexp.MustCompile(`([^.][^.][.?!])\s+(\P{Ll})`) // but for "e.g. this"
+	ends   = regexp.MustCompile(`([^.][^.][.?!])\s+(\P{Ll}|ll)`) // but for "e.g. this"
 	linked = regexp.MustCompile(`(\pL+: )?\[[^]]*\][,.]?\s*`)
 	word   = regexp.MustCompile(`(?:^| )[(“]?\pL[\pL'’-]+[,.;:?!)”]*`)
 )

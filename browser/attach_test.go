@@ -150,7 +150,7 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 		!slices.Contains(info.Args, "--remote-debugging-port=0") {
 		t.Errorf("recorded: %+v", info)
 	}
-	if d, err := here.Device(watched(t)); err != nil || !strings.Contains(d.Name, "swiftshader") {
+	if d, err := here.Device(watched(t)); err != nil || !strings.Contains(d.Name, "SwiftShader") {
 		t.Errorf("device %+v, %v", d, err)
 	}
 	if during := pages(t, address); len(during) != len(before)+1 {

@@ -126,7 +126,7 @@ func checkAdapter(t *testing.T, d doctor.Diagnosis) {
 	if g == nil {
 		t.Fatal("there is none")
 	}
-	if g.Class != record.SoftwareAdapter || !strings.Contains(g.Name, "swiftshader") || g.Vendor == "" ||
+	if g.Class != record.SoftwareAdapter || !strings.Contains(g.Name, "SwiftShader") || g.Vendor == "" ||
 		g.Architecture == "" || g.F16 || len(g.Features) < 5 {
 		t.Errorf("%+v", g)
 	}

@@ -65,7 +65,7 @@ func walk(root string, skipped []string, do func(path string, text []byte) error
 			return err
 		case d.IsDir() && path != root && (slices.Contains(skipped, d.Name()) || d.Name()[0] == '.'):
 			return fs.SkipDir
-		case d.IsDir() || !slices.Contains(texts, filepath.Ext(path)):
+		case !d.Type().IsRegular() || !slices.Contains(texts, filepath.Ext(path)):
 			return nil
 		}
 		text, err := os.ReadFile(path)

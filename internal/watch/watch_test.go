@@ -210,7 +210,7 @@ func TestNothingToWatch(t *testing.T) {
 	check.Err(t, ended.Run())
 	for want, o := range map[string]watch.Options{
 		`no process with "process that does not exist" in its name`: {Name: "process that does not exist"},
-		fmt.Sprintf("no process %d", ended.Process.Pid):             {PIDs: []int{ended.Process.Pid}},
+		fmt.Sprintf("process %d does not exist", ended.Process.Pid): {PIDs: []int{ended.Process.Pid}},
 		// This program has the name in its own command line.
 		"no process with": {Name: filepath.Base(os.Args[0])},
 	} {

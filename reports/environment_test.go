@@ -48,7 +48,7 @@ func TestMachine(t *testing.T) {
 			"reclaims idle memory after 120 s while less than 40% is free (damon_reclaim), may reclaim idle memory (DAMON, readable only by root)"},
 		{"limits", "1.5 cores, 4 GiB memory, 1 GiB used, 0 GiB swap (cgroup v2)"},
 		{"load before the run", "0.500, 0.250 over 5 minutes, 0.125 over 15"},
-		{"others before the run", `0.500 of 8 cores busy for 0.200 s, 0.100 used by other guests of the host: cron\x1b[2J<b> 0.300`},
+		{"others before the run", `0.500 of 8 cores busy, watched for 0.200 s, 0.100 used by other guests of the host: cron\x1b[2J<b> 0.300`},
 		{"temperature", "coretemp 61.50 °C"}, {"GPUs", "gpu0: Example GPU, 24 GiB, driver 555.1, by nvml"},
 		{"display", "wayland"},
 		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"},

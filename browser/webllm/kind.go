@@ -78,7 +78,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Adapter, Flag: "adapter", Key: "adapter",
 			OneOf: []string{string(browser.Auto), string(browser.GPU), string(browser.SwiftShader),
 				string(browser.Lavapipe)},
-			Help: "WebGPU adapter: auto, gpu, or on the CPU swiftshader or lavapipe (has float16; scripts/setup lavapipe)"},
+			Help: "WebGPU adapter: auto; gpu; swiftshader or lavapipe, which run on the CPU. Only lavapipe (scripts/setup lavapipe) has float16"},
 		{To: &c.Thread, Flag: "thread", Key: "thread", Run: true,
 			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
 			Help:  "thread that WebLLM runs on: page or worker"},

@@ -27,8 +27,8 @@ func compareEstimatesCommand() *cobra.Command {
 		Short: "Compare another calculator's numbers with measured ones",
 		Long: `Compare the numbers of another memory calculator with measured ones, component by component.
 
-PROFILE.json is a memory profile from "llmparity report DIR --profile". Numbers are in GiB (2^30
-bytes), or in GB (10^9 bytes) with --calc-unit GB.
+PROFILE.json is a memory profile from "llmparity report DIR --profile". You give
+the other calculator's numbers in GiB (2^30 bytes), or in GB (10^9 bytes) with --calc-unit GB.
 
 Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4

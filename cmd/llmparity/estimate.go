@@ -24,8 +24,8 @@ func estimateCommand() *cobra.Command {
 		Short: "Predict how much memory a model needs, before you run it",
 		Long: `Predict how much memory a model needs in an engine, and whether it fits. No engine is started.
 
-The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table of weights, KV
-cache, activations and the engine itself follows. The exit code is 0 for every answer.
+The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table below it splits
+the memory into weights, KV cache, activations and the engine itself. The exit code is 0 for every answer.
 
 MODEL is one of: a GGUF or .safetensors file, a WebLLM package's folder, a Hugging Face config.json, an id of
 WebLLM's catalogue, or the name tiny or smollm2. Without MODEL, describe the model with flags.

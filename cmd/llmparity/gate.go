@@ -61,7 +61,7 @@ Docs: docs/howto/gate-in-ci.md`,
 	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with checks, like \"gate\" in a plan")
 	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
 	flags.StringVar(&f.baseline, "baseline", "",
-		"baseline run: a saved name or a run's folder (default: the plan's gate.baseline, or the other side of run --against)")
+		"baseline run: a saved name or a run's folder (default: the build that 'run --against' measured, else the plan's gate.baseline)")
 	storeFlag(c, &f.store)
 	under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)

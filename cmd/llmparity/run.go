@@ -110,7 +110,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.model, "model", "", modelHelp)
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines to run, e.g. webllm,llamacpp; one of "+kinds.All.List())
 	flags.StringArrayVar(&f.engine, "engine", nil,
-		"one more engine, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
+		"one engine to run, beside those of --engines, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
@@ -122,7 +122,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	f.scheduleFlags.register(flags)
-	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show the cells, their predicted memory, and what is missing on this machine")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
 	under(flags, "Before the run", "dry-run strict no-check-oom")

@@ -87,8 +87,8 @@ const growthHow = "in each launch, the median slope between all pairs of reading
 	"readings). Prompt tokens count as tokens. If a launch has several requests, the median of their slopes. " +
 	"The interval is that of the median over launches, because readings within a launch depend on each other"
 
-const edgesHow = "the slope through readings at the end of the warm-up and of the measured requests, over the tokens in the cache at " +
-	"each (Theil-Sen). If two readings are not enough, the reading at the end of the load is used too. The slope shown is the median over launches"
+const edgesHow = "how much memory grows with each token in the cache, from readings at the end of the warm-up and of the measured requests " +
+	"(slope by Theil-Sen, median over launches). If two readings are not enough, the reading at the end of the load is used too"
 
 // grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {

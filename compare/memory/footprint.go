@@ -266,8 +266,8 @@ func memoryHow(attempts []*record.Attempt) how {
 	for _, a := range attempts {
 		if slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return !math.IsNaN(t.Read) }) {
 			h.pss = reading(attempts, record.MethodSmapsRollup) +
-				". Between two readings of PSS, llmparity adds the growth of private pages (from statm) to the last reading, " +
-				"and uses the kernel's counters of peak RSS"
+				". Peaks between two readings are estimated from the growth of private pages (statm) and from the kernel's " +
+				"counters of peak RSS"
 		}
 	}
 	if slices.ContainsFunc(attempts, func(a *record.Attempt) bool {

@@ -22,8 +22,8 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	case s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1:
 		return Component{}, false // depends on the GPU's driver
 	case e.runs(engine.MLC):
-		how = []string{"weights, KV cache and workspaces, which SwiftShader keeps in the GPU process",
-			"the browser's growth at the peak of the load"}
+		how = []string{"weights, KV cache and workspaces (SwiftShader keeps them in the GPU process)",
+			"what the browser itself grows by while the model loads"}
 	case e.runs(engine.GGML):
 		how = append(e.places(), "the KV cache, zeroed at load")
 		var part string
@@ -33,7 +33,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 		return Component{}, false
 	}
 	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(how, "; ") +
-		". Pages shared with other processes count in part", Confidence: High}
+		". A page that n processes share counts as 1/n", Confidence: High}
 	for _, part := range []Component{weights, cache, touched, framework} {
 		c.add(part)
 	}

@@ -42,7 +42,7 @@ func memory() []Row {
 			Column: Column{2, "memory_increase_mb", "MiB: peak memory minus the baseline of the same launch"}, Bench: "increase-B",
 			Head: "increase"},
 		{Name: Baseline, Title: "baseline", Absent: noPSS,
-			How:    "the median total PSS after the engine has started and before it loads a model",
+			How:    "the total PSS after the engine has started and before it loads a model: the median of the readings in that time",
 			Column: Column{3, "baseline_pss_mb", "MiB: total PSS before the load"}},
 		{Name: PostWarmup, Title: "after warm-up", Absent: "no PSS was read after the warm-up",
 			How:    "the last total PSS before the measured requests",
@@ -61,7 +61,7 @@ func memory() []Row {
 			Column: Column{5, "retained_pss_mb", "MiB: total PSS after the unload minus the baseline"}},
 		{Name: PeakHeap, Title: "peak JavaScript heap", How: "the highest value of the column heap_used_mb"},
 		{Name: BaselineRSS, Title: "baseline, RSS sum", Absent: "no RSS was read before the load",
-			How: "the median sum of RSS after the engine has started and before it loads a model", Column: Column{8, "baseline_rss_sum_mb", without}},
+			How: "the sum of RSS after the engine has started and before it loads a model: the median of the readings in that time", Column: Column{8, "baseline_rss_sum_mb", without}},
 		{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Absent: "no RSS was read after the warm-up",
 			How: "the last sum of RSS before the measured requests", Column: Column{9, "post_warmup_rss_sum_mb", without}},
 		{Name: IncreaseRSS, Title: "increase, RSS sum", Bench: "increase-rss-sum-B",
@@ -145,8 +145,8 @@ func sampler() []Row {
 	return []Row{
 		{Name: SamplerBusy, Title: "cost of reading memory while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
-			How: "time spent reading memory during load, warm-up and measured requests / the total length of these three " +
-				"phases. 100% is one core. Readings of memory between phases do not count",
+			How: "the share of load, warm-up and measured requests during which llmparity was reading memory. 100% keeps " +
+				"one core busy. Readings between these phases do not count",
 			Column: Column{27, "sampler_busy_percent", "percent of one core that sampling used while the engine worked"}},
 		{Name: SamplerUS, Title: "time per read", Unit: "µs", Better: Lower, Absent: "nothing was sampled",
 			How:    "time spent reading memory / number of readings, over all methods",
@@ -270,9 +270,9 @@ func beyond() []Row {
 			How: "mapped pages of programs, libraries and data after the measured requests. This figure also " +
 				"changes if another browser starts or ends"},
 		{Name: OtherProcesses, Title: "browser and services", How: "anonymous memory of the browser's other processes"},
-		{Name: NotYetThere, Title: "model memory not yet allocated",
-			How: "live bytes of the WebGPU ledger at the peak minus weights, KV cache and activations after the measured " +
-				"requests. The figure is negative if the peak came before weights, KV cache and activations were all allocated"},
+		{Name: NotYetThere, Title: "correction for an early peak",
+			How: "WebGPU bytes live at the peak, minus those of weights, KV cache and activations at the end of the measured " +
+				"requests. Negative if memory peaked before the whole model was in memory"},
 		{Name: EverythingElse, Title: "everything else",
 			How: "the memory increase minus all other components. The rest includes files that were mapped only at the peak, and peaks between two samples"},
 	}

@@ -90,7 +90,7 @@ func Table() []Row {
 		{TokenTimes, "The engine reports pieces of text, or several tokens at once. Times of single tokens are not exact.",
 			"Compare total times, or use an engine that reports tokens one by one.",
 			[]string{"several-per-piece", "no-usage", "burst", "tokens-at-once", "held-back-tokens", "ids-lost"}},
-		{OutputLength, "The engine generated another number of tokens than requested, or engine and client count differently.",
+		{OutputLength, "The engine did not generate as many tokens as requested, or engine and client count differently.",
 			"Compare rates, not total times.",
 			[]string{"counts-differ", "length", "input-length", "cut-stream", "no-reason"}},
 		{Clock, "Clocks disagree, or a clock was set during the run.",
@@ -102,7 +102,7 @@ func Table() []Row {
 				"readings-apart"}},
 		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count memory that was never allocated, the baseline had " +
 			"not settled, or the kernel reclaimed idle memory.",
-			"Use total PSS, and turn off proactive reclaim of memory.", []string{"baseline-not-settled", "memory-reclaimed"}},
+			"Rely on total PSS only, and turn off the kernel's proactive reclaim of memory.", []string{"baseline-not-settled", "memory-reclaimed"}},
 		{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
 			"Sample less often.", nil},
 		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or an earlier " +

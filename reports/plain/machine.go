@@ -153,7 +153,7 @@ func background(b *record.Background, cores int) string {
 	if b == nil {
 		return ""
 	}
-	s := fmt.Sprintf("%s of %d cores busy for %s s", Num(b.Cores), cores, Num(b.Seconds))
+	s := fmt.Sprintf("%s of %d cores busy, watched for %s s", Num(b.Cores), cores, Num(b.Seconds))
 	if b.Stolen > 0 {
 		s += ", " + Num(b.Stolen) + " used by other guests of the host"
 	}

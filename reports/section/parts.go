@@ -18,7 +18,7 @@ import (
 // How to read memory by process and part.
 const (
 	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
-		"Each method sees other memory, so figures of different methods do not add up."
+		"Different methods see different memory, so their figures do not add up."
 	breakdownMethod = "The WebGPU ledger lists the buffers that the page requested: weights, reserved KV cache, workspaces and " +
 		"unattributed buffers. The filled part of the KV cache is calculated; the reserved size contains the filled part. " +
 		"Retained memory is the memory after the unload minus the baseline."

@@ -18,7 +18,7 @@ func warningsPage() []byte {
 	for _, r := range warning.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.Code, r.Means, r.Do)
 	}
-	b.WriteString("\nEngines and samplers write more detailed codes into the record. Reports show each detailed code as one of the warnings above:\n\n" +
+	b.WriteString("\nThe record (`journal.jsonl`) holds finer codes than these. Reports show each of them as one of the warnings above:\n\n" +
 		"| warning | codes in records |\n|---|---|\n")
 	for _, r := range warning.Table() {
 		if len(r.Records) > 0 {

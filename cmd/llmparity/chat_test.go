@@ -54,7 +54,7 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 	}
 	without := slices.DeleteFunc(slices.Clone(cmd.Args[1:]), func(a string) bool { return a == "--chat" })
 	raw := resumed(cmd, append(without, "--dry-run")...)
-	if stdout, _, _ := output(t, raw); !strings.Contains(stdout, "--chat renders it") {
+	if stdout, _, _ := output(t, raw); !strings.Contains(stdout, "use --chat to apply it") {
 		t.Errorf("no note about the template: %s", stdout)
 	}
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: "{{ raise_exception('no users') }}"})

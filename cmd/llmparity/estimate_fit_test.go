@@ -114,9 +114,10 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 func TestEstimateAnswersInJSON(t *testing.T) {
 	model := filepath.Join(configs, "llama-3.1-8b.json")
 	for args, want := range map[string]string{
-		"--engine llamacpp --quantization q4_0 --ram-gb 8":             "true",
-		"--engine llamacpp --quantization q4_0 --ram-gb 4":             "false needs about 5 GiB, 4 GiB available",
-		"--engine webllm --quantization q4f16_1 --adapter swiftshader": "false needs f16, and SwiftShader has no shader-f16",
+		"--engine llamacpp --quantization q4_0 --ram-gb 8": "true",
+		"--engine llamacpp --quantization q4_0 --ram-gb 4": "false needs about 5 GiB, 4 GiB available",
+		"--engine webllm --quantization q4f16_1 --adapter swiftshader": "false needs f16; SwiftShader has no shader-f16; " +
+			"use --quantization q4f32_1",
 	} {
 		out, errs, code := called(append([]string{"estimate", model, "--json"}, strings.Fields(args)...)...)
 		var j struct {

@@ -47,6 +47,9 @@ func (e Estimate) Fit(r record.Risk, refused string) Fit {
 			}
 			f.answer += "; " + f.Reason
 		}
+		if most := e.Model.MaxContext; most > 0 && e.Setup.Context > most {
+			f.answer += fmt.Sprintf("; the model was trained for contexts up to %d", most)
+		}
 	}
 	return f
 }

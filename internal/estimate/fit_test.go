@@ -22,7 +22,9 @@ func TestFitAnswersInALine(t *testing.T) {
 		refused string
 		want    string
 	}{
-		"enough":         {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
+		"enough": {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
+		"too long": {smollm, Setup{Engine: LlamaCPP, Context: 32768}, ram(8 * gib), "",
+			"fits: needs about 1 GiB, 8 GiB available; the model was trained for contexts up to 8192"},
 		"not enough":     {smollm, plain, ram(256 * mib), "", "does not fit: needs about 316.6 MiB, 256 MiB available"},
 		"refused":        {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
 		"unknown memory": {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"llmparity/browser"
 	"llmparity/internal/catalogue"
@@ -144,13 +145,38 @@ func (q *Question) refused(e estimate.Estimate) string {
 	case e.Setup.Engine.Runtime != engine.MLC:
 		return ""
 	case e.NeedsF16() && q.NoF16:
-		return "needs f16, and the adapter has no shader-f16"
+		return "needs f16; the adapter has no shader-f16" + q.inF32(e)
 	case e.NeedsF16() && !e.Setup.OnGPU && q.Adapter != string(browser.Lavapipe):
-		return "needs f16, and SwiftShader has no shader-f16"
+		return "needs f16; SwiftShader has no shader-f16" + q.inF32(e)
 	case e.Model.Source == "gguf":
 		return unrunnable(q.path, e.Setup.Context)
 	}
 	return ""
+}
+
+// inF32 returns the advice that makes the model run without f16, or "". It names only flags that have this effect.
+func (q *Question) inF32(e estimate.Estimate) string {
+	if e.Model.Packaged() {
+		return "; use a package in f32, such as one in q4f32_1"
+	}
+	dtype, quantization := q.Setup, q.Setup
+	dtype.DType = "f32"
+	quantization.Quantization = "q4f32_1"
+	if own := strings.ToLower(q.Setup.Quantization); strings.Contains(own, "f16") {
+		quantization.Quantization = strings.NewReplacer("bf16", "f32", "f16", "f32").Replace(own)
+	}
+	var flags []string
+	if c, err := estimate.Of(e.Model, dtype); err == nil && !c.NeedsF16() {
+		flags = append(flags, "--dtype f32")
+	}
+	file := e.Model.Source == "gguf" && q.Setup.Quantization == "" // has its own format
+	if c, err := estimate.Of(e.Model, quantization); err == nil && !c.NeedsF16() && !file {
+		flags = append(flags, "--quantization "+quantization.Quantization)
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return "; use " + strings.Join(flags, " or ")
 }
 
 // rooms returns the free memory of each place.

@@ -97,9 +97,19 @@ func (a *attempt) limited(parent context.Context) (context.Context, context.Canc
 		over := fmt.Errorf("cell exceeded its time limit of %s: %w", of, context.DeadlineExceeded)
 		return context.WithTimeoutCause(parent, of-a.cell.spent, over)
 	}
-	return context.WithTimeoutCause(parent, limit,
-		fmt.Errorf("launch exceeded its time limit of %s: %w", limit, context.DeadlineExceeded))
+	return context.WithTimeoutCause(parent, limit, launchTimeout(limit))
 }
+
+// launchTimeout is the cause of an attempt that exceeded the time limit of a launch. It is no fault.Error: that would
+// end the cell, and the next launch may be faster.
+type launchTimeout time.Duration
+
+func (t launchTimeout) Error() string {
+	return fmt.Sprintf("launch exceeded its time limit of %s; set a higher --timeout in a new run, or repeat the failed "+
+		"launch with --resume DIR --retry-failed", time.Duration(t))
+}
+
+func (launchTimeout) Unwrap() error { return context.DeadlineExceeded }
 
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
 	var over *runTimeout

@@ -116,7 +116,7 @@ func failures() map[string]failure {
 		"no start of two repetitions": {launches: []error{nil, unstarted, unstarted}, kind: fault.NoChrome,
 			made: "1.0, 1.1 failed start, 1.2 failed start"},
 		"a hung launch": {third: hanging, made: "1.0, 1.1, 1.2 failed timeout, 1.3", kind: fault.Run,
-			says: "launch exceeded its time limit of 1m0s"},
+			says: "launch exceeded its time limit of 1m0s; set a higher --timeout"},
 		"an interruption": {third: interrupts, made: "1.0, 1.1, 1.2 interrupted cancelled", kind: fault.Interrupted},
 		// After a failure the next attempt opens a new session.
 		"a crash in a reused session": {third: crashing, change: isolated(plan.Reused, 4, "p"), kind: fault.Run,

@@ -16,6 +16,11 @@ const Patience = 30 * time.Second
 // MostSaid limits the kept output, of which the end counts. The linker's list of a desktop's libraries has 200 KB.
 const MostSaid = 1 << 20
 
+// NoAnswer is the error of a program that did not end within Patience: on a busy machine, a later call may succeed.
+type NoAnswer struct{}
+
+func (NoAnswer) Error() string { return fmt.Sprintf("no answer within %s", Patience) }
+
 // Says runs a program that prints something and ends, and returns the output.
 func Says(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
@@ -34,7 +39,7 @@ func Says(ctx context.Context, path string, args ...string) (string, error) {
 	words := strings.Join(tail.Lines(MostSaid), "\n")
 	switch {
 	case ctx.Err() != nil && p.Err() != nil:
-		return words, fmt.Errorf("no answer within %s", Patience)
+		return words, NoAnswer{}
 	// leftover children keep the output open, until they are killed
 	case p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay):
 		return words, fmt.Errorf("%w: %s", p.Err(), strings.Join(strings.Fields(LastLine(words)), " "))

@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"llmparity/compare/explain"
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
@@ -105,7 +107,16 @@ func (d *Diagnosis) Err() error {
 	if d.first == nil {
 		return nil
 	}
+	if silent(d.first) {
+		return fmt.Errorf("something did not answer: %w", d.first)
+	}
 	return fmt.Errorf("something is missing: %w", d.first)
+}
+
+// silent reports whether a part was found, but did not answer in time.
+func silent(err error) bool {
+	_, is := errors.AsType[child.NoAnswer](err)
+	return is
 }
 
 // sort separates missing parts. The first one decides the exit code.

@@ -62,6 +62,8 @@ func (d *Diagnosis) partRows() [][2]string {
 	for _, p := range slices.Concat(d.Parts, d.Missing) {
 		mark := "ok"
 		switch {
+		case silent(p.Err):
+			mark = "unknown"
 		case p.Missing != "":
 			mark = "MISSING"
 		case p.Absent:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 
 	"llmparity/internal/child"
@@ -60,6 +61,9 @@ type Here struct {
 // Version runs a program to get its version.
 func Version(ctx context.Context, kind fault.Kind, path string, args ...string) Part {
 	words, err := child.Says(ctx, path, args...)
+	if _, slow := errors.AsType[child.NoAnswer](err); slow {
+		return Part{Err: fault.Wrap(kind, err, "the machine may be busy: try again", "%s", path)}
+	}
 	if err != nil {
 		return Part{Err: fault.Wrap(kind, err, "run `make setup`", "%s: cannot be run", path)}
 	}

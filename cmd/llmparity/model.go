@@ -102,6 +102,15 @@ func listLocal(w io.Writer, filter string, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, models)
 	}
+	if len(models) == 0 {
+		what := "no GGUF models"
+		if filter != "" {
+			what += fmt.Sprintf(" with %q in their names", filter)
+		}
+		hub, ollama := model.LocalFolders()
+		_, err := fmt.Fprintf(w, "%s in Hugging Face's cache (%s) or Ollama's store (%s)\n", what, hub, ollama)
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MODEL\tSIZE\tFILE")
 	for _, m := range models {

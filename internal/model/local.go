@@ -209,6 +209,9 @@ type OnDisk struct {
 	Bytes int64  `json:"bytes"`
 }
 
+// LocalFolders returns the folders that AllLocal searches: Hugging Face's cache and Ollama's store.
+func LocalFolders() (hub, ollama string) { return hubCache(), ollamaStore() }
+
 // AllLocal lists the GGUF models in Hugging Face's cache and in Ollama's store.
 func AllLocal() []OnDisk {
 	out := []OnDisk{}

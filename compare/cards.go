@@ -291,7 +291,7 @@ func (q *question) moreThan(smaller string, d *duel) string {
 	case d.amount:
 		more, interval := d.x.More()
 		return fmt.Sprintf("uses %s MiB more than %s%s", explain.Amount(more), smaller,
-			explain.CI(interval, explain.Amount))
+			d.interval(interval, explain.Amount))
 	case d.x.Ratio == nil:
 		return q.more + " than " + smaller
 	}
@@ -300,7 +300,15 @@ func (q *question) moreThan(smaller string, d *duel) string {
 	if times < 2 {
 		how, write = q.share, func(t float64) string { return explain.Share(t - 1) }
 	}
-	return fmt.Sprintf(how, write(times), smaller) + explain.CI(interval, write)
+	return fmt.Sprintf(how, write(times), smaller) + d.interval(interval, write)
+}
+
+// interval writes an interval in parentheses, or that the launches are too few for one.
+func (d *duel) interval(i *stats.Interval, write func(float64) string) string {
+	if few := d.x.Few(); i == nil && few != "" {
+		return " (" + few + ")"
+	}
+	return explain.CI(i, write)
 }
 
 // signed is a change in percent, with its sign.

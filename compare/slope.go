@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/internal/record"
@@ -19,9 +20,10 @@ func (r *Result) growthCard() Card {
 		if s.Axis != growth.AxisContext {
 			continue
 		}
-		if words := slopeWords(s); words != "" {
+		title := r.Cells[s.Cells[0]].Title()
+		if words := slopeWords(s, title); words != "" {
 			answers = explain.AppendNew(answers, words)
-			of[words] = append(of[words], s.Label)
+			of[words] = append(of[words], title+strings.TrimPrefix(s.Label, s.Engine))
 		}
 	}
 	switch len(answers) {
@@ -38,8 +40,8 @@ func (r *Result) growthCard() Card {
 }
 
 // slopeWords are the slope of a sweep, its interval and the formula: of what is reserved for the KV cache, or where no
-// engine says that, of all memory.
-func slopeWords(s growth.Sweep) string {
+// engine says that, of all memory. title is the engine's.
+func slopeWords(s growth.Sweep, title string) string {
 	what := "the KV cache"
 	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Of == growth.OfReserved && r.Known() })
 	if at < 0 {
@@ -61,13 +63,34 @@ func slopeWords(s growth.Sweep) string {
 	interval := " (too few launches for an interval)"
 	if i := rate.Interval; i != nil {
 		interval = explain.CI(i, amount)
+		if amount(i.Lo) == amount(i.Hi) {
+			interval = " (the 95% CI is narrower than the rounding)"
+			if sameInEach(rate.Points) {
+				interval = " (the same in every launch)"
+			}
+		}
 		if i.Lo <= 0 && i.Hi >= 0 {
 			text = fmt.Sprintf("No growth of %s with the context detected: %s %s a token", what, amount(rate.Center()),
 				unit)
 		}
 	}
+	if rate.Method == evidence.EngineLog {
+		text += ", by " + title + "'s own log"
+	}
 	if text += interval; s.Theory != nil {
 		text += "; the formula says " + amount(s.Theory.Bytes)
 	}
 	return text
+}
+
+// sameInEach tells that all launches of each cell have the same value.
+func sameInEach(points []growth.GrowthPoint) bool {
+	first := map[int]float64{}
+	for _, p := range points {
+		if v, seen := first[p.Cell]; seen && v != p.MiB {
+			return false
+		}
+		first[p.Cell] = p.MiB
+	}
+	return true
 }

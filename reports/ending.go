@@ -364,6 +364,8 @@ func (e *ending) difference(f endingFigure) string {
 		text := write(more) + " MiB " + map[bool]string{true: "less", false: "more"}[r.Delta > 0]
 		if interval != nil {
 			text += fmt.Sprintf(" (%s–%s)", write(interval.Lo), write(interval.Hi))
+		} else {
+			text += " (no CI)" // the answer says why
 		}
 		return text
 	case r.Interval == nil || amount:

@@ -102,9 +102,16 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 			comparetest.Logged(comparetest.Run(t, fmt.Sprint("native-", context), native),
 				map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
 	}
-	res := compare.Runs(runs...)
+	res := compare.With(compare.Options{Titles: map[string]string{"llamacpp": "llama.cpp"}}, runs...)
 	if len(res.Sweeps) != 2 {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
+	}
+	card := res.Answer().Growth
+	for _, want := range []string{"a token (the same in every launch); the formula says 1",
+		"a token, by llama.cpp's own log (the same in every launch); the formula says 1"} {
+		if !strings.Contains(card.Sentence(), want) {
+			t.Errorf("%s\nwant %s", card.Sentence(), want)
+		}
 	}
 	for _, s := range res.Sweeps {
 		origin, rates := record.OriginMeasured, []string{figure.KVReserved, figure.Ledger}

@@ -81,6 +81,18 @@ func (x *Ratio) More() (float64, *stats.Interval) {
 	return math.Abs(x.Delta), x.DeltaInterval
 }
 
+// Few says that the launches of a side are too few for an interval; empty where they are not.
+func (x *Ratio) Few() string {
+	a, b := min(x.Left.N, x.Right.N), max(x.Left.N, x.Right.N)
+	switch {
+	case a >= stats.MinRuns:
+		return ""
+	case a < b:
+		return fmt.Sprintf("%d and %d launches: too few for an interval", x.Left.N, x.Right.N)
+	}
+	return fmt.Sprintf("%d launches: too few for an interval", a)
+}
+
 // larger writes a ratio of two sides as one of at least 1, with its interval.
 func larger(ratio float64, i *stats.Interval, a, b string) (times, interval, left, right string) {
 	if ratio < 1 {

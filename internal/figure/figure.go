@@ -7,6 +7,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,8 +173,27 @@ func Find(name string) (*Row, error) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no figure %q; the nearest are %s", name,
-		strings.Join(nearest.Of(name, Typed(), 3), ", "))
+	return nil, fmt.Errorf("there is no figure %q; the nearest are %s", name, strings.Join(Nearest(name), ", "))
+}
+
+// Nearest lists the three names most similar to a mistyped one, of figures and others. A figure's title counts as its
+// name does: people type what reports show.
+func Nearest(name string, others ...string) []string {
+	const most = 3
+	names, titled := append(others, Typed()...), map[string]string{}
+	for _, r := range Columns(Any) {
+		if title := strings.ReplaceAll(r.Title, " ", "_"); !slices.Contains(names, title) {
+			names, titled[title] = append(names, title), r.Column.Name
+		}
+	}
+	var out []string
+	for _, n := range nearest.Of(name, names, len(names)) {
+		n = cmp.Or(titled[n], n)
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out[:min(most, len(out))]
 }
 
 // Asked is the name in gates: that of the column, which has the unit, but decode_tps for decode_tokens_per_s.

@@ -11,7 +11,6 @@ import (
 	"llmparity/internal/document"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
-	"llmparity/internal/nearest"
 )
 
 // gateText is a gate as written, without its limits, whose fields are figures.
@@ -69,9 +68,9 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 		case known[e.Name].IsValid():
 			fields, err = append(fields, e), nil
 		default:
-			names := slices.Concat(slices.Sorted(maps.Keys(known)), figure.Typed())
+			names := figure.Nearest(e.Name, slices.Sorted(maps.Keys(known))...)
 			err = document.Wrong(e.Key, "", "unknown figure or field %q; the nearest are %s",
-				document.Join(path, e.Name), strings.Join(nearest.Of(e.Name, names, 3), ", "))
+				document.Join(path, e.Name), strings.Join(names, ", "))
 		}
 		if err != nil {
 			return err

@@ -62,7 +62,8 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", "", "The gate passes with warnings"},
 		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive maybe", fault.Usage,
 			`--inconclusive: "maybe", use error, warn or off`},
-		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive, "available: main"},
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive,
+			`There is no baseline run "mian" in ` + baseline.Default + "; available: main."},
 		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", "",
 			`no baseline run "mian": checks against it are left out`},
 		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
@@ -73,6 +74,8 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + root, fault.BadRecord, "not a run folder"},
 		{"gate " + after + " --max peak_pss=many", fault.Usage,
 			`--max peak_pss=many: "many" is not a number`},
+		{"gate " + after + " --max peak_memory=100", fault.Usage,
+			`there is no figure "peak_memory"; the nearest are peak_pss_mb, `},
 		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "lower is worse; use -5% to allow that decrease"},
 		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
 			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
@@ -80,7 +83,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `unknown format "xml"; available: table`},
 		{"gate", fault.Usage, "wrong number of arguments: 0; use: llmparity gate DIR"},
 		{"baseline remove main", "", "Removed main."},
-		{"baseline remove main", fault.Usage, "no baseline main"},
+		{"baseline remove main", fault.Usage, `there is no baseline run "main"`},
 	} {
 		stdout, stderr, code := called(strings.Fields(c.args)...)
 		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != c.code.ExitCode() ||
@@ -128,7 +131,7 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	check(t, err)
 	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
 	check(t, err)
-	for name, want := range map[string]string{"main": "the gate will be inconclusive: no baseline main",
+	for name, want := range map[string]string{"main": `the gate will be inconclusive: there is no baseline run "main"`,
 		"": ""} {
 		if note, err := gate.Ready(g, name); err != nil || !strings.HasPrefix(note, want) || want == "" && note != "" {
 			t.Errorf("%q: %v %q", name, err, note)

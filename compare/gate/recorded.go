@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/baseline"
@@ -66,7 +67,8 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 	dir, stored, err := baseline.Store{Dir: store}.Find(name)
 	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
 		judged := Without(g, compare.With(o, run), name)
-		judged.Notes = append(judged.Notes, fault.OneLine(err.Error()))
+		why := fault.OneLine(err.Error())
+		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
 		return judged, nil
 	}
 	if err != nil {

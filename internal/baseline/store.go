@@ -194,7 +194,7 @@ func (s Store) Get(name string) (Baseline, error) {
 	path := filepath.Join(s.Dir, name+suffix)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		none := fault.New(fault.Usage, s.offer(), "no baseline %s in %s", name, s.Dir)
+		none := fault.New(fault.Usage, s.offer(), "there is no baseline run %q in %s", name, s.Dir)
 		none.Err = fs.ErrNotExist
 		return Baseline{}, none
 	}
@@ -308,7 +308,7 @@ func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return "", nil, &Missing{fault.New(fault.Usage, "name a saved baseline run, or a run folder",
-			"folder %s does not exist", name)}
+			"there is no baseline run: folder %s does not exist", name)}
 	}
 	return name, nil, nil
 }

@@ -91,6 +91,9 @@ type Parity struct {
 	Level Level
 }
 
+// NoBaselineRun begins the sentence that says that there is none, and what there is instead.
+const NoBaselineRun = "There is no baseline run"
+
 // BaselineOptional is the value of no_baseline that lets a gate pass where there is no baseline run yet.
 const BaselineOptional = "ok"
 

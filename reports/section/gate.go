@@ -2,6 +2,7 @@ package section
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"llmparity/internal/gates"
@@ -43,7 +44,11 @@ func Gate(g *gates.Outcome) Section {
 // gateSides says what was held against what.
 func gateSides(g *gates.Outcome) []string {
 	if g.Baseline == nil {
-		return []string{"There is no baseline run."}
+		told := func(note string) bool { return strings.HasPrefix(note, gates.NoBaselineRun) }
+		if slices.ContainsFunc(g.Notes, told) {
+			return nil
+		}
+		return []string{gates.NoBaselineRun + "."}
 	}
 	b, name := g.Baseline, plain.Line(g.Baseline.Name)
 	if b.Stored != "" {

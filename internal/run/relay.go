@@ -94,7 +94,9 @@ func (r *relay) Total(t record.Total) {
 	if t.RSS == record.Absent {
 		return
 	}
-	r.memory.Store(t.RSS)
+	if r.memory != nil {
+		r.memory.Store(t.RSS)
+	}
 	if r.read != nil {
 		r.read[t.Method] = append(r.read[t.Method], t)
 	}

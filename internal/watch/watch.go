@@ -238,7 +238,7 @@ func (w *watcher) findName(ctx context.Context) error {
 }
 
 // doubt is how long a new process may look like a copy of its parent before it counts as one.
-const doubt = 100 * time.Millisecond
+const doubt = 250 * time.Millisecond
 
 // welcome adds a process.
 func (w *watcher) welcome(m *proc.Member) {
@@ -396,7 +396,7 @@ func (w *watcher) readPSS() {
 // read reads a process into a row and the sums, and reports whether it still exists.
 func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	if who.double {
-		// Skip it for at least one sample: on a busy machine, a fork takes tens of milliseconds until its exec.
+		// Skip it for at least one sample: on a busy machine, a fork takes 100 ms and more until its exec.
 		if time.Since(who.came) < doubt && !who.IsItself() && who.Alive() {
 			return true
 		}

@@ -135,11 +135,29 @@ func TestShortCommands(t *testing.T) {
 	}
 }
 
+// pipe returns a pipe whose end is the end of the processes that read it.
+func pipe(t *testing.T) (in, end *os.File) {
+	t.Helper()
+	in, end, err := os.Pipe()
+	check.Err(t, err)
+	t.Cleanup(func() {
+		in.Close()
+		end.Close()
+	})
+	return in, end
+}
+
 func TestFollowsProcessTree(t *testing.T) {
-	s := run(t, watch.Options{Command: command(
-		t, "sh", "-c", "sleep 0.4 & (sleep 0.5; cat /dev/null) & tail -f /dev/null & sleep 0.6; kill $!"),
-		PSS: 50 * time.Millisecond})
-	for _, want := range []string{"sh", "sleep", "tail"} {
+	in, end := pipe(t)
+	c, err := watch.Start([]string{"sh", "-c",
+		"exec 3<&0; sleep 600 & a=$!; (cat <&3; true) & tail -f /dev/null & cat; kill $a $!"}, in, io.Discard, io.Discard)
+	check.Err(t, err)
+	s := run(t, watch.Options{Command: c, PSS: 50 * time.Millisecond, Draw: func(p watch.Point) {
+		if p.Processes == 6 && p.PSS > 0 {
+			end.Close()
+		}
+	}})
+	for _, want := range []string{"sh", "sleep", "tail", "cat"} {
 		if !slices.Contains(s.names(), want) {
 			t.Errorf("no rows of %s: %v", want, s.names())
 		}
@@ -190,16 +208,19 @@ func TestWatchByName(t *testing.T) {
 }
 
 func TestWatchByNameWaits(t *testing.T) {
-	name := fmt.Sprintf("0.2%012d", time.Now().UnixNano()%1e12)
+	name := fmt.Sprintf("600.%09d", time.Now().UnixNano()%1e9)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
 	said := make(chan struct{})
 	go func() {
 		<-said
-		_ = exec.Command("sleep", name).Run() // it may be killed
+		_ = exec.CommandContext(ctx, "sleep", name).Run() // it is killed
 	}()
 	var once sync.Once
 	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 2 * time.Minute,
 		Interval: 20 * time.Millisecond,
-		Say:      func(string) { once.Do(func() { close(said) }) }})
+		Say:      func(string) { once.Do(func() { close(said) }) },
+		Draw:     func(watch.Point) { end() }})
 	if err != nil || sum.Processes == 0 || sum.Samples == 0 {
 		t.Errorf("%+v, %v", sum, err)
 	}
@@ -243,7 +264,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestTerminationEndsCommand(t *testing.T) {
-	c := command(t, "sh", "-c", "trap '' TERM INT; sleep 0.2 & sleep 600; sleep 600")
+	c := command(t, "sh", "-c", "trap '' TERM INT; sleep 600 & sleep 600; sleep 600")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(string) {},
 		Draw: func(p watch.Point) {

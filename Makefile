@@ -12,14 +12,10 @@ BROWSERS = $(filter llmparity/browser llmparity/browser/webllm,$(PACKAGES))
 PAGES = llmparity/reports llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/modellib
 # Nothing in these runs at the same time as something else: the race detector would only make them slow.
-ALONE = $(filter-out llmparity/compare llmparity/compare/gate,$(filter llmparity/compare% llmparity/reports/%,$(PACKAGES))) \
+ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/%,$(PACKAGES)) \
 	$(addprefix llmparity/internal/,accuracy calculator dryrun figure fit foreign gates inspect lines modelsize plan regular reproduce \
 	resolve thin tiny/reference warning words)
 LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
-
-# Simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.
-SIMULATED = compare compare/gate
-SIMULATIONS = OfEquals|ShiftOfATenth|TenConditions|ErrorRates|MustDetect
 
 # Tests of the command that start and stop runs, where goroutines meet. The others call one package after another, each of
 # which is tested with the race detector itself.
@@ -69,7 +65,6 @@ browsers:
 beside:
 	@failed=0; \
 	set -x; $(GO_TEST) $(ALONE) || failed=1; \
-	$(GO_TEST) -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
 	$(GO_TEST) -race $(LIGHT) || failed=1; \
 	$(GO_TEST) -race $(SERVERS) || failed=1; \
 	exit $$failed
@@ -78,8 +73,8 @@ beside:
 test-all: setup lint
 	@scripts/setup llamacpp-tools llamacpp-quantize ollama smollm2 pandas xvfb lavapipe
 	@failed=0; \
-	set -x; go test -race $(LIGHT) $(ALONE) || failed=1; \
-	go test -tags slow -run '$(SIMULATIONS)' $(SIMULATED:%=./%) || failed=1; \
+	set -x; go test -race -tags slow $(LIGHT) $(filter-out llmparity/compare%,$(ALONE)) || failed=1; \
+	go test -tags slow ./compare/... || failed=1; \
 	go test -race -p 1 -tags slow -timeout 120m $(BROWSERS) $(SERVERS) $(PAGES) || failed=1; \
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed

@@ -3,4 +3,4 @@
 package compare_test
 
 // Simulated records, of each kind.
-const families, trials = 2500, 3000
+const families, trials, quick = 2500, 3000, false

@@ -71,9 +71,9 @@ func TestWebLLMDequantisesGGUFs(t *testing.T) {
 	}{
 		"a file":            {file, Setup{}, 4 * m.Parameters, "f32", "f32", calculated},
 		"a file, in halves": {file, Setup{DType: "f16"}, 2 * m.Parameters, "f16", "f16", calculated},
-		"a name":            {m, Setup{Quantization: "q4_0"}, 4 * m.Parameters, "f32", "f32", calculated},
-		"a mixture's name": {m, Setup{Quantization: "Q4_K_M", DType: "float16"}, 2 * m.Parameters, "f16",
-			"f16", calculated},
+		"a name":            {m, Setup{Quantization: "q4_0", Weights: "f32"}, 4 * m.Parameters, "f32", "f32", calculated},
+		"a mixture's name": {m, Setup{Quantization: "Q4_K_M", DType: "float16", Weights: "f16"}, 2 * m.Parameters,
+			"f16", "f16", calculated},
 		"a package": {m, Setup{Quantization: "q4f16_1"}, m.Parameters * 9 / 16, "q4f16_1", "f16",
 			calculated},
 		"a package of wide scales": {m, Setup{Quantization: "q4f32_1"}, m.Parameters * 10 / 16, "q4f32_1", "f32",

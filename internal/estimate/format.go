@@ -143,7 +143,14 @@ func (e *Estimate) format() (format, error) {
 			return format{}, fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm",
 				"%s does not run MLC's format %s", s.Engine.Title, name)
 		}
-		if f, ok := ggufFormat(name, m); ok {
+		var packed *number
+		if e.keepsTypes() {
+			packed = &number{"f32", 32}
+			if s.DType != "" && s.DType != "auto" {
+				packed = &plain
+			}
+		}
+		if f, ok := ggufFormat(name, m, packed); ok {
 			return f, nil
 		}
 		if n, ok := numberOf(name); ok && n.bits >= 16 {

@@ -6,6 +6,7 @@ import (
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
+	"llmparity/internal/mlc"
 )
 
 // block is the number of values in a block of a GGUF type, and its size in bytes.
@@ -78,8 +79,8 @@ func mixtures() map[string]mixture {
 	return m
 }
 
-// fitting returns the block for a row, falling back to another type if the row is no multiple of the block.
-func fitting(name string, cols int64) block {
+// fitting returns the type for a row, another if the row is no multiple of the type's block.
+func fitting(name string, cols int64) string {
 	if cols%blockOf(name).values != 0 {
 		switch name {
 		case "q4_k":
@@ -95,13 +96,27 @@ func fitting(name string, cols int64) block {
 		}
 	}
 	if cols%32 != 0 {
-		return block{1, 2} // f16
+		return "f16"
 	}
-	return blockOf(name)
+	return name
 }
 
-// ggufFormat returns how llama.cpp's quantiser stores a model. Vectors are f32.
-func ggufFormat(name string, m Model) (format, bool) {
+// inPackage returns the block of a GGUF type in a WebLLM package that keeps types. Types without a form are decoded.
+func inPackage(name string, plain number) block {
+	t, _ := gguf.TypeNamed(name)
+	b := blockOf(name)
+	switch {
+	case !mlc.Keeps(t):
+		return block{1, plain.bits / 8}
+	case t == gguf.Q4_0: // its scales have the dtype of the activations
+		b.bytes += plain.bits/8 - 2
+	}
+	return b
+}
+
+// ggufFormat returns how llama.cpp's quantiser stores a model, or WebLLM's package of that file if plain, the dtype of
+// its vectors, is given. In a file, vectors are f32.
+func ggufFormat(name string, m Model, plain *number) (format, bool) {
 	x, ok := mixtures()[name]
 	if !ok {
 		return format{}, false
@@ -111,12 +126,16 @@ func ggufFormat(name string, m Model) (format, bool) {
 	if x.low > 0 {
 		f.low, f.high = x.low, x.high
 	}
+	blockFor := blockOf
+	if plain != nil {
+		f.plain, blockFor = *plain, func(name string) block { return inPackage(name, *plain) }
+	}
 	tied := !slices.ContainsFunc(m.Weights,
 		func(w hfconfig.Weight) bool { return w.Part == hfconfig.Head && w.Cols > 1 })
 	grouped := m.KVHeads > 0 && m.Heads/m.KVHeads >= 4
 	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
 		p := x.part(w, tied, grouped)
-		base, more := fitting(x.base, cols).of(rows, cols), fitting(p.name, cols).of(rows, cols)
+		base, more := blockFor(fitting(x.base, cols)).of(rows, cols), blockFor(fitting(p.name, cols)).of(rows, cols)
 		return stored{values: base + int64(p.share*float64(more-base))}
 	}
 	return f, true

@@ -1,6 +1,14 @@
 package estimate
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+
+	"llmparity/internal/check"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modelsize"
+	"llmparity/internal/tiny"
+)
 
 // Sizes as the files have them. SmolLM2's rows of 576 values are no multiple of 256, and its embedding is the head: of
 // the Q4_1 file the tensors are 66355200 bytes of Q4_1, 30081024 of Q8_0 and 140544 of F32.
@@ -31,6 +39,40 @@ func TestMixturesAreAsLargeAsTheFiles(t *testing.T) {
 		if mixed := c.quantization[0] == 'i' || c.quantization[1] < '6' && len(c.quantization) > 4 ||
 			c.quantization == "q2_k"; mixed == (w.Confidence == High) {
 			t.Errorf("%s: confidence %s, from %d to %d", c.quantization, w.Confidence, w.Low, w.High)
+		}
+	}
+}
+
+// A config.json with the name of a GGUF type needs what WebLLM's package of such a file has. llama.cpp's quantiser
+// stores the head of a Q4_0 in Q6_K, the random model in Q4_0.
+func TestTypeByNameIsKeptInWebLLM(t *testing.T) {
+	const headRows, headBlocks = 640, 8 // blocks of 32 values in a row
+	for _, c := range []struct {
+		quantization, dtype, options string
+		more                         int64
+	}{
+		{"q8_0", "f32", mlc.Float32, 0}, {"q8_0", "f16", mlc.Float16, 0},
+		{"q4_0", "f32", mlc.Float32, headRows * (210 - 20*headBlocks)},
+		{"q4_0", "f16", mlc.Float16, headRows * (210 - 18*headBlocks)},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "random.gguf")
+		check.Err(t, tiny.WriteRandomFile(t.Context(), file, tiny.Spec{Hidden: 256, Heads: 4, FFN: 512,
+			Type: c.quantization}))
+		_, err := mlc.Write(t.Context(), file, filepath.Join(dir, "package"),
+			mlc.Options{DType: c.options, Weights: mlc.AsIs})
+		check.Err(t, err)
+		real, err := modelsize.Open(filepath.Join(dir, "package"))
+		check.Err(t, err)
+		put(t, dir, "config.json", `{"model_type":"llama","hidden_size":256,"num_hidden_layers":2,`+
+			`"num_attention_heads":4,"num_key_value_heads":4,"intermediate_size":512,"vocab_size":640,`+
+			`"max_position_embeddings":1024,"torch_dtype":"bfloat16","tie_word_embeddings":false}`)
+		m, err := modelsize.Open(filepath.Join(dir, "config.json"))
+		check.Err(t, err)
+		e := of(t, m, Setup{Engine: WebLLM, Quantization: c.quantization, DType: c.dtype, Context: 512})
+		if w := e.Component(Weights); w.Best != sum(real.Tensors)+c.more || w.DType != c.quantization {
+			t.Errorf("%s in %s: %d bytes in %s, want %d", c.quantization, c.dtype, w.Best, w.DType,
+				sum(real.Tensors)+c.more)
 		}
 	}
 }

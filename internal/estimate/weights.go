@@ -82,10 +82,14 @@ func (e *Estimate) ofGGUF() bool {
 	return e.Model.Source == "gguf"
 }
 
+// keepsTypes reports whether the engine is WebLLM with a package that keeps the types of a GGUF's matrices.
+func (e *Estimate) keepsTypes() bool {
+	return e.runs(engine.MLC) && (e.Setup.Weights == "" || e.Setup.Weights == mlc.AsIs)
+}
+
 // asIs returns the sizes of the tensors of WebLLM's package of a GGUF, if it keeps the types of the matrices.
 func (e *Estimate) asIs() []int64 {
-	kept := e.Setup.Weights == "" || e.Setup.Weights == mlc.AsIs
-	if as, _, ok := e.dequantised(); ok && kept && e.runs(engine.MLC) {
+	if as, _, ok := e.dequantised(); ok && e.keepsTypes() {
 		return e.Model.AsIs[as.name]
 	}
 	return nil
@@ -93,7 +97,7 @@ func (e *Estimate) asIs() []int64 {
 
 // dequantised returns the dtype to which an engine dequantises a GGUF's weights; ok is false if it does not.
 func (e *Estimate) dequantised() (as number, how string, ok bool) {
-	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) {
+	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) || e.keepsTypes() && e.Setup.Quantization != "" {
 		return as, "", false
 	}
 	as = number{"f32", 32}

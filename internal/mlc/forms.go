@@ -37,8 +37,8 @@ var forms = map[gguf.Type]form{
 	gguf.Q6_K: {span{0, 192}, []span{{192, 208}, {208, 210}}},
 }
 
-// kept reports whether a type can be stored as it is. Q4_0 becomes MLC's own form of it.
-func kept(t gguf.Type) bool {
+// Keeps reports whether a type can be stored as it is. Q4_0 becomes MLC's own form of it.
+func Keeps(t gguf.Type) bool {
 	_, ok := forms[t]
 	return ok || t == gguf.Q4_0
 }
@@ -150,7 +150,7 @@ var plains = map[string]string{"f32": Float32, "f16": Float16}
 
 // stored returns the name of the type that a matrix of type t is stored in.
 func (o Options) stored(t gguf.Type) string {
-	if o.Weights == AsIs && kept(t) {
+	if o.Weights == AsIs && Keeps(t) {
 		return strings.ToLower(t.String())
 	}
 	for name, dtype := range plains {
@@ -202,7 +202,7 @@ func (m model) tensors() (list []stored) {
 	for _, p := range params(m.architecture) {
 		for _, g := range p.groups(m.shape.WeightTypes[p.stem()]) {
 			t, _ := gguf.TypeNamed(g.kind)
-			if kept(t) {
+			if Keeps(t) {
 				list = append(list, packed(g.stem, t, g.rows, p.shape[1], m.dtype, g.parts)...)
 				continue
 			}

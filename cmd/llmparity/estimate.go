@@ -14,6 +14,7 @@ import (
 // estimateFlags are the flags of estimate.
 type estimateFlags struct {
 	fit.Question
+	contexts        []int
 	asJSON, details bool
 }
 
@@ -31,6 +32,7 @@ MODEL is one of: a GGUF or .safetensors file, a WebLLM package's folder, a Huggi
 WebLLM's catalogue, or the name tiny or smollm2. Without MODEL, describe the model with flags.
 How memory is predicted: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
+  llmparity estimate my.gguf --context 2048,8192
   llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
   llmparity estimate config.json --engine vllm --tensor-parallel-size 4 --concurrency 64
   llmparity estimate --model-params 6.7e9 --num-layers 32 --num-heads 32 --hidden-size 4096`,
@@ -44,14 +46,24 @@ How memory is predicted: docs/explanation/prediction.md`,
 			if len(args) > 0 {
 				name = args[0]
 			}
-			a, err := f.Ask(c.Context(), name, c.Flags().Changed)
-			if err != nil {
-				return err
+			if len(f.contexts) == 0 {
+				f.contexts = []int{0}
 			}
-			if f.asJSON {
-				return printJSON(c.OutOrStdout(), a.JSON())
+			for i, context := range f.contexts {
+				q := f.Question
+				q.Setup.Context = context
+				a, err := q.Ask(c.Context(), name, c.Flags().Changed)
+				if err == nil && f.asJSON {
+					err = printJSON(c.OutOrStdout(), a.JSON())
+				} else if err == nil && len(f.contexts) > 1 {
+					a.Row(c.OutOrStdout(), i == 0)
+				} else if err == nil {
+					a.Print(c.OutOrStdout(), f.details)
+				}
+				if err != nil {
+					return err
+				}
 			}
-			a.Print(c.OutOrStdout(), f.details)
 			return nil
 		},
 	}
@@ -72,7 +84,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
 	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)
 
-	p.IntVar(&s.Context, "context", 0, "context window in tokens (default: 4096, or the model's maximum if smaller, or prompt plus output if larger)")
+	p.IntSliceVar(&f.contexts, "context", nil, "context window in tokens, or several for a row each, e.g. 2048,8192 (default: 4096, or the model's maximum if smaller, or prompt plus output if larger)")
 	p.IntVar(&s.InputLen, "input-len", 0, "prompt length in tokens")
 	p.IntVar(&s.OutputLen, "output-len", 0, "output length in tokens")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")

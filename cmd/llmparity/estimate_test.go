@@ -42,6 +42,22 @@ func TestEstimateTable(t *testing.T) {
 	}
 }
 
+// Several contexts give a row each, and nothing of one remains in the next.
+func TestEstimateOfContexts(t *testing.T) {
+	config := filepath.Join(configs, "llama-2-7b.json")
+	for _, engine := range []string{"webllm", "llamacpp"} {
+		rows := good(t, "estimate", config, "--engine", engine, "--context", "2048,512")
+		for _, context := range []string{"2048", "512"} {
+			alone, _, _ := strings.Cut(good(t, "estimate", config, "--engine", engine, "--context", context), "\n")
+			answer, _, _ := strings.Cut(alone, ",") // what is free changes
+			_, rest, _ := strings.Cut(rows, "\n"+context+" ")
+			if row, _, _ := strings.Cut(rest, "\n"); !strings.Contains(row, answer) {
+				t.Errorf("%s, %s: want %q in\n%s", engine, context, answer, rows)
+			}
+		}
+	}
+}
+
 // Names follow memory profiles, and the components add up to the total.
 func TestEstimateJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")

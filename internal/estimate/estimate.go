@@ -371,9 +371,11 @@ func (s Setup) packageCheck(m Model) error {
 		return nil
 	}
 	if s.Engine.Runtime != engine.MLC {
-		return fault.New(fault.Usage, "name a GGUF file or a config.json of this model, or give its sizes: "+
-			"--num-layers, --num-heads, --hidden-size, --head-dim", "%s does not run WebLLM packages such as %s",
-			s.Engine.Name, m.Name)
+		do := "name a config.json of this model, or give its sizes: --num-layers, --num-heads, --hidden-size, --head-dim"
+		if s.Engine.Runtime == engine.GGML {
+			do = fmt.Sprintf("write its GGUF file with \"llmparity model convert %s --to gguf\", and name that", m.Name)
+		}
+		return fault.New(fault.Usage, do, "%s does not run WebLLM packages such as %s", s.Engine.Name, m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {

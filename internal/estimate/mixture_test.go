@@ -43,6 +43,14 @@ func TestMixturesAreAsLargeAsTheFiles(t *testing.T) {
 	}
 }
 
+// The ledger of a run of SmolLM2's Q4_1 file in WebLLM has this size, too.
+func TestTypeByNameIsAsTheLedgerSays(t *testing.T) {
+	e := of(t, config(t, "smollm2-135m"), Setup{Engine: WebLLM, Quantization: "q4_1", Context: 4096})
+	if w := e.Component(Weights); w.Best != 96576768 {
+		t.Errorf("%d bytes", w.Best)
+	}
+}
+
 // A config.json with the name of a GGUF type needs what WebLLM's package of such a file has. llama.cpp's quantiser
 // stores the head of a Q4_0 in Q6_K, the random model in Q4_0.
 func TestTypeByNameIsKeptInWebLLM(t *testing.T) {

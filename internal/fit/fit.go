@@ -129,8 +129,8 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as fit", s.Engine.Title,
 			s.GPULayers, m.Layers))
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; a run by default uses "+
-			"--kv-cache-dtype f32 and --no-flash-attention")
+		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; for those of a run, add "+
+			"--kv-cache-dtype f32 --no-flash-attention")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:
 		notes = append(notes, "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16")
 	}

@@ -85,6 +85,18 @@ func (e Answer) Print(w io.Writer, details bool) {
 	}
 }
 
+// Row writes the answer for one of several contexts as a line of a table.
+func (e Answer) Row(w io.Writer, first bool) {
+	if first {
+		fmt.Fprintf(w, "%s in %s\n\nCONTEXT  KV CACHE   ANSWER\n", e.Model.Name, e.Setup.Engine.Title)
+	}
+	cache := "?"
+	if n := e.Component(estimate.KVReserved).Best; n > 0 {
+		cache = words.Size(n)
+	}
+	fmt.Fprintf(w, "%-7d  %-9s  %s\n", e.Setup.Context, cache, e.Fit)
+}
+
 // details lists methods and places.
 func (e Answer) details(w io.Writer, unit string, divisor float64) {
 	var how, types, places []string

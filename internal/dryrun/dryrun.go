@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -140,9 +141,6 @@ func (r Run) JSON(to io.Writer) error {
 	return w.Flush()
 }
 
-// widths are the widths of columns; negative: aligned left.
-var widths = []any{6, -16, -16, 9, 6, 7, -22, 10, 8}
-
 // Print prints a table with a line per cell, and the summary.
 func (r Run) Print(to io.Writer) error {
 	w := bufio.NewWriterSize(to, 1<<16)
@@ -152,8 +150,12 @@ func (r Run) Print(to io.Writer) error {
 }
 
 func (r Run) table(w io.Writer) {
-	form := ""
-	for _, width := range widths {
+	model, how, form := 5, 3, ""
+	for i := range r.Cells {
+		model = max(model, utf8.RuneCountInString(r.Cells[i].Model))
+		how = max(how, utf8.RuneCountInString(r.Cells[i].how()))
+	}
+	for _, width := range []int{4, -16, -model, 9, 6, 7, -how, 10, 8} { // negative: aligned left
 		form += fmt.Sprintf("%%%dv  ", width)
 	}
 	row := func(values ...any) {
@@ -191,10 +193,10 @@ func (sum Summary) print(w io.Writer) {
 	case sum.Seconds == nil:
 		fmt.Fprintf(w, "Time: unknown, because the results folder has no run of these engines with these models.\n")
 	case sum.UnknownTime > 0:
-		fmt.Fprintf(w, "Time: about %s, judging by earlier runs, plus %s whose time is unknown.\n", took(*sum.Seconds),
+		fmt.Fprintf(w, "Time: roughly %s, judging by earlier runs, plus %s whose time is unknown.\n", took(*sum.Seconds),
 			words.Count(sum.UnknownTime, "cell"))
 	default:
-		fmt.Fprintf(w, "Time: about %s, judging by earlier runs.\n", took(*sum.Seconds))
+		fmt.Fprintf(w, "Time: roughly %s, judging by earlier runs. Different outputs are scored after that.\n", took(*sum.Seconds))
 	}
 	if sum.MostB > 0 {
 		fmt.Fprintf(w, "Memory: at most %s (predicted).\n",
@@ -239,6 +241,8 @@ func (c *Cell) how() string {
 
 func took(seconds float64) string {
 	switch {
+	case seconds >= 9.95 && seconds < 90:
+		return fmt.Sprintf("%.0f s", seconds)
 	case seconds < 90:
 		return fmt.Sprintf("%.1f s", seconds)
 	case seconds < 5400:

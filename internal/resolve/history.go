@@ -19,6 +19,7 @@ type pastKey struct{ engine, model string } // names in records
 type past struct {
 	around   []float64 // seconds of a launch outside the measure phase
 	perToken []float64 // seconds for a generated token
+	shares   []float64 // time of a prompt token relative to a generated one, of requests with both
 }
 
 // mostRuns limits how many earlier runs are read, the newest first.
@@ -60,10 +61,16 @@ func (h history) take(key pastKey, a *record.Attempt) {
 	if !ok || a.Status != record.OK || a.Scoring != nil {
 		return
 	}
-	seconds, prompt, generated := span.Duration().Seconds(), 0, 0
+	seconds, prompt, generated, gaps := span.Duration().Seconds(), 0, 0, 0
+	var first, others float64 // nanoseconds until the first token, and from it to the last
 	for _, q := range a.Measured() {
 		generated += len(q.Tokens)
 		prompt += max(q.Prompted()-max(q.CachedTokens, 0), 0)
+		if n := len(q.Tokens); n > 0 {
+			gaps += n - 1
+			first += float64(q.Tokens[0].NS - q.SentNS)
+			others += float64(q.Tokens[n-1].NS - q.Tokens[0].NS)
+		}
 	}
 	if generated == 0 || seconds <= 0 {
 		return
@@ -73,7 +80,12 @@ func (h history) take(key pastKey, a *record.Attempt) {
 		p = &past{}
 		h[key] = p
 	}
-	p.perToken = append(p.perToken, seconds/equivalent(prompt, generated))
+	share := promptShare
+	if one := others / float64(gaps); prompt > 0 && one > 0 {
+		share = min(max(first/float64(prompt)/one, leastShare), 1)
+		p.shares = append(p.shares, share)
+	}
+	p.perToken = append(p.perToken, seconds/equivalent(share, prompt, generated))
 	if a.OpenedBy == 0 {
 		p.around = append(p.around, max(float64(a.EndNS-a.BeginNS)/1e9-seconds, 0))
 	}
@@ -85,13 +97,19 @@ func (h history) of(key pastKey, launches, prompt, generated int) (seconds float
 	if p == nil || len(p.around) == 0 {
 		return 0, false
 	}
-	return float64(launches)*stats.Median(p.around) + equivalent(prompt, generated)*stats.Median(p.perToken), true
+	share := promptShare
+	if len(p.shares) > 0 {
+		share = stats.Median(p.shares)
+	}
+	return float64(launches)*stats.Median(p.around) +
+		equivalent(share, prompt, generated)*stats.Median(p.perToken), true
 }
 
-// promptShare is the time of a prompt token relative to a generated one. On CPUs it was 1/3 to 1/20.
-const promptShare = 1.0 / 8
+// promptShare is the share where no request tells. On CPUs it was 1/20 to 1: a real model in WebLLM on SwiftShader
+// takes as long for a prompt token as for a generated one.
+const promptShare, leastShare = 1.0 / 8, 1.0 / 20
 
 // equivalent returns how many generated tokens take as long as these tokens.
-func equivalent(prompt, generated int) float64 {
-	return promptShare*float64(prompt) + float64(generated)
+func equivalent(share float64, prompt, generated int) float64 {
+	return share*float64(prompt) + float64(generated)
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // measured is the duration of a measure phase with its computed prompt tokens and generated tokens.
-type measured struct{ seconds, prompt, generated float64 }
+// first is the time of the prompt; 0: its tokens have no times.
+type measured struct{ seconds, prompt, generated, first float64 }
 
 // pastRun is a run with an attempt for each measurement of so many tokens, each of which took two seconds beside it.
 func pastRun(t *testing.T, attempts ...measured) string {
@@ -25,12 +26,17 @@ func pastRun(t *testing.T, attempts ...measured) string {
 	ns := func(s float64) int64 { return int64(math.Round(s * 1e9)) }
 	for i, m := range attempts {
 		lines = append(lines, fmt.Sprintf(`{"t_ns":%d,"attempt":%d,"begin":{"cell":1}}`, ns(at), i+1),
-			fmt.Sprintf(`{"attempt":%d,"request":{"id":1,"phase":"measure","prompt_tokens":%d,"cached_tokens":5,"tokens":%d}}`, i+1, int(m.prompt)+5, int(m.generated)),
+			fmt.Sprintf(`{"attempt":%d,"request":{"id":1,"phase":"measure","sent_ns":%d,"prompt_tokens":%d,"cached_tokens":5,"tokens":%d}}`,
+				i+1, ns(at+1), int(m.prompt)+5, int(m.generated)),
 			fmt.Sprintf(`{"attempt":%d,"phase":{"name":"measure","begin_ns":%d,"end_ns":%d}}`, i+1, ns(at+1),
 				ns(at+1+m.seconds)),
 			fmt.Sprintf(`{"t_ns":%d,"attempt":%d,"end":{"status":"ok"}}`, ns(at+m.seconds+2), i+1))
 		for n := range int(m.generated) {
-			tokens = append(tokens, fmt.Sprintf("1,%d,1,%d,7,%d", i+1, n, ns(at+1)))
+			one := 0.0
+			if m.first > 0 {
+				one = m.first + (m.seconds-m.first)*float64(n)/m.generated
+			}
+			tokens = append(tokens, fmt.Sprintf("1,%d,1,%d,7,%d", i+1, n, ns(at+1+one)))
 		}
 		at += m.seconds + 2
 	}
@@ -48,7 +54,7 @@ func pastRun(t *testing.T, attempts ...measured) string {
 func TestTimePredictionIncludesPrompts(t *testing.T) {
 	const perPrompt, perGenerated = promptShare / 10, 0.1
 	of := func(prompt, generated float64) measured {
-		return measured{prompt*perPrompt + generated*perGenerated, prompt, generated}
+		return measured{prompt*perPrompt + generated*perGenerated, prompt, generated, 0}
 	}
 	h := pastRuns(pastRun(t, of(10, 40), of(500, 10), of(500, 40)))
 	if got, known := h.of(pastKey{"e", "m"}, 3, 2000, 30); !known ||
@@ -61,5 +67,10 @@ func TestTimePredictionIncludesPrompts(t *testing.T) {
 	long, _ := h.of(pastKey{"e", "m"}, 1, 1000, 10)
 	if math.Abs(like-4.25) > 1e-6 || long < 2*like {
 		t.Errorf("%g s for what was measured, %g s for prompts that are ten times as long", like, long)
+	}
+	// the times of tokens say what a prompt takes: here as much as what is generated
+	h = pastRuns(pastRun(t, measured{11, 100, 10, 10}))
+	if got, _ := h.of(pastKey{"e", "m"}, 1, 1000, 10); math.Abs(got-103) > 1e-6 {
+		t.Errorf("%g s, want 103", got)
 	}
 }

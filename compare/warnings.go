@@ -25,7 +25,9 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		for _, w := range run.Warnings {
 			add(w)
 		}
-		if run.Status != record.OK {
+		if run.Status == record.Interrupted {
+			add(explain.LaunchFailed.With(`the run was interrupted; "llmparity run --resume" measures the rest`))
+		} else if run.Status != record.OK {
 			add(explain.LaunchFailed.With("the run's status is " + string(run.Status)))
 		}
 		if words := explain.Busy(run); words != "" {

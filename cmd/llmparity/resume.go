@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -172,6 +174,32 @@ func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error
 // besides are the flags that may be combined with --resume: they change nothing that is measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
 	"under-test", "inconclusive", "no-baseline", "mirror"}
+
+// again returns the given flags that --resume does not find in the plan, as one types them.
+func again(flags *pflag.FlagSet) (text string) {
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Name == "resume" || !slices.Contains(besides, f.Name) && !isPlace(f.Name) {
+			return
+		}
+		text += " --" + f.Name
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			text += "=" + inShell(strings.Join(list.GetSlice(), ","))
+		} else if f.Value.Type() != "bool" {
+			text += "=" + inShell(f.Value.String())
+		}
+	})
+	return text
+}
+
+var plainWord = regexp.MustCompile(`^[\w./:@%+=,~-]+$`)
+
+// inShell quotes a word for a shell if it must be.
+func inShell(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
 
 // resumeRun continues an interrupted run with the plan in its folder.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {

@@ -38,8 +38,9 @@ type runFlags struct {
 	baseline, against          string
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
-	// Of an interrupted run: its folder, whether failed launches are repeated, and whether programs may have changed.
-	resume                    string
+	// Of an interrupted run: its folder, flags that are not in its plan, whether failed launches are repeated, and
+	// whether programs may have changed.
+	resume, again             string
 	retryFailed, allowChanged bool
 	presetFlags
 	axisFlags
@@ -74,6 +75,7 @@ Plans: docs/howto/write-a-plan.md`,
   llmparity run plan.yaml --baseline main`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			f.again = again(c.Flags())
 			if f.helpAll {
 				helpOf(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
 				return nil
@@ -205,9 +207,6 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if dir == "" {
 		return err
 	}
-	if ctx.Err() != nil {
-		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s\n", dir)
-	}
 	result.Record = dir
 	// Show the record even if the run failed.
 	say := stdout
@@ -217,6 +216,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	r, compared, shown := conclude(dir, say, f.quiet)
 	if shown == nil {
 		result.Report = filepath.Join(dir, "report.html")
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s%s\n", inShell(dir), f.again)
 	}
 	if shown != nil || ctx.Err() != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
 		return fault.First(err, shown)

@@ -138,7 +138,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 		if e.Cells > 1 {
 			line += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
 		}
-		if e.Err != nil {
+		if kind := fault.Of(e.Err); e.Err != nil && kind != fault.Interrupted && kind != fault.Terminated {
 			line += ": " + fault.OneLine(e.Err.Error())
 		}
 		if rest, known := p.pace.rest(now); known && e.Launch < e.Launches {

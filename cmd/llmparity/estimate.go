@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,9 @@ func (f *estimateFlags) add(c *cobra.Command) {
 func (f *estimateFlags) given(c *cobra.Command) error {
 	if err := refuseZeros(c.Flags(), "input-len", "output-len"); err != nil {
 		return err
+	}
+	if slices.Contains(f.contexts, 0) {
+		return fault.New(fault.Usage, "omit it, or give a number above 0", "--context is 0")
 	}
 	for name, value := range map[string]float64{"free-gb": f.FreeGiB, "ram-gb": f.RAMGiB,
 		"max-buffer-mb": f.BufferMiB, "max-binding-mb": f.BindingMiB} {

@@ -205,6 +205,9 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 			return fault.New(fault.Usage, "did you mean --"+same[0]+"?", "unknown flag %s%s", dashes, name)
 		}
 	}
+	if slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain) {
+		return fault.New(fault.Usage, "every engine decodes greedily, as at temperature 0", "unknown flag %s%s", dashes, name)
+	}
 	if dashes == "-" && len(name) > 1 { // -abc means -a -b -c
 		name = err.GetSpecifiedName()
 	}

@@ -119,7 +119,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
 	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
-	flags.IntVar(&f.context, "context", 0, contextHelp)
+	flags.IntVar(&f.context, "context", 0, contextHelp+"; several: --contexts 1024,4096")
 	under(flags, "Request", "prompt chat max-tokens context")
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)

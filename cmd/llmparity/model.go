@@ -210,6 +210,10 @@ Docs: docs/howto/use-your-own-model.md`,
 				if dir, title, ok := model.Packaged(args[0]); ok {
 					return unpack(c, dir, title, filepath.Join(out, title+".gguf"))
 				}
+				if model.Listed(args[0]) {
+					return fault.New(fault.BadModel, "name another, or download a catalogue's with \"llmparity run --model ID\"",
+						"%s is no file, folder or downloaded model", args[0])
+				}
 				return writeGGUF(c, args[0], filepath.Join(out, name+"-f32.gguf"))
 			}
 			return fault.New(fault.Usage, "use webllm or gguf", "--to: unknown format %q", to)

@@ -80,7 +80,14 @@ func beginPlan(path string) error {
 func readPlan(path string) (plan.Plan, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "cannot read the plan")
+		do := ""
+		if errors.Is(err, fs.ErrNotExist) {
+			do = fmt.Sprintf("\"llmparity plan init %s\" writes one", path)
+			if !planFile.MatchString(path) {
+				do = "a plan is a YAML file; a model is named by --model"
+			}
+		}
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, do, "cannot read the plan")
 	}
 	return plan.Parse(text, path, kinds.All...)
 }

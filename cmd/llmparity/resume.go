@@ -223,6 +223,10 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // "latest" may point elsewhere soon
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "--resume")
 	}
+	if !record.IsRun(f.resume) {
+		return fault.New(fault.BadRecord, "name a run's folder, such as results/latest",
+			"%s cannot be resumed: it is not a run's folder", f.resume)
+	}
 	p, err := readPlan(filepath.Join(f.resume, "plan.yaml"))
 	if err != nil {
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s cannot be resumed",

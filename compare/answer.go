@@ -112,6 +112,7 @@ var axes = []struct {
 	{"output lengths", func(c *Cell) string { return positive(c.Spec.MaxTokens) }},
 	{"contexts", func(c *Cell) string { return positive(c.Spec.Model.Context) }},
 	{"KV cache dtypes", cacheType},
+	{"forms of weights", func(c *Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
 	{"kinds of traffic", func(c *Cell) string { return c.Traffic() }},
 	{"kinds of start", func(c *Cell) string { return c.Start() }},
 	{"temperatures", func(c *Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
@@ -226,7 +227,16 @@ func (r *Result) sameness() string {
 	if len(r.distinct(func(c *Cell) string { return c.Spec.Engine })) < 2 {
 		return ""
 	}
-	return explain.And(r.distinct(func(c *Cell) string { return explain.Sameness(c.Policy("weights")) }), 3)
+	of := func(c *Cell) string { return explain.Sameness(c.Policy("weights")) }
+	if all := r.distinct(of); len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(r.distinct(func(c *Cell) string {
+		if of(c) == "" {
+			return ""
+		}
+		return c.Title() + " " + cmp.Or(c.Spec.Weights, "as-is") + ": " + of(c)
+	}), "; ")
 }
 
 // tokens are those of a request, in and out.

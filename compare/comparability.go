@@ -185,6 +185,7 @@ func (r *Result) difference(c *Cell) string {
 		{"prompts differ",
 			func(o *Cell) bool { return o.Spec.Prompt == c.Spec.Prompt && o.Spec.InputTokens == c.Spec.InputTokens }},
 		{"engines differ", func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine }},
+		{"forms of weights differ", func(o *Cell) bool { return o.Spec.Weights == c.Spec.Weights }},
 		{"KV cache dtypes differ", func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
 		{"starts differ (cold or warm)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
 		{"traffic differs", func(o *Cell) bool { return reflect.DeepEqual(o.Spec.Traffic, c.Spec.Traffic) }},

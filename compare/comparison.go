@@ -71,7 +71,9 @@ func sameTask(a, b *Cell) bool {
 // number others.
 func apartBy(a, b *Cell) int {
 	n := 0
-	for _, differ := range []bool{a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
+	for _, differ := range []bool{a.Spec.Engine == b.Spec.Engine && a.Spec.Weights != b.Spec.Weights,
+		a.Says("kv_dtype") != b.Says("kv_dtype"),
+		a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
 		a.Spec.Model.Context != b.Spec.Model.Context, a.Run == b.Run && a.Spec.Setup != b.Spec.Setup} {
 		if differ {
 			n++
@@ -87,13 +89,26 @@ func (r *Result) nearer(a, b *Cell) bool {
 	if apart == 0 {
 		return false
 	}
+	instead := func(c, of *Cell) bool { // another form of the weights is for the other engine to be set against, too
+		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine &&
+			(c.Spec.Weights == of.Spec.Weights || a.Spec.Engine == b.Spec.Engine)
+	}
 	for _, c := range r.each() {
-		if c.Run == b.Run && c.Spec.Engine == b.Spec.Engine && sameTask(a, c) && apartBy(a, c) < apart ||
-			c.Run == a.Run && c.Spec.Engine == a.Spec.Engine && sameTask(c, b) && apartBy(c, b) < apart {
+		if instead(c, b) && sameTask(a, c) && apartBy(a, c) < apart ||
+			instead(c, a) && sameTask(c, b) && apartBy(c, b) < apart {
 			return true
 		}
 	}
 	return false
+}
+
+// sameness says how the weights of two engines compare, where one of them converted the model's file.
+func sameness(a, b *Cell) string {
+	x, y := explain.Sameness(a.Policy("weights")), explain.Sameness(b.Policy("weights"))
+	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
+		return ""
+	}
+	return x + y
 }
 
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
@@ -137,6 +152,9 @@ func (r *Result) pair(i, j int, o Options) {
 		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
+	if same := sameness(a, b); same != "" {
+		c.add(reason(Informs, explain.WeightsCompared, same))
+	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
 	first, rest := settingsDiffer(a, b)
 	c.add(first...)
@@ -166,7 +184,7 @@ func (r *Result) party(cell int) parity.Party {
 	c := &r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
-		Half: c.Says("activations_dtype") == "f16"}
+		Half: c.Says("activations_dtype") == "f16", Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}

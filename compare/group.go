@@ -76,6 +76,7 @@ var fields = []struct {
 	{"kv_cache_dtype", func(_ *Result, c *Cell) string {
 		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
 	}},
+	{"weights", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
 	{"concurrency", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.ClosedLoop)) }},
 	{"batch_size", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.Batch)) }},
 	{"traffic", func(_ *Result, c *Cell) string { return c.Traffic() }},

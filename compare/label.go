@@ -24,6 +24,7 @@ func (r *Result) label() {
 	}
 	// What an engine is differs between engines anyway: it tells cells of one engine apart.
 	ran := []func(*evidence.Setup) string{(*evidence.Setup).ShortVersion, (*evidence.Setup).ShortLibrary,
+		(*evidence.Setup).Weights,
 		(*evidence.Setup).DTypes, (*evidence.Setup).Threads, (*evidence.Setup).Worker, (*evidence.Setup).Browser,
 		(*evidence.Setup).On}
 	for _, c := range r.each() {

@@ -109,6 +109,7 @@ func benchName(c *compare.Cell) string {
 		is         bool
 	}{
 		{"kv", s.KVDType, s.KVDType != ""},
+		{"weights", s.Weights, s.Weights != ""},
 		{"start", s.Start, s.Start != ""},
 		{"temperature", fmt.Sprint(s.Temperature), s.Temperature != 0},
 		{"traffic", c.Traffic(), s.Traffic != nil},

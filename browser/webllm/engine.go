@@ -138,6 +138,10 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
 			"kv_cache_dtype %s: %s uses the KV cache dtype of its package", w.settings.KVDType, Name))
 	}
+	if packaged && slices.Contains([]string{F32, F16}, w.config.Weights) {
+		return engine.Refuse(fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package",
+			w.config.Weights, Name))
+	}
 	if m.Unsupported != nil {
 		return engine.Refuse(m.Unsupported)
 	}

@@ -7,6 +7,7 @@
 package webllm
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -23,7 +24,12 @@ import (
 var Kind = &engine.Kind{
 	Name: Name, Title: "WebLLM", Default: true, Browser: true,
 	Section: Name, Root: true, Config: func() engine.Config { return newConfig() },
-	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(*c.(*Config), s) },
+	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
+		own := *c.(*Config)
+		own.Weights = cmp.Or(s.Weights, own.Weights)
+		return New(own, s)
+	},
+	Axes: []string{engine.AxisWeights},
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: page.WebLLM, VersionAxis: versionAxis,
@@ -88,7 +94,7 @@ func (c *Config) Fields() []engine.Field {
 				"(software or gpu, chosen by WebGPU adapter)"},
 		{To: &c.Sort, Flag: "sort", Key: "sort", Run: true, Make: true, OneOf: []string{"partial", "full"},
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
-		{To: &c.Weights, Flag: "weights", Key: "weights", Run: true, Make: true, OneOf: []string{mlc.AsIs, F32, F16},
+		{To: &c.Weights, Flag: "weights", Axis: engine.AxisWeights, Run: true, Make: true, OneOf: engine.WeightForms,
 			Help: "weights of WebLLM's package: as-is (types that WebLLM lacks become --dtype), f32 or f16"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
 			Help: "file or https URL of a model library to use, instead of compiling a library"},
@@ -134,8 +140,5 @@ func (c *Config) CheckPlan(engine.Settings) error {
 func (c *Config) Complete(_ engine.Settings, m engine.Model) {
 	if c.Library != "" || m.Format == model.WebLLM {
 		c.Kernels, c.Sort = "", ""
-	}
-	if m.Format == model.WebLLM {
-		c.Weights = ""
 	}
 }

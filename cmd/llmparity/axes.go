@@ -44,6 +44,7 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 	texts(what, "models", "models", "several models, e.g. tiny,my.gguf")
 	texts(what, "dtype", "dtypes", dtypesHelp())
 	texts(what, "kv-cache-dtype", "kv_cache_dtypes", kvTypesHelp())
+	texts(what, "weights", "weights", "weights of WebLLM's packages: as-is (types that WebLLM lacks become --dtype), f32, f16, or several")
 	numbers(what, "thread-counts", "thread_counts", "several numbers of threads, e.g. 1,2")
 	texts(what, "start", "starts", "state of the model file before each launch: cold (not in the page cache), warm (in the page cache), or both")
 	numbers(request, "input-len", "input_lengths", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")

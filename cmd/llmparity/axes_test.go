@@ -40,11 +40,12 @@ func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 
 func TestFlagsAreAxes(t *testing.T) {
 	p, err := planOf(t, "--models tiny smollm2 --input-len 256,512 --output-len 64 --batch-size 1,8 --dtype f32 f16 --kv-cache-dtype f16 "+
-		"--webllm-version 0.2.86 0.2.83 --contexts 1024 2048 --thread-counts 1 2 --start warm,cold --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
+		"--webllm-version 0.2.86 0.2.83 --weights as-is f32 --contexts 1024 2048 --thread-counts 1 2 --start warm,cold --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
 		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation launch --requests 9 --goal-ttft 500")
 	check(t, err)
 	want := plan.Axes{InputLengths: []int{256, 512}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
 		VersionLists: map[string][]string{"webllm_version": {"0.2.86", "0.2.83"}},
+		Weights:      []string{"as-is", "f32"},
 		Contexts:     []int{1024, 2048}, ThreadCounts: []int{1, 2},
 		Starts: []string{"warm", "cold"}}
 	got := p.Axes

@@ -50,9 +50,10 @@ func (f *engineFlags) register(flags *pflag.FlagSet, wanted func(engine.Field) b
 	}
 }
 
-// Which settings commands want: those that run models all of them, doctor where programs are, convert how packages are
-// made.
+// Which settings commands want: generate all of them, run all but axes of plans, doctor where
+// programs are, convert how packages are made.
 func ofRuns(engine.Field) bool       { return true }
+func ofPlans(f engine.Field) bool    { return f.Flag != f.Axis }
 func ofParts(f engine.Field) bool    { return !f.Run }
 func ofPackages(f engine.Field) bool { return f.Make }
 
@@ -133,6 +134,9 @@ func (f *engineFlags) follow(p plan.Plan) {
 		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
 		p.Sections)
+	if len(p.Weights) == 1 {
+		f.choice.Settings.Weights = p.Weights[0]
+	}
 }
 
 // complete writes defaults into the plan, so that it repeats the run. An axis has no single value, and is left out.
@@ -160,6 +164,9 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 		}
 		if k.Heeds("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
+		}
+		if k.Concerned(engine.AxisWeights) && !packaged && !p.Says(engine.AxisWeights) {
+			p.Weights = engine.WeightForms[:1]
 		}
 		said := func(f engine.Field) bool {
 			_, ok := p.Sections[k.Section][f.Key]

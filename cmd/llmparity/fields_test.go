@@ -51,6 +51,7 @@ var resolvedMoves = map[string]change{
 	"kv_cache_dtypes":           {"", "kv_cache_dtypes: [f16, q8_0]"},
 	"contexts":                  {"", "contexts: [256, 512]"},
 	"thread_counts":             {"", "thread_counts: [1, 2]"},
+	"weights":                   {"engines: [webllm]", "weights: f32"},
 	"starts":                    {"", "starts: [warm, cold]"},
 	"include":                   {"", "include: [{engine: llamacpp, output_length: 9}]"},
 	"exclude":                   {"prompts: [a, b]", "exclude: [{prompt: 2}]"},

@@ -10,6 +10,7 @@ import (
 	"llmparity/assets/plans"
 	"llmparity/compare"
 	"llmparity/internal/baseline"
+	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
@@ -30,6 +31,7 @@ func listFlags(command string) map[string]*regexp.Regexp {
 	}
 	number, word := regexp.MustCompile(`^[0-9]+$`), regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
 	out := map[string]*regexp.Regexp{"dtype": word, "kv-cache-dtype": word, "models": regexp.MustCompile(`^.+$`),
+		"weights": regexp.MustCompile(`^(` + strings.Join(engine.WeightForms, "|") + `)$`),
 		"start":   regexp.MustCompile(`^(cold|warm)$`),
 		"engines": regexp.MustCompile(`^(` + strings.Join(kinds.All.Names(), "|") + `)$`)}
 	const numbers = "input-len output-len batch-size concurrency contexts thread-counts prompt-toks gen-toks seqlens"

@@ -150,7 +150,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	under(flags, "Output", "out quiet json")
 	under(flags, "Token parity", "parity reference")
 	f.profileFlags.register(flags)
-	f.engineFlags.register(flags, ofRuns)
+	f.engineFlags.register(flags, ofPlans)
 	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")
 	_ = flags.MarkHidden("help-all")
 	annotate(flags, common, "", runCommon)

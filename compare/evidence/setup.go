@@ -161,6 +161,14 @@ func (s *Setup) DTypes() string {
 	return weights + ", KV cache " + kv
 }
 
+// Weights is the form of the weights that was asked for, where it is not the engine's default.
+func (s *Setup) Weights() string {
+	if s.Spec.Weights == "" {
+		return ""
+	}
+	return "weights " + s.Spec.Weights
+}
+
 // Threads says how many threads compute.
 func (s *Setup) Threads() string {
 	switch n := s.Policy("threads"); n {

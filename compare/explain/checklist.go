@@ -174,6 +174,9 @@ func sameModel(run *record.Run) (Answer, string) {
 	return Yes, how + List(models)
 }
 
+// Other ends what Sameness returns of weights that were rounded.
+const Other = "other weights"
+
 // Sameness returns how converted weights compare with those of the model's file; empty for other remarks on weights.
 func Sameness(weights string) string {
 	if strings.HasPrefix(weights, "same ") {

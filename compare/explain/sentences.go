@@ -67,6 +67,8 @@ var (
 	DevicesDiffer  = Reason{"device-class", "%s ran on %s, %s on %s", "devices differ"}
 	ForeignUnknown = Reason{"foreign-rows", "model, prompt and device of %s are not known", ""}
 
+	WeightsCompared = Reason{"weights", "weights: %s", ""}
+
 	BothSoftware = Reason{"both-on-cpu", "WebGPU ran on the CPU on both sides: ratios say nothing about a GPU", ""}
 	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: other programs share it"}
 	CachesDiffer = Reason{"prompt-cache", "time to first token and prefill are not compared: prompt cache %s for %s, %s for %s",

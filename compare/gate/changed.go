@@ -96,6 +96,7 @@ func askedChanged(b, n *compare.Cell) (out differences) {
 	}
 	out.always(gates.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
 	out.always(gates.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
+	out.always(gates.TestSettings, "weights", x.Weights, y.Weights)
 	out.always(gates.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
 	out.always(gates.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
 	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))

@@ -181,6 +181,9 @@ func fromWhat(pairs []Parity) string {
 	if slices.ContainsFunc(pairs, func(p Parity) bool { return len(p.Unverified) > 0 }) {
 		return "the same prompt and unverified weights of the same name"
 	}
+	if slices.ContainsFunc(pairs, func(p Parity) bool { return p.rounded }) {
+		return "the same model and prompt"
+	}
 	return "the same weights and prompt"
 }
 

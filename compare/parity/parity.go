@@ -48,7 +48,8 @@ type Parity struct {
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
 
-	but string // what a verdict leaves open, which it ends with
+	but     string // what a verdict leaves open, which it ends with
+	rounded bool   // an engine has other weights than the model's file
 }
 
 // Divergence is the first token that differs.
@@ -181,6 +182,7 @@ type Party struct {
 	TextOf      string  // the label of the cell whose text it scored
 	NoTokenIDs  bool
 	Unverified  bool // nobody has verified its weights
+	Rounded     bool // some weights were rounded when its engine converted them
 	Self        SelfParity
 	Half        bool // it stores activations in float16
 	Chunk       int  // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
@@ -215,6 +217,7 @@ func Of(left, right Party) Parity {
 		return p
 	}
 	for _, s := range []Party{left, right} {
+		p.rounded = p.rounded || s.Rounded
 		if s.Unverified {
 			p.Unverified = append(p.Unverified, s.Label)
 		}

@@ -35,6 +35,7 @@ type Cell struct {
 	DType       string `json:"dtype,omitempty"`
 	KVDType     string `json:"kv_cache_dtype,omitempty"`
 	Start       string `json:"start,omitempty"`
+	Weights     string `json:"weights,omitempty"` // form that is asked for; absent: as-is
 	WebLLM      string `json:"webllm_version,omitempty"`
 	Threads     int    `json:"threads,omitempty"`
 	Launches    int    `json:"launches"`
@@ -101,7 +102,8 @@ func cellOf(of *resolve.Cell) Cell {
 	s, shape, p := of.Setup, of.Shape, &of.Setup.Planned
 	c := Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
 		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
-		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
+		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType,
+		Weights: p.WeightsOf(of.Engine), Start: p.Start,
 		WebLLM: p.Versions["webllm_version"], Threads: p.Threads, Attempts: resolve.Attempts(*p),
 		Launches: resolve.Launches(s, shape),
 		MemoryB:  of.Prediction.Best, HighB: of.Prediction.High, Risk: of.Prediction.Risk,
@@ -229,7 +231,11 @@ func (c *Cell) how() string {
 	if kv != "" {
 		kv = "KV " + kv
 	}
-	out := slices.DeleteFunc([]string{c.DType, kv, c.Start}, func(text string) bool { return text == "" })
+	weights := c.Weights
+	if weights != "" {
+		weights = "weights " + weights
+	}
+	out := slices.DeleteFunc([]string{c.DType, kv, weights, c.Start}, func(text string) bool { return text == "" })
 	switch {
 	case c.open && c.AtOnce >= c.Requests:
 		out = append(out, strconv.Itoa(c.Requests)+" requests, open loop")

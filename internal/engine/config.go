@@ -17,6 +17,7 @@ type Settings struct {
 	Threads  int
 	DType    string
 	KVDType  string            // of the KV cache; empty: the engine's default
+	Weights  string            // form of the weights; empty: the engine's default
 	Versions map[string]string // by version axis; missing: the built-in version
 	Slots    int               // requests at a time; 0: one
 	Keep     bool              // a later prompt may reuse the cache of an earlier one

@@ -81,7 +81,11 @@ type Kind struct {
 const (
 	AxisThreads = "thread_counts"
 	AxisKV      = "kv_cache_dtypes"
+	AxisWeights = "weights"
 )
+
+// WeightForms are the forms in which an engine that converts models may store weights; the first is the default.
+var WeightForms = []string{"as-is", "f32", "f16"}
 
 // VersionList returns the plural name of its version axis; empty if there is one version.
 func (k *Kind) VersionList() string {

@@ -24,6 +24,7 @@ const (
 	ofContext axis = iota // the first ones need a launch of their own, as versions do
 	ofDType
 	ofKVDType
+	ofWeights
 	ofThreads
 	ofStart
 	ofBatch
@@ -45,6 +46,7 @@ var dimensions = [axisCount]struct {
 	ofContext:     {name: "context", most: mostTokens},
 	ofDType:       {name: "dtype", known: DTypes, isText: true},
 	ofKVDType:     {name: "kv_cache_dtype", known: KVDTypes, isText: true},
+	ofWeights:     {name: "weights", known: engine.WeightForms, isText: true},
 	ofThreads:     {name: "threads", least: 1, most: mostTokens},
 	ofStart:       {name: "start", known: Starts, isText: true},
 	ofBatch:       {name: "batch_size", least: 1, most: mostClients},
@@ -57,7 +59,7 @@ var dimensions = [axisCount]struct {
 
 // axes are the axes of a plan, in the order of cells: values of the last one change first.
 func axes(kinds engine.Kinds) []axis {
-	out := []axis{ofContext, ofDType, ofKVDType}
+	out := []axis{ofContext, ofDType, ofKVDType, ofWeights}
 	for i := range kinds.VersionAxes() {
 		out = append(out, axisCount+axis(i))
 	}
@@ -169,6 +171,8 @@ type Axes struct {
 	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
 	// Both states of the model file: [cold, warm].
 	Starts []string `yaml:"starts,flow,omitempty"`
+	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
+	Weights []string `yaml:"weights,flow,omitempty"`
 
 	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
 }
@@ -255,7 +259,8 @@ func (a axis) fields(p *Plan, x *Axes) (one, list any) {
 		return nil, nil
 	}
 	of := [axisCount][2]any{ofContext: {&p.Context, &x.Contexts}, ofDType: {&p.DType, &x.DTypes},
-		ofKVDType: {&p.KVDType, &x.KVDTypes}, ofThreads: {&p.Threads, &x.ThreadCounts}, ofStart: {&p.Start, &x.Starts},
+		ofKVDType: {&p.KVDType, &x.KVDTypes}, ofWeights: {1: &x.Weights}, ofThreads: {&p.Threads, &x.ThreadCounts},
+		ofStart: {&p.Start, &x.Starts},
 		ofBatch: {1: &x.BatchSizes}, ofConcurrency: {1: &x.Concurrency}, ofPrompt: {1: &x.InputLengths},
 		ofOutput: {&p.MaxTokens, &x.OutputLengths}, ofModel: {0: &p.Model}}[a]
 	return of[0], of[1]
@@ -303,6 +308,14 @@ func (x *Axes) set(a axis, kinds engine.Kinds, values []value) {
 	}
 }
 
+// WeightsOf returns the form that an engine of a setup stores weights in; empty: its default, or it converts nothing.
+func (p Plan) WeightsOf(name string) string {
+	if len(p.Weights) != 1 || p.Weights[0] == engine.WeightForms[0] || !p.Kind(name).Concerned(engine.AxisWeights) {
+		return ""
+	}
+	return p.Weights[0]
+}
+
 func (x *Axes) rename() {
 	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
 		for i, text := range list {
@@ -332,7 +345,10 @@ func (p *Plan) setOne(a axis, v value) {
 	case *string:
 		*of = v.text
 	default:
-		if a >= axisCount {
+		switch {
+		case a == ofWeights && v.text != "":
+			p.Weights = []string{v.text}
+		case a >= axisCount:
 			p.Versions = with(p.Versions, a.name(p.kinds), v.text, v.text != "")
 		}
 	}

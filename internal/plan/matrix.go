@@ -247,7 +247,7 @@ func (g *group) engine(c combination) string { return g.values[ofEngine][c[ofEng
 
 // concerns reports whether an engine uses an axis. If it does not, only the first value makes a cell.
 func (m *matrix) concerns(a axis, name string) bool {
-	if a != ofThreads && a < axisCount {
+	if a != ofThreads && a != ofWeights && a < axisCount {
 		return true
 	}
 	k := m.plan.Kind(name)

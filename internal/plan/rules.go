@@ -18,7 +18,7 @@ type Cells map[string][]string
 
 // cellNames are the fields, in the order in which they are written.
 func cellNames(versions []string) []string {
-	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype"}, versions,
+	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype", "weights"}, versions,
 		[]string{"threads", "start", "batch_size", "concurrency", "prompt", "output_length", "input_length"})
 }
 

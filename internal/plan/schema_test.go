@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
@@ -104,15 +105,16 @@ func fieldSchemas() map[string]string {
 		perhaps: {"Deployment.container_name", "Deployment.quantization"},
 		count: {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads",
 			"Deployment.head_dim", "Deployment.hidden_size"},
-		number:             {"Kind.share"},
-		numbers(0, tokens): {"Kind.input_length", "Kind.output_length"},
-		list(text):         {"Plan.engines", "Plan.model", "Group.engines"},
-		lengths():          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
-		loads():            {"Axes.batch_sizes", "Axes.concurrency"},
-		contexts():         {"Plan.context", "Axes.contexts"},
-		dtypes():           {"Plan.dtype", "Axes.dtypes"},
-		kvDTypes():         {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
-		starts():           {"Plan.start", "Axes.starts"},
+		number:                             {"Kind.share"},
+		numbers(0, tokens):                 {"Kind.input_length", "Kind.output_length"},
+		list(text):                         {"Plan.engines", "Plan.model", "Group.engines"},
+		lengths():                          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
+		loads():                            {"Axes.batch_sizes", "Axes.concurrency"},
+		contexts():                         {"Plan.context", "Axes.contexts"},
+		dtypes():                           {"Plan.dtype", "Axes.dtypes"},
+		kvDTypes():                         {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
+		starts():                           {"Plan.start", "Axes.starts"},
+		list(oneOf(engine.WeightForms...)): {"Axes.weights"},
 		`{"anyOf": [` + cellsRef + `, ` + schematest.Own + `]}`: {"Plan.include", "Plan.exclude"},
 	} {
 		for _, name := range names {
@@ -250,7 +252,7 @@ func cellsSchema() string {
 	var fields []string
 	for _, name := range []string{"model", "models", "model_id", "engine", "engines", "context", "contexts",
 		"max_model_len", "dtype", "dtypes", "kv_cache_dtype",
-		"kv_cache_dtypes", "threads", "thread_counts", "start", "starts",
+		"kv_cache_dtypes", "weights", "threads", "thread_counts", "start", "starts",
 		"batch_size", "batch_sizes", "concurrency", "prompt",
 		"prompts", "input_length", "input_lengths", "output_length", "output_lengths", "max_tokens"} {
 		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`)

@@ -146,6 +146,7 @@ type Cell struct {
 	InputTokens   int      `json:"input_tokens,omitempty"`   // requested prompt length in tokens; absent: a given text
 	KVDType       string   `json:"kv_dtype,omitempty"`       // requested KV cache dtype; absent: the engine's default
 	Start         string   `json:"start,omitempty"`          // page cache before a launch: cold, warm
+	Weights       string   `json:"weights,omitempty"`        // requested form of the weights; absent: the engine's default
 	Traffic       *Traffic `json:"traffic,omitempty"`        // absent: one request
 }
 

@@ -69,7 +69,8 @@ func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 	c := record.Cell{ID: id, Engine: engine, Model: record.Model{Name: p.Model, Context: max(p.Context, 0)},
 		PromptID: shape.PromptID,
 		Prompt:   shape.Prompt, InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Temperature: p.Temperature,
-		Repetitions: p.Repetitions, Setup: s.ID, KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic}
+		Repetitions: p.Repetitions, Setup: s.ID, KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic,
+		Weights: p.WeightsOf(engine)}
 	c.Reused, c.Shared = p.Isolation == plan.Reused || p.Isolation == plan.Shared, p.Isolation == plan.Shared
 	return c
 }

@@ -145,6 +145,8 @@ func asked() []field {
 			func(c *compare.Cell) Value { return some(traffic(c).Concurrency) }},
 		{Column{"requests", Integer, "the number of requests of a launch"},
 			func(c *compare.Cell) Value { return some(traffic(c).Requests) }},
+		{Column{"weights_asked", Text, "form of the weights that the plan asks for; absent if as-is"},
+			func(c *compare.Cell) Value { return named(c.Spec.Weights) }},
 	}
 }
 

@@ -72,4 +72,11 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	if stdout, said, _ := output(t, again); !strings.Contains(stdout, `"interleaved": true`) {
 		t.Errorf("%s%s", stdout, said)
 	}
+	// Without a gate in the plan, --baseline compares too.
+	one := program(t, "run", "plan.yaml", "--repetitions", "1", "--baseline", "results/latest")
+	one.Dir = cmd.Dir
+	if stdout, said, code := output(t, one); code != fault.Inconclusive.ExitCode() ||
+		!strings.Contains(stdout, "default tolerances: decode_tps -5%") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, said)
+	}
 }

@@ -39,9 +39,12 @@ func gateCommand() *cobra.Command {
 		Long: `Pass or fail a run against limits or a baseline run, for CI. Exit code 0: passed; 3: failed;
 5: inconclusive; 1: launches failed.
 
-The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. A check against
-the baseline run fails if a figure got worse by significantly more than the tolerance. The check passes
-if a regression of --detect or more is ruled out. A check that does neither is inconclusive.
+The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. With a
+baseline run and no tolerances, the default is ` + (*gates.Gate)(nil).Against().Tolerances() + `.
+
+A check against the baseline run fails if a figure got worse by significantly more than the tolerance.
+The check passes if a regression of --detect or more is ruled out. A check that does neither is
+inconclusive.
 
 On a shared machine, measure both sides at the same time: llmparity run PLAN --against PLAN2.
 
@@ -58,7 +61,7 @@ Docs: docs/howto/gate-in-ci.md`,
 		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%; repeatable")
 	flags.StringVar(&f.agreement, "min-agreement", "",
 		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
-	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with checks, like \"gate\" in a plan")
+	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\"")
 	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
 	flags.StringVar(&f.baseline, "baseline", "",
 		"baseline run: a saved name or a run's folder (default: the build that 'run --against' measured, else the plan's gate.baseline)")
@@ -81,18 +84,19 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if render == nil {
 		return fault.New(fault.Usage, didYouMean(f.format, gateFormats), "unknown format %q", f.format)
 	}
-	g, err := f.gate(dir)
-	if err == nil {
-		g, err = f.over(g)
-	}
-	if err != nil {
-		return err
-	}
 	run, err := record.Open(dir)
 	if err != nil {
 		return err
 	}
-	judged, err := gate.Judge(run, g, f.baseline, f.store, comparison())
+	g, err := f.gate(dir)
+	if err != nil {
+		return err
+	}
+	name := gate.Named(run, g, f.baseline)
+	if g, err = f.over(g, name != ""); err != nil {
+		return err
+	}
+	judged, err := gate.Judge(run, g, name, f.store, comparison())
 	if err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	return gate.Fault(judged)
+	return gate.Fault(judged, f.out == "" && f.format != "json" && f.format != "junit")
 }
 
 // gate returns the checks: those of flags and file, else those of the run's plan.
@@ -150,7 +154,7 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 // unless the gate passes.
 func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer,
 	notes ...string) error {
-	judged, err := gate.Judge(run, g, baselineName, baseline.Default, comparison())
+	judged, err := gate.Judge(run, g, gate.Named(run, g, baselineName), baseline.Default, comparison())
 	if err != nil {
 		return err
 	}
@@ -168,7 +172,7 @@ func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineNam
 	if err := writeHTML(filepath.Join(run.Dir, "report.html"), do, result, run); err != nil {
 		return err
 	}
-	return gate.Fault(judged)
+	return gate.Fault(judged, stdout != io.Discard)
 }
 
 func there(path string) bool {
@@ -195,10 +199,12 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	under(flags, "Gate", "detect under-test inconclusive no-baseline")
 }
 
-// over returns a copy of a gate, changed by the flags.
-func (f *judgeFlags) over(g *gates.Gate) (*gates.Gate, error) {
+// over returns a copy of a gate, changed by the flags. With a baseline run, the gate has checks against it.
+func (f *judgeFlags) over(g *gates.Gate, baseline bool) (*gates.Gate, error) {
 	out := gates.Gate{}
-	if g != nil {
+	if baseline || g != nil && g.Baseline != "" {
+		out = *g.Against()
+	} else if g != nil {
 		out = *g
 	}
 	out.Changes = slices.Clone(out.Changes)

@@ -29,8 +29,11 @@ func TestGateAndBaseline(t *testing.T) {
 	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)),
 		comparetest.Write(t, root, "after", slower)
 	failed := comparetest.Write(t, root, "failed", failing)
+	same := comparetest.Write(t, root, "same", comparetest.Native(8))
 	check(t, os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
 		0o644))
+	check(t, os.WriteFile("plan.yaml", []byte("prompts: [a]\ngate: {peak_pss: {max: 1}}\n"), 0o644))
+	check(t, os.WriteFile("ci.yaml", []byte("on: push\njobs: []\n"), 0o644))
 	check(t, os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644))
 	for _, c := range []struct {
 		args string
@@ -47,6 +50,14 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},
 		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llama.cpp: peak_pss_mb: median "},
 		{"gate " + before + " --baseline main --thresholds gate.yaml", "", "The gate passes"},
+		{"gate " + before + " --baseline main", "", "The gate passes: 3 checks. 1 more check can only warn. " +
+			"The baseline run is this run itself."},
+		{"gate " + same + " --baseline main --max peak_pss_mb=900", "", "The gate passes: 4 checks. 1 more check can only warn. -"},
+		{"gate " + after + " --baseline main", fault.Gate,
+			"default tolerances: decode_tps -5%, peak_pss_mb +3%, ttft_ms +10% (can only warn)"},
+		{"gate " + after + " --baseline main", fault.Gate, "llmparity: gate-failed: exit code 3"},
+		{"gate " + after + " --baseline mian", fault.Inconclusive, "llmparity: inconclusive: exit code 5"},
+		{"gate " + after + " --baseline main --detect decode_tps=40%", fault.Gate, "default tolerances"},
 		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
 			"FAIL llama.cpp: decode_tps: "},
 		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
@@ -70,7 +81,9 @@ func TestGateAndBaseline(t *testing.T) {
 			"folder none/latest does not exist"},
 		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 failed"},
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
-		{"gate " + after, fault.Usage, "has no gate"},
+		{"gate " + after, fault.Usage, "the gate has no checks"},
+		{"gate " + after + " --thresholds plan.yaml", fault.Usage, "plan.yaml:1: this is a plan; --thresholds needs"},
+		{"gate " + after + " --thresholds ci.yaml", fault.Usage, "ci.yaml:1: there are no checks here, but on, jobs"},
 		{"gate " + root, fault.BadRecord, "not a run folder"},
 		{"gate " + after + " --max peak_pss=many", fault.Usage,
 			`--max peak_pss=many: "many" is not a number`},

@@ -16,6 +16,7 @@ import (
 	"llmparity/compare/gate"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
 	"llmparity/internal/plan"
 	"llmparity/internal/progress"
@@ -133,7 +134,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,
 		"with --resume: continue even if llmparity, an engine or a browser has changed")
 	under(flags, "Resume", "resume retry-failed allow-changed")
-	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder")
+	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder; if the plan's gate has no tolerances: "+
+		(*gates.Gate)(nil).Against().Tolerances())
 	flags.StringVar(&f.against, "against", "",
 		"also measure another plan, run or saved baseline run, with alternating launches, and check the difference "+
 			"with the gate; may contain flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
@@ -190,8 +192,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, _, err := charts.Libraries(); err != nil {
 		return err
 	}
-	checks, err := f.over(p.Gate)
-	if err == nil && f.other == nil {
+	judge := p.Gate != nil || f.baseline != "" || f.other != nil
+	checks, err := f.over(p.Gate, f.other != nil || f.baseline != "")
+	if err == nil && judge && f.other == nil {
 		var note string
 		if note, err = gate.Ready(checks, f.baseline); note != "" {
 			show.Note(note)
@@ -220,7 +223,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if ctx.Err() != nil {
 		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s%s\n", inShell(dir), f.again)
 	}
-	if shown != nil || ctx.Err() != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
+	if shown != nil || ctx.Err() != nil || !judge {
 		return fault.First(err, shown)
 	}
 	notes, judged := f.other.untested(compared)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -82,11 +83,16 @@ func (j *judge) without(check gates.Check, level gates.Level) {
 
 // fresh is a check of a cell that the baseline run has not.
 func (j *judge) fresh(check gates.Check, level gates.Level) {
-	if j.gate.NoBaseline == gates.BaselineOptional {
+	known := slices.ContainsFunc(j.pairs, func(p pair) bool { return p.base != nil && p.now != nil })
+	if j.gate.NoBaseline == gates.BaselineOptional && known {
 		j.note("%s is new: the baseline run has no such cell, so its figures are not compared", check.Cell)
 		return
 	}
-	j.add(check, level, gates.Inconclusive, "new: the baseline run has no such cell (--no-baseline ok passes without)")
+	why := "new: the baseline run has no such cell"
+	if known {
+		why += " (--no-baseline ok passes without)"
+	}
+	j.add(check, level, gates.Inconclusive, why)
 }
 
 // percent is a share in percent, as exactly as one is written.
@@ -186,9 +192,9 @@ func (q *question) decide() (gates.Status, string) {
 			return gates.Inconclusive, "; no regression seen, but " + why
 		}
 	default:
-		words := ""
+		words := fmt.Sprintf("; more launches would not settle it in practice (over %d a side)", mostNeeded)
 		if q.check.Needed = q.needed(); q.check.Needed > 0 {
-			words = fmt.Sprintf("; %s would settle it", several(q.check.Needed, "launch"))
+			words = fmt.Sprintf("; %d launches a side would settle it", q.check.Needed)
 		}
 		if why := cmp.Or(q.outside(), q.hidden()); why != "" {
 			words += "; " + why
@@ -231,8 +237,8 @@ func (q *question) found() float64 {
 	return 100 * math.Expm1(math.Log1p(*q.check.Allowed/100)+q.worse()*(2.576+1.282)*q.deviation())
 }
 
-// mostNeeded is more launches than anybody makes.
-const mostNeeded = 1000
+// mostNeeded is as many launches as anybody makes.
+const mostNeeded = 100
 
 // needed is with how many launches a side the check would be decided, one way or the other, if they go on to vary as
 // they do; 0: with none that anybody makes.

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
+	"llmparity/compare/stats"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -126,8 +127,12 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 	why := measured(f) + "; limit " + bounds(l)
 	if busy := busy(f); came == gates.Failed && busy != "" {
 		came, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
-	} else if came == gates.Inconclusive {
+	} else if came == gates.Inconclusive && f.Interval != nil {
 		why += "; the median is beyond it, but not significantly"
+	} else if f.Interval == nil {
+		why += map[gates.Status]string{gates.Passed: ": the median is within it",
+			gates.Failed:       ": every launch is beyond it",
+			gates.Inconclusive: ": the median is beyond it, but not every launch"}[came]
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
 		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", several(n,
@@ -141,8 +146,9 @@ func measured(f evidence.Figure) string {
 	median := "median " + unit(f.Center(), f.Unit)
 	switch {
 	case f.Interval != nil:
-		return fmt.Sprintf("%s (%.0f%% CI %s to %s)", median, 100*f.Interval.Confidence, num(f.Interval.Lo),
-			num(f.Interval.Hi))
+		// Its confidence is at least that of all intervals.
+		return median + explain.CI(&stats.Interval{Lo: f.Interval.Lo, Hi: f.Interval.Hi,
+			Confidence: stats.Confidence}, num)
 	case f.N == 1:
 		return median + " of 1 launch, which has no interval"
 	}
@@ -192,11 +198,14 @@ func (j *judge) parity() {
 			return
 		}
 		for _, pair := range j.pairs {
-			if pair.base == nil || pair.now == nil || !within(p.Scope, pair.now) {
+			if pair.now == nil || !within(p.Scope, pair.now) {
 				continue
 			}
 			found = true
-			check.Cell = pair.now.Label
+			if check.Cell = pair.now.Label; pair.base == nil {
+				j.fresh(check, level)
+				continue
+			}
 			j.said(check, level, compare.SameWords(pair.base, pair.now))
 		}
 	} else {

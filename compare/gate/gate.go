@@ -49,11 +49,11 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.O
 	j.limits()
 	j.changes()
 	j.parity()
-	switch against := len(g.Changes) > 0 || g.Parity != nil && g.Parity.With == gates.TheBaseline; {
+	switch {
+	case g.Default:
+		j.note("default tolerances: %s; set others with vs_baseline", g.Tolerances())
 	case base != nil && len(g.Changes) == 0:
 		j.note("no figure is compared with the baseline run; set tolerances with vs_baseline")
-	case missing != "" && !against:
-		j.without(gates.Check{Name: "baseline run", Kind: gates.KindCell}, gates.Error)
 	}
 	j.conclude()
 	return j.out
@@ -118,14 +118,24 @@ func (j *judge) conclude() {
 		func(c gates.Check) bool { return c.Level != string(gates.Error) })
 	j.out.Advice = j.advice(open)
 	level, all := cmp.Or(j.gate.Inconclusive, gates.Error), several(len(checks), "check")
-	of := func(some []gates.Check) string { return fmt.Sprintf("%d of %s: %s", len(some), all, named(some)) }
+	mild, rest := 0, ""
+	for _, c := range checks {
+		if c.Level != string(gates.Error) {
+			mild++
+		}
+	}
+	if mild > 0 {
+		rest = fmt.Sprintf(" %s can only warn.", several(mild, "more check"))
+	}
+	decide := several(len(checks)-mild, "check")
+	of := func(some []gates.Check) string { return fmt.Sprintf("%d of %s: %s", len(some), decide, named(some)) }
 	switch {
 	case len(failed) > 0:
-		j.out.Status, j.out.Verdict = gates.Failed, "The gate fails: "+of(failed)+"."
+		j.out.Status, j.out.Verdict = gates.Failed, "The gate fails: "+of(failed)+"."+rest
 	case len(open) > 0 && level == gates.Error:
-		j.out.Status, j.out.Verdict = gates.Inconclusive, "The gate is inconclusive: "+of(open)+"."
+		j.out.Status, j.out.Verdict = gates.Inconclusive, "The gate is inconclusive: "+of(open)+"."+rest
 		if j.out.Advice != "" {
-			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.", j.out.Advice, of(open))
+			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.%s", j.out.Advice, of(open), rest)
 		}
 	case count[gates.Warned] > 0 || count[gates.Inconclusive] > 0 && level != gates.Off:
 		words := fmt.Sprintf("%d of %s pass", count[gates.Passed], all)
@@ -137,11 +147,13 @@ func (j *judge) conclude() {
 		}
 		j.out.Status, j.out.Verdict = gates.Warned, "The gate passes with warnings: "+words+"."
 	default:
-		words := all
+		words := ": " + decide + "." + rest
 		if n := count[gates.Inconclusive]; n > 0 {
-			words = fmt.Sprintf("%d of %s pass, %d inconclusive and ignored", count[gates.Passed], all, n)
+			words = fmt.Sprintf(": %d of %s pass, %d inconclusive and ignored.", count[gates.Passed], all, n)
+		} else if !slices.ContainsFunc(checks, func(c gates.Check) bool { return c.Kind != gates.KindLaunches }) {
+			words = ", but nothing except launches was checked."
 		}
-		j.out.Status, j.out.Verdict = gates.Passed, "The gate passes: "+words+"."
+		j.out.Status, j.out.Verdict = gates.Passed, "The gate passes"+words
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
-	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -22,7 +21,8 @@ import (
 // File is what a run's folder has of its gate, for reports.
 const File = "gate.json"
 
-// Planned is the gate of a run's plan, as the run's folder has it and read reads it: package plan's GateIn.
+// Planned is the gate of a run's plan, as the run's folder has it and read reads it: package plan's GateIn. It is empty
+// if the plan has none.
 func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error)) (*gates.Gate, error) {
 	const do = "give limits such as --max peak_pss_mb=900, or a file with --thresholds"
 	path := filepath.Join(dir, "plan.yaml")
@@ -34,32 +34,25 @@ func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error
 		return nil, fault.Wrap(fault.Usage, err, do, "the run's plan can't be read")
 	}
 	g, err := read(text, path)
-	switch {
-	case err != nil:
-		return nil, err
-	case g == nil:
-		if s, err := record.Scan(dir); err == nil && s.Meta.Against != "" {
-			return &gates.Gate{}, nil // what is held against the other side goes without saying
-		}
-		return nil, fault.New(fault.Usage, do, "the plan of %s has no gate", dir)
+	if g == nil {
+		g = &gates.Gate{}
 	}
-	return g, nil
+	return g, err
 }
 
-// Judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
-// turns with this one's, or none.
-func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options) (*gates.Outcome, error) {
-	if name == "" && run.Meta.Against != "" {
-		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
-		if len(g.Changes) == 0 {
-			with := *g
-			with.Changes = usual()
-			g = &with
-		}
+// Named is the baseline run that a run is held against: the one asked for, else the run whose launches took turns with
+// this one's, else the gate's own; empty: none.
+func Named(run *record.Run, g *gates.Gate, asked string) string {
+	if asked == "" && run.Meta.Against != "" {
+		return filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
 	}
-	name = cmp.Or(name, g.Baseline)
+	return cmp.Or(asked, g.Baseline)
+}
+
+// Judge holds a run against a gate, and against the baseline run of that name; empty: none.
+func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options) (*gates.Outcome, error) {
 	if g.Empty() && name == "" {
-		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate has no checks")
+		return nil, noChecks("--max peak_pss_mb=900")
 	}
 	if name == "" {
 		return Evaluate(g, compare.With(o, run), nil), nil
@@ -82,28 +75,33 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 	if b := judged.Baseline; stored != nil {
 		b.Stored, b.SHA256, b.Saved = stored.Name, stored.SHA256, stored.Saved
 	}
+	if base.Meta.Name == run.Meta.Name && base.Meta.Started.Equal(run.Meta.Started) {
+		judged.Verdict += " The baseline run is this run itself."
+	}
 	return judged, nil
 }
 
-// usual are held against the other side of a comparison where a plan's gate says nothing.
-func usual() []gates.Change {
-	return []gates.Change{{Figure: figure.Of(figure.DecodeTPS), Change: -0.05},
-		{Figure: figure.Of(figure.PeakPSS), Change: 0.03},
-		{Figure: figure.Of(figure.TTFT), Change: 0.10, Level: gates.Warn}}
+func noChecks(limit string) error {
+	return fault.New(fault.Usage, "give limits such as "+limit+", or name a baseline run with --baseline",
+		"the gate has no checks")
 }
 
-// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails.
-func Fault(g *gates.Outcome) error {
-	kind := fault.Run
+// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails. It repeats a
+// verdict that was not shown.
+func Fault(g *gates.Outcome, shown bool) error {
+	kind, what := fault.Run, "launches failed, "
 	switch {
 	case g.Status == gates.Inconclusive:
-		kind = fault.Inconclusive
+		kind, what = fault.Inconclusive, ""
 	case g.Status != gates.Failed:
 		return nil
 	case slices.ContainsFunc(g.Checks, func(c gates.Check) bool {
 		return c.Status == gates.Failed && c.Kind != gates.KindLaunches
 	}):
-		kind = fault.Gate
+		kind, what = fault.Gate, ""
+	}
+	if shown {
+		return fault.New(kind, "", "%sexit code %d", what, kind.ExitCode())
 	}
 	return fault.New(kind, "", "%s", g.Verdict)
 }
@@ -111,9 +109,11 @@ func Fault(g *gates.Outcome) error {
 // Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
 // is not there yet does not: the run may be meant to become it, and the note says what comes of that.
 func Ready(g *gates.Gate, name string) (note string, err error) {
-	name = cmp.Or(name, g.Baseline)
-	if name == "" {
-		return "", nil
+	if name = cmp.Or(name, g.Baseline); name == "" {
+		if g.Empty() {
+			err = noChecks("peak_pss_mb: {max: 900}")
+		}
+		return "", err
 	}
 	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
 	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {

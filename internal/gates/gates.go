@@ -49,6 +49,36 @@ type Gate struct {
 	Limits       []Limit
 	Changes      []Change
 	Parity       *Parity `yaml:"parity"` // nil: nobody asks
+	Default      bool    `yaml:"-"`      // Changes are those of Against
+}
+
+// Against is the gate that holds a run against a baseline run: g, or nil, with the default tolerances unless it asks
+// about the baseline run itself. Without them nothing would be compared, and the gate would pass.
+func (g *Gate) Against() *Gate {
+	out := Gate{}
+	if g != nil {
+		out = *g
+	}
+	if len(out.Changes) == 0 && (out.Parity == nil || out.Parity.With != TheBaseline) {
+		out.Default = true
+		out.Changes = []Change{{Figure: figure.Of(figure.DecodeTPS), Change: -0.05},
+			{Figure: figure.Of(figure.PeakPSS), Change: 0.03},
+			{Figure: figure.Of(figure.TTFT), Change: 0.10, Level: Warn}}
+	}
+	return &out
+}
+
+// Tolerances are how much worse than the baseline run figures may be, in words.
+func (g *Gate) Tolerances() string {
+	var all []string
+	for _, c := range g.Changes {
+		text := c.Figure.Asked() + " " + signed(c.Change)
+		if g.LevelOf(c.Level) == Warn {
+			text += " (can only warn)"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
 }
 
 // Scope restricts a check to some cells; what is empty restricts nothing.
@@ -90,9 +120,6 @@ type Parity struct {
 	Scope
 	Level Level
 }
-
-// NoBaselineRun begins the sentence that says that there is none, and what there is instead.
-const NoBaselineRun = "There is no baseline run"
 
 // BaselineOptional is the value of no_baseline that lets a gate pass where there is no baseline run yet.
 const BaselineOptional = "ok"

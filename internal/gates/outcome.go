@@ -111,7 +111,7 @@ type Check struct {
 	// Detect is the smallest regression that a passing check must rule out, in percent, and DetectInterval the
 	// interval of the change that must exclude it. Found is the smallest regression that these launches would have
 	// found nine times in ten, Needed how many launches a side would settle an inconclusive check if they vary as
-	// these do; 0: it is not inconclusive, or launches would not.
+	// these do; 0: it is not inconclusive, or over a hundred.
 	Detect         *float64        `json:"detect_percent,omitempty"`
 	DetectInterval *stats.Interval `json:"detect_interval,omitempty"`
 	Found          *float64        `json:"found_percent,omitempty"`

@@ -34,9 +34,15 @@ func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {
 			return nil, err
 		}
+		whole := body
 		for _, e := range body.Fields {
 			if e.Name == "gate" && (inPlan || len(body.Fields) == 1) {
 				body, inPlan = e.Value, false
+			}
+		}
+		if !inPlan && body == whole {
+			if err := otherFile(body); err != nil {
+				return nil, err
 			}
 		}
 		if inPlan {
@@ -45,6 +51,24 @@ func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 		g := &gates.Gate{}
 		return g, newReader(nil).gate(g, body, "gate")
 	})
+}
+
+// otherFile says so of a plan, and of a file without any check, of which only the first field would be named.
+func otherFile(body *document.Node) error {
+	const do = "; --thresholds needs the contents of a gate, such as peak_pss_mb: {max: 900}"
+	known, names := document.FieldsOf(&gateText{}), []string{}
+	for _, e := range body.Fields {
+		if slices.Contains([]string{"gate", "prompts", "input_lengths"}, e.Name) {
+			return document.Wrong(e.Key, "", "this is a plan"+do)
+		}
+		if _, err := figure.Find(e.Name); err != nil && !known[e.Name].IsValid() {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) < 2 || len(names) < len(body.Fields) { // one may be a typing error
+		return nil
+	}
+	return document.Wrong(body.Begin(), "", "there are no checks here, but %s"+do, strings.Join(names[:2], ", "))
 }
 
 // gate reads a gate. Package gates does not depend on YAML.

@@ -320,7 +320,8 @@ func gateSchema() string {
 		`, "detect": ` + detect +
 		`, "baseline": ` + described("Baseline run: a saved name or a run folder.", `{"type": "string"}`) +
 		`, "parity": ` + described("Limits on how much of the output must be the same.", parity) +
-		`, "vs_baseline": {"description": "Tolerances: how much worse than the baseline run each figure may be.", "type": "object", "additionalProperties": false, "properties": {` +
+		`, "vs_baseline": {"description": "Tolerances: how much worse than the baseline run each figure may be. Default, with a baseline run: ` +
+		(*gates.Gate)(nil).Against().Tolerances() + `.", "type": "object", "additionalProperties": false, "properties": {` +
 		strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
 }
 

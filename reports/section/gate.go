@@ -2,7 +2,6 @@ package section
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"llmparity/internal/gates"
@@ -44,11 +43,7 @@ func Gate(g *gates.Outcome) Section {
 // gateSides says what was held against what.
 func gateSides(g *gates.Outcome) []string {
 	if g.Baseline == nil {
-		told := func(note string) bool { return strings.HasPrefix(note, gates.NoBaselineRun) }
-		if slices.ContainsFunc(g.Notes, told) {
-			return nil
-		}
-		return []string{gates.NoBaselineRun + "."}
+		return nil
 	}
 	b, name := g.Baseline, plain.Line(g.Baseline.Name)
 	if b.Stored != "" {
@@ -74,7 +69,8 @@ func gateSides(g *gates.Outcome) []string {
 }
 
 func gateRow(c *gates.Check) []string {
-	row := []string{plain.Line(c.Cell), string(c.Status), plain.Line(c.Name), "–", "–", "–", plain.Line(c.Why)}
+	row := []string{plain.Line(c.Cell), string(c.Status) + onlyWarns(c), plain.Line(c.Name), "–", "–", "–",
+		plain.Line(c.Why)}
 	if c.Measured != nil {
 		row[3] = strings.TrimSpace(plain.Num(*c.Measured) + " " + plain.Line(c.Unit))
 		if c.Kind == gates.KindParity {
@@ -102,14 +98,22 @@ func GateLines(g *gates.Outcome) []string {
 	}
 	for _, c := range g.Checks {
 		if c.Status != gates.Passed || passed <= many {
-			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), plain.Line(c.Cell),
-				plain.Line(gateSubject(&c)), plain.Line(c.Why)))
+			out = append(out, fmt.Sprintf("%s%s %s: %s: %s", strings.ToUpper(string(c.Status)), onlyWarns(&c),
+				plain.Line(c.Cell), plain.Line(gateSubject(&c)), plain.Line(c.Why)))
 		}
 	}
 	if passed > many {
 		out = append(out, fmt.Sprintf("PASS %d checks; --format json has each", passed))
 	}
 	return out
+}
+
+// onlyWarns marks a check that cannot fail the gate, where its status does not say so.
+func onlyWarns(c *gates.Check) string {
+	if c.Level == string(gates.Warn) && c.Status != gates.Warned {
+		return " (can only warn)"
+	}
+	return ""
 }
 
 // gateSubject is what a check is about, where its reason says what is wanted.

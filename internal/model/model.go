@@ -159,7 +159,7 @@ func Open(path string, window int) (engine.Model, error) {
 		}
 	}
 	if arch.ContextLength > 0 && window > arch.ContextLength {
-		return engine.Model{}, fault.New(fault.Usage, "use a smaller --context",
+		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
 			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, path)
 	}
 	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
@@ -211,7 +211,7 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	longest := p.Longest()
 	window = cmp.Or(window, longest)
 	if longest > 0 && window > longest {
-		return engine.Model{}, fault.New(fault.Usage, "use a smaller --context",
+		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
 			"context %d exceeds the maximum of %d of package %s", window, longest, dir)
 	}
 	// The list has the hash of every shard, so its hash identifies the weights.

@@ -62,6 +62,12 @@ func TestParity(t *testing.T) {
 				e.IDs[i] = -1
 			}
 		}, true, "identical text; llamacpp reports no token ids"},
+		{"no ids and no text", func(e *comparetest.Engine) {
+			for i := range e.IDs {
+				e.IDs[i] = -1
+			}
+			e.Text = ""
+		}, false, "not compared: llamacpp reports no token ids and no text"},
 		{"no tokens", func(e *comparetest.Engine) { e.IDs, e.Text = nil, "" }, false,
 			"not compared: llamacpp returned no tokens"},
 		{"prompt", func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 8} }, true, "tokenized differently"},

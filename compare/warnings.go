@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -140,7 +141,9 @@ func (c *Cell) ownRemarks() []record.Warning {
 		}
 	}
 	add(c.Spec.StopsAtEnd, explain.StopsAtEnd)
-	add(c.Spec.NoTokenIDs, explain.NoIDs)
+	mute := parity.Mute(c.counted)
+	add(mute, explain.NoOutput)
+	add(c.Spec.NoTokenIDs && !mute, explain.NoIDs)
 	switch cached := c.Figure(figure.Cached); {
 	case cached.Known() && cached.Center() > 0:
 		add(true, explain.CachedPrompt, cached.Count(), c.Figure(figure.Prompt).Count())

@@ -138,6 +138,22 @@ func twoEngines(t *testing.T) string {
 	return dir
 }
 
+// An engine whose tokens have neither ids nor text is warned of; a gate on parity with it is inconclusive.
+func TestEngineWithoutOutput(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "plan.yaml")
+	const text = "text=prompt[i % len(prompt)], "
+	echo := documentsPython(t)
+	put(t, cmd.Dir, "mute.py", strings.Replace(echo, text, "", 1))
+	put(t, cmd.Dir, "plan.yaml", "name: mute\nengines: [llamacpp, exec:./mute.py]\nmodel: tiny\nprompts: [the quick]\n"+
+		"max_tokens: 8\nrepetitions: 1\ngate: {parity: {min_agreement: 100%}}\n")
+	stdout, stderr, code := output(t, cmd)
+	if code != fault.Inconclusive.ExitCode() || !strings.Contains(echo, text) {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	mentions(t, stdout, "exec:mute.py reports no token ids and no text", "no-output", "INCONCLUSIVE")
+}
+
 func copied(t *testing.T, whole string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")

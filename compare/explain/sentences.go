@@ -30,6 +30,7 @@ var (
 	CacheOn       = Remark{"prompt-cache-on", "the prompt cache is always on; the engine reported no hits"}
 	Pieces        = Remark{warning.TokenTimes, "the engine reports pieces of text; the times of the first and last token are those of pieces"}
 	NoIDs         = Remark{"no-token-ids", "the engine reports no token ids; outputs are compared as text"}
+	NoOutput      = Remark{warning.NoOutput, "the engine reports no token ids and no text; its output is compared with nothing"}
 	StopsAtEnd    = Remark{"stops-at-end", "the engine stops at the end of a text; lengths of outputs may differ"}
 	OneAtATime    = Remark{warning.Traffic, "%s"}
 	ClockBackward = Remark{warning.Clock, "a launch (attempt %d of the journal) is left out: it ended before it began"}

@@ -85,6 +85,15 @@ type output struct {
 	count       int    // of tokens, as they came or as the engine counts them
 }
 
+// mute tells that tokens came without ids and without text: nothing can be compared with them.
+func (o output) mute() bool { return o.count > 0 && len(o.ids) == 0 && o.text == "" }
+
+// Mute tells that no request of a cell has token ids or text, although tokens came.
+func Mute(counted []*record.Attempt) bool {
+	all := outputs(counted)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(o output) bool { return !o.mute() })
+}
+
 // outputs are those of all launches, of requests that ask for the same.
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
@@ -136,6 +145,9 @@ func Itself(counted []*record.Attempt) SelfParity {
 	switch {
 	case byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }):
 		s.Verdict = "not known: no token ids"
+		if Mute(counted) {
+			s.Verdict += " and no text"
+		}
 		return s
 	case len(all) < 2:
 		s.Verdict = "not known: needs two counted launches"
@@ -266,9 +278,13 @@ func (p *Parity) fill(a, b output) {
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
 	p.tokenisation()
 	var without []string // of which there are no ids
+	lacks := " returned no tokens"
 	for _, o := range []output{a, b} {
 		if len(o.ids) == 0 {
 			without = append(without, o.label)
+		}
+		if o.mute() {
+			lacks = " reports no token ids and no text"
 		}
 	}
 	p.Compared = len(without) == 0 || a.text != "" && b.text != ""
@@ -282,7 +298,7 @@ func (p *Parity) fill(a, b output) {
 			p.Verdict += endings(a, a.count, " tokens", b, b.count)
 		}
 	default:
-		p.Verdict = "not compared: " + strings.Join(without, " and ") + " returned no tokens"
+		p.Verdict = "not compared: " + strings.Join(without, " and ") + lacks
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	UnevenSpread     = "uneven-spread"
 	SharedLaunch     = "shared-launch"
 	NotDeterministic = "not-deterministic"
+	NoOutput         = "no-output"
 	LaunchesDiffer   = "launches-differ"
 	SettingIgnored   = "setting-ignored"
 	WeightsDiffer    = "weights-differ"
@@ -72,6 +73,9 @@ func Table() []Row {
 			"Use `--isolation launch`.", nil},
 		{NotDeterministic, "Launches of one cell generated different tokens. A difference between engines may be chance.",
 			"Use temperature 0 and one thread.", nil},
+		{NoOutput, "The engine generated tokens, but reported neither their ids nor their text. Whether it generates what other " +
+			"engines do is not known.",
+			"Report ids or text with each token.", nil},
 		{LaunchesDiffer, "Launches of one cell did not run under the same conditions: another version, device, machine, or " +
 			"a restarted engine.",
 			"Measure again with one version on one device.",

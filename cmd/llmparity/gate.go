@@ -199,6 +199,11 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	under(flags, "Gate", "detect under-test inconclusive no-baseline")
 }
 
+// given tells whether any of the flags was.
+func (f *judgeFlags) given() bool {
+	return len(f.detect)+len(f.judge.UnderTest) > 0 || string(f.judge.Inconclusive)+f.judge.NoBaseline != ""
+}
+
 // over returns a copy of a gate, changed by the flags. With a baseline run, the gate has checks against it.
 func (f *judgeFlags) over(g *gates.Gate, baseline bool) (*gates.Gate, error) {
 	out := gates.Gate{}

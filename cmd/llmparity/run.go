@@ -194,6 +194,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	judge := p.Gate != nil || f.baseline != "" || f.other != nil
 	checks, err := f.over(p.Gate, f.other != nil || f.baseline != "")
+	if !judge && f.judgeFlags.given() {
+		show.Note("nothing is checked: the plan has no gate; --baseline and --against compare by default tolerances")
+	}
 	if err == nil && judge && f.other == nil {
 		var note string
 		if note, err = gate.Ready(checks, f.baseline); note != "" {

@@ -278,7 +278,10 @@ func agreement(p parity.Parity) (share float64, place int) {
 
 // num writes a number in four digits, as many as anybody compares, and never as a power of ten.
 func num(v float64) string {
-	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+	if v == 0 {
+		return "0" // also of -0
+	}
+	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))

@@ -168,9 +168,9 @@ func (j *judge) advice(open []gates.Check) string {
 	for _, c := range open {
 		most, against = max(most, c.Needed), against || c.Kind == gates.KindChange
 	}
-	more := ""
+	more, end := "", ""
 	if most > 0 {
-		more = fmt.Sprintf(" --repetitions %d", most)
+		more, end = fmt.Sprintf(" --repetitions %d", most), "to settle it, "
 	}
 	switch {
 	case j.out.Interleaved && most > 0:
@@ -180,7 +180,7 @@ func (j *judge) advice(open []gates.Check) string {
 	case j.base == nil:
 		return fmt.Sprintf("first save a baseline run: llmparity baseline save %s DIR", cmp.Or(j.missing, "NAME"))
 	}
-	return fmt.Sprintf("to settle it, measure both sides here: llmparity run %s --against %s%s",
+	return fmt.Sprintf("%smeasure both sides here: llmparity run %s --against %s%s", end,
 		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), j.base.Runs[0].Dir, more)
 }
 

@@ -71,7 +71,8 @@ func sameTask(a, b *Cell) bool {
 // number others.
 func apartBy(a, b *Cell) int {
 	n := 0
-	for _, differ := range []bool{a.Spec.Engine == b.Spec.Engine && a.Spec.Weights != b.Spec.Weights,
+	same := a.Spec.Engine == b.Spec.Engine
+	for _, differ := range []bool{same && (a.Spec.Weights != b.Spec.Weights || a.Set() != b.Set()),
 		a.Says("kv_dtype") != b.Says("kv_dtype"),
 		a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
 		a.Spec.Model.Context != b.Spec.Model.Context, a.Run == b.Run && a.Spec.Setup != b.Spec.Setup} {
@@ -83,15 +84,17 @@ func apartBy(a, b *Cell) int {
 }
 
 // nearer tells that one of two cells has a partner of the other's engine, in its run, that is more like it: a plan with
-// several lengths of answers means each to be set against its like.
+// several lengths of answers means each to be set against its like. Settings that it varies of an engine are each set
+// against other engines.
 func (r *Result) nearer(a, b *Cell) bool {
 	apart := apartBy(a, b)
 	if apart == 0 {
 		return false
 	}
-	instead := func(c, of *Cell) bool { // another form of the weights is for the other engine to be set against, too
-		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine &&
-			(c.Spec.Weights == of.Spec.Weights || a.Spec.Engine == b.Spec.Engine)
+	// The other engine is set against each form of the weights, and each setting that a plan varies.
+	instead := func(c, of *Cell) bool {
+		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine && (a.Spec.Engine == b.Spec.Engine ||
+			c.Spec.Weights == of.Spec.Weights && c.Set() == of.Set())
 	}
 	for _, c := range r.each() {
 		if instead(c, b) && sameTask(a, c) && apartBy(a, c) < apart ||

@@ -22,17 +22,18 @@ func (r *Result) label() {
 		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
 		func(c *Cell) string { return r.Runs[c.Run].Name },
 	}
-	// What an engine is differs between engines anyway: it tells cells of one engine apart.
-	ran := []func(*evidence.Setup) string{(*evidence.Setup).ShortVersion, (*evidence.Setup).ShortLibrary,
-		(*evidence.Setup).Weights,
-		(*evidence.Setup).DTypes, (*evidence.Setup).Threads, (*evidence.Setup).Worker, (*evidence.Setup).Browser,
-		(*evidence.Setup).On}
+	// What an engine is differs between engines anyway: it tells cells of one engine apart. What follows from a setting
+	// that the plan varies goes without saying.
+	ran := []func(*evidence.Setup) string{(*evidence.Setup).Set, (*evidence.Setup).ShortVersion,
+		(*evidence.Setup).ShortLibrary, (*evidence.Setup).Weights, (*evidence.Setup).DTypes, (*evidence.Setup).Threads,
+		(*evidence.Setup).Worker, (*evidence.Setup).Browser, (*evidence.Setup).On}
 	for _, c := range r.each() {
 		var what []string
-		for _, part := range ran {
+		for i, part := range ran {
 			word := part(&c.Setup)
-			if word != "" && slices.ContainsFunc(r.Cells,
-				func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && part(&o.Setup) != word }) {
+			if word != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool {
+				return o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) && part(&o.Setup) != word
+			}) {
 				what = append(what, word)
 			}
 		}

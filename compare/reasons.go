@@ -264,6 +264,9 @@ func (r *Result) settings() *settings.Table {
 	alone := len(r.distinct((*Cell).Title)) == 1
 	for _, c := range r.each() {
 		side := c.Title()
+		if set := c.Set(); set != "" {
+			side += " (" + set + ")"
+		}
 		if len(r.Runs) > 1 {
 			side += " in " + r.runName(c.Run)
 		}

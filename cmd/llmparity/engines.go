@@ -157,6 +157,11 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 			continue
 		}
 		if said := choice.Complete(k, m); said != nil {
+			for _, f := range k.Config().Fields() {
+				if all := p.Sections[k.Section].Varied(f); all != nil {
+					said[f.Key] = p.Sections[k.Section][f.Key]
+				}
+			}
 			p.Say(k.Section, said)
 		}
 		if k.Heeds("threads") && !threads {

@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +98,15 @@ func (s *Setup) Isolation() string {
 		return s.Spec.Isolation + " reused"
 	}
 	return s.Spec.Isolation
+}
+
+// Set has the fields of the engine's section that are axes of the plan, with their values.
+func (s *Setup) Set() string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(s.Spec.Settings)) {
+		words = append(words, key+" "+s.Spec.Settings[key])
+	}
+	return strings.Join(words, ", ")
 }
 
 // With describes in a line what the engine ran with.

@@ -104,9 +104,9 @@ func version(c *compare.Cell) string {
 // request is all that a cell was asked for, in one text.
 func request(c *compare.Cell) string {
 	s := c.Spec
-	return fmt.Sprintf("%s %q %s %s %d %g %q %q %v %v %q %q %q", task(c), s.Model.Name, s.Model.SHA256, s.Model.DType,
-		s.Model.Context, s.Temperature,
-		s.Isolation, s.PromptCache, s.Reused, s.Shared, s.KVDType, s.Start, s.Weights)
+	return fmt.Sprintf("%s %q %s %s %d %g %q %q %v %v %q %q %q %v", task(c), s.Model.Name, s.Model.SHA256, s.Model.DType,
+		s.Model.Context, s.Temperature, s.Isolation, s.PromptCache, s.Reused, s.Shared, s.KVDType, s.Start, s.Weights,
+		s.Settings)
 }
 
 // task is the least that two cells must have in common to be the same one, changed.

@@ -117,7 +117,7 @@ func (c *Cell) otherwise(but string) string {
 	}
 	words := []string{c.Spec.Engine, m.Name, m.SHA256, c.Isolation(), c.Spec.PromptCache,
 		fmt.Sprint(c.Spec.Temperature), c.Spec.Start, c.Version(), c.Library(), c.Policy("weights_dtype"), c.Threads(),
-		c.Worker(), c.Browser(), device, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
+		c.Worker(), c.Set(), c.Browser(), device, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
 	for _, w := range []struct{ axis, word string }{
 		{AxisContext, fmt.Sprint(c.Context())}, {AxisPrompt, c.Spec.Prompt}, {AxisOutput, fmt.Sprint(c.Spec.MaxTokens)},
 		{AxisKVType, c.Spec.KVDType + " " + c.Policy("kv_dtype")},
@@ -338,7 +338,7 @@ func sweepLabel(all []Sweep, at int, cells []Cell) string {
 		{[]string{AxisClients, AxisBatch}, func(c *Cell) string { return c.Traffic() }},
 		{[]string{AxisPrompt}, func(c *Cell) string { return c.Prompt() }},
 		{nil, func(c *Cell) string { return c.Start() }}, {nil, func(c *Cell) string { return c.Isolation() }},
-		{nil, func(c *Cell) string { return c.ShortVersion() }},
+		{nil, func(c *Cell) string { return c.Set() }}, {nil, func(c *Cell) string { return c.ShortVersion() }},
 		{nil, func(c *Cell) string { return c.ShortLibrary() }},
 		{[]string{AxisKVType}, func(c *Cell) string { return c.DTypes() }},
 		{nil, func(c *Cell) string { return c.Threads() }}, {nil, func(c *Cell) string { return c.Worker() }},

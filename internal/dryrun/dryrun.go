@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,9 @@ type Cell struct {
 	Seconds *float64 `json:"seconds,omitempty"`
 	Missing string   `json:"missing,omitempty"` // why it cannot run here
 	Unknown string   `json:"unknown,omitempty"` // why it is unknown whether it can run
-	open    bool     // open loop
+	// fields of the engine's section that are axes, with their values
+	Settings map[string]string `json:"settings,omitempty"`
+	open     bool              // open loop
 }
 
 // Summary is about all cells.
@@ -107,7 +110,7 @@ func cellOf(of *resolve.Cell) Cell {
 		WebLLM: p.Versions["webllm_version"], Threads: p.Threads, Attempts: resolve.Attempts(*p),
 		Launches: resolve.Launches(s, shape),
 		MemoryB:  of.Prediction.Best, HighB: of.Prediction.High, Risk: of.Prediction.Risk,
-		Seconds: of.Prediction.Seconds}
+		Seconds: of.Prediction.Seconds, Settings: s.Varied[of.Engine]}
 	if t := shape.Traffic; t != nil {
 		c.AtOnce, c.open = max(t.Concurrency, 1), t.Loop == record.OpenLoop
 		if c.open && t.Concurrency == 0 {
@@ -236,6 +239,9 @@ func (c *Cell) how() string {
 		weights = "weights " + weights
 	}
 	out := slices.DeleteFunc([]string{c.DType, kv, weights, c.Start}, func(text string) bool { return text == "" })
+	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
+		out = append(out, key+" "+c.Settings[key])
+	}
 	switch {
 	case c.open && c.AtOnce >= c.Requests:
 		out = append(out, strconv.Itoa(c.Requests)+" requests, open loop")

@@ -58,15 +58,38 @@ type Field struct {
 	Make     bool     // and commands that prepare one
 }
 
-// Section is an engine's section of a plan: values by key, each a string, an int or a bool.
+// Section is an engine's section of a plan: values by key, each a string, an int or a bool. A list of them is an axis.
 type Section map[string]any
+
+// Varied returns the values of a field that is an axis; nil: it is not.
+func (s Section) Varied(f Field) (out []any) {
+	v, ok := s[f.Key]
+	if of := reflect.ValueOf(v); ok && of.Kind() == reflect.Slice && of.Type() != f.value().Type() {
+		for i := range of.Len() {
+			out = append(out, of.Index(i).Interface())
+		}
+	}
+	return out
+}
+
+// With returns a copy with a value; an empty text leaves the engine's default.
+func (s Section) With(key string, v any) Section {
+	out := maps.Clone(s)
+	if out[key] = v; v == "" {
+		delete(out, key)
+	}
+	return out
+}
 
 func (f Field) value() reflect.Value { return reflect.ValueOf(f.To).Elem() }
 
-// Take applies a section to a configuration.
+// Take applies a section to a configuration, with the first values of its axes.
 func Take(c Config, said Section) {
 	for _, f := range c.Fields() {
 		if v, ok := said[f.Key]; ok && f.Key != "" {
+			if all := said.Varied(f); all != nil {
+				v = all[0]
+			}
 			f.value().Set(reflect.ValueOf(v))
 		}
 	}

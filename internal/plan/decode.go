@@ -63,11 +63,36 @@ func (p Plan) Kind(name string) *engine.Kind {
 	return cmp.Or(k, &engine.Kind{})
 }
 
-// section is what is read of an engine's section.
+// section is what is read of an engine's section. Fields of single values are read as lists.
 type section struct {
 	kind   *engine.Kind
 	fields map[string]reflect.Value
 	said   bool
+}
+
+func newSection(k *engine.Kind) *section {
+	s := &section{kind: k, fields: map[string]reflect.Value{}}
+	for _, f := range k.Config().Fields() {
+		if t := reflect.TypeOf(f.To).Elem(); f.Key != "" && t.Kind() == reflect.Slice {
+			s.fields[f.Key] = reflect.New(t).Elem()
+		} else if f.Key != "" {
+			s.fields[f.Key] = reflect.New(reflect.SliceOf(t)).Elem()
+		}
+	}
+	return s
+}
+
+// value is a field of a plan's section; ok is false if it is missing, which means the engine's default, not the
+// flag's. A list in the field of a single value is an axis.
+func (s *section) value(f engine.Field) (v any, ok bool) {
+	list := s.fields[f.Key]
+	if list.Type() == reflect.TypeOf(f.To).Elem() || list.Len() > 1 {
+		return list.Interface(), list.Len() > 0
+	}
+	if list.Len() == 0 || list.Index(0).IsZero() {
+		return nil, false
+	}
+	return list.Index(0).Interface(), true
 }
 
 func (s *section) read(r *reader, n *document.Node, path string) error {
@@ -84,17 +109,12 @@ func (s *section) read(r *reader, n *document.Node, path string) error {
 // sections adds the sections of all engines to the fields of a plan: groups, and settings at the top level.
 func (r *reader) sections(to map[string]reflect.Value) (out []*section) {
 	for _, k := range r.kinds.Sections() {
-		s := &section{kind: k, fields: map[string]reflect.Value{}}
-		for _, f := range k.Config().Fields() {
-			if f.Key != "" {
-				s.fields[f.Key] = reflect.ValueOf(f.To).Elem()
-				s.fields[f.Key].SetZero() // a missing one means the engine's default, not the flag's
-			}
-		}
+		s := newSection(k)
+		to[k.Section] = reflect.ValueOf(s).Elem()
 		if out = append(out, s); k.Root {
+			s = newSection(k)
 			maps.Copy(to, s.fields)
-		} else {
-			to[k.Section] = reflect.ValueOf(s).Elem()
+			out = append(out, s)
 		}
 	}
 	return out
@@ -130,9 +150,16 @@ func (r *reader) axes(n *document.Node, into any, x *Axes, p *Plan, path string)
 	}
 	for _, s := range sections {
 		said := engine.Section{}
-		for key, v := range s.fields {
-			if !v.IsZero() {
-				said[key] = v.Interface()
+		maps.Copy(said, p.Sections[s.kind.Section])
+		for _, f := range s.kind.Config().Fields() {
+			v, ok := any(nil), false
+			if f.Key != "" {
+				v, ok = s.value(f)
+			}
+			if _, twice := said[f.Key]; ok && twice {
+				return n.Placed("", fmt.Errorf("%s: cannot be combined with %s.%[1]s; remove one", f.Key, s.kind.Section))
+			} else if ok {
+				said[f.Key] = v
 			}
 		}
 		if s.said || len(said) > 0 {
@@ -167,6 +194,7 @@ func (p Plan) written() map[string]any {
 	return out
 }
 
+// validateSections refuses invalid sections; of lists it checks the first values, and Count all combinations.
 func (p Plan) validateSections() error {
 	for _, k := range p.kinds.Sections() {
 		said, ok := p.Sections[k.Section]

@@ -44,6 +44,8 @@ func cells(p plan.Plan) []string {
 
 func TestCountMatchesSetups(t *testing.T) {
 	for text, want := range map[string][2]int{
+		"input_lengths: 8\nmax_tokens: 4\nwebllm: {kernels: [mlc, gpu], thread: [page, worker]}\nllamacpp: {gpu_layers: [0, 9]}\n": {5, 6},
+
 		"prompts: [a, b]\nmax_tokens: 4\n":                                                         {1, 4},
 		"input_lengths: [8, 16, 32]\noutput_lengths: [4, 8]\n":                                     {1, 12},
 		"input_lengths: 8\nmax_tokens: 4\ndtype: [f32, f16]\n":                                     {2, 4},

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"llmparity/internal/record"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
 )
 
 // MostCells is the maximum number of cells of a plan. More launches would take weeks.
@@ -47,11 +51,61 @@ type matrix struct {
 	tokens map[int]int // index in asked by length
 	groups []*group
 	listed []bool // by axis: whether there is a list
+	fields []fieldAxis
+}
+
+// fieldAxis is a list in the field of a single value of an engine's section. Their axes follow all others.
+type fieldAxis struct {
+	kind   *engine.Kind
+	key    string
+	values []any
+}
+
+// fieldAxes are those of all sections. Duplicate values are refused.
+func (p Plan) fieldAxes() (out []fieldAxis, err error) {
+	for _, k := range p.kinds.Sections() {
+		for _, f := range k.Config().Fields() {
+			all := p.Sections[k.Section].Varied(f)
+			for i, v := range all {
+				if slices.Contains(all[:i], v) {
+					return nil, fmt.Errorf("%s[%d]: duplicate value %q", k.Field(f.Key), i, fmt.Sprint(v))
+				}
+			}
+			if all != nil {
+				out = append(out, fieldAxis{k, f.Key, all})
+			}
+		}
+	}
+	return out, nil
+}
+
+// field returns the field that an axis varies; nil: it is another axis.
+func (m *matrix) field(a axis) *fieldAxis {
+	if i := int(a) - (len(m.axes) - len(m.fields)); i >= 0 {
+		return &m.fields[i]
+	}
+	return nil
+}
+
+// name is the field of a single value of an axis, and list that of a list.
+func (m *matrix) name(a axis) (name, list string) {
+	if f := m.field(a); f != nil {
+		return f.kind.Field(f.key), f.kind.Field(f.key)
+	}
+	return a.name(m.plan.kinds), a.list(m.plan.kinds)
 }
 
 // newMatrix makes a plan's cells. Its errors begin with a field.
 func newMatrix(p Plan) (*matrix, error) {
 	m := &matrix{plan: p, axes: append(axes(p.kinds), ofModel), tokens: map[int]int{}}
+	var err error
+	if m.fields, err = p.fieldAxes(); err != nil {
+		return nil, err
+	}
+	first := len(m.axes)
+	for i := range m.fields {
+		m.axes = append([]axis{axis(first + i)}, m.axes...)
+	}
 	m.ask()
 	m.gather()
 	if err := cmp.Or(m.heeded(), m.fits("the plan")); err != nil {
@@ -116,6 +170,10 @@ func (m *matrix) gather() {
 	for _, of := range models {
 		g := &group{values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
 		for _, a := range m.axes {
+			if f := m.field(a); f != nil {
+				g.values[a], m.listed[a] = f.all(), true
+				continue
+			}
 			g.values[a] = m.list(a, of)
 			if g.values[a] == nil {
 				g.values[a] = m.list(a, Group{Engines: p.Engines, Axes: p.Axes})
@@ -143,6 +201,14 @@ func (m *matrix) load(g *group) {
 		}
 		g.values[idle] = m.single(idle)
 	}
+}
+
+// all are its values, by their indexes.
+func (f *fieldAxis) all() (out []value) {
+	for i, v := range f.values {
+		out = append(out, value{fmt.Sprint(v), i})
+	}
+	return out
 }
 
 // list returns the values of an axis' list.
@@ -187,9 +253,11 @@ func (m *matrix) heeded() error {
 			if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
 				continue
 			}
-			field := a.list(m.plan.kinds)
+			_, field := m.name(a)
 			of := strings.Join(m.plan.kinds.Concerned(field), " or ")
-			if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
+			if f := m.field(a); f != nil {
+				of = f.kind.Name
+			} else if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
 				field = fmt.Sprintf("models[%d].%s", i, field)
 			}
 			return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
@@ -251,6 +319,9 @@ func (m *matrix) concerns(a axis, name string) bool {
 		return true
 	}
 	k := m.plan.Kind(name)
+	if f := m.field(a); f != nil {
+		return k.Section == f.kind.Section
+	}
 	return k.Name == "" && a == ofThreads || k.Concerned(a.list(m.plan.kinds)) // an unknown engine may have threads
 }
 
@@ -270,6 +341,7 @@ type Setup struct {
 	ID     int  // from 1, in the plan's order
 	Plan   Plan // with single values instead of lists
 	Shapes []Shape
+	Varied map[string]map[string]string // fields of engines' sections that are axes, with their values, by engine
 }
 
 // Shape is the request of a cell.
@@ -338,7 +410,14 @@ func (p Plan) expand() ([]Setup, error) {
 			cells[k] = append(cells[k], c.is)
 		}
 		for _, k := range order {
-			out = append(out, m.setup(len(out)+1, g, cells[k]))
+			s := m.setup(len(out)+1, g, cells[k])
+			for _, f := range m.fields {
+				set := engine.Settings{Timeout: time.Duration(p.Timeout)}
+				if err := f.kind.CheckSection(s.Plan.Sections[f.kind.Section], set); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, s)
 		}
 	}
 	return out, nil
@@ -349,11 +428,22 @@ func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
 	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
 	p.Deployment, p.Engines = g.deployment, g.names(cells)
+	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines)), Varied: map[string]map[string]string{}}
+	p.Sections = maps.Clone(p.Sections)
 	for _, a := range m.axes {
-		p.setOne(a, g.values[a][cells[0][a]])
+		v, f := g.values[a][cells[0][a]], m.field(a)
+		if f == nil {
+			p.setOne(a, v)
+			continue
+		}
+		p.Sections[f.kind.Section] = p.Sections[f.kind.Section].With(f.key, f.values[v.n])
+		for _, name := range p.Engines {
+			if m.concerns(a, name) {
+				s.Varied[name] = with(s.Varied[name], f.key, v.text, true)
+			}
+		}
 	}
 	p.MaxTokens, p.Slots = 0, 0
-	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines))}
 	for _, shape := range s.Shapes {
 		p.MaxTokens = max(p.MaxTokens, shape.MaxTokens)
 		if shape.Traffic != nil {

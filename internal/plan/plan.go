@@ -160,8 +160,24 @@ func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 			return p, err
 		}
 		p.complete(root, file)
-		return p, root.Placed("", p.Validate())
+		return p, root.Placed("", p.blocked(root, p.Validate()))
 	})
+}
+
+// blocked names a field by its engine's group, if it is not written at the top level.
+func (p *Plan) blocked(root *document.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	field, _, _ := strings.Cut(err.Error(), ":")
+	field, _, _ = strings.Cut(field, "[")
+	for _, k := range p.kinds.Sections() {
+		_, said := p.Sections[k.Section][field]
+		if said && k.Root && !root.Has(field) {
+			return fmt.Errorf("%s.%w", k.Section, err)
+		}
+	}
+	return err
 }
 
 // complete sets what a document leaves out, and uses our names of dtypes.

@@ -113,7 +113,7 @@ func (m *matrix) sets(r rule, a axis) bool { return r.include && !m.listed[a] }
 func (m *matrix) names(r *rule, name string, texts []string) error {
 	a := ofPrompt
 	if name != "input_length" {
-		a = m.axes[slices.IndexFunc(m.axes, func(a axis) bool { return a.name(m.plan.kinds) == name })]
+		a = m.axes[slices.IndexFunc(m.axes, func(a axis) bool { own, _ := m.name(a); return own == name })]
 	} else if texts != nil && r.axes[a] != nil {
 		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
 	}

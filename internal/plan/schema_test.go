@@ -171,21 +171,18 @@ func sections() map[string]string {
 			if f.OneOf != nil {
 				of = oneOf(append(f.OneOf, "")...)
 			}
-			if of = described(strings.ReplaceAll(f.Help, `"`, `'`), of); k.Root {
+			if of = described(strings.ReplaceAll(f.Help, `"`, `'`), list(of)); k.Root {
 				out["Plan."+f.Key] = of
-				continue
 			}
 			fields = append(fields, `"`+f.Key+`": `+of)
 			if f.Required {
 				required = append(required, f.Key)
 			}
 		}
-		if !k.Root {
-			list, _ := json.Marshal(append([]string{}, required...))
-			out["Plan."+k.Section] = `{"description": "Settings of ` + k.Title +
-				`.", "type": ["object", "null"], "additionalProperties": false, ` +
-				`"required": ` + string(list) + `, "properties": {` + strings.Join(fields, ", ") + `}}`
-		}
+		list, _ := json.Marshal(append([]string{}, required...))
+		out["Plan."+k.Section] = `{"description": "Settings of ` + k.Title +
+			`. A list is an axis: every value is measured.", "type": ["object", "null"], "additionalProperties": false, ` +
+			`"required": ` + string(list) + `, "properties": {` + strings.Join(fields, ", ") + `}}`
 	}
 	return out
 }

@@ -148,6 +148,8 @@ type Cell struct {
 	Start         string   `json:"start,omitempty"`          // page cache before a launch: cold, warm
 	Weights       string   `json:"weights,omitempty"`        // requested form of the weights; absent: the engine's default
 	Traffic       *Traffic `json:"traffic,omitempty"`        // absent: one request
+	// fields of the engine's section that are axes of the plan, with their values
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // Values of Cell.Start: which pages of the model's files are in memory when a launch begins.

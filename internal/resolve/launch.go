@@ -32,7 +32,7 @@ type launch struct {
 
 // launch returns the engines and the model of a setup.
 func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
-	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Weights, p.Versions), strings.Join(p.Engines, "\x00"),
+	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Weights, p.Versions, p.Sections), strings.Join(p.Engines, "\x00"),
 		p.Threads, p.Slots, p.Deployment}
 	l, _ := once(r.cache, [3]any{own, p.Model, p.Context}, func() (*launch, error) {
 		l := &launch{}

@@ -33,7 +33,7 @@ func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.sto
 
 // cellsOf returns a setup's cells, request shape by request shape, numbered from from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
-	sketched := plan.Setup{ID: planned.ID, Plan: s.Plan, Shapes: s.Shapes}
+	sketched := plan.Setup{ID: planned.ID, Plan: s.Plan, Shapes: s.Shapes, Varied: planned.Varied}
 	sketched.Plan.Engines = planned.Plan.Engines
 	cells := sketches(sketched, from)
 	for _, c := range cells {
@@ -57,7 +57,9 @@ func sketches(s plan.Setup, from int) (out []*cell) {
 	for _, shape := range s.Shapes {
 		for _, e := range s.Plan.Engines {
 			if shape.Asks(e) {
-				out = append(out, &cell{Cell: sketch(s, shape, e, from+len(out))})
+				c := sketch(s, shape, e, from+len(out))
+				c.Settings = s.Varied[e]
+				out = append(out, &cell{Cell: c})
 			}
 		}
 	}

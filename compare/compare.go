@@ -117,6 +117,7 @@ type Cell struct {
 	// Refused is why it was not launched at all; empty: it was not refused.
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
+	Quality *parity.Quality   `json:"quality,omitempty"` // how well it predicts a given text; nil: it scored none
 
 	title          string // the engine's name for people
 	all, counted   []*record.Attempt
@@ -200,6 +201,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		}
 	}
 	r.label()
+	r.quality()
 	r.Sweeps = growth.Sweeps(of)
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
@@ -239,7 +241,7 @@ func newCell(at int, run *record.Run, spec record.Cell) Cell {
 		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
 	c.identify()
-	c.With, c.Self = c.Setup.With(), parity.Itself(c.counted)
+	c.With, c.Self, c.Quality = c.Setup.With(), parity.Itself(c.counted), parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {

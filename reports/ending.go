@@ -195,7 +195,8 @@ func newEnding(res *compare.Result, a *compare.Answer) *ending {
 		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
 		{"load", "ms", named(figure.LoadTime)},
 		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
-		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }}} {
+		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }},
+		{"perplexity", "", named(figure.Perplexity)}} {
 		if slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return f.of(&c).Known() }) {
 			e.figures = append(e.figures, f)
 		}
@@ -259,7 +260,7 @@ func (e *ending) marked() string {
 func (e *ending) grid(n int) *plain.Grid {
 	head := []string{"cell"}
 	for _, f := range e.figures[:n] {
-		head = append(head, f.title+" ("+f.unit+")")
+		head = append(head, section.Headed(f.title, f.unit))
 	}
 	return plain.PerCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
 		var row []string
@@ -333,7 +334,7 @@ func (e *ending) sideBySide() string {
 
 // difference is what two cells differ by in a figure; empty of other numbers of cells.
 func (e *ending) difference(f endingFigure) string {
-	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 {
+	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 || f.unit == "" { // perplexities are no ratio
 		return ""
 	}
 	c := &e.res.Comparisons[0]

@@ -112,7 +112,7 @@ func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 func launchSuite(res *compare.Result) junitSuite {
 	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
 		c := &res.Cells[i]
-		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(c), "\n")}
+		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(res, c), "\n")}
 		switch {
 		case c.Refused != "":
 			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: plain.Line(c.Refused)}
@@ -139,9 +139,9 @@ func failed(c *compare.Cell) *junitFailure {
 }
 
 // figureLines are the figures of the terminal's table.
-func figureLines(c *compare.Cell) []string {
+func figureLines(res *compare.Result, c *compare.Cell) []string {
 	var out []string
-	for _, col := range section.Columns() {
+	for _, col := range section.Columns(res) {
 		if f := c.Figure(col.Name); f.Known() {
 			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, plain.Num(f.Center()), f.Unit, plain.Spread(f)))
 		}

@@ -151,6 +151,7 @@ func (f *runFlags) register(c *cobra.Command) {
 			"--parity=false: never (default: only if outputs differ)")
 	under(flags, "Output", "out quiet json")
 	under(flags, "Token parity", "parity reference")
+	under(flags, "Quality", "quality")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)
 	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")

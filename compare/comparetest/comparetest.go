@@ -58,7 +58,7 @@ type Engine struct {
 	Risk       *record.Risk
 	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
 	Scores []record.Score
-	Scored record.Scoring // what that text is
+	Scored record.Scoring // what that text is; if it has a window, the scores are those of all windows
 	// Stop is why the cell was not repeated any more; nil: it was repeated as often as was asked for.
 	Stop *record.Stop
 	// Meters are read beside the processes.
@@ -141,12 +141,22 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 }
 
 func (e Engine) score(w *record.Writer) {
-	e.Scored.Tokens = len(e.Scores)
-	r := w.Begin(e.Cell, record.Beginning{Scoring: &e.Scored, Load1: 0.2})
-	for _, s := range e.Scores {
-		r.Score(s)
+	windows := max(1, e.Scored.At().Of)
+	for scores := range slices.Chunk(e.Scores, len(e.Scores)/windows) {
+		what := e.Scored
+		if what.Window != nil {
+			at := *what.Window
+			at.Number++
+			what.Window, e.Scored.Window = &at, &at
+		}
+		what.Tokens = len(scores)
+		r := w.Begin(e.Cell, record.Beginning{Scoring: &what, Load1: 0.2})
+		for n, s := range scores {
+			s.Position = n
+			r.Score(s)
+		}
+		r.End(record.OK, "", nil, record.Cost{})
 	}
-	r.End(record.OK, "", nil, record.Cost{})
 }
 
 // predict writes what is known of a cell before its first launch, and tells whether it is refused.

@@ -226,6 +226,8 @@ const (
 const (
 	ByClock  = "clock"
 	ByTokens = "tokens_by_engine" // tokens or their number, as the engine reports them
+	// ByLogProbs is for log-probabilities of a given text, as the engine reports them.
+	ByLogProbs = "log_probabilities"
 )
 
 // origin follows from the method. The filled part of a KV cache is always calculated: tokens × bytes per token.

@@ -25,7 +25,7 @@ type Scored struct {
 // ScoredBy finds the last text that a cell scored whole; nil where there is none.
 func ScoredBy(run *record.Run, cell int) *Scored {
 	for _, a := range slices.Backward(run.Scorings) {
-		if a.Cell != cell || len(a.Scores) == 0 {
+		if a.Cell != cell || len(a.Scores) == 0 || a.Scoring.Window != nil {
 			continue
 		}
 		s := &Scored{prompt: a.Scoring.PromptIDs, at: a.Scores, Reference: a.Scoring.Reference}

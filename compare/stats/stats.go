@@ -1,6 +1,7 @@
 // Package stats is the statistics of a comparison: floats in, floats out. It has intervals of medians, of their
-// ratios and of changes, Mann and Whitney's test with Holm's correction, lines by Theil and Sen, trends, quantiles, and
-// how many launches it takes to see a change. Nothing is assumed of a distribution but that launches are independent.
+// ratios and of changes, Student's interval of a mean, Mann and Whitney's test with Holm's correction, lines by Theil
+// and Sen, trends, quantiles, and how many launches it takes to see a change. Nothing is assumed of a distribution but
+// that launches are independent.
 //
 // It knows no figures, units or records, and can't tell whether values are independent: who gives it several values of
 // one launch gets intervals that are too narrow. Fewer than six values a side have no interval. Means over many cells
@@ -11,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	moremath "github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -53,6 +55,15 @@ func MedianInterval(values []float64, confidence float64) *Interval {
 		return nil
 	}
 	return &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence}
+}
+
+// MeanInterval is Student's interval of the mean, for values that vary around it alike; nil for fewer than two values.
+func MeanInterval(values []float64, confidence float64) *Interval {
+	if len(values) < 2 {
+		return nil
+	}
+	_, lo, hi := moremath.MeanCI(values, confidence)
+	return &Interval{Lo: lo, Hi: hi, Confidence: confidence}
 }
 
 // Median of nothing is NaN.

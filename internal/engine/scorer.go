@@ -22,6 +22,9 @@ type Forced struct {
 	Prompt []int // as the reference tokenised it
 	IDs    []int // forced after the prompt, one by one
 	Top    int   // how many of the likeliest tokens to report at each position
+	// Whole lets an engine compute the text as it computes a prompt, many tokens at a time, if it can. Else it computes
+	// token by token, as it generates.
+	Whole bool
 }
 
 // Validate refuses what no engine can score.

@@ -30,6 +30,7 @@ type Row struct {
 	Request func(*record.Request) float64
 	Until   bool // --until-ci can wait for it; internal/run computes it of a launch that is not written yet
 
+	Optional  bool    // only where a plan asks for it; elsewhere tables leave it out
 	Component bool    // a part of the memory by component, in predictions too
 	Beyond    bool    // of what a browser takes beyond the model's components
 	Part      string  // over its column in tables of components; a terminal breaks it

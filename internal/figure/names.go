@@ -71,6 +71,13 @@ const (
 	SamplerUS   = "sampler_read"
 )
 
+// Names of how well an engine predicts a given text.
+const (
+	Perplexity = "perplexity"
+	Top1       = "top1_agreement"
+	KL         = "kl_divergence"
+)
+
 // PeakHeap is the name of the figure that another program's heap_used_mb gives.
 const PeakHeap = "peak_js_heap"
 

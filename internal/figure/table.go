@@ -16,7 +16,7 @@ const (
 )
 
 // table has the rows in the order of results.
-var table = slices.Concat(memory(), times(), sampler(), traffic(), components(), beyond(), inside())
+var table = slices.Concat(memory(), times(), sampler(), traffic(), components(), beyond(), inside(), quality())
 
 var byName = func() map[string]*Row {
 	out := map[string]*Row{}
@@ -323,4 +323,25 @@ func inside() []Row {
 		}
 	}
 	return out
+}
+
+// quality has the rows of a given text. Their intervals are over its windows.
+func quality() []Row {
+	const column = ": the mean over the windows of a given text, against the reference cell"
+	return []Row{
+		{Name: Perplexity, Title: "perplexity", Better: Lower, Optional: true, Head: "perplexity",
+			Summary: "Perplexity",
+			How: "e to the power of the mean negative log-likelihood of a given text's tokens. The mean and its 95% interval " +
+				"(Student's) are over the windows of the text, not over launches",
+			Column: Column{54, "perplexity", "perplexity of a given text, over its windows"}},
+		{Name: Top1, Title: "top-1 agreement", Unit: "%", Better: Higher, Optional: true, Head: "top-1",
+			How: "the share of a given text's tokens at which the cell and the reference cell predict the same token. The mean " +
+				"and its 95% interval (Student's) are over the windows of the text",
+			Column: Column{55, "top1_agreement_percent", "percent of tokens with the same prediction" + column}},
+		{Name: KL, Title: "KL divergence, at least", Unit: "nats", Better: Lower, Optional: true, Head: "KL",
+			How: "the Kullback-Leibler divergence from the reference cell's distribution to the cell's, per token of a given text. " +
+				"The figure is a lower bound: it has the tokens that both engines report, 20 at most of each, and all others as one. The " +
+				"mean and its 95% interval (Student's) are over the windows of the text",
+			Column: Column{56, "kl_divergence_nats", "nats, at least" + column}},
+	}
 }

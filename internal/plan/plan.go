@@ -76,6 +76,8 @@ type Plan struct {
 	Parity *bool `yaml:"parity,omitempty"`
 	// Engine whose output is the reference text. Default: the first native engine that reports token ids.
 	Reference string `yaml:"reference,omitempty"`
+	// Text whose perplexity engines are scored by after the run: a file, or builtin. Default: none.
+	Quality string `yaml:"quality,omitempty"`
 	// Dtype that engines compute in: f32, f16 or bf16. Default: f32.
 	DType string `yaml:"dtype,omitempty"`
 	// Threads of native engines. Default: 1.

@@ -127,7 +127,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 		line = "recording into " + e.Text
 	case run.Scoring:
 		if e.Token == 0 {
-			line = fmt.Sprintf("%s: scoring %d tokens for parity (not measured)", e.Engine, e.Tokens)
+			line = fmt.Sprintf("%s: scoring %d tokens for %s (not measured)", e.Engine, e.Tokens, e.Text)
 		}
 	case run.Ended:
 		which := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)

@@ -59,10 +59,11 @@ func (w *Writer) Resumed(r Resumed) {
 type attemptKey struct {
 	cell, repetition int
 	warmup, scoring  bool
+	window           int
 }
 
 func (a *Attempt) key() attemptKey {
-	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil}
+	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil, a.Scoring.At().Number}
 }
 
 // redone moves attempts that a resumed run repeated, because they were interrupted or failed, to Run.Redone.

@@ -70,13 +70,33 @@ const tolerated = 1e-4
 // least is a bound that no real log-probability comes near.
 const least = -1e6
 
-// Scoring describes what an attempt scores: tokens that an engine chose when it ran freely.
+// Scoring describes what an attempt scores: tokens that an engine chose when it ran freely, or a window of a given
+// text.
 type Scoring struct {
 	Reference int   `json:"reference_cell"`    // cell that chose the tokens
 	Attempt   int   `json:"reference_attempt"` // attempt that chose the tokens
 	PromptIDs []int `json:"prompt_ids"`        // token ids of the prompt
 	Tokens    int   `json:"tokens"`            // number of forced tokens
 	Top       int   `json:"top"`               // candidates for each position
+	// Window is what is scored of the text that the plan gives for quality; nil: an engine's output. Reference is then
+	// the setup's cell that others are compared with.
+	Window *Window `json:"window,omitempty"`
+}
+
+// Window is a part of a text, which an engine scores by itself.
+type Window struct {
+	Text   string `json:"text"`   // the file's path, or builtin
+	SHA256 string `json:"sha256"` // of the text
+	Number int    `json:"number"` // from 1
+	Of     int    `json:"of"`     // all windows of the text
+}
+
+// At returns the window that is scored; a zero one for an engine's output, and for nothing.
+func (s *Scoring) At() Window {
+	if s == nil || s.Window == nil {
+		return Window{}
+	}
+	return *s.Window
 }
 
 // Score writes a score.

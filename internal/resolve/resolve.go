@@ -158,6 +158,11 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	if s.err == nil {
 		s.err = r.chat(ctx, out, s)
 	}
+	if s.err == nil && s.Plan.Quality != "" {
+		if _, err := r.quality(s.Plan.Quality, s.Model); fault.Of(err) == fault.Usage {
+			s.err = err
+		}
+	}
 	verdicts := make([]engine.Verdict, len(s.Plan.Engines))
 	for i := range verdicts {
 		verdicts[i] = r.verdict(ctx, s, i)

@@ -30,6 +30,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		reported := newPredictor(r, s)
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model, s.ids)
 		out.IDs = s.ids
+		if s.Plan.Quality != "" {
+			out.Quality = func() (*run.Text, error) { return r.quality(s.Plan.Quality, s.Model) }
+		}
 		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge,
 			func() (string, error) { return p.reference(s) }
 		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }

@@ -6,7 +6,7 @@ import "llmparity/internal/record"
 // tokens so far of Tokens, if it is Generated or Scoring. Requests of a traffic report tokens concurrently.
 type Event struct {
 	Kind  EventKind `json:"-"`
-	Text  string    `json:"-"` // Preparing: what is being made; Ended: the status
+	Text  string    `json:"-"` // Preparing: what is being made; Ended: the status; Scoring: what for
 	Setup int       `json:"-"` // number of the setup; 0: none
 
 	Engine      string `json:"engine,omitempty"`

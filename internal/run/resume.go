@@ -274,7 +274,7 @@ func (p *past) failure(r *runner) error {
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.
 func (p *past) unscored(planned plan.Setup, from int) bool {
-	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() {
+	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() && planned.Plan.Quality == "" {
 		return false
 	}
 	for _, cell := range p.Cells {
@@ -285,10 +285,11 @@ func (p *past) unscored(planned plan.Setup, from int) bool {
 	return true
 }
 
-// scored reports whether a cell's engine has scored.
-func (p *past) scored(cell int) bool {
-	return slices.ContainsFunc(p.Commits(cell),
-		func(a *record.Attempt) bool { return a.Scoring != nil && a.Status == record.OK })
+// scored reports whether a cell's engine has scored a text.
+func (p *past) scored(j job) bool {
+	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
+		return a.Scoring != nil && a.Status == record.OK && a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
+	})
 }
 
 // complete reports whether a setup's cells were announced with everything known about them.

@@ -59,7 +59,24 @@ func outputOf(attempt int, q *record.Request) *output {
 type job struct {
 	*cell
 	text      *output
-	reference int // the cell that generated it
+	reference int            // the cell that generated it, or that others are compared with
+	window    *record.Window // of a given text; nil: an engine generated the text
+}
+
+// of says what the job is for.
+func (j job) of() string {
+	if j.window != nil {
+		return fmt.Sprintf("quality, window %d of %d", j.window.Number, j.window.Of)
+	}
+	return "parity"
+}
+
+// what names the text.
+func (j job) what() string {
+	if j.window != nil {
+		return fmt.Sprintf("window %d of %s", j.window.Number, j.window.Text)
+	}
+	return fmt.Sprintf("the text of prompt %d", j.PromptID)
 }
 
 // jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the reference itself, so
@@ -78,10 +95,49 @@ func (s *current) jobs() [][]job {
 		}
 		for _, c := range of {
 			i := slices.Index(s.Engines, c.engine)
-			out[i] = append(out[i], job{c, ref.output, ref.ID})
+			out[i] = append(out[i], job{c, ref.output, ref.ID, nil})
 		}
 	}
-	return slices.DeleteFunc(out, func(j []job) bool { return len(j) == 0 })
+	return out
+}
+
+// windows lists the windows of the plan's text for each engine that can score, under its first cell.
+func (r *runner) windows(s *current) [][]job {
+	out := make([][]job, len(s.Engines))
+	if s.Quality == nil {
+		return out
+	}
+	text, err := s.Quality()
+	if err != nil {
+		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(err.Error())))
+		return out
+	}
+	reference := 0
+	for i, e := range s.Engines {
+		cells := s.of(e)
+		switch {
+		case len(cells) == 0:
+			continue
+		case !e.Caps().Scores:
+			r.w.Warn(record.Warnf("not-scored", "%s does not score: it reports no log-probabilities of a given text",
+				e.Name()))
+			continue
+		case e.Name() == s.reference || reference == 0:
+			reference = cells[0].ID
+		}
+		for n, ids := range text.Windows {
+			// As llama-perplexity: the first half is only read.
+			half := len(ids)/2 + 1
+			out[i] = append(out[i], job{cells[0], &output{promptIDs: ids[:half], text: ids[half:]}, 0,
+				&record.Window{Text: text.Name, SHA256: text.SHA256, Number: n + 1, Of: len(text.Windows)}})
+		}
+	}
+	for _, js := range out {
+		for i := range js {
+			js[i].reference = reference
+		}
+	}
+	return out
 }
 
 // seen lists the tokens whose texts a reader may need: those generated and those that scored high.
@@ -102,18 +158,18 @@ func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil &&
 
 // scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
 func (r *runner) scoreAll(ctx context.Context, s *current) {
-	list := s.jobs()
-	for _, js := range list {
-		if ctx.Err() != nil || r.w.Err() != nil {
-			break
+	list, any := s.jobs(), false
+	for i, windows := range r.windows(s) {
+		any = any || len(list[i]) > 0
+		if js := append(list[i], windows...); len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
+			r.scoreWith(ctx, s, js)
 		}
-		r.scoreWith(ctx, s, js)
 	}
 	switch {
-	case len(list) > 0 && ctx.Err() != nil:
+	case any && ctx.Err() != nil && s.Quality == nil: // else the run is resumed
 		r.w.Warn(record.Warning{Code: "not-scored",
 			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
-	case len(list) == 0 && s.Plan.Parity != nil && *s.Plan.Parity:
+	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
 		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
 			"engine that can score", s.reference))
 	}
@@ -132,13 +188,13 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		if ctx.Err() != nil {
 			return
 		}
-		if r.past.scored(j.ID) {
+		if r.past.scored(j) {
 			continue
 		}
-		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
+		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text)})
 		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
 			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
-				Tokens: len(j.text.text), Top: candidates}})
+				Tokens: len(j.text.text), Top: candidates, Window: j.window}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
@@ -157,7 +213,7 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		status, class := outcome(ctx, err)
 		rec.End(status, class, err, record.Cost{})
 		if err != nil && ctx.Err() == nil {
-			r.w.Warn(record.Warnf("not-scored", "%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
+			r.w.Warn(record.Warnf("not-scored", "%s could not score %s: %s", j.Engine, j.what(),
 				fault.OneLine(err.Error())))
 			return // the session may be unusable
 		}
@@ -171,6 +227,9 @@ func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Sess
 	}
 	model := of.Of(j.engine)
 	model.Context = of.Plan.Context
+	if n := len(j.text.promptIDs) + len(j.text.text); j.window != nil && model.Context > 0 {
+		model.Context = max(model.Context, n)
+	}
 	return s, s.Load(ctx, model)
 }
 
@@ -180,12 +239,15 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		return errors.New("the engine claims that it can score, but its session can't")
 	}
 	n := 0
-	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates},
+	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates,
+		Whole: j.window != nil},
 		func(sc record.Score) {
 			rec.Score(sc)
-			j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
+			if j.window == nil {
+				j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
+			}
 			n++
-			r.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
+			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
 		})
 }
 

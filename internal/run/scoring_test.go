@@ -46,7 +46,9 @@ func (s *opinionatedSession) Score(ctx context.Context, f engine.Forced, each fu
 	s.engine.asked = append(s.engine.asked, f)
 	for i, id := range f.IDs {
 		if i == 2 && s.engine.score != nil {
-			return s.engine.score(ctx, f)
+			if err := s.engine.score(ctx, f); err != nil {
+				return err
+			}
 		}
 		each(record.Score{Position: i, Forced: id, LogProb: -1,
 			Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})

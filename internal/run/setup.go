@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ type Parts struct {
 	// Reference names the engine, as in records, whose text all engines score; nil: none. It is called after all
 	// engines were checked, because some know only then what they can do.
 	Reference func() (string, error)
+	// Quality returns the text that engines score for quality; nil: none.
+	Quality func() (*Text, error)
 	// Pieces returns the texts of tokens; nil: unknown.
 	Pieces func(ids []int) map[int]string
 	// Predict predicts a cell's memory, after its engine has prepared; nil: no prediction.
@@ -48,6 +51,12 @@ type Parts struct {
 	Ask func(record.Cell, traffic.Request) engine.Request
 	// Files returns the model files that an engine reads, for cold and warm starts; nil: the model's own.
 	Files func(engine.Engine) []string
+}
+
+// Text is a text in windows of the model's tokens.
+type Text struct {
+	Name, SHA256 string
+	Windows      [][]int
 }
 
 // Of returns the model as an engine loads it.
@@ -203,8 +212,9 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
 	if !r.cancelled {
 		r.scoreAll(ctx, s)
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // the run is complete nevertheless
+		if ctx.Err() != nil {
+			r.cancelled = s.Quality != nil // else the run is complete nevertheless
+			err = cmp.Or(err, context.Cause(ctx))
 		}
 	}
 	if s.Pieces != nil && r.oneModel { // a record has only one text for each id

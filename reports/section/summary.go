@@ -17,7 +17,18 @@ import (
 const originsWords = "Memory is measured by llmparity's sampler, times and rates by its clock."
 
 // Columns of the table are a figure each.
-func Columns() []*figure.Row { return figure.Columns(func(r *figure.Row) bool { return r.Head != "" }) }
+func Columns(res *compare.Result) []*figure.Row {
+	return figure.Columns(func(r *figure.Row) bool { return r.Head != "" && shown(res, r) })
+}
+
+// shown reports whether a table has a figure: an optional one, if a cell has it.
+func shown(res *compare.Result, r *figure.Row) bool {
+	return !r.Optional ||
+		slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Figure(r.Name).Title != "" })
+}
+
+// Headed is a title with its unit.
+func Headed(title, unit string) string { return strings.TrimSuffix(title+" ("+unit+")", " ()") }
 
 func pointsSection(res *compare.Result) Section {
 	head := []string{"cell", "MiB of", "baseline", "after\nwarm-up", "peak", "increase"}
@@ -32,15 +43,16 @@ func pointsSection(res *compare.Result) Section {
 
 func summaryGrid(res *compare.Result) *plain.Grid {
 	head := []string{"cell", "launches\ncounted"}
-	for _, col := range Columns() {
-		head = append(head, col.Head+" ("+col.Unit+")")
+	columns := Columns(res)
+	for _, col := range columns {
+		head = append(head, Headed(col.Head, col.Unit))
 	}
 	t := plain.PerCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
 		row := []string{fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
 		if c.Refused != "" {
 			row[0] = "refused"
 		}
-		for _, col := range Columns() {
+		for _, col := range columns {
 			value := "–"
 			if f := c.Figure(col.Name); f.Known() {
 				value = plain.Num(f.Center()) + " " + plain.Spread(f)
@@ -124,7 +136,7 @@ func (f summaryFigure) Key() string { return plain.SortKey(f.Value) }
 
 func summaryView(v *chart.View) Section {
 	t := summaryTable{Heads: []summaryHead{{"Peak", "MiB"}, {"Increase", "MiB"}}}
-	for _, r := range inSummary() {
+	for _, r := range inSummary(v.Res) {
 		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
 	}
 	said := map[[3]string]bool{}
@@ -147,8 +159,8 @@ func summaryView(v *chart.View) Section {
 }
 
 // inSummary are the figures that the page's summary has behind the peak and the increase.
-func inSummary() []*figure.Row {
-	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" })
+func inSummary(res *compare.Result) []*figure.Row {
+	return figure.Columns(func(r *figure.Row) bool { return r.Summary != "" && shown(res, r) })
 }
 
 func newSummaryRow(v *chart.View, i int) summaryRow {
@@ -165,11 +177,11 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + plain.Line(c.Device.Name))
 	}
 	p := c.Points()
-	shown := []evidence.Figure{p.Peak, p.Increase}
-	for _, r := range inSummary() {
-		shown = append(shown, c.Figure(r.Name))
+	figures := []evidence.Figure{p.Peak, p.Increase}
+	for _, r := range inSummary(v.Res) {
+		figures = append(figures, c.Figure(r.Name))
 	}
-	for _, f := range shown {
+	for _, f := range figures {
 		value, under := figureCell(f)
 		switch cached := c.Figure(figure.Cached); {
 		case c.Foreign() && !f.Known():

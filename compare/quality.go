@@ -1,0 +1,88 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/parity"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells: the
+// first setup's reference engine, or the first cell that scored.
+func (r *Result) quality() {
+	scored := func(c Cell) bool { return c.Quality != nil }
+	first := slices.IndexFunc(r.Cells, scored)
+	if first < 0 {
+		return
+	}
+	of := &r.Cells[first]
+	if at := slices.IndexFunc(r.Cells, func(c Cell) bool {
+		return scored(c) && c.Run == of.Run && c.Spec.ID == of.Quality.Compared
+	}); at >= 0 {
+		of = &r.Cells[at]
+	}
+	for i := range r.Cells {
+		if c := &r.Cells[i]; scored(*c) {
+			c.Quality.Against(of.Quality)
+			c.Quality.Reference = of.Label
+		}
+	}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		c.Figures = append(c.Figures, c.qualityFigures(c.Quality != nil && c.Label == of.Label)...)
+	}
+}
+
+// qualityFigures are means over the windows of the text, with Student's intervals. Windows take the place of launches.
+func (c *Cell) qualityFigures(reference bool) (out []evidence.Figure) {
+	same := func(v float64) float64 { return v }
+	percent := func(v float64) float64 { return 100 * v }
+	for _, of := range []struct {
+		name  string
+		value func(parity.Window) *float64
+		as    func(float64) float64 // of a mean
+	}{
+		{figure.Perplexity, func(w parity.Window) *float64 { return &w.NLL }, math.Exp},
+		{figure.Top1, func(w parity.Window) *float64 { return w.Top1 }, percent},
+		{figure.KL, func(w parity.Window) *float64 { return w.KL }, same},
+	} {
+		f := evidence.New(of.name)
+		f.Values = []evidence.Value{}
+		switch q := c.Quality; {
+		case q == nil:
+			f.Absent = "its engine scored no text"
+		case !q.Whole():
+			f.Absent = fmt.Sprintf("%d of %d windows were scored", len(q.Windows), q.Of)
+		case reference && of.name != figure.Perplexity:
+			f.Absent = "it is the reference"
+		default:
+			each := q.Each(of.value)
+			if each == nil {
+				f.Absent = "the reference scored other tokens"
+				break
+			}
+			for i, v := range each {
+				f.Values = append(f.Values,
+					evidence.Value{Attempt: q.Windows[i].Attempt, Value: stats.Round(of.as(v), 6)})
+			}
+			mean, _, _ := stats.Moments(each)
+			f.N, f.Absent, f.Median = len(each), "", new(of.as(mean))
+			f.Origin, f.Method = record.OriginReported, evidence.ByLogProbs
+			if f.Interval = stats.MeanInterval(each, stats.Confidence); f.Interval == nil {
+				f.Note = "one window"
+				break
+			}
+			f.Interval.Lo, f.Interval.Hi = of.as(f.Interval.Lo), of.as(f.Interval.Hi)
+			if f.Unit != "" { // a share or a divergence
+				f.Interval.Lo = max(f.Interval.Lo, 0)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package section
+
+import (
+	"fmt"
+	"strconv"
+
+	"llmparity/compare"
+	"llmparity/internal/figure"
+	"llmparity/reports/plain"
+)
+
+// qualitySection has how well each cell predicts a given text.
+func qualitySection(res *compare.Result) Section {
+	head := []string{"cell", "text", "windows", "tokens"}
+	rows := figure.Rows(func(r *figure.Row) bool { return r.Optional })
+	for _, r := range rows {
+		head = append(head, Headed(r.Title, r.Unit), "95% CI")
+	}
+	var words []string
+	grid := plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
+		q := c.Quality
+		if q == nil {
+			return
+		}
+		words = []string{fmt.Sprintf("Perplexity is lower the better an engine predicts a given text. Each window of the text is "+
+			"scored by itself, and the second half of its tokens counts. Top-1 agreement and KL divergence are against %s; the "+
+			"divergence is a lower bound.", plain.Line(q.Reference))}
+		tokens := 0
+		for _, w := range q.Windows {
+			tokens += w.Tokens
+		}
+		row := []string{plain.Line(q.Text), fmt.Sprintf("%d of %d", len(q.Windows), q.Of), strconv.Itoa(tokens)}
+		for _, r := range rows {
+			if f := c.Figure(r.Name); f.Known() {
+				row = append(row, plain.Num(f.Center()), plain.IntervalWords(f))
+			} else {
+				row = append(row, "–", f.Absent)
+			}
+		}
+		add(row...)
+	})
+	return Section{ID: "quality", Title: "Quality", Words: words, Grid: grid}
+}

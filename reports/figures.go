@@ -327,7 +327,7 @@ var sources = []struct{ id, from string }{
 	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
 	{"decode", "tokens.csv: index, t_ns"},
 	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
-	{"growth-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: cell (model), source"},
+	{"growth-", "tokens.csv: index, t_ns; totals.csv: t_ns, rss_sum_mb, pss_mb; samples.csv: t_ns, source, rss_mb; metrics.csv: t_ns, name, value; journal.jsonl: cell (model), source"},
 	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
 	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
 	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},
@@ -335,7 +335,7 @@ var sources = []struct{ id, from string }{
 	{"fig3_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
 	{"fig4_", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: request (prompt_ids)"},
 	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (due_ns, sent_ns, returned_ns, kind)"},
-	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
+	{"tokens-", "tokens.csv: index, t_ns; totals.csv: t_ns, rss_sum_mb, pss_mb; samples.csv: t_ns, source, rss_mb; metrics.csv: t_ns, name, value; journal.jsonl: source, event (clocks)"},
 }
 
 // sourceOf says what a chart of some cells is drawn from.

@@ -42,7 +42,7 @@ func TestEstimateOfUnconvertibleGGUF(t *testing.T) {
 	text := readFile(t, path)
 	check(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "llama", "alpac")), 0o600))
 	args := []string{path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"}
-	if line := answerTo(t, args...); !strings.HasPrefix(line, "cannot run here: WebLLM cannot run it: ") ||
+	if line := answerTo(t, args...); !strings.HasPrefix(line, "cannot run here: WebLLM: ") ||
 		!strings.Contains(line, "alpac") {
 		t.Error(line)
 	}

@@ -61,7 +61,7 @@ func unrunnable(path string, context int) string {
 	}
 	defer f.Close()
 	if err := webllm.Converts(f, context); err != nil {
-		return "WebLLM cannot run it: " + fault.OneLine(err.Error())
+		return "WebLLM: " + fault.OneLine(err.Error())
 	}
 	return ""
 }

@@ -11,7 +11,6 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 	"llmparity/internal/warning"
 )
 
@@ -261,17 +260,15 @@ func (r *Result) tokens() string {
 }
 
 // to writes the range of some amounts, or the one amount that they are; empty for none.
-func to(all []float64) string { return span(all, explain.Amount, " to ") }
-
-func span(all []float64, write func(float64) string, to string) string {
+func to(all []float64) string {
 	if len(all) == 0 {
 		return ""
 	}
-	low, high := write(slices.Min(all)), write(slices.Max(all))
+	low, high := explain.Amount(slices.Min(all)), explain.Amount(slices.Max(all))
 	if low == high {
 		return low
 	}
-	return low + to + high
+	return low + " to " + high
 }
 
 // launches says how many count in a cell; empty where none does.
@@ -306,12 +303,14 @@ func (r *Result) when() string {
 func (r *Result) sure() Card {
 	var counted, lost, refused, tooLarge int
 	var classes []string
-	least := -1
+	least, reason := -1, ""
 	for _, c := range r.each() {
 		if c.Refused != "" {
 			refused++
 			if c.Risk != nil && c.Risk.Refused {
 				tooLarge++
+			} else if reason == "" {
+				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(c.Refused, 120)
 			}
 			continue
 		}
@@ -330,7 +329,7 @@ func (r *Result) sure() Card {
 		why = " (" + strings.Join(classes, ", ") + ")"
 	}
 	const nothing = "Nothing was measured"
-	without := refusedWords(refused, tooLarge, len(r.Cells))
+	without := refusedWords(refused, tooLarge, len(r.Cells), reason)
 	switch {
 	case len(r.Cells) == 0:
 		return Card{Headline: nothing, Text: "This run has no cell.", Unknown: true}
@@ -353,38 +352,51 @@ func (r *Result) sure() Card {
 		c.Headline += " each"
 	}
 	if wide := r.intervals(); wide != "" {
-		words = append(words, "95% confidence intervals of medians, "+c.Headline+".")
+		of := "95% confidence intervals of medians, "
+		if len(r.Cells) > 1 {
+			of = "The widest 95% confidence intervals of medians, "
+		}
+		words = append(words, of+c.Headline+".")
 		c.Headline = wide
 	}
 	c.Text = strings.TrimSpace(strings.Join(append(words, without), " "))
 	return c
 }
 
-// intervals are the widest and the narrowest of each headline figure.
+// intervals are the widest interval of each headline figure, with its cell.
 func (r *Result) intervals() string {
-	of := func(name string, of func(*Cell) evidence.Figure) string {
-		var all, ends []float64
-		for i := range r.Cells {
-			f := of(&r.Cells[i])
-			if half, ok := f.HalfWidth(); ok {
-				all = append(all, half)
-				ends = append(ends, f.Interval.Lo/f.Center()-1, f.Interval.Hi/f.Center()-1)
+	var out []string
+	for _, q := range []struct {
+		name string
+		of   func(*Cell) evidence.Figure
+	}{{"peak memory", peak}, {"speed", speed}} {
+		widest, words, known := 0.0, "", 0
+		for _, c := range r.each() {
+			f := q.of(c)
+			half, ok := f.HalfWidth()
+			if !ok {
+				continue
+			}
+			if known++; known > 1 && half <= widest {
+				continue
+			}
+			if widest, words = half, "±"+explain.Share(half); half > evidence.Lopsided {
+				words = signed(f.Interval.Lo/f.Center()-1) + " to " + signed(f.Interval.Hi/f.Center()-1)
+			}
+			if len(r.Cells) > 1 {
+				words += " (" + r.cellTitle(c) + ")"
 			}
 		}
-		switch {
-		case len(all) == 0:
-			return ""
-		case slices.Max(all) > evidence.Lopsided:
-			return name + " " + span(ends, signed, " to ")
+		if known > 0 {
+			out = append(out, q.name+" "+words)
 		}
-		return name + " ±" + span(all, explain.Share, " to ±")
 	}
-	return r.upper(strings.Trim(of("peak memory", peak)+", "+of("speed", speed), ", "))
+	return r.upper(strings.Join(out, ", "))
 }
 
 // refusedWords counts the cells that were not launched; empty where all were.
-func refusedWords(refused, tooLarge, of int) string {
-	why := "cannot run here"
+func refusedWords(refused, tooLarge, of int, reason string) string {
+	why := "cannot run here" + strings.TrimSuffix(reason, ".")
 	if tooLarge == refused {
 		why = "would not fit into memory"
 	}
@@ -396,52 +408,4 @@ func refusedWords(refused, tooLarge, of int) string {
 	}
 	return fmt.Sprintf("%d of %d cells %s refused: %s %s.", refused, of, explain.Plural(refused, "was", "were"),
 		explain.Plural(refused, "it", "they"), why)
-}
-
-// quote says whether the result may be quoted, as browser against native where it has both: by the first case that
-// holds.
-func (r *Result) quote() Card {
-	any := func(is func(c *Cell) bool) bool {
-		return slices.ContainsFunc(r.Cells, func(c Cell) bool { return is(&c) })
-	}
-	if any(func(c *Cell) bool { return c.Foreign() }) {
-		return Card{}
-	}
-	software, refused, different := "", "", false
-	for i := range r.Cells {
-		if d := r.Cells[i].Device; d != nil && d.Class == record.SoftwareAdapter {
-			software = cmp.Or(software, d.Name, "a software adapter")
-		}
-	}
-	for _, c := range r.Comparisons {
-		refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
-		different = different || len(c.Different) > 0
-	}
-	var unsettled []string
-	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
-		if slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy }) {
-			unsettled = append(unsettled, strings.ToLower(q.name))
-		}
-	}
-	const no, care = "No", "With care"
-	for _, of := range []struct {
-		when           bool
-		headline, text string
-	}{
-		{software != "", no,
-			"WebGPU ran on the CPU (" + software + "): speeds say nothing about a GPU, and memory may differ on one."},
-		{refused != "", no, r.upper(refused) + "."},
-		{different, no, "Cells that are not alike are compared, because --allow-different asked for it."},
-		{any(func(c *Cell) bool { return c.Refused == "" && c.Launches.Counted < stats.MinRuns }), no,
-			fmt.Sprintf("Too few launches for an interval: it takes %d.", stats.MinRuns)},
-		{len(unsettled) > 0, "Not the difference in " + explain.And(unsettled, 2), "Launches vary too much to tell."},
-		{any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }), care,
-			"The model library was llmparity's, not MLC's: say so."},
-		{len(r.Warnings) > 0, care, "Read the warnings first."},
-	} {
-		if of.when {
-			return Card{Name: "Quote", Headline: of.headline, Text: of.text}
-		}
-	}
-	return Card{Name: "Quote", Headline: "Yes", Text: "Every cell has intervals, and no warning may change a conclusion."}
 }

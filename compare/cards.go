@@ -48,7 +48,14 @@ func speed(c *Cell) evidence.Figure {
 }
 
 // value is a cell's figure with a unit and the width of its interval.
-func (q *question) value(c *Cell, unit string) string { return valued(q.of(c), unit) }
+func (q *question) value(c *Cell, unit string) string {
+	f := q.of(c)
+	s := valued(f, unit)
+	if n := c.Launches.Counted; f.TimeOrRate() && f.N < n {
+		s += fmt.Sprintf(" in %d of %d %s", f.N, n, c.Several())
+	}
+	return s
+}
 
 func valued(f evidence.Figure, unit string) string {
 	s := strings.TrimSpace(explain.Amount(f.Center()) + " " + unit)
@@ -105,6 +112,9 @@ func heldIn(c *Cell) string {
 
 func (r *Result) speedCard() Card {
 	c := r.card(&speedQuestion)
+	if c.Headline == incomparable {
+		return c // the table has the times
+	}
 	var words []string
 	for i := range r.Cells {
 		if f := r.Cells[i].Figure(figure.TTFT); f.Known() && r.Cells[i].Load == nil {
@@ -313,10 +323,10 @@ func (d *duel) interval(i *stats.Interval, write func(float64) string) string {
 
 // signed is a change in percent, with its sign.
 func signed(share float64) string {
-	if share > 0 {
-		return "+" + explain.Share(share)
+	if s := explain.Share(share); share <= 0 || s == "0.0%" {
+		return s
 	}
-	return explain.Share(share)
+	return "+" + explain.Share(share)
 }
 
 // notAlike says in which way cells differ that are compared because that was asked for; empty: in none.

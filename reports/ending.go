@@ -369,6 +369,10 @@ func (e *ending) difference(f endingFigure) string {
 			text += " (no CI)" // the answer says why
 		}
 		return text
+	case r.Call == stats.Differs && r.Ratio != nil && r.Interval == nil:
+		return plain.Num(*r.Ratio) + " times (no CI)" // the answer says why
+	case r.Call == stats.Differs && r.Ratio == nil:
+		return section.Called(r.Judgement, nil, e.res.Statistics)
 	case r.Interval == nil || amount:
 	case r.Call == stats.Differs:
 		return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),

@@ -46,7 +46,12 @@ func CI(i *stats.Interval, write func(float64) string) string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, write(i.Lo), write(i.Hi))
+	lo, hi := write(i.Lo), write(i.Hi)
+	if lo == hi {
+		const least = 0.001
+		return fmt.Sprintf(" (%.3g%% CI within ±%s)", 100*i.Confidence, Share(max(least, (i.Hi-i.Lo)/(i.Hi+i.Lo))))
+	}
+	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, lo, hi)
 }
 
 // AppendNew appends s unless the list has it.
@@ -105,7 +110,7 @@ func Share(share float64) string {
 	if p := math.Abs(100 * share); p >= 9.95 || p == 0 {
 		return strconv.FormatFloat(100*share, 'f', 0, 64) + "%"
 	}
-	return strconv.FormatFloat(100*share, 'f', 1, 64) + "%"
+	return strings.Replace(strconv.FormatFloat(100*share, 'f', 1, 64), "-0.0", "0.0", 1) + "%"
 }
 
 // And joins names; beyond so many it gives their number.

@@ -336,7 +336,7 @@ func (q *question) lost() (most int, why string) {
 				explain.Plural(n, "lacks", "lack"))
 			for _, w := range f.Warnings {
 				if w.Code == explain.NoRate.Code {
-					why += ": it " + w.Text
+					why = "; it " + w.Text
 					break
 				}
 			}

@@ -120,7 +120,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 	if !known && g.Theory == nil || len(counted) == 0 {
 		return nil
 	}
-	g.judge()
+	g.judge(len(counted))
 	return g
 }
 
@@ -293,16 +293,24 @@ func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
 }
 
 // judge says in words what each rate comes to.
-func (g *Growth) judge() {
+func (g *Growth) judge(launches int) {
 	flat := false
 	for i := range g.Rates {
 		r := &g.Rates[i]
+		if r.Known() && r.N < launches && r.Interval == nil {
+			r.Note = fmt.Sprintf("known in %d of %d launches", r.N, launches)
+		}
 		if r.N == 0 || slices.ContainsFunc(r.Values, func(v evidence.Value) bool { return v.Value != 0 }) {
 			continue
 		}
-		if r.Verdict = "flat"; r.Of == OfReserved {
+		switch {
+		case r.Of == OfReserved:
 			flat = true
 			r.Verdict = "flat, because everything is reserved during the load"
+		case r.Interval == nil:
+			r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+		default:
+			r.Verdict = "flat"
 		}
 	}
 	for i := range g.Rates {

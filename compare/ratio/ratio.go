@@ -119,7 +119,7 @@ func Judge(of []*Judgement) int {
 }
 
 // NoneAgrees is the note of an interval where the medians are not as far apart as the launches are.
-const NoneAgrees = "the medians do not show it"
+const NoneAgrees = "none: the launches differ more than the medians"
 
 // denies tells that an interval of a change contradicts the corrected test.
 func (j *Judgement) denies(i *stats.Interval) bool {

@@ -78,11 +78,8 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 		}
 		f.How += ". If a launch has several measured requests, their median is the launch's figure"
 		f = evidence.PerRequest(attempts, of, f)
-		for n, a := range attempts {
-			if why := clumped([]*record.Attempt{a}); row.Name == figure.DecodeTPS && len(f.Values) > 0 && why != "" &&
-				math.IsNaN(f.Value(a.ID)) {
-				f.Warnings = append(f.Warnings, explain.NoRate.With(n+1, len(attempts), why))
-			}
+		if row.Name == figure.DecodeTPS {
+			withoutRate(&f, attempts)
 		}
 		out = append(out, f)
 	}
@@ -104,6 +101,21 @@ func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
 	return p.EndNS - p.BeginNS, ok
 }
 
+// withoutRate warns of a decode rate that only some launches have, once for each reason.
+func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
+	var by evidence.Groups[string, *record.Attempt]
+	for _, a := range attempts {
+		if why := clumped([]*record.Attempt{a}); why != "" && math.IsNaN(f.Value(a.ID)) {
+			by.Add(why, a)
+		}
+	}
+	for why, of := range by.All() {
+		if len(f.Values) > 0 {
+			f.Warnings = append(f.Warnings, explain.NoRate.With(len(of), len(attempts), why))
+		}
+	}
+}
+
 // clumped says why there is no decode; empty where tokens came one by one, or nearly.
 func clumped(attempts []*record.Attempt) string {
 	for _, a := range attempts {
@@ -112,7 +124,7 @@ func clumped(attempts []*record.Attempt) string {
 				return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated,
 					len(r.Tokens))
 			}
-			if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
+			if len(r.Tokens) > 1 && math.IsNaN(figure.DecodeRate(r)) {
 				return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
 			}
 		}

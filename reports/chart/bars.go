@@ -207,19 +207,27 @@ func PeakStack(v *View) []Chart {
 	const slight = 0.02 // a remainder may be below 0 by so much of the peak
 	note := "Bar: median of total PSS, split into components. Medians of components need not add up to the median of the total. Line: 95% interval."
 	overlap := func(c *compare.Cell) float64 { return max(0, -remainder(c)) }
+	unfilled := func(c *compare.Cell) bool { // without a baseline: compute buffers that are reserved and not all used
+		return overlap(c) > 0 && !c.Points().Baseline.Known() &&
+			c.Parts.Component(figure.Activations).Center() >= overlap(c)
+	}
 	split := func(c *compare.Cell) bool {
 		p := c.Points()
-		return c.Parts.Component(figure.ModelWeights).Known() && overlap(c) <= slight*p.Peak.Center() &&
-			(overlap(c) == 0 || overlap(c) <= p.Baseline.Center())
+		return c.Parts.Component(figure.ModelWeights).Known() && (overlap(c) == 0 || unfilled(c) ||
+			overlap(c) <= min(slight*p.Peak.Center(), p.Baseline.Center()))
 	}
 	for _, c := range cells {
 		more := plain.Line(c.Label) + ": the components overlap: they add up to " + plain.Num(overlap(c)) + " MiB more than the peak."
 		switch {
-		case overlap(c) == 0 || !c.Parts.Component(figure.ModelWeights).Known():
+		case !c.Parts.Component(figure.ModelWeights).Known():
+			note += " " + plain.Line(c.Label) + " is not broken down: the size of its weights is not known."
+		case overlap(c) == 0:
+		case unfilled(c):
+			note += " " + more + " Compute buffers are reserved and not all used: “activations” is drawn shorter by that."
 		case split(c):
 			note += " " + more + " “Before the model” is drawn shorter by that."
 		default:
-			note += " " + more + " The bar is drawn whole."
+			note += " " + more + " The bar is not broken down."
 		}
 	}
 	before := func(n int) float64 {
@@ -232,7 +240,11 @@ func PeakStack(v *View) []Chart {
 	for _, col := range Components() {
 		if colour, ok := partColour[col.Name]; ok {
 			t.add(PartName(col.Name), func(n int) float64 {
-				if v := cells[n].Parts.Shown(col.Name).Center(); split(cells[n]) && v >= 0 {
+				v := cells[n].Parts.Shown(col.Name).Center()
+				if col.Name == figure.Activations && unfilled(cells[n]) {
+					v -= overlap(cells[n])
+				}
+				if split(cells[n]) && v >= 0 {
 					return v
 				}
 				return math.NaN() // drawn whole, or less than nothing: an overlap

@@ -188,7 +188,7 @@ func growthCaption(r growth.Rate, t *growth.Theory) string {
 		s += " (95% interval " + plain.RateInterval(r) + ")"
 	}
 	if t != nil {
-		s += fmt.Sprintf("; %s %s", t.Origin, plain.Rate(t.Bytes))
+		s += "; calculated " + plain.Rate(t.Bytes)
 	}
 	return s + ". " + plain.TitleCase(r.Verdict) + "."
 }

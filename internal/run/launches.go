@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"llmparity/internal/engine"
@@ -11,41 +12,59 @@ import (
 	"llmparity/internal/record"
 )
 
-// launches makes every missing attempt of a setup. It returns the error whose exit code has priority.
-func (r *runner) launches(ctx context.Context, s *current) error {
-	defer r.closeLive()
-	order := turns(s.Setup.Setup, s.cells)
+// arrange puts a setup's attempts in order and records refused cells, before any launch.
+func (r *runner) arrange(s *current) error {
+	s.order = turns(s.Setup.Setup, s.cells)
 	for _, c := range s.cells {
 		c.enough = newLooks(s.Plan)
 	}
-	r.past.mark(r, s.cells, order)
+	r.past.mark(r, s.cells, s.order)
 	for _, c := range s.cells {
 		r.past.restore(s, c)
 	}
-	for _, t := range order {
+	for _, t := range s.order {
 		t.left++
 	}
-	first := r.recordRefused(s)
-	for i, t := range order {
-		r.count.launch++
-		if !t.over() {
-			err := r.await(ctx, t)
-			if err == nil {
-				err = r.turn(ctx, s, t, order[i+1:])
+	err := r.recordRefused(s)
+	r.failed = r.failed || err != nil
+	return err
+}
+
+// launches makes every missing attempt of setups, a repetition of each at a time. It returns the error whose exit code
+// has priority.
+func (r *runner) launches(ctx context.Context, all []*current) (first error) {
+	defer r.closeLive()
+	for round := 0; slices.ContainsFunc(all, func(s *current) bool { return len(s.order) > 0 }); round++ {
+		for _, s := range all {
+			for len(s.order) > 0 && (len(all) == 1 || s.order[0].repetition <= round) {
+				err := r.next(ctx, s)
+				if r.w.Err() != nil || ctx.Err() != nil {
+					return context.Cause(ctx) // Close returns the error of a record that can't be written
+				}
+				if refuses(err) {
+					return err
+				}
+				first = fault.First(first, err)
 			}
-			if r.w.Err() != nil || ctx.Err() != nil {
-				return context.Cause(ctx) // Close returns the error of a record that can't be written
-			}
-			if refuses(err) {
-				return err
-			}
-			first = fault.First(first, err)
-		}
-		if t.left--; t.left == 0 {
-			r.count.cellsDone++
 		}
 	}
 	return first
+}
+
+// next makes a setup's next attempt, unless it is over.
+func (r *runner) next(ctx context.Context, s *current) (err error) {
+	t := s.order[0]
+	s.order = s.order[1:]
+	r.count.launch++
+	if !t.over() {
+		if err = r.await(ctx, t); err == nil {
+			err = r.turn(ctx, s, t, s.order)
+		}
+	}
+	if t.left--; t.left == 0 {
+		r.count.cellsDone++
+	}
+	return err
 }
 
 // await waits for this run's turn if two runs alternate.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -30,6 +31,38 @@ func (t turn) session() any {
 
 // over reports that the attempt is not to be made.
 func (t turn) over() bool { return t.made || t.cell.over() }
+
+// numbered is a setup with the number of its first cell.
+type numbered struct {
+	plan.Setup
+	from int
+}
+
+// mostTogether limits the setups that are prepared at the same time.
+const mostTogether = 64
+
+// together groups setups whose launches alternate: those of one model, in which each launch has its own process.
+func (r *runner) together() iter.Seq[[]numbered] {
+	return func(yield func([]numbered) bool) {
+		var group []numbered
+		from := 1
+		for s := range r.Plan.Setups() {
+			p := s.Plan
+			alone := p.Order == plan.Grouped || p.Isolation != "" && p.Isolation != plan.OfLaunch
+			if n := len(group); n > 0 && (alone || n == mostTogether || group[0].Plan.Model != p.Model) {
+				if !yield(group) {
+					return
+				}
+				group = nil
+			}
+			group = append(group, numbered{s, from})
+			from += s.Cells()
+		}
+		if len(group) > 0 {
+			yield(group)
+		}
+	}
+}
 
 // turns puts a setup's attempts in order. Interleaved: cells alternate, so that a machine that slows down affects all
 // engines. Shuffled: each round has its own order, from the seed and the setup's number. Grouped: all repetitions of a

@@ -272,13 +272,14 @@ func (p *past) failure(r *runner) error {
 		"failed attempts before the run was resumed: %d", lost))
 }
 
-// unscored reports whether the run may have been interrupted between a setup's last launch and its scoring.
-func (p *past) unscored(planned plan.Setup, from int) bool {
+// unscored reports whether the run may have been interrupted between a setup's last launch and its scoring. end is the
+// first cell after those that the setup alternates with.
+func (p *past) unscored(planned plan.Setup, end int) bool {
 	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() && planned.Plan.Quality == "" {
 		return false
 	}
 	for _, cell := range p.Cells {
-		if cell.ID >= from+planned.Cells() && len(p.Commits(cell.ID)) > 0 {
+		if cell.ID >= end && len(p.Commits(cell.ID)) > 0 {
 			return false
 		}
 	}

@@ -1,10 +1,9 @@
 // Package run executes a plan: it launches engines in order, takes each launch through its phases, samples meanwhile,
 // and records everything.
 //
-// It knows engines only by their interface. Setups run one after another, and the launches of a setup's cells
-// alternate. A failed launch is recorded and the run continues. An error that the user must fix, such as a missing
-// program, ends its cell. The run folder holds the whole state: an interrupted run can be resumed and makes only what
-// is missing.
+// It knows engines only by their interface. The launches of a model's cells alternate; models run one after another. A
+// failed launch is recorded and the run continues. An error that the user must fix, such as a missing program, ends its
+// cell. The run folder holds the whole state: an interrupted run can be resumed and makes only what is missing.
 package run
 
 import (
@@ -207,10 +206,8 @@ func (r *runner) all(ctx context.Context, one *current) error {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
 	r.announce(one)
-	from := 1
-	for planned := range r.Plan.Setups() {
-		err := r.setup(ctx, planned, from, one)
-		from += planned.Cells()
+	for group := range r.together() {
+		err := r.group(ctx, group, one)
 		if r.w.Err() != nil {
 			return nil // Close returns it
 		}

@@ -72,6 +72,7 @@ func (p Parts) Of(e engine.Engine) engine.Model {
 type current struct {
 	Setup
 	cells     []*cell
+	order     []turn // to come
 	reference string
 }
 
@@ -187,40 +188,62 @@ func (r *runner) prepare(ctx context.Context, s *current) error {
 	return nil
 }
 
-// setup executes a setup: it makes every attempt, and then scores. s is not nil if it was built before.
-func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *current) error {
-	if r.past.over(r, planned, from) && !r.past.unscored(planned, from) {
-		r.pass(planned)
-		return nil
+// group executes setups whose launches alternate: it makes every attempt, and then scores. one is not nil if it was
+// built before.
+func (r *runner) group(ctx context.Context, group []numbered, one *current) (first error) {
+	last := group[len(group)-1]
+	var all []*current
+	for _, n := range group {
+		s, done, err := r.setup(ctx, n, last.from+last.Cells(), one)
+		defer done()
+		if r.cancelled || r.w.Err() != nil {
+			return err
+		}
+		first = fault.First(first, err)
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	err := r.launches(ctx, all)
+	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
+	first = fault.First(first, err)
+	for _, s := range all {
+		if !r.cancelled {
+			r.scoreAll(ctx, s)
+		}
+		if s.Pieces != nil && r.oneModel { // a record has only one text for each id
+			r.w.Pieces(s.Pieces(seen(s.cells)))
+		}
+		if ctx.Err() != nil {
+			r.cancelled = r.cancelled || s.Quality != nil // else the run is complete nevertheless
+			first = cmp.Or(first, context.Cause(ctx))
+		}
+	}
+	return first
+}
+
+// setup prepares a setup for its launches. It returns nil if none is to be made. end is the number of the first cell
+// after the setup's group.
+func (r *runner) setup(ctx context.Context, n numbered, end int, s *current) (_ *current, done func(), err error) {
+	done = func() {}
+	if r.past.over(r, n.Setup, n.from) && !r.past.unscored(n.Setup, end) {
+		r.pass(n.Setup)
+		return nil, done, nil
 	}
 	if s == nil {
-		built, done, err := r.build(ctx, planned, from)
-		defer done()
-		if err == nil {
-			s, err = built, r.ready(ctx, built)
+		if s, done, err = r.build(ctx, n.Setup, n.from); err == nil {
+			err = r.ready(ctx, s)
 		}
 		if err != nil && (ctx.Err() != nil || refuses(err)) {
 			r.cancelled = true
-			return err
+			return nil, done, err
 		}
 		if err != nil {
-			return r.lose(planned, from, err)
+			return nil, done, r.lose(n.Setup, n.from, err)
 		}
 	}
 	r.predictAll(ctx, s)
-	err := r.launches(ctx, s)
-	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
-	if !r.cancelled {
-		r.scoreAll(ctx, s)
-		if ctx.Err() != nil {
-			r.cancelled = s.Quality != nil // else the run is complete nevertheless
-			err = cmp.Or(err, context.Cause(ctx))
-		}
-	}
-	if s.Pieces != nil && r.oneModel { // a record has only one text for each id
-		r.w.Pieces(s.Pieces(seen(s.cells)))
-	}
-	return err
+	return s, done, r.arrange(s)
 }
 
 // ready checks and prepares the engines of one setup of several, and announces its cells.

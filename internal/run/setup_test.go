@@ -34,23 +34,30 @@ func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name strin
 	}
 }
 
-func TestSetupsRunOneAfterAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
-		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 1, 0
-		perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine { return &scripted{name: name} })
-		r := whole(t, o)
-		want := []string{"build 1", "a1 of cell 1", "b1 of cell 2", "end 1", "build 2", "a1 of cell 3", "b1 of cell 4",
-			"end 2"}
-		if !slices.Equal(said, want) {
-			t.Errorf("%q, want %q", said, want)
-		}
-		if len(r.Cells) != 4 || r.Cells[2].ID != 3 || r.Cells[2].Setup != 2 || r.Cells[2].Engine != "a" ||
-			r.Cells[2].Isolation == "" || len(r.Attempts) != 4 {
-			t.Errorf("%d attempts of the cells %+v", len(r.Attempts), r.Cells)
-		}
-	})
+// Launches of setups alternate, so that a machine that slows down does not look like an effect of the setting.
+func TestSetupsAlternate(t *testing.T) {
+	for order, want := range map[string][]string{
+		"": {"build 1", "build 2", "a1 of cell 1", "b1 of cell 2", "a1 of cell 3", "b1 of cell 4", "a2 of cell 1",
+			"b2 of cell 2", "a2 of cell 3", "b2 of cell 4", "end 2", "end 1"},
+		plan.Grouped: {"build 1", "a1 of cell 1", "a2 of cell 1", "b1 of cell 2", "b2 of cell 2", "end 1", "build 2",
+			"a1 of cell 3", "a2 of cell 3", "b1 of cell 4", "b2 of cell 4", "end 2"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var said []string
+			o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
+			o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 2, 0
+			o.Plan.Order = order
+			perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine { return &scripted{name: name} })
+			r := whole(t, o)
+			if !slices.Equal(said, want) {
+				t.Errorf("order %q: %q, want %q", order, said, want)
+			}
+			if len(r.Cells) != 4 || r.Cells[2].ID != 3 || r.Cells[2].Setup != 2 || r.Cells[2].Engine != "a" ||
+				r.Cells[2].Isolation == "" || len(r.Attempts) != 8 {
+				t.Errorf("%d attempts of the cells %+v", len(r.Attempts), r.Cells)
+			}
+		})
+	}
 }
 
 func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {

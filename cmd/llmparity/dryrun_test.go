@@ -79,7 +79,7 @@ func TestDryRunOfCatalogueModel(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
 	text := "name: fetched\nengines: [webllm]\nmodel: " + id + "\nadapter: swiftshader\nmax_tokens: 8\n" +
-		"prompts: [a]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
+		"input_lengths: [8]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
 	put(t, cmd.Dir, "plan.yaml", text)
 	stdout, _ := well(t, cmd)
 	// The row's last columns are memory, which is 1128.82 MiB, the page and the browser, and time, which is not known.

@@ -47,8 +47,8 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 		!strings.Contains(string(page), "mouse, served by llama-server") {
 		t.Errorf("%v: the report does not say who served the model", err)
 	}
-	// What was resolved can be run again, and says nothing of the key.
-	again := program(t, "run", "-q", "--repetitions", "1", filepath.Join(r.Dir, "plan.yaml"))
+	// What was resolved can be run again, also with a length that the server counts. It does not have the key.
+	again := program(t, "run", "-q", "--repetitions", "1", "--input-len", "20", filepath.Join(r.Dir, "plan.yaml"))
 	again.Env = append(again.Env, "MOUSE_KEY=sk-very-secret")
 	well(t, again)
 	mentions(t, details(t, again.Dir), "llama-server")
@@ -62,8 +62,14 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 			t.Errorf("the key is in %s", f)
 		}
 	}
-	if r := recorded(t, again.Dir); r.Cells[0].Model.Name != "mouse" {
+	r = recorded(t, again.Dir)
+	if r.Cells[0].Model.Name != "mouse" {
 		t.Errorf("%+v", r.Cells[0])
+	}
+	for _, q := range r.Attempts[len(r.Attempts)-1].Requests {
+		if n := q.Prompted(); q.Phase == record.Measure && n != 20 {
+			t.Errorf("a prompt of %d tokens, not 20", n)
+		}
 	}
 	doctor := program(t, "doctor", "--quick", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY")
 	doctor.Env = append(doctor.Env, "MOUSE_KEY=sk-very-secret")

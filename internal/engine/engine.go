@@ -144,6 +144,12 @@ type Renderer interface {
 	Chat(ctx context.Context, m Model, texts []string) ([]Rendered, error)
 }
 
+// Counter is an engine on a server that counts the tokens of a prompt, with those that the server puts before it. It
+// generates one token at most.
+type Counter interface {
+	Count(ctx context.Context, m Model, prompt string) (int, error)
+}
+
 // Engine is a runtime that can generate text. Each is built with its own typed configuration.
 type Engine interface {
 	Name() string

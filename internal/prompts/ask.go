@@ -100,7 +100,7 @@ func (a *Asker) Check(c record.Cell) error {
 		lengths[c.InputTokens] = true
 	}
 	for n := range lengths {
-		if n > 0 && a.Maker != nil && (n <= a.Maker.added() || n > MostTokens) {
+		if n > 0 && a.Maker != nil && (n <= a.Maker.added || n > MostTokens) {
 			return a.Maker.impossible(n)
 		}
 	}

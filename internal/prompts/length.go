@@ -5,7 +5,9 @@
 package prompts
 
 import (
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"llmparity/internal/fault"
@@ -18,9 +20,12 @@ const MostTokens = 1 << 21
 
 // Maker makes texts of exact lengths for a tokenizer. It is safe for concurrent use.
 type Maker struct {
-	tokens *tokenizer.Tokenizer
-	first  []string // words that are one token at the start of a text
-	next   []string // words that are one token after another word, with the separator
+	count func(text string) (int, error) // tokens of a prompt, with those that an engine puts before it
+	added int                            // how many tokens an engine puts before a text
+	same  func(text string, n int) bool  // whether n tokens have the text; nil: only their number is known
+	first []string                       // words that are one token at the start of a text
+	next  []string                       // words that are one token after another word, with the separator
+	err   error                          // of count, while words are sought
 }
 
 // mostWords limits the words: enough for different texts, few enough to find quickly.
@@ -28,11 +33,47 @@ const mostWords = 4096
 
 // NewMaker finds words that are single tokens of a vocabulary.
 func NewMaker(t *tokenizer.Tokenizer) (*Maker, error) {
-	m := &Maker{tokens: t}
+	m := &Maker{count: func(text string) (int, error) { return len(t.Prompt(text)), nil },
+		same: func(text string, n int) bool {
+			ids := t.Encode(text)
+			return len(ids) == n && t.Decode(ids) == text
+		}}
+	if t.AddBOS {
+		m.added = 1
+	}
+	return m.learn(func(yield func(string) bool) {
+		for id := range t.Tokens {
+			if word, ok := wordOf(t, id); ok && !yield(word) {
+				return
+			}
+		}
+	}, "0123456789.,;:!?abcdefghijklmnopqrstuvwxyz")
+}
+
+// usual are words that are single tokens of most vocabularies.
+var usual = strings.Fields("the of and to in is it for on with as was at by from or that this are be have not but all " +
+	"one new more out time up year day way man world life hand part place work home")
+
+// NewCounted finds words that are single tokens for somebody who only counts the tokens of a prompt.
+func NewCounted(count func(text string) (int, error)) (*Maker, error) {
+	m := &Maker{count: count}
+	least := MostTokens
+	for _, text := range []string{"a", "1", "the"} {
+		n, err := count(text)
+		if err != nil {
+			return nil, err
+		}
+		least = min(least, n)
+	}
+	m.added = max(least-1, 0)
+	return m.learn(slices.Values(usual), "0123456789")
+}
+
+// learn tries words, and characters if there are few words.
+func (m *Maker) learn(words iter.Seq[string], characters string) (*Maker, error) {
 	seen := map[string]bool{} // a word with a space before it is another token
-	for id := range t.Tokens {
-		word, ok := wordOf(t, id)
-		if !ok || seen[word] {
+	for word := range words {
+		if seen[word] {
 			continue
 		}
 		seen[word] = true
@@ -44,7 +85,10 @@ func NewMaker(t *tokenizer.Tokenizer) (*Maker, error) {
 		}
 	}
 	if len(m.next) < fewWords { // hardly any tokens with spaces: use single letters
-		m.next = append(m.next, m.letters()...)
+		m.next = append(m.next, m.letters(characters)...)
+	}
+	if m.err != nil {
+		return nil, m.err
 	}
 	if len(m.first) == 0 || len(m.next) == 0 {
 		return nil, fault.New(fault.BadModel, "use texts as prompts",
@@ -60,8 +104,7 @@ const fewWords = 8
 // some hundred differ in the first word, if the vocabulary allows it, so a prompt cache never has the beginning of
 // another text. Nor is a text the beginning of a longer one. Very short texts are shared by seeds.
 func (m *Maker) OfLength(n int, seed uint64) (string, error) {
-	added := m.added()
-	if n <= added || n > MostTokens {
+	if n <= m.added || n > MostTokens {
 		return "", m.impossible(n)
 	}
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -69,7 +112,7 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	which := seed + scattered(uint64(n))
 	text.WriteString(m.first[which%uint64(len(m.first))])
 	which /= uint64(len(m.first))
-	for range n - added - 1 {
+	for range n - m.added - 1 {
 		if which > 0 { // the rest of the seed
 			text.WriteString(m.next[which%uint64(len(m.next))])
 			which /= uint64(len(m.next))
@@ -77,10 +120,11 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 		}
 		text.WriteString(m.next[random.IntN(len(m.next))])
 	}
-	if got := len(m.tokens.Prompt(text.String())); got != n { // words were only checked in pairs
+	got, err := m.count(text.String())
+	if err == nil && got != n { // words were only checked in pairs
 		return m.mended(text.String(), n, got)
 	}
-	return text.String(), nil
+	return text.String(), err
 }
 
 // scattered maps related numbers to unrelated ones, because lengths are mostly powers of two.
@@ -93,7 +137,7 @@ func scattered(n uint64) uint64 {
 
 func (m *Maker) impossible(n int) error {
 	return fault.New(fault.Usage, "", "can't generate a prompt of %d tokens for this model: from %d to %d are possible",
-		n, m.added()+1, MostTokens)
+		n, m.added+1, MostTokens)
 }
 
 // mended adds or removes words at the end until the count is right.
@@ -109,21 +153,16 @@ func (m *Maker) mended(text string, n, got int) (string, error) {
 			}
 			text = text[:at]
 		}
-		got = len(m.tokens.Prompt(text))
+		var err error
+		if got, err = m.count(text); err != nil {
+			return "", err
+		}
 	}
 	if got != n {
 		return "", fault.New(fault.Usage, "use another length, or texts as prompts",
 			"can't find a text of %d tokens for this model", n)
 	}
 	return text, nil
-}
-
-// added returns how many tokens an engine puts before a text.
-func (m *Maker) added() int {
-	if m.tokens.AddBOS {
-		return 1
-	}
-	return 0
 }
 
 // wordOf returns the text of a token that is a plain word, without a leading space.
@@ -140,8 +179,14 @@ func wordOf(t *tokenizer.Tokenizer, id int) (string, bool) {
 
 // is reports whether a text has n tokens that decode to it.
 func (m *Maker) is(text string, n int) bool {
-	ids := m.tokens.Encode(text)
-	return len(ids) == n && m.tokens.Decode(ids) == text
+	if m.same != nil {
+		return m.same(text, n)
+	}
+	got := 0
+	if m.err == nil {
+		got, m.err = m.count(text)
+	}
+	return m.err == nil && got == m.added+n
 }
 
 // follows reports whether a word is one token after and before other words, and after itself.
@@ -150,8 +195,7 @@ func (m *Maker) follows(word string) bool {
 }
 
 // letters returns characters that never merge with one another.
-func (m *Maker) letters() []string {
-	const candidates = "0123456789.,;:!?abcdefghijklmnopqrstuvwxyz"
+func (m *Maker) letters(candidates string) []string {
 	if len(m.first) == 0 {
 		for _, c := range strings.Split(candidates, "") {
 			if m.is(c, 1) {

@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,13 +72,14 @@ func TestOfLength(t *testing.T) {
 
 // A server that keeps the prompt of one length must not reuse it for another length.
 func TestLengthsShareNoBeginning(t *testing.T) {
-	m, err := NewMaker(tokenizer.New(vocabularies(t)["tiny"]))
+	tokens := tokenizer.New(vocabularies(t)["tiny"])
+	m, err := NewMaker(tokens)
 	check.Err(t, err)
 	var before [][]int
 	for n := 16; n <= 4096; n *= 2 {
 		text, err := m.OfLength(n, 42)
 		check.Err(t, err)
-		ids := m.tokens.Encode(text)
+		ids := tokens.Encode(text)
 		for _, other := range before {
 			alike := 0
 			for alike < len(other) && other[alike] == ids[alike] {
@@ -88,6 +90,34 @@ func TestLengthsShareNoBeginning(t *testing.T) {
 			}
 		}
 		before = append(before, ids)
+	}
+}
+
+// Somebody who only counts tokens gets prompts of exact lengths, that begin differently.
+func TestCountedPromptsHaveTheirLength(t *testing.T) {
+	for name, v := range vocabularies(t) {
+		tokens, asked := tokenizer.New(v), 0
+		m, err := NewCounted(func(text string) (int, error) {
+			asked++
+			return len(tokens.Prompt("<template> " + text)), nil
+		})
+		check.Err(t, err)
+		if asked > 400 {
+			t.Errorf("%s: %d counts before the first prompt", name, asked)
+		}
+		seen := map[string]bool{}
+		for n := m.added + 3; n < 300; n += 37 {
+			text, err := m.OfLength(n, 3)
+			check.Err(t, err)
+			if got := len(tokens.Prompt("<template> " + text)); got != n || seen[text] {
+				t.Errorf("%s: %q has %d tokens, want %d", name, text, got, n)
+			}
+			seen[text] = true
+		}
+	}
+	lost := errors.New("connection lost")
+	if _, err := NewCounted(func(string) (int, error) { return 0, lost }); !errors.Is(err, lost) {
+		t.Errorf("%v", err)
 	}
 }
 

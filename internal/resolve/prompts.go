@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,9 +77,13 @@ func (c cache) source(shape *plan.Shape) error {
 }
 
 // write generates the prompts of requested lengths. The same length has the same text in all setups of a model.
-func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
+// A dry run makes none for a model that only a server has, or that is not downloaded yet.
+func (r *Resolver) write(ctx context.Context, s *Setup, shape *plan.Shape) error {
+	if r.Dry && s.Model.Path == "" {
+		return nil
+	}
 	if shape.Prompt == "" && shape.InputTokens > 0 {
-		text, err := c.ofLength(m, shape.InputTokens, seed)
+		text, err := r.ofLength(ctx, s, shape.InputTokens)
 		if err != nil {
 			return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
 		}
@@ -92,7 +97,7 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 		if k.Prompt != "" || k.InputTokens == 0 {
 			continue
 		}
-		text, err := c.ofLength(m, k.InputTokens, seed)
+		text, err := r.ofLength(ctx, s, k.InputTokens)
 		if err != nil {
 			return fmt.Errorf("traffic.mix: %s: %w", k.Name, err)
 		}
@@ -101,7 +106,7 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 	if !fresh(shape) {
 		return nil
 	}
-	maker, err := c.maker(m)
+	maker, err := r.maker(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -110,23 +115,35 @@ func (c cache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
 }
 
 // ofLength returns a prompt of exactly n tokens.
-func (c cache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
-	return once(c, [4]any{"made", m.Path, n, seed}, func() (string, error) {
-		maker, err := c.maker(m)
-		if err != nil {
-			return "", err
-		}
-		return maker.OfLength(n, seed)
+func (r *Resolver) ofLength(ctx context.Context, s *Setup, n int) (string, error) {
+	maker, err := r.maker(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return once(r.cache, [4]any{"made", maker, n, s.Plan.Seed}, func() (string, error) {
+		return maker.OfLength(n, s.Plan.Seed)
 	})
 }
 
-func (c cache) maker(m engine.Model) (*prompts.Maker, error) {
-	return once(c, [2]string{"maker", cmp.Or(m.Path, m.Name)}, func() (*prompts.Maker, error) {
-		tokens, err := c.tokenizer(m)
-		if err != nil {
-			return nil, err
+// maker makes prompts by the model's vocabulary, or by the counts of the first server that has the model.
+func (r *Resolver) maker(ctx context.Context, s *Setup) (*prompts.Maker, error) {
+	m := s.Model
+	var by *set
+	if m.Format == record.Served {
+		by = s.launch.set
+	}
+	return once(r.cache, [3]any{"maker", cmp.Or(m.Path, m.Name), by}, func() (*prompts.Maker, error) {
+		tokens, err := r.tokenizer(m)
+		if err == nil {
+			return prompts.NewMaker(tokens)
 		}
-		return prompts.NewMaker(tokens)
+		for _, e := range s.launch.set.engines {
+			if counter, ok := e.Engine.(engine.Counter); ok && by != nil && e.Caps().Served && e.Err == nil {
+				return prompts.NewCounted(func(text string) (int, error) { return counter.Count(ctx, m, text) })
+			}
+		}
+		return nil, fault.New(fault.NotSupported, "use texts as prompts", "tokens of %s cannot be counted: %v", m.Name,
+			err)
 	})
 }
 
@@ -182,12 +199,12 @@ func conversation(turns []string, n int) string {
 // asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
 // silently, and the prompt may not fit into the context. err is for every engine, tooLong for those that tokenise by
 // the model's file.
-func (r *Resolver) asks(s *Setup, shape *plan.Shape) (err, tooLong error) {
+func (r *Resolver) asks(ctx context.Context, s *Setup, shape *plan.Shape) (err, tooLong error) {
 	c, m := r.cache, s.Model
 	if s.err != nil {
 		return nil, nil
 	}
-	err = c.write(shape, m, s.Plan.Seed)
+	err = r.write(ctx, s, shape)
 	if m.Format != model.GGUF && m.Format != model.WebLLM || m.Path == "" {
 		return err, nil
 	}
@@ -241,21 +258,20 @@ func fresh(s *plan.Shape) bool {
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
 // so that none is found in a cache; repetitions repeat the same prompts.
-func (c cache) ask(shapes []plan.Shape, m engine.Model, ids map[string][]int) func(record.Cell,
-	traffic.Request) engine.Request {
+func (r *Resolver) ask(ctx context.Context, s *Setup) func(record.Cell, traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
-	for i := range shapes {
-		shape := &shapes[i]
+	for i := range s.Shapes {
+		shape := &s.Shapes[i]
 		if shape.Traffic == nil {
 			continue
 		}
-		read, _ := c.read(shape.Source) // errors were reported before
+		read, _ := r.read(shape.Source) // errors were reported before
 		a := &prompts.Asker{Items: read.items}
 		if shape.Source != nil {
 			a.Turns = shape.Source.Conversation
 		}
 		if fresh(shape) {
-			a.Maker, _ = c.maker(m)
+			a.Maker, _ = r.maker(ctx, s)
 		}
 		askers[shape.PromptID] = a
 	}
@@ -265,7 +281,7 @@ func (c cache) ask(shapes []plan.Shape, m engine.Model, ids map[string][]int) fu
 		if err != nil {
 			asked.Prompt = cell.Prompt
 		}
-		asked.IDs = ids[asked.Prompt]
+		asked.IDs = s.ids[asked.Prompt]
 		return asked
 	}
 }

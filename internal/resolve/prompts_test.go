@@ -35,7 +35,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
 	m := enginetest.TinyModel(t)
-	r := cache{}
+	r := New(Options{})
 	for i := range shapes {
 		check.Err(t, r.source(&shapes[i]))
 	}
@@ -47,7 +47,7 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		t.Errorf("a trace's shape is %+v of %+v", s, s.Traffic)
 	}
 
-	ask := r.ask(shapes, m, nil)
+	ask := r.ask(t.Context(), &Setup{Setup: plan.Setup{Shapes: shapes}, Model: m})
 	cell := func(i int) record.Cell {
 		s := shapes[i]
 		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,
@@ -73,8 +73,9 @@ func TestSourcesCompleteShapes(t *testing.T) {
 		t.Errorf("of a text: %+v", q)
 	}
 
-	served := engine.Model{Model: record.Model{Name: "theirs", Format: record.Served}}
-	if err := r.write(&shapes[3], served, 0); err == nil {
+	served := &Setup{Model: engine.Model{Model: record.Model{Name: "theirs", Format: record.Served}},
+		launch: &launch{set: &set{}}}
+	if err := r.write(t.Context(), served, &shapes[3]); err == nil {
 		t.Error("generated prompts for an unknown vocabulary")
 	}
 }

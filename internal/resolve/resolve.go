@@ -169,7 +169,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	}
 	for i := range s.Shapes {
 		shape := &s.Shapes[i]
-		wrong, tooLong := r.asks(s, shape)
+		wrong, tooLong := r.asks(ctx, s, shape)
 		for at, name := range s.Plan.Engines {
 			if !shape.Asks(name) {
 				continue

@@ -28,7 +28,7 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 			return out, nil, err
 		}
 		reported := newPredictor(r, s)
-		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(s.Shapes, s.Model, s.ids)
+		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(ctx, s)
 		out.IDs = s.ids
 		if s.Plan.Quality != "" {
 			out.Quality = func() (*run.Text, error) { return r.quality(s.Plan.Quality, s.Model) }

@@ -183,6 +183,27 @@ func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	return engine.Refuse(o.Check(ctx, m))
 }
 
+// Count asks a running server for one token, and returns its count of the prompt.
+func (o *Ollama) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
+	c, err := o.server()
+	if err != nil {
+		return 0, err
+	}
+	keep, _ := o.config.keepAlive() // validated by Check
+	options := map[string]any{"num_predict": 1}
+	if m.Context > 0 { // the server truncates longer prompts
+		options["num_ctx"] = m.Context
+	}
+	a, err := c.whole(ctx, generate{Model: m.Name, Prompt: prompt, Raw: true, KeepAlive: keep, Options: options})
+	if err != nil {
+		return 0, fmt.Errorf("counting tokens in Ollama: %w", err)
+	}
+	if a.count(prompted) == 0 {
+		return 0, fault.New(fault.NotSupported, "use texts as prompts", "Ollama does not count the tokens of a prompt")
+	}
+	return a.count(prompted), nil
+}
+
 // Files returns nil: it is not known which file in its store is the model.
 func (*Ollama) Files(engine.Model) []string { return nil }
 

@@ -11,6 +11,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -54,6 +55,9 @@ type Engine struct {
 	mu    sync.Mutex
 	kind  kind // as last detected
 	local bool
+
+	counts  *client // for Count; nil: not connected yet
+	counted server
 }
 
 // New makes the engine without contacting the server.
@@ -144,4 +148,51 @@ func (e *Engine) Describe(ctx context.Context) (string, error) {
 		return s.title() + " at " + c.at.host + ", which lists no models", nil
 	}
 	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil
+}
+
+// Count asks the server for the number of tokens: llama-server and vLLM tokenise, others count the prompt of a request
+// for one token.
+func (e *Engine) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
+	e.mu.Lock()
+	c, s := e.counts, e.counted
+	e.mu.Unlock()
+	if c == nil {
+		var err error
+		if c, s, err = e.reach(ctx); err != nil {
+			return 0, err
+		}
+		e.mu.Lock()
+		e.counts, e.counted = c, s
+		e.mu.Unlock()
+	}
+	of, err := choose(c.at, s, e.config, m)
+	if err != nil {
+		return 0, err
+	}
+	asked := map[string]any{"model": of.ID, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+	path, tokenize := c.at.api+"/completions", c.at.root+"/tokenize"
+	switch {
+	case e.config.api() == Chat:
+		delete(asked, "prompt")
+		asked["messages"] = []map[string]string{{"role": "user", "content": prompt}}
+		path = c.at.api + "/chat/completions"
+	case s.kind == llamaServer:
+		asked, path = map[string]any{"content": prompt, "add_special": true, "parse_special": true}, tokenize
+	case s.kind == vllm:
+		asked, path = map[string]any{"model": of.ID, "prompt": prompt}, tokenize
+	}
+	var answer struct {
+		Tokens []int `json:"tokens"`
+		Usage  struct {
+			Prompt int `json:"prompt_tokens"`
+		} `json:"usage"`
+	}
+	if err := c.Call(ctx, http.MethodPost, path, asked, &answer); err != nil {
+		return 0, c.explain(err)
+	}
+	if n := max(len(answer.Tokens), answer.Usage.Prompt); n > 0 {
+		return n, nil
+	}
+	return 0, fault.New(fault.NotSupported, "use texts as prompts", "the server at %s does not count the tokens of a prompt",
+		c.at.host)
 }

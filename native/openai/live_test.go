@@ -48,7 +48,15 @@ func TestChatUsesTemplate(t *testing.T) {
 	raw, _ := loaded(t, config, m)
 	want, err := raw.Generate(t.Context(), request(templated.Prompt, 24), func(record.Token) {})
 	check.Err(t, err)
+	counts := func(c openai.Config, prompt string, want int) {
+		t.Helper()
+		if n, err := openai.New(c).Count(t.Context(), m, prompt); err != nil || n != want {
+			t.Errorf("%d tokens are counted, %v; want %d", n, err, want)
+		}
+	}
+	counts(config, templated.Prompt, want.PromptTokens)
 	config.API = openai.Chat
+	counts(config, "Once", want.PromptTokens)
 	chat, p := loaded(t, config, m)
 	g, err := generated(t.Context(), chat, 24)
 	check.Err(t, err)

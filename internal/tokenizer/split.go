@@ -18,15 +18,19 @@ const (
 	orTheRest    = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	Llama3       = wordsOr + `\p{N}{1,3}` + orTheRest
 	Qwen2        = wordsOr + Digit + orTheRest
+	upper        = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`
+	lower        = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
+	GPT4o        = `[^\r\n\p{L}\p{N}]?` + upper + `*` + lower + `+` + contractions + `?|[^\r\n\p{L}\p{N}]?` + upper +
+		`+` + lower + `*` + contractions + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
 // rules has the rules of each pre-tokenizer. Each cuts the pieces that the one before it leaves.
 var rules = sync.OnceValue(func() map[string][]*regexp2.Regexp {
 	all := map[string][]*regexp2.Regexp{}
 	for pre, list := range map[string][]string{gguf.PreGPT2: {GPT2}, gguf.PreSmolLM: {Digit, GPT2},
-		gguf.PreLlama3: {Llama3}, gguf.PreQwen2: {Qwen2}} {
+		gguf.PreLlama3: {Llama3}, gguf.PreQwen2: {Qwen2}, gguf.PreDBRX: {Llama3}, gguf.PreGPT4o: {GPT4o}} {
 		for _, rule := range list {
-			rule = strings.Replace(rule, "(?i:", "(?i:'ſ|", 1) // regexp2 compares lower case
+			rule = strings.ReplaceAll(rule, "(?i:", "(?i:'ſ|") // regexp2 compares lower case
 			all[pre] = append(all[pre], regexp2.MustCompile(rule, regexp2.None))
 		}
 	}

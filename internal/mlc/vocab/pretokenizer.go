@@ -61,8 +61,9 @@ const sample = "Hello world  it's IT'S we'll WE'LL they'Ve he'd 'tis I'm don't\n
 // errWords is why a pre-tokenizer is not recognised.
 var errWords = errors.New("it cuts text into other words than " + strings.Join(gguf.PreTokenizers(), ", "))
 
-// recognise returns the pre-tokenizer that cuts the sample into the same words as these steps.
-func recognise(normalizer, pre []step) (string, error) {
+// recognise returns the pre-tokenizer that cuts the sample into the same words as these steps, and that also takes
+// words that are tokens as they are, or also does not.
+func recognise(normalizer, pre []step, whole bool) (string, error) {
 	text := sample
 	for _, s := range normalizer {
 		if s.Type != "NFC" {
@@ -86,16 +87,20 @@ func recognise(normalizer, pre []step) (string, error) {
 			return "", fmt.Errorf("pre_tokenizer %s: %w", s.Type, err)
 		}
 	}
+	err := errWords
 	for _, name := range gguf.PreTokenizers() {
-		own := sample
-		if (gguf.Vocabulary{Pre: name}).Composes() {
+		own, v := sample, gguf.Vocabulary{Pre: name}
+		if v.Composes() {
 			own = norm.NFC.String(own)
 		}
-		if slices.Equal(words, tokenizer.Words(own, name)) {
+		switch same := slices.Equal(words, tokenizer.Words(own, name)); {
+		case same && v.WholeWords() == whole:
 			return name, nil
+		case same:
+			err = fmt.Errorf("it cuts text as %s does, whose ignore_merges is %t, but its own is %t", name, !whole, whole)
 		}
 	}
-	return "", errWords
+	return "", err
 }
 
 // rule returns what the step finds in a text, to cut it there.

@@ -119,12 +119,9 @@ func (t File) entries(rows int, l Limits, eos string) (out []gguf.Entry, err err
 			key("unknown_token_id", uint32(id))
 		}
 	} else {
-		pre, err := recognise(steps(t.Normalizer), steps(t.PreTokenizer))
+		pre, err := recognise(steps(t.Normalizer), steps(t.PreTokenizer), m.IgnoreMerges)
 		if err != nil {
 			return nil, err
-		}
-		if whole := (gguf.Vocabulary{Pre: pre}).WholeWords(); whole != m.IgnoreMerges {
-			return nil, fmt.Errorf("it cuts text as %s does, whose ignore_merges is %t, but its own is %t", pre, whole, m.IgnoreMerges)
 		}
 		key("model", "gpt2")
 		key("pre", pre)

@@ -127,8 +127,10 @@ func (t *File) byteLevel(v gguf.Vocabulary) {
 	switch v.Pre {
 	case gguf.PreSmolLM:
 		t.PreTokenizer = sequence("pretokenizers", map[string]any{"type": "Digits", "individual_digits": true}, level)
-	case gguf.PreLlama3:
+	case gguf.PreLlama3, gguf.PreDBRX:
 		t.PreTokenizer = sequence("pretokenizers", split(tokenizer.Llama3), plain)
+	case gguf.PreGPT4o:
+		t.PreTokenizer = sequence("pretokenizers", split(tokenizer.GPT4o), plain)
 	case gguf.PreQwen2:
 		t.PreTokenizer = sequence("pretokenizers", split(tokenizer.Qwen2), plain)
 	default:

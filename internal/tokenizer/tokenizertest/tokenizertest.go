@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"llmparity/internal/check"
@@ -61,7 +62,11 @@ func Kinds(t testing.TB) []Kind {
 		kinds = append(kinds, k)
 	}
 	bpe, scored := read[trained](t, "bpe.json"), read[trained](t, "spm.json")
-	for _, pre := range []string{gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2} {
+	for _, pre := range gguf.PreTokenizers() {
+		if pre == gguf.PreDBRX { // from here on with tokens that only one of the two can make
+			bpe.Tokens = slices.Insert(slices.Clone(bpe.Tokens), len(bpe.Tokens)-special, "lC", "on'")
+			bpe.Merges = append(bpe.Merges, "l C", "on '")
+		}
 		add(pre, byteLevel(bpe, pre)...)
 	}
 	add("spm", sentencePiece(scored)...)
@@ -70,8 +75,9 @@ func Kinds(t testing.TB) []Kind {
 	return kinds
 }
 
+const special = 2 // tokens at the end of a byte-level vocabulary
+
 func byteLevel(v trained, pre string) []gguf.Entry {
-	const special = 2 // at the end
 	types := make([]int32, len(v.Tokens))
 	for i := range types {
 		types[i] = gguf.TokenNormal

@@ -67,7 +67,7 @@ func of(s gates.Scope) string {
 
 // nowhere is a check that no cell is in the scope of: a name that was mistyped must not pass.
 func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
-	check.Cell = "none"
+	check.Cell = "no cell"
 	var engines []string
 	for i := range j.now.Cells {
 		engines = explain.AppendNew(engines, j.now.Cells[i].Spec.Engine)
@@ -220,7 +220,7 @@ func (j *judge) parity() {
 		}
 	}
 	if !found {
-		check.Cell = "none"
+		check.Cell = "no cell"
 		why := "no two cells generated a text of the same model and prompt"
 		if of := of(p.Scope); of != "" {
 			why += ", of " + of

@@ -135,7 +135,7 @@ func (j *judge) conclude() {
 	case len(open) > 0 && level == gates.Error:
 		j.out.Status, j.out.Verdict = gates.Inconclusive, "The gate is inconclusive: "+of(open)+"."+rest
 		if j.out.Advice != "" {
-			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.%s", j.out.Advice, of(open), rest)
+			j.out.Verdict += fmt.Sprintf(" %s%s.", strings.ToUpper(j.out.Advice[:1]), j.out.Advice[1:])
 		}
 	case count[gates.Warned] > 0 || count[gates.Inconclusive] > 0 && level != gates.Off:
 		words := fmt.Sprintf("%d of %s pass", count[gates.Passed], all)

@@ -200,8 +200,8 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 	check := one(t, got, "decode")
 	expect(t, check, gates.Inconclusive, "launches a side would settle it")
 	if check.Needed <= 10 || got.Status != gates.Inconclusive ||
-		!strings.HasPrefix(got.Verdict,
-			"The gate is inconclusive; to settle it, measure both sides here: llmparity run results/run/plan.yaml --against results/run --repetitions ") {
+		!strings.Contains(got.Verdict, " To settle it, measure both sides here: "+
+			"llmparity run results/run/plan.yaml --against results/run --repetitions ") {
 		t.Errorf("%d: %s", check.Needed, got.Verdict)
 	}
 	g.Inconclusive = gates.Warn
@@ -224,8 +224,8 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 	run.Meta.Against = "base"
 	got = gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(run),
 		compare.Runs(comparetest.Run(t, "base", noisy)))
-	if !got.Interleaved || !strings.HasPrefix(got.Verdict,
-		"The gate is inconclusive; to settle it, measure both sides again with --repetitions ") {
+	if !got.Interleaved || !strings.Contains(got.Verdict,
+		" To settle it, measure both sides again with --repetitions ") {
 		t.Errorf("%v: %s", got.Interleaved, got.Verdict)
 	}
 }
@@ -249,7 +249,7 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 		"unknown: warn\n": gates.Warned} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
-		verdict := map[string]string{"": "; first save a baseline run: llmparity baseline save NAME DIR.",
+		verdict := map[string]string{"": "; First save a baseline run: llmparity baseline save NAME DIR.",
 			"inconclusive: off\n": ": 2 of 3 checks pass, 1 inconclusive and ignored."}[text]
 		if without.Status != want || !strings.Contains(without.Verdict, verdict) {
 			t.Errorf("%q: %s: %s", text, without.Status, without.Verdict)

@@ -86,3 +86,38 @@ func (c *Cell) qualityFigures(reference bool) (out []evidence.Figure) {
 	}
 	return out
 }
+
+// QualityChanges compares what two cells made of a text, window by window: by how much the negative log-likelihood
+// rose, the divergence of the second's distributions from the first's, or minus the share of tokens at which they
+// predict different ones. If they can't be compared it says why.
+func QualityChanges(base, now *Cell, name string) (changes []float64, why string) {
+	for _, side := range []struct {
+		c    *Cell
+		what string
+	}{{base, "the baseline run"}, {now, "the run"}} {
+		if f := side.c.Figure(figure.Perplexity); !f.Known() {
+			return nil, fmt.Sprintf("%s has no perplexity: %s", side.what, f.Absent)
+		}
+	}
+	q := *now.Quality // of which only a copy is compared with another
+	q.Windows = slices.Clone(q.Windows)
+	for i := range q.Windows {
+		q.Windows[i].KL, q.Windows[i].Top1 = nil, nil
+	}
+	q.Against(base.Quality)
+	changes = q.Each(func(w parity.Window) *float64 {
+		switch {
+		case w.KL == nil:
+			return nil
+		case name == figure.KL:
+			return w.KL
+		case name == figure.Top1:
+			return new(*w.Top1 - 1)
+		}
+		return new(w.NLL - w.Was)
+	})
+	if changes == nil {
+		why = "the baseline run scored another text"
+	}
+	return changes, why
+}

@@ -33,8 +33,10 @@ func (j *judge) changes() {
 		level := j.gate.LevelOf(c.Level)
 		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
 			Kind:   gates.KindChange,
-			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change)),
-			Detect: new(percent(j.gate.DetectOf(c)))}
+			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change))}
+		if !c.Figure.Optional {
+			check.Detect = new(percent(j.gate.DetectOf(c)))
+		}
 		if j.base == nil {
 			j.without(check, level)
 			continue
@@ -51,6 +53,8 @@ func (j *judge) changes() {
 			check.Cell = p.now.Label
 			if p.base == nil {
 				j.fresh(check, level)
+			} else if c.Figure.Optional {
+				j.quality(check, level, c, p)
 			} else if q := j.ask(check, level, c, p); q != nil {
 				all, asked = append(all, q), append(asked, q.asked)
 			}

@@ -30,6 +30,7 @@ type Window struct {
 	KL   *float64 `json:"kl_at_least,omitempty"`
 	Top1 *float64 `json:"top1_agreement,omitempty"` // share of tokens at which both predict the same one
 
+	Was    float64 `json:"-"` // the reference's NLL
 	prompt []int
 	scores []record.Score
 }
@@ -79,6 +80,7 @@ func (q *Quality) Against(reference *Quality) {
 			agreed += one(x.Chosen() == y.Chosen())
 			d.add(n, x, y)
 		}
+		w.Was = reference.Windows[at].NLL
 		w.KL, w.Top1 = new(d.KLMean/float64(w.Tokens)), new(float64(agreed)/float64(w.Tokens))
 	}
 }

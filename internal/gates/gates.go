@@ -93,6 +93,7 @@ type Limit struct {
 	Figure *figure.Row `yaml:"-"`
 	Min    *float64    `yaml:"min,omitempty"`
 	Max    *float64    `yaml:"max,omitempty"`
+	Change string      `yaml:"vs_baseline,omitempty"` // read as a Change of the figure
 	Scope  `yaml:",inline"`
 	Level  Level `yaml:"level,omitempty"`
 }
@@ -247,7 +248,7 @@ func validDetect(v float64) error {
 // Valid tells whether there is anything that it allows.
 func (l Limit) Valid() error {
 	switch {
-	case l.Min == nil && l.Max == nil:
+	case l.Min == nil && l.Max == nil && l.Change == "":
 		return errors.New("there is no limit: give max or min")
 	case l.Min != nil && l.Max != nil && *l.Min > *l.Max:
 		return fmt.Errorf("min is %s and max is %s: nothing lies between them", decimal(*l.Min), decimal(*l.Max))

@@ -31,6 +31,7 @@ decode_tps:
     engine: llamacpp
     level: warn
 ttft_ms: {min: 1, max: 500.5, model: tiny, prompt: 2}
+perplexity: {max: 40, vs_baseline: +0.5%, level: warn}
 vs_baseline:
   decode_tps: -5%
   peak_pss_mb: +3%
@@ -54,8 +55,9 @@ func TestGateIsReadAndWritten(t *testing.T) {
 			{Figure: row("decode_tokens_per_s"), Min: new(50.0), Scope: gates.Scope{Engine: "llamacpp"},
 				Level: gates.Warn},
 			{Figure: row("ttft"), Min: new(1.0), Max: new(500.5),
-				Scope: gates.Scope{Model: "tiny", Prompt: "2"}}},
-		Changes: []gates.Change{{Figure: row("decode_tps"), Change: -0.05},
+				Scope: gates.Scope{Model: "tiny", Prompt: "2"}},
+			{Figure: row("perplexity"), Max: new(40.0), Level: gates.Warn}},
+		Changes: []gates.Change{{Figure: row("perplexity"), Change: 0.005, Level: gates.Warn}, {Figure: row("decode_tps"), Change: -0.05},
 			{Figure: row("peak_pss"), Change: 0.03},
 			{Figure: row("ttft"), Change: 0.1, Detect: 0.4,
 				Scope: gates.Scope{Engine: "exec:./mine --fast"}, Level: gates.Warn}},
@@ -102,6 +104,7 @@ func TestWrongGatesAreRefused(t *testing.T) {
 		{"peak_pss:\n  max: 900\n  lvel: warn", `f:3: unknown field "gate.peak_pss.lvel"; did you mean "level"?`},
 		{"peak_pss: {min: 9, max: 3}", `f:1: gate.peak_pss: min is 9 and max is 3: nothing lies between them`},
 		{"peak_pss: {engine: webllm}", `there is no limit: give max or min`},
+		{"perplexity: {vs_baseline: -1%}", "f:1: gate.perplexity: higher is worse; use +1%"},
 		{"peak_pss: 900", `f:1: gate.peak_pss: must be a limit such as {max: 900}, not "900"`},
 		{"peak_pss: {max: .nan}", `gate.peak_pss.max: must be a number, not ".nan"`},
 		{"vs_baseline: {decode_tps: 5%}", `f:1: gate.vs_baseline.decode_tps: lower is worse; use -5%`},

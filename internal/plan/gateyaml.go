@@ -86,8 +86,18 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 			var limits []gates.Limit
 			err = r.To(e.Value, &limits, document.Join(path, e.Name))
 			for _, l := range limits {
-				l.Figure = row
-				g.Limits = append(g.Limits, l)
+				if l.Change != "" && err == nil {
+					c := gates.Change{Figure: row, Scope: l.Scope, Level: l.Level}
+					if c.Change, err = gates.ParseShare(l.Change); err == nil {
+						err = c.Valid()
+					}
+					err = e.Value.Placed(document.Join(path, e.Name), err)
+					g.Changes = append(g.Changes, c)
+				}
+				if l.Min != nil || l.Max != nil {
+					l.Figure, l.Change = row, ""
+					g.Limits = append(g.Limits, l)
+				}
 			}
 		case known[e.Name].IsValid():
 			fields, err = append(fields, e), nil
@@ -103,7 +113,7 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 	if err := r.Into(fields, known, path); err != nil {
 		return err
 	}
-	t.Gate.Limits, t.Gate.Changes = g.Limits, t.Changes
+	t.Gate.Limits, t.Gate.Changes = g.Limits, append(g.Changes, t.Changes...)
 	*g = t.Gate
 	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
 	for _, list := range t.UnderTest {

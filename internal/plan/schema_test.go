@@ -262,9 +262,10 @@ func cellsSchema() string {
 }
 
 func limitSchema() string {
-	return several(gateCheck(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
+	return several(gateCheck(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}, {"required": ["vs_baseline"]}]`,
 		`"min": `+described("The median may not be lower.", number)+`, "max": `+
-			described("The median may not be higher.", number)))
+			described("The median may not be higher.", number)+`, "vs_baseline": `+
+			described("Tolerance: how much worse than the baseline run, e.g. +0.5%.", share)))
 }
 
 func changeSchema() string {

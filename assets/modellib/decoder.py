@@ -92,8 +92,13 @@ class Decoder(Tree, Sampler):
     def decode(self, input_embed, kv_cache):
         return self._forward(input_embed, kv_cache, 1)
 
-    def _forward(self, x, cache, tokens):
-        """Runs x, [1, tokens, hidden], through the layers; tokens is None where their number is not known yet."""
+    def batch_verify(self, input_embeds, paged_kv_cache):
+        """The logits of every token, under the name that MLC's libraries have for it. WebLLM does not call it."""
+        return self._forward(input_embeds, paged_kv_cache, None, every=True)
+
+    def _forward(self, x, cache, tokens, every=False):
+        """Runs x, [1, tokens, hidden], through the layers; tokens is None where their number is not known yet. The logits are those
+        of the last token, or of every one."""
         s = self.shape
         hidden, inner, eps, heads = s["hidden_size"], s["intermediate_size"], s["rms_norm_eps"], s["num_attention_heads"]
         count, suffix = x.shape[1], "_one" if tokens else "_many"
@@ -127,9 +132,9 @@ class Decoder(Tree, Sampler):
             x = join(merge, mixed, layer.out, layer.post_gains[0], x)
             x = join(down, gate_up(x, layer.second_gain, layer.gate_up), layer.down, layer.post_gains[1], x)
         head = self.parts.head
-        logits = linear.product(self.variant["kernels"], "norm_logits", head.parts, hidden, s["dtype"], eps=eps, last=True,
-                                cap=s["final_logit_softcapping"])
-        return call(logits, [x, self.parts.gain, *head.tensors], (1, 1, s["vocab_size"])), cache
+        logits = linear.product(self.variant["kernels"], "norm_logits" + "_every" * every, head.parts, hidden, s["dtype"], eps=eps,
+                                last=not every, every=every, cap=s["final_logit_softcapping"])
+        return call(logits, [x, self.parts.gain, *head.tensors], (1, count if every else 1, s["vocab_size"])), cache
 
     def _queries(self, product, cache, count, suffix):
         """A function that computes a layer's queries, keys and values, [1, tokens, heads, width]."""
@@ -176,6 +181,7 @@ class Decoder(Tree, Sampler):
             "embed": {"input_ids": tensor(["seq_len"], "int32"), **weights},
             "prefill": {"input_embed": tensor([1, "seq_len", hidden], s["dtype"]), "kv_cache": cache, **weights},
             "decode": {"input_embed": tensor([1, 1, hidden], s["dtype"]), "kv_cache": cache, **weights},
+            "batch_verify": {"input_embeds": tensor([1, "verify_len", hidden], s["dtype"]), "paged_kv_cache": cache, **weights},
             "create_tir_paged_kv_cache": {name: int for name in (
                 "max_num_sequence", "max_total_seq_len", "prefill_chunk_size", "page_size", "support_sliding_window")} | bare,
             **self.sampling_spec(),

@@ -17,6 +17,8 @@ TARGET = {
     "host": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown-wasm"},
     "max_num_threads": 256,
 }
+VERIFIED = 32  # tokens whose logits batch_verify returns at most; as in assets/page/scoring.js
+UNSTATED = ["batch_verify"]  # functions that no measured request calls
 
 
 def objects(shape, variant, folder):
@@ -44,7 +46,7 @@ def bounded(module, shape):
 
 
 def bounds(shape):
-    return {"seq_len": shape["prefill_chunk_size"], "vocab_size": shape["vocab_size"]}
+    return {"seq_len": shape["prefill_chunk_size"], "verify_len": VERIFIED, "vocab_size": shape["vocab_size"]}
 
 
 def pipeline(shape, variant, params):
@@ -92,7 +94,8 @@ def with_metadata(module, shape, variant, params):
             {"name": name, "shape": [int(n) if isinstance(n, int | tvm.tirx.IntImm) else n.name for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
         "memory_usage": {
             name.name_hint: planned_bytes(func, bounds(shape))
-            for name, func in module.functions_items() if isinstance(func, relax.Function)},
+            for name, func in module.functions_items()
+            if isinstance(func, relax.Function) and name.name_hint not in UNSTATED},
     }, sort_keys=True)
     builder = relax.BlockBuilder(module)
     with builder.function("_metadata", params=[]):

@@ -43,6 +43,7 @@ class Product:
     gated: str | None = None  # silu or gelu: out = silu(first half of W x) * second half
     residual: bool = False  # an input like the output is added
     last: bool = False  # only the last token's row is computed: the logits, float32 in any case
+    every: bool = False  # the same of every token
     cap: float = 0.0  # a soft cap of the output
 
     @property
@@ -85,7 +86,7 @@ class Arguments:
         self.weight = Reader(k, p.parts, p.columns, p.dtype)
         self.bias = k.tensor("bias", (p.rows,), p.dtype) if p.bias else None
         self.residual = k.tensor("residual", (1, n, p.rows), p.dtype) if p.residual else None
-        self.out = k.tensor("out", (1, 1 if p.last else n, p.rows), "float32" if p.last else p.dtype)
+        self.out = k.tensor("out", (1, 1 if p.last else n, p.rows), "float32" if p.last or p.every else p.dtype)
 
     def source(self, token, step, square):
         """What a token brings to the sums in a step of columns, of which it adds the squares for the norm."""

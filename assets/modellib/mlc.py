@@ -64,7 +64,7 @@ class Mlc(Decoder):
         rows = op.tensor_expr_op(compute, "take", [input_ids, *table.tensors])
         return rows * scale if scale else rows
 
-    def _forward(self, x, cache, tokens):
+    def _forward(self, x, cache, tokens, every=False):
         s, count = self.shape, x.shape[1]
         heads, kv_heads, width = s["num_attention_heads"], s["num_key_value_heads"], s["head_dim"]
         for i, layer in enumerate(self.parts.layers):
@@ -75,7 +75,7 @@ class Mlc(Decoder):
             gate = op.gelu(gate, approximate="tanh") if s["gelu"] else op.silu(gate)
             x = self._norm(product(gate * up, layer.down), layer.post_gains[1]) + x
         x = self._norm(x, self.parts.gain)
-        if not tokens:
+        if not tokens and not every:
             x = op.tensor_expr_op(
                 lambda a: te.compute((1, 1, a.shape[2]), lambda i, _, k: a[i, a.shape[1] - 1, k], name="index"), "index", [x])
         logits = product(x, self.parts.head)

@@ -219,9 +219,9 @@ async function generate({ prompt, ids, maxTokens, temperature, ignoreEOS }) {
 
 // score forces WebLLM to generate a given text, and reports the model's probabilities for each token. Its logit
 // processor is only installed meanwhile.
-async function score({ prompt, forced, top }) {
+async function score({ prompt, forced, top, whole }) {
   if (!pipeline) throw new Error("no model is loaded");
-  const { Scoring } = await import("./scoring.js");
+  const { Scoring, verifier, scoreWhole } = await import("./scoring.js");
   let scores = [], told = now();
   const pass = (at) => {
     if (scores.length) tell({ scores });
@@ -231,6 +231,12 @@ async function score({ prompt, forced, top }) {
     scores.push(score);
     if (now() - told >= batch) pass(now());
   });
+  const verify = whole && verifier(pipeline);
+  if (verify) {
+    engine.interruptSignal = false;
+    await scoreWhole(pipeline, verify, prompt, scoring, () => engine.interruptSignal, () => pass(now()));
+    return { scored: scoring.at, promptIDs: prompt };
+  }
   run = { prompt: "a text to score", given: prompt, scoring, promptIDs: [] }; // a placeholder for the ids
   const own = pipeline.logitProcessor;
   pipeline.logitProcessor = scoring;

@@ -9,16 +9,22 @@ export class Scoring {
   }
 
   processLogits(logits) {
-    const id = this.forced[this.at++];
-    if (id >= logits.length) throw new Error(`token ${id} is outside the vocabulary of ${logits.length}`);
-    const all = normaliser(logits);
-    if (logits[id] === -Infinity) throw new Error(`the model gives token ${id} a probability of 0`);
-    this.tell([logits[id] - all, ...likeliest(logits, this.top).flatMap((id) => [id, logits[id] - all])]);
+    const id = this.take(logits);
     // The distance suffices for every temperature, and does not overflow with the smallest, 1e-6, by which WebLLM
     // divides.
     logits.fill(-100);
     logits[id] = 100;
     return logits;
+  }
+
+  // take scores the next token by its logits, and returns its id.
+  take(logits) {
+    const id = this.forced[this.at++];
+    if (id >= logits.length) throw new Error(`token ${id} is outside the vocabulary of ${logits.length}`);
+    const all = normaliser(logits);
+    if (logits[id] === -Infinity) throw new Error(`the model gives token ${id} a probability of 0`);
+    this.tell([logits[id] - all, ...likeliest(logits, this.top).flatMap((id) => [id, logits[id] - all])]);
+    return id;
   }
 
   processSampledToken() {}
@@ -30,6 +36,52 @@ export class Scoring {
     const forced = this.forced[this.made++];
     if (id !== forced) throw new Error(`WebLLM sampled token ${id} instead of the forced ${forced}`);
   }
+}
+
+const verified = 32; // tokens that our libraries take at a time
+
+// verifier returns the library's function for the logits of many tokens, which ours and MLC's have; undefined: this one
+// has none.
+export function verifier({ tvm, vm }) {
+  tvm.beginScope();
+  try {
+    return tvm.detachFromCurrentScope(vm.getFunction("batch_verify"));
+  } catch {
+    return undefined;
+  } finally {
+    tvm.endScope();
+  }
+}
+
+// scoreWhole computes a text as WebLLM computes a prompt, many tokens at a time, instead of one by one.
+export async function scoreWhole(pipeline, verify, prompt, scoring, interrupted, each) {
+  const { tvm } = pipeline, { forced } = scoring;
+  pipeline.resetChat();
+  const ids = [...prompt, ...forced.slice(0, -1)], scored = prompt.length - 1;
+  for (let at = 0, n; at < ids.length && !interrupted(); at += n) {
+    const end = at < scored ? Math.min(scored, at + pipeline.prefillChunkSize) : at + verified;
+    const chunk = ids.slice(at, end);
+    n = chunk.length;
+    tvm.beginScope();
+    if (at < scored) {
+      await pipeline.embedAndForward([chunk], n);
+      await pipeline.device.sync();
+    } else {
+      const embedded = pipeline.getTokensEmbeddings(chunk);
+      pipeline.fKVCacheBeginForward(pipeline.kvCache, tvm.makeShapeTuple([0]), tvm.makeShapeTuple([n]));
+      const logits = verify(embedded.view([1, ...embedded.shape]), pipeline.kvCache, pipeline.params).get(0);
+      pipeline.fKVCacheEndForward(pipeline.kvCache);
+      pipeline.filledKVCacheLength += n;
+      const read = tvm.empty(logits.shape, logits.dtype, tvm.cpu()).copyFrom(logits);
+      await pipeline.device.sync();
+      const all = read.toArray(), width = all.length / n;
+      for (let i = 0; i < n; i++) scoring.take(all.subarray(i * width, (i + 1) * width));
+    }
+    tvm.endScope();
+    each();
+  }
+  verify.dispose();
+  pipeline.resetChat();
 }
 
 // normaliser returns the logarithm of the sum of all exponentials, in float64.

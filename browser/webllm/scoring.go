@@ -32,7 +32,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	answer, err := browser.Long[struct {
 		PromptIDs []int `json:"promptIDs"`
 	}](ctx, s.Page, "llmparity.interrupt()", "llmparity.score",
-		map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top}, g.take)
+		map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top, "whole": f.Whole}, g.take)
 	switch {
 	case err != nil:
 		return fmt.Errorf("scoring with WebLLM: %w", err)

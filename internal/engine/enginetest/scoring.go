@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -30,6 +31,11 @@ func (l *launch) scores(t *testing.T, free Generation) {
 		if sc.Chosen() != ids[i] || sc.LogProb != sc.Top[0].LogProb {
 			t.Errorf("token %d: generated %d, but forced to it would choose %d (%g, forced %g)", i, ids[i],
 				sc.Chosen(), sc.Top[0].LogProb, sc.LogProb)
+		}
+	}
+	for i, sc := range l.score(t, s, engine.Forced{Prompt: free.Usage.PromptIDs, IDs: ids, Top: top, Whole: true}) {
+		if math.Abs(sc.LogProb-own[i].LogProb) > 0.01 {
+			t.Errorf("token %d: log-probability %g as a whole, %g token by token", i, sc.LogProb, own[i].LogProb)
 		}
 	}
 	wrong := slices.Clone(ids)

@@ -6,6 +6,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
+	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
 
@@ -39,5 +40,8 @@ func qualitySection(res *compare.Result) Section {
 		}
 		add(row...)
 	})
-	return Section{ID: "quality", Title: "Quality", Words: words, Grid: grid}
+	if grid == nil {
+		return Section{}
+	}
+	return Section{ID: "quality", Title: "Quality", Words: words, Grid: grid, Draw: chart.Quality}
 }

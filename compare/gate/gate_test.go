@@ -249,7 +249,7 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 		"unknown: warn\n": gates.Warned} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
-		verdict := map[string]string{"": "; First save a baseline run: llmparity baseline save NAME DIR.",
+		verdict := map[string]string{"": ". First save a baseline run: llmparity baseline save NAME DIR.",
 			"inconclusive: off\n": ": 2 of 3 checks pass, 1 inconclusive and ignored."}[text]
 		if without.Status != want || !strings.Contains(without.Verdict, verdict) {
 			t.Errorf("%q: %s: %s", text, without.Status, without.Verdict)

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/warning"
 )
 
 // objection is why figures may not be quoted.
@@ -107,6 +108,7 @@ func (r *Result) objections() []objection {
 				c.Several())
 		}
 	}
+	shared := slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return w.Code == warning.MemoryShared })
 	for _, run := range r.Runs {
 		interrupted = interrupted || run.Status == record.Interrupted
 	}
@@ -140,6 +142,7 @@ func (r *Result) objections() []objection {
 		{prompts != "", true, true, prompts},
 		{texts != "", false, true, r.upper(texts)},
 		{noMemory != "", true, false, noMemory},
+		{shared, true, false, "Other programs shared memory with an engine, so PSS counts only a part of it"},
 		{noRates != "", false, true, noRates},
 		r.wide(&memoryQuestion, true, false),
 		r.wide(&speedQuestion, false, true),

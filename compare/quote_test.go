@@ -34,6 +34,9 @@ func TestQuote(t *testing.T) {
 		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "No. Too few launches"},
 		"other prompts": {second(func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 7} }),
 			"No. llamacpp and another did not have the same prompt tokens"},
+		"shared memory": {second(func(e *comparetest.Engine) {
+			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: 420, Shared: 250}}
+		}), "Speed only. Other programs shared memory"},
 		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }), "Memory only. The outputs of "},
 		"software": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
 			"No. WebGPU ran on the CPU (SwiftShader), so this does not show a browser on a GPU. Only the peak memory"},

@@ -226,7 +226,12 @@ func (r *Result) sameness() string {
 	if len(r.distinct(func(c *Cell) string { return c.Spec.Engine })) < 2 {
 		return ""
 	}
-	of := func(c *Cell) string { return explain.Sameness(c.Policy("weights")) }
+	of := func(c *Cell) string {
+		if i := slices.IndexFunc(r.Cells, func(o Cell) bool { return c.formOf(&o) }); i >= 0 {
+			return sameness(c, &r.Cells[i])
+		}
+		return explain.Sameness(c.Policy("weights"))
+	}
 	if all := r.distinct(of); len(all) < 2 {
 		return strings.Join(all, "")
 	}

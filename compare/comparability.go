@@ -34,7 +34,11 @@ func (r *Result) reasons() []Reason {
 		})
 	}
 	add(is(false), explain.Comparable)
-	add(is(true), explain.Marked)
+	marked := explain.Marked
+	if !r.Statistics.AllowDifferent {
+		marked.Text = strings.TrimSuffix(marked.Text, " (--allow-different)")
+	}
+	add(is(true), marked)
 	those := func(name func(*Cell) string, are func(*Cell) bool) []string {
 		return r.distinct(func(c *Cell) string {
 			if are(c) {

@@ -107,6 +107,9 @@ func (r *Result) nearer(a, b *Cell) bool {
 
 // sameness says how the weights of two engines compare, where one of them converted the model's file.
 func sameness(a, b *Cell) string {
+	if a.formOf(b) {
+		return "same model, " + explain.Other
+	}
 	x, y := explain.Sameness(a.Policy("weights")), explain.Sameness(b.Policy("weights"))
 	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
 		return ""
@@ -114,11 +117,22 @@ func sameness(a, b *Cell) string {
 	return x + y
 }
 
+// formOf tells that a plan names two files as forms of a model for two engines.
+func (c *Cell) formOf(of *Cell) bool {
+	m, n := c.Spec.Model, of.Spec.Model
+	return m.Form != "" && n.Form != "" && m.Name == n.Name && c.Spec.Engine != of.Spec.Engine &&
+		(m.SHA256 == "" || m.SHA256 != n.SHA256)
+}
+
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
+// Forms of a model have its name.
 func sameWeights(a, b *Cell) bool {
 	m, n := a.Spec.Model, b.Spec.Model
+	if a.formOf(b) {
+		return true
+	}
 	if named(m) || named(n) {
-		return m.Name != "" && m.Name == n.Name
+		return m.Name != "" && m.Name == n.Name && m.Form == n.Form
 	}
 	return m.SHA256 != "" && m.SHA256 == n.SHA256
 }
@@ -155,7 +169,7 @@ func (r *Result) pair(i, j int, o Options) {
 		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
-	if same := sameness(a, b); same != "" {
+	if same := sameness(a, b); same != "" && !a.formOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
@@ -187,7 +201,8 @@ func (r *Result) party(cell int) parity.Party {
 	c := &r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
-		Half: c.Says("activations_dtype") == "f16", Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
+		Half:    c.Says("activations_dtype") == "f16",
+		Rounded: c.Spec.Model.Form != "" || strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}

@@ -131,13 +131,17 @@ func (r *Result) objections() []objection {
 				"the reason", r.cellTitle(a), r.cellTitle(b)))
 		}
 	}
+	unlike := "Cells that are not alike are compared, because --allow-different asked for it"
+	if !r.Statistics.AllowDifferent {
+		unlike = "The engines have other weights of the model"
+	}
 	return []objection{
 		{software != "", true, true, "WebGPU ran on the CPU (" + software + "), so this does not show a browser on a GPU"},
 		{lost > 0, true, true, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},
 		{interrupted, true, true, "The run was interrupted"},
 		{refused != "", true, true, r.upper(refused)},
-		{different, true, true, "Cells that are not alike are compared, because --allow-different asked for it"},
+		{different, true, true, unlike},
 		{least < stats.MinRuns, true, true, fmt.Sprintf("Too few launches for an interval: it takes %d", stats.MinRuns)},
 		{prompts != "", true, true, prompts},
 		{texts != "", false, true, r.upper(texts)},

@@ -110,7 +110,9 @@ func unknown(a, b *Cell) *Reason {
 func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	var out []Reason
 	both := sides(a, b)
-	if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
+	if a.formOf(b) {
+		out = append(out, reason(Marks, explain.WeightsCompared, sameness(a, b)))
+	} else if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
 		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
 	} else if a.Isolation() != b.Isolation() {
 		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))

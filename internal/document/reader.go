@@ -153,7 +153,7 @@ func (r *Reader) Into(entries []Entry, to map[string]reflect.Value, path string)
 		}
 		said[list] = e.Name
 		into, known := to[r.Name(e.Name)]
-		if of, has := to[list]; has && (!known || e.Value.listed()) {
+		if of, has := to[list]; has && (!known || e.Value.listed() || e.Value.grouped() && groups(of)) {
 			into, known = of, true
 		}
 		if !known {
@@ -164,6 +164,11 @@ func (r *Reader) Into(entries []Entry, to map[string]reflect.Value, path string)
 		}
 	}
 	return nil
+}
+
+// groups reports whether a value is a list of groups.
+func groups(v reflect.Value) bool {
+	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
 }
 
 // FieldsOf are the fields of the struct that of points to by their names in YAML, including those of inline structs.

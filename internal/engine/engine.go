@@ -74,6 +74,8 @@ type Model struct {
 	Template    bool // it has a chat template
 	// Was describes the files when their hash was taken, in order; nil: unknown.
 	Was []os.FileInfo
+	// Forms are what engines run, by their names in plans, if each has a form of its own.
+	Forms map[string]Model
 	// GGUF is a package as a GGUF, for engines that do not run packages; nil: there is none.
 	GGUF *Model
 	// From is the package that a GGUF is converted from; Path is empty before that.
@@ -143,6 +145,9 @@ type Rendered struct {
 type Renderer interface {
 	Chat(ctx context.Context, m Model, texts []string) ([]Rendered, error)
 }
+
+// Namer is an engine with names of its own for models. It returns what a plan's model calls such a model.
+type Namer interface{ Named(name string) string }
 
 // Counter is an engine on a server that counts the tokens of a prompt, with those that the server puts before it. It
 // generates one token at most.

@@ -86,6 +86,13 @@ func Listed(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// Spelled reports whether a name is a file or folder, or names its source.
+func Spelled(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil || name == Tiny || name == SmolLM2 || strings.EqualFold(filepath.Ext(name), ".gguf") ||
+		slices.ContainsFunc([]string{Served, hub, ollama}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
 // NotMirrored refuses --mirror for a model that is not in the catalogue.
 func NotMirrored(name string) error {
 	return fault.New(fault.Usage, "omit it",

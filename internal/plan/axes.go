@@ -182,6 +182,8 @@ type Axes struct {
 type Group struct {
 	// Model to run.
 	Model string `yaml:"model"`
+	// Forms are what engines run, by engine, if each has a form of its own; model is then only a name.
+	Forms map[string]string `yaml:"-"`
 	// Engines for this model. Default: the plan's.
 	Engines    []string `yaml:"engines,flow,omitempty"`
 	Axes       `yaml:",inline"`
@@ -197,6 +199,35 @@ func (g *Group) read(r *reader, n *document.Node, path string) error {
 		return err
 	}
 	return r.axes(n, g, &g.Axes, nil, path)
+}
+
+// forms adds a group's fields for forms to the others: an engine each, and the name. take reads them afterwards.
+func (r *reader) forms(g *Group, n *document.Node, to map[string]reflect.Value) (take func() error) {
+	name, forms := new(string), map[string]*string{}
+	to["name"] = reflect.ValueOf(name).Elem()
+	engines := r.kinds.Names()
+	for _, e := range n.Fields {
+		if k, _ := r.kinds.Of(e.Name); k != nil {
+			engines = append(engines, e.Name)
+		}
+	}
+	for _, e := range engines {
+		forms[e] = new(string)
+		to[e] = reflect.ValueOf(forms[e]).Elem()
+	}
+	return func() error {
+		if g.Model != "" && *name != "" {
+			return errors.New("name: cannot be combined with model; remove one")
+		}
+		g.Model = cmp.Or(g.Model, *name)
+		for e, form := range forms {
+			g.Forms = with(g.Forms, e, *form, *form != "")
+		}
+		if *name != "" && g.Forms == nil {
+			return errors.New("name: name the model's form for each engine beside it, e.g. llamacpp: my.gguf")
+		}
+		return nil
+	}
 }
 
 // scope is what a plan and a model of models have in common. path is the prefix of its fields.
@@ -223,10 +254,14 @@ func (g Group) MarshalYAML() (any, error) {
 		return g.Model, nil
 	}
 	type written Group
+	more := g.written()
+	for e, form := range g.Forms {
+		more[e] = form
+	}
 	return struct {
 		written `yaml:",inline"`
 		More    map[string]any `yaml:",inline"`
-	}{written(g), g.written()}, nil
+	}{written(g), more}, nil
 }
 
 // Deployment has fields of other tools' plans, which describe a model on a server and how it was started. They enter

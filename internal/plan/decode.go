@@ -136,11 +136,18 @@ func (r *reader) axes(n *document.Node, into any, x *Axes, p *Plan, path string)
 		}
 	}
 	var sections []*section
+	take := func() error { return nil }
+	if g, ok := into.(*Group); ok {
+		take = r.forms(g, n, to)
+	}
 	if p != nil {
 		sections = r.sections(to)
 	}
 	if err := r.Into(n.Fields, to, path); err != nil {
 		return err
+	}
+	if err := take(); err != nil {
+		return n.Placed(path, err)
 	}
 	for name, list := range lists {
 		x.VersionLists = with(x.VersionLists, name, *list, len(*list) > 0)

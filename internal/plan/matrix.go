@@ -40,6 +40,7 @@ type cell struct{ was, is combination }
 type group struct {
 	values     [][]value // by axis
 	deployment Deployment
+	forms      map[string]string
 	cells      []cell
 }
 
@@ -168,7 +169,8 @@ func (m *matrix) gather() {
 	}
 	m.listed = make([]bool, len(m.axes))
 	for _, of := range models {
-		g := &group{values: make([][]value, len(m.axes)), deployment: p.Deployment.with(of.Deployment)}
+		g := &group{values: make([][]value, len(m.axes)), forms: of.Forms,
+			deployment: p.Deployment.with(of.Deployment)}
 		for _, a := range m.axes {
 			if f := m.field(a); f != nil {
 				g.values[a], m.listed[a] = f.all(), true
@@ -427,7 +429,7 @@ func (p Plan) expand() ([]Setup, error) {
 func (m *matrix) setup(id int, g *group, cells []combination) Setup {
 	p := m.plan
 	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
-	p.Deployment, p.Engines = g.deployment, g.names(cells)
+	p.Deployment, p.Forms, p.Engines = g.deployment, g.forms, g.names(cells)
 	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines)), Varied: map[string]map[string]string{}}
 	p.Sections = maps.Clone(p.Sections)
 	for _, a := range m.axes {

@@ -31,7 +31,8 @@ type Plan struct {
 	// Engines to run, e.g. [webllm, llamacpp]. Default: webllm and llamacpp.
 	Engines []string `yaml:"engines,flow"`
 	// Model to run: tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME or
-	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models.
+	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models. A group has a form for
+	// each engine, e.g. {name: llama, webllm: Llama-3.2-1B-Instruct-q4f32_1-MLC, llamacpp: llama.gguf}.
 	Model string `yaml:"model,omitempty"`
 	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`
@@ -89,6 +90,8 @@ type Plan struct {
 	// Whether the model file is in the page cache before a launch: cold (no) or warm (yes). Default: unchanged.
 	Start string `yaml:"start,omitempty"`
 	Slots int    `yaml:"-"` // of a setup: requests that an engine must handle at once; 0: one
+
+	Forms map[string]string `yaml:"-"` // of a setup: the model of each engine; nil: model
 
 	// Several models, instead of model: names, or groups with engines and lists of their own.
 	Models []Group `yaml:"models,omitempty"`

@@ -244,7 +244,7 @@ func (m *matrix) add(r rule) error {
 		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.values[ofModel][0] == model }); i >= 0 {
 			like = m.groups[i]
 		}
-		g := &group{values: make([][]value, len(m.axes)), deployment: like.deployment}
+		g := &group{values: make([][]value, len(m.axes)), forms: like.forms, deployment: like.deployment}
 		for _, a := range m.axes {
 			switch {
 			case a == ofModel:

@@ -65,7 +65,7 @@ func planSchema() schematest.Options {
 			More: map[reflect.Type]string{
 				reflect.TypeFor[plan.Plan](): `{"patternProperties": {"^x-": {"description": "Ignored; a place for YAML anchors."}},
 				"anyOf": [{"required": ["model"]}, {"required": ["models"]}, {"required": ["model_id"]}]}`,
-				reflect.TypeFor[plan.Group]():   `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}]}`,
+				reflect.TypeFor[plan.Group]():   groupRules(),
 				reflect.TypeFor[plan.Kind]():    `{"required": ["name"], "not": {"required": ["prompt", "input_length"]}}`,
 				reflect.TypeFor[plan.UntilCI](): `{"required": ["width"]}`,
 			},
@@ -107,7 +107,8 @@ func fieldSchemas() map[string]string {
 			"Deployment.head_dim", "Deployment.hidden_size"},
 		number:                             {"Kind.share"},
 		numbers(0, tokens):                 {"Kind.input_length", "Kind.output_length"},
-		list(text):                         {"Plan.engines", "Plan.model", "Group.engines"},
+		list(text):                         {"Plan.engines", "Group.engines"},
+		models:                             {"Plan.model"},
 		lengths():                          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
 		loads():                            {"Axes.batch_sizes", "Axes.concurrency"},
 		contexts():                         {"Plan.context", "Axes.contexts"},
@@ -197,6 +198,11 @@ func otherNames() map[string]string {
 		"Group.context":        other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()),
 		"Group.start": other("starts", starts())}
 	maps.Copy(others, sections())
+	others["Group.name"] = described("Name of the model, if each engine has a form of its own.", text)
+	for _, name := range kinds.All.Names() {
+		k, _ := kinds.All.Of(name)
+		others["Group."+name] = described("Form of the model for "+k.Title+".", text)
+	}
 	for _, of := range []string{"Plan.", "Group."} {
 		for _, k := range kinds.All {
 			if k.VersionAxis != "" {
@@ -214,6 +220,16 @@ func otherNames() map[string]string {
 
 // prompts are a prompt or a list of prompts.
 const prompts = `{"anyOf": [{"$ref": "#/$defs/prompt"}, {"type": "array", "items": {"$ref": "#/$defs/prompt"}, "minItems": 1}]}`
+
+// models are names or groups.
+const models = `{"anyOf": [` + text + `, {"$ref": "#/$defs/Group"}, {"type": "array", "items": {"anyOf": [` + text +
+	`, {"$ref": "#/$defs/Group"}]}, "minItems": 1}]}`
+
+// groupRules asks a group for a model, or for a name and forms. Engines whose names are prefixes have forms, too.
+func groupRules() string {
+	return `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}, {"required": ["name"], "minProperties": 2}],
+		"not": {"required": ["name", "model"]}, "patternProperties": {"^exec:": ` + text + `}}`
+}
 
 // groupSchema is a model's name or a group.
 const groupSchema = `{"oneOf": [` + text + `, ` + schematest.Own + `]}`

@@ -101,7 +101,9 @@ const Foreign = "foreign"
 
 // Model identifies weights and describes their shape.
 type Model struct {
-	Name         string `json:"name"`
+	Name string `json:"name"`
+	// what the engine ran, if the plan names a form of the model for each engine; name is then the plan's
+	Form         string `json:"form,omitempty"`
 	SHA256       string `json:"sha256"`                // SHA-256 of the weights
 	Format       string `json:"format"`                // gguf, webllm, served or foreign
 	Architecture string `json:"architecture"`          // llama, qwen2 …

@@ -28,13 +28,14 @@ type launch struct {
 	err   error // why none of the cells can run
 	// packed is why a package has no GGUF for the engines that need one.
 	packed error
+	lacks  map[string]error // why engines have no form of the model
 }
 
 // launch returns the engines and the model of a setup.
 func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Weights, p.Versions, p.Sections), strings.Join(p.Engines, "\x00"),
 		p.Threads, p.Slots, p.Deployment}
-	l, _ := once(r.cache, [3]any{own, p.Model, p.Context}, func() (*launch, error) {
+	l, _ := once(r.cache, [4]any{own, p.Model, p.Context, fmt.Sprint(p.Forms)}, func() (*launch, error) {
 		l := &launch{}
 		l.set, l.err = once(r.cache, own, func() (in *set, err error) {
 			in = &set{plan: p}
@@ -44,7 +45,12 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 			}
 			return in, err
 		})
-		if l.err == nil {
+		switch {
+		case l.err != nil:
+		case p.Forms != nil:
+			l.model, l.err = r.forms(ctx, l, p)
+			return l, nil
+		default:
 			l.model, l.err = r.model(ctx, p)
 		}
 		if l.err != nil && l.set != nil && model.OfHub(p.Model) && l.set.serves() {
@@ -57,6 +63,48 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 	return l
 }
 
+// forms finds the form of a model for each engine. The first GGUF stands for the model, else the first package, else
+// the first form: its tokenizer makes the prompts, which all engines get as the same text. The smallest context counts.
+func (r *Resolver) forms(ctx context.Context, l *launch, p plan.Plan) (m engine.Model, err error) {
+	l.lacks = map[string]error{}
+	all, best, window := map[string]engine.Model{}, 0, 0
+	finder := *r // shares the cache
+	for _, e := range l.set.engines {
+		of, name := p, p.Forms[e.Planned]
+		if namer, ok := e.Engine.(engine.Namer); ok && !model.Spelled(name) {
+			of.Model = namer.Named(name)
+		} else {
+			of.Model = name
+		}
+		if finder.Models.Mirror = r.Models.Mirror; !model.Listed(of.Model) {
+			finder.Models.Mirror = "" // it is for the catalogue's
+		}
+		form, why := engine.Model{}, error(nil)
+		if name == "" {
+			why = fault.New(fault.NotSupported, "add one, or leave the engine out", "model %s: no form for %s", p.Model,
+				e.Planned)
+		} else if form, why = finder.model(ctx, of); why == nil && e.unpacks(form) && form.Path != "" {
+			form, why = r.unpacked(ctx, form)
+		}
+		if why != nil {
+			l.lacks[e.Planned], err = why, cmp.Or(err, why)
+			continue
+		}
+		all[e.Planned] = form
+		if n := form.Context; n > 0 && (window == 0 || n < window) {
+			window = n
+		}
+		if rank := 1 + slices.Index([]string{record.Served, model.WebLLM, model.GGUF}, form.Format); rank > best {
+			m, best = form, rank
+		}
+	}
+	r.fetches = finder.fetches
+	if m.Name, m.Context, m.Forms = p.Model, window, all; len(all) > 0 {
+		err = nil
+	}
+	return m, err
+}
+
 // unpack converts a package once, if an engine needs its GGUF.
 func (r *Resolver) unpack(ctx context.Context, l *launch) {
 	m := l.model
@@ -64,12 +112,16 @@ func (r *Resolver) unpack(ctx context.Context, l *launch) {
 	if l.err != nil || m.Path == "" || !slices.ContainsFunc(l.set.engines, needed) {
 		return
 	}
-	of, err := once(r.cache, [2]string{"unpacked", m.Path}, func() (engine.Model, error) {
-		return r.Models.Unpacked(ctx, m, r.Dry)
-	})
+	of, err := r.unpacked(ctx, m)
 	if l.packed = err; err == nil {
 		l.model.GGUF, l.model.Policy = of.GGUF, of.Policy
 	}
+}
+
+func (r *Resolver) unpacked(ctx context.Context, m engine.Model) (engine.Model, error) {
+	return once(r.cache, [2]string{"unpacked", m.Path}, func() (engine.Model, error) {
+		return r.Models.Unpacked(ctx, m, r.Dry)
+	})
 }
 
 // serves reports whether all engines run models that are on a server.
@@ -146,7 +198,9 @@ func chooseContext(p *plan.Plan, m *engine.Model) error {
 // accepts asks once whether an engine runs a model. Engines ignore the length of the context.
 func (r *Resolver) accepts(ctx context.Context, l *launch, at int, m engine.Model) engine.Verdict {
 	in := l.set
-	e, key := in.engines[at], [6]any{in, at, m.Name, m.Path, m.Format, m.Context > 0}
+	e := in.engines[at]
+	m = e.own(m)
+	key := [6]any{in, at, m.Name, m.Path, m.Format, m.Context > 0}
 	v, _ := once(r.cache, key, func() (engine.Verdict, error) {
 		of := e.form(m)
 		switch {

@@ -139,7 +139,7 @@ func (r *Resolver) maker(ctx context.Context, s *Setup) (*prompts.Maker, error) 
 		}
 		for _, e := range s.launch.set.engines {
 			if counter, ok := e.Engine.(engine.Counter); ok && by != nil && e.Caps().Served && e.Err == nil {
-				return prompts.NewCounted(func(text string) (int, error) { return counter.Count(ctx, m, text) })
+				return prompts.NewCounted(func(text string) (int, error) { return counter.Count(ctx, e.form(m), text) })
 			}
 		}
 		return nil, fault.New(fault.NotSupported, "use texts as prompts", "tokens of %s cannot be counted: %v", m.Name,

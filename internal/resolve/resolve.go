@@ -7,6 +7,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -43,8 +44,18 @@ func (e Engine) accepts(ctx context.Context, m engine.Model) engine.Verdict {
 // counts reports whether it tokenises prompts by the model's file.
 func (e Engine) counts() bool { return e.Kind.Runs != nil }
 
-// form returns the form of a model that the engine runs: a package's GGUF unless it runs packages.
+// own returns the engine's own form of a model, if the plan names one for each engine.
+func (e Engine) own(m engine.Model) engine.Model {
+	if of, ok := m.Forms[e.Planned]; ok {
+		of.Context = m.Context
+		return of
+	}
+	return m
+}
+
+// form returns the form of a model that the engine runs: its own, and a package's GGUF unless it runs packages.
 func (e Engine) form(m engine.Model) engine.Model {
+	m = e.own(m)
 	if m.GGUF == nil || slices.Contains(e.Kind.Formats, m.Format) {
 		return m
 	}
@@ -221,8 +232,8 @@ func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict
 	if lines := unserved(s.Planned, s.Plan.Engines[at]); len(lines) > 0 {
 		return engine.Refuse(fault.New(fault.NotSupported, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
 	}
-	if s.err != nil {
-		return engine.Refuse(s.err)
+	if err := cmp.Or(s.launch.lacks[s.Plan.Engines[at]], s.err); err != nil {
+		return engine.Refuse(err)
 	}
 	return r.accepts(ctx, s.launch, at, s.Model)
 }

@@ -41,6 +41,10 @@ func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 		caps := c.engine.Caps()
 		c.Engine = c.engine.Name()
 		c.Model = s.Model.Model
+		if m := s.Of(c.engine).Model; s.Model.Forms != nil {
+			m.Form, m.Name = m.Name, c.Model.Name
+			c.Model = m
+		}
 		c.Model.Context = s.Plan.Context
 		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
 		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,

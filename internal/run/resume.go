@@ -122,7 +122,6 @@ func (p *past) sameModel(r *runner, s *current) error {
 				"the model of the run in %s changed: it is %s %.12s, was %s %.12s", p.Dir, c.Model.Name, c.Model.SHA256,
 				was.Model.Name, was.Model.SHA256)}
 		}
-		return nil // the setup's cells have one model
 	}
 	return nil
 }

@@ -183,6 +183,14 @@ func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	return engine.Refuse(o.Check(ctx, m))
 }
 
+// Named is a model on a running server, or one that Ollama has downloaded.
+func (o *Ollama) Named(name string) string {
+	if o.config.URL != "" {
+		return record.Served + ":" + name
+	}
+	return Name + ":" + name
+}
+
 // Count asks a running server for one token, and returns its count of the prompt.
 func (o *Ollama) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
 	c, err := o.server()

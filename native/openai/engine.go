@@ -150,6 +150,9 @@ func (e *Engine) Describe(ctx context.Context) (string, error) {
 	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil
 }
 
+// Named is a model on the server.
+func (*Engine) Named(name string) string { return record.Served + ":" + name }
+
 // Count asks the server for the number of tokens: llama-server and vLLM tokenise, others count the prompt of a request
 // for one token.
 func (e *Engine) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {

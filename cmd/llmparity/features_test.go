@@ -26,6 +26,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
+	"llmparity/native/llamacpp"
 )
 
 // WebLLM generates the reference's tokens with every feature of the architectures and every kind of model library.
@@ -211,6 +212,35 @@ func rewriteJSON(t *testing.T, file string, change func(map[string]any)) {
 	text, err = json.Marshal(content)
 	check(t, err)
 	check(t, os.WriteFile(file, text, 0o644))
+}
+
+// llama-server generates from the GGUF of a package as MLC's tools write it what WebLLM generates from the package.
+func TestEnginesAgreeOnPackagesOfMLC(t *testing.T) {
+	for _, name := range []string{"phi3 within its original context of 512",
+		"phi3 beyond its original context, rotated in part", "gemma3, two bases and linear scaling"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			feature, path := featureNamed(t, ctx, name)
+			dir := packageWithout(t, ctx, path, func(*modellib.Shape) {}, nil)
+			rewriteJSON(t, filepath.Join(dir, "mlc-chat-config.json"), feature.AsMLC)
+			g, err := mlc.AsGGUF(dir, "model")
+			check(t, err)
+			file := filepath.Join(t.TempDir(), "model.gguf")
+			check(t, g.Write(ctx, file))
+			in, err := model.Open(file, featureContext)
+			check(t, err)
+			native := llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), KVType: "f32"})
+			answersLikeReference(t, ctx, load(t, ctx, native, in), file, feature.Prompts())
+			rewriteJSON(t, filepath.Join(dir, "mlc-chat-config.json"), func(c map[string]any) {
+				c["model_type"] = feature.Spec.Architecture // as our library names it
+			})
+			in, err = model.OpenPackage(dir, "", featureContext)
+			check(t, err)
+			session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), in)
+			answersLikeReference(t, ctx, session, file, feature.Prompts())
+		})
+	}
 }
 
 // In float16, WebLLM parts from the reference only where the best token leads by little, with weights of every type and

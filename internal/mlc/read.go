@@ -157,7 +157,7 @@ func parseConfig(text []byte) (Existing, error) {
 		Scaling any     `json:"rope_scaling"`
 	}
 	if len(c.ModelConfig) > 0 {
-		if err := errors.Join(json.Unmarshal(c.ModelConfig, &s), json.Unmarshal(c.ModelConfig, &other)); err != nil {
+		if err := decodeModel(c.ModelConfig, &s, &other); err != nil {
 			return Existing{}, err
 		}
 	}
@@ -176,6 +176,29 @@ func parseConfig(text []byte) (Existing, error) {
 		RotatingWindow: cmp.Or(c.SlidingWindowSize, -1), ChatTemplate: c.ConvTemplate.Name,
 		TokenizerFiles: c.TokenizerFiles}
 	return p, p.check()
+}
+
+// decodeModel decodes a model_config. Gemma 3's has the settings in a text_config, and those that MLC does not know in
+// the kwargs of that.
+func decodeModel(text []byte, into ...any) error {
+	var outer struct {
+		Text json.RawMessage `json:"text_config"`
+	}
+	err := json.Unmarshal(text, &outer)
+	var inner struct {
+		Others json.RawMessage `json:"kwargs"`
+	}
+	if len(outer.Text) > 0 {
+		err = errors.Join(err, json.Unmarshal(outer.Text, &inner))
+	}
+	for _, part := range [][]byte{text, inner.Others, outer.Text} {
+		for _, v := range into {
+			if len(part) > 0 {
+				err = errors.Join(err, json.Unmarshal(part, v))
+			}
+		}
+	}
+	return err
 }
 
 func (p Existing) check() error {

@@ -3,6 +3,7 @@ package mlc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -59,6 +60,7 @@ func (g *GGUF) describe(p Existing, name string) error {
 	if err := regular.JSON(filepath.Join(p.Dir, configName), maxConfig, &own); err != nil {
 		return err
 	}
+	p.Shape.ModelType = strings.TrimSuffix(p.Shape.ModelType, "_text")
 	a, err := p.architecture(own)
 	if err != nil {
 		return err
@@ -96,25 +98,106 @@ func titled(name string, trims bool) string {
 // ownConfig is what a GGUF needs of mlc-chat-config.json beside what Existing has.
 type ownConfig struct {
 	vocab.Limits
-	ModelConfig struct {
-		Scaling *scaled `json:"rope_scaling"`
-	} `json:"model_config"`
+	ModelConfig rotation `json:"model_config"`
+}
+
+// rotation is what MLC's configurations say of a rotation, and of layers with another.
+type rotation struct {
+	Scaling   scaled  `json:"rope_scaling"`
+	Max       float64 `json:"max_position_embeddings"`
+	Original  float64 `json:"original_max_position_embeddings"`
+	Partial   float64 `json:"partial_rotary_factor"`
+	LocalBase float64 `json:"rope_local_base_freq"`
+	Pattern   int     `json:"sliding_window_pattern"`
+}
+
+// UnmarshalJSON also reads nested configurations.
+func (r *rotation) UnmarshalJSON(text []byte) error {
+	type plain rotation
+	return decodeModel(text, (*plain)(r))
 }
 
 // scaled is the scaling of a rotation in MLC's configurations.
 type scaled struct {
-	Type     string  `json:"rope_type"`
-	Factor   float64 `json:"factor"`
-	Low      float64 `json:"low_freq_factor"`
-	High     float64 `json:"high_freq_factor"`
-	Original float64 `json:"original_max_position_embeddings"`
+	Type     string    `json:"rope_type"`
+	Old      string    `json:"type"`
+	Factor   float64   `json:"factor"`
+	Low      float64   `json:"low_freq_factor"`
+	High     float64   `json:"high_freq_factor"`
+	Original float64   `json:"original_max_position_embeddings"`
+	Long     []float64 `json:"long_factor"`
+	Short    []float64 `json:"short_factor"`
 }
 
-// factors returns the divisors of Llama 3's scaling: the factor for low frequencies, 1 for high ones, smooth between.
-func (s *scaled) factors(a gguf.Architecture) (out []float64, err error) {
+// UnmarshalJSON takes a number, which Gemma's configurations have, for no scaling.
+func (s *scaled) UnmarshalJSON(text []byte) error {
+	type plain scaled
+	if json.Unmarshal(text, new(float64)) == nil {
+		return nil
+	}
+	return json.Unmarshal(text, (*plain)(s))
+}
+
+// rotate adds the rotation to a description.
+func (r rotation) rotate(a *gguf.Architecture) (err error) {
+	switch a.Name {
+	case gguf.Phi3:
+		if part := int(r.Partial * float64(a.HeadDim)); part < a.HeadDim {
+			a.RotaryDim = part
+		}
+		if r.Scaling.Old != "" || r.Scaling.Type != "" {
+			a.Long, err = r.long(*a)
+		}
+		return err
+	case gguf.Gemma3:
+		if a.SlidingWindow > 0 {
+			a.LocalBase, a.LocalLayers = cmp.Or(r.LocalBase, 10000), []int{}
+		}
+		for i := range a.BlockCount {
+			if a.SlidingWindow > 0 && (i+1)%cmp.Or(r.Pattern, 6) != 0 {
+				a.LocalLayers = append(a.LocalLayers, i)
+			}
+		}
+	}
+	a.RopeFactors, err = r.Scaling.factors(*a)
+	return err
+}
+
+// long returns LongRoPE's divisors.
+func (r rotation) long(a gguf.Architecture) (*gguf.LongRope, error) {
+	s, original := r.Scaling, cmp.Or(r.Original, r.Scaling.Original)
+	if kind := cmp.Or(s.Old, s.Type); kind != "longrope" && kind != "su" {
+		return nil, fmt.Errorf("rope_scaling of type %q is not supported in a %s", kind, a.Name)
+	}
+	if n := a.Rotated() / 2; len(s.Long) != n || len(s.Short) != n {
+		return nil, fmt.Errorf("rope_scaling has %d long and %d short factors, want %d", len(s.Long), len(s.Short), n)
+	}
+	if original < 2 || r.Max <= 0 {
+		return nil, fmt.Errorf("max_position_embeddings is %v, and before scaling %v", r.Max, original)
+	}
+	l := &gguf.LongRope{Context: int(original), Magnitude: 1, Short: narrowed(s.Short), Long: narrowed(s.Long)}
+	if r.Max > original {
+		l.Magnitude = float64(float32(math.Sqrt(1 + math.Log(r.Max/original)/math.Log(original))))
+	}
+	return l, nil
+}
+
+// narrowed returns the float32 of values.
+func narrowed(values []float64) (out []float64) {
+	for _, v := range values {
+		out = append(out, float64(float32(v)))
+	}
+	return out
+}
+
+// factors returns the divisors of linear scaling or of Llama 3's: the factor for low frequencies, 1 for high ones,
+// smooth between.
+func (s scaled) factors(a gguf.Architecture) (out []float64, err error) {
 	switch {
-	case s == nil || s.Type == "" && a.Name == gguf.Llama: // which MLC ignores
+	case reflect.ValueOf(s).IsZero() || s.Type == "" && a.Name == gguf.Llama: // which MLC ignores
 		return nil, nil
+	case s.Type == "linear" && a.Name == gguf.Gemma3 && s.Factor > 0:
+		return slices.Repeat([]float64{float64(float32(s.Factor))}, a.Rotated()/2), nil
 	case s.Type != "llama3" || a.Name != gguf.Llama || !(s.High > s.Low && s.Low > 0 && s.Factor > 0 && s.Original > 0):
 		return nil, fmt.Errorf("rope_scaling of type %q is not supported in a %s", s.Type, a.Name)
 	}
@@ -147,20 +230,17 @@ func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
 			return a, fmt.Errorf("%s lacks %s", configName, name)
 		}
 	}
-	if a.RotaryDim == a.HeadDim {
-		a.RotaryDim = 0
-	}
 	has := func(part string) bool {
 		return slices.ContainsFunc(p.Weights, func(w Weight) bool { return strings.Contains(w.Name, part) })
 	}
+	if a.RotaryDim == a.HeadDim {
+		a.RotaryDim = 0
+	}
 	a.Tied, a.AttentionBias = !has(namesOf(a.Name).head+"."), has(".bias")
-	for _, v := range s.RopeFactors {
-		a.RopeFactors = append(a.RopeFactors, narrow(v))
+	if a.RopeFactors = narrowed(s.RopeFactors); !p.Whole {
+		err = own.ModelConfig.rotate(&a)
 	}
-	if !p.Whole {
-		a.RopeFactors, err = own.ModelConfig.Scaling.factors(a)
-	}
-	if a.Name == gguf.Phi3 && (len(a.RopeFactors) > 0 || s.RopeAttentionFactor > 0) {
+	if p.Whole && a.Name == gguf.Phi3 && (len(a.RopeFactors) > 0 || s.RopeAttentionFactor > 0) {
 		factors := a.RopeFactors
 		if len(factors) == 0 {
 			factors = slices.Repeat([]float64{1}, a.Rotated()/2)

@@ -169,6 +169,43 @@ func rewritten(t *testing.T, dir, quantization string, change func(Tensor, []flo
 	check.Err(t, writeJSON(filepath.Join(dir, configName), config))
 }
 
+// MLC's configurations say in other words how positions are rotated, and Gemma 3's are nested.
+func TestRotationsOfMLC(t *testing.T) {
+	for _, feature := range tinytest.Features() {
+		gemma := feature.Spec.Architecture == gguf.Gemma3 && feature.Spec.Window > 0
+		if !gemma && feature.Spec.RopeScaling != tiny.Long {
+			continue
+		}
+		was, dir := packageOf(t, feature.Spec)
+		var config map[string]any
+		readJSON(t, dir, configName, &config)
+		feature.AsMLC(config)
+		check.Err(t, writeJSON(filepath.Join(dir, configName), config))
+		is, _ := back(t, dir, "model")
+		sameTensors(t, feature.Name, is, was)
+		want, err := was.Architecture()
+		check.Err(t, err)
+		if got, err := is.Architecture(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v (%v)", feature.Name, got, want, err)
+		}
+		if gemma {
+			continue
+		}
+		scaling := config["model_config"].(map[string]any)["rope_scaling"].(map[string]any)
+		for want, change := range map[string]func(){
+			"15 long and":                       func() { scaling["long_factor"] = make([]float64, 15) },
+			`"yarn" is not supported in a phi3`: func() { scaling["type"] = "yarn" },
+		} {
+			change()
+			check.Err(t, writeJSON(filepath.Join(dir, configName), config))
+			if _, err := AsGGUF(dir, "model"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			scaling["type"] = "longrope"
+		}
+	}
+}
+
 // bf16 shortens values as MLC's tools do in shards.
 func bf16(values []float32) (out []byte, back []float32) {
 	for _, v := range values {

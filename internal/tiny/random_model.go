@@ -102,14 +102,14 @@ func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 	case Llama3:
 		add("rope_freqs.weight", s.llama3Factors())
 	case Long:
-		add("rope_factors_long.weight", s.longFactors(s.RopeFactor))
-		add("rope_factors_short.weight", s.longFactors(1.5))
+		add("rope_factors_long.weight", s.LongFactors(s.RopeFactor))
+		add("rope_factors_short.weight", s.LongFactors(1.5))
 	}
 	return out
 }
 
-// longFactors returns divisors from 1 for the highest frequency to last for the lowest.
-func (s Spec) longFactors(last float64) []float32 {
+// LongFactors returns divisors from 1 for the highest frequency to last for the lowest.
+func (s Spec) LongFactors(last float64) []float32 {
 	out := make([]float32, cmp.Or(s.RotaryDim, s.HeadDim)/2)
 	for i := range out {
 		out[i] = float32(1 + (last-1)*float64(i)/float64(max(1, len(out)-1)))

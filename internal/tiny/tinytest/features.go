@@ -1,6 +1,7 @@
 package tinytest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -87,6 +88,33 @@ func Features() []Feature {
 			Spec: tiny.Spec{Architecture: gguf.Phi3, Heads: 4, KVHeads: 2, HeadDim: 32, RotaryDim: 24,
 				RopeScaling: tiny.Long, RopeContext: 64, RopeFactor: 16, Tied: true, Seed: 6}},
 	}
+}
+
+// AsMLC changes a package's mlc-chat-config.json to what MLC's tools write for a phi3 with LongRoPE, or a gemma3.
+func (f Feature) AsMLC(config map[string]any) {
+	own := config["model_config"].(map[string]any)
+	own["position_embedding_base"] = own["rope_theta"]
+	s := f.Spec
+	for _, ours := range []string{"rope_theta", "rope_factors", "rope_attention_factor", "rope_local_theta",
+		"rotary_dim", "local_layers", "qk_norm", "post_norms", "gelu", "embedding_scale", "dtype"} {
+		delete(own, ours)
+	}
+	if s.Architecture == gguf.Phi3 {
+		own["rope_scaling"] = map[string]any{"type": "longrope", "rope_type": "longrope",
+			"long_factor": s.LongFactors(s.RopeFactor), "short_factor": s.LongFactors(1.5)}
+		own["original_max_position_embeddings"] = s.RopeContext
+		own["max_position_embeddings"] = float64(s.RopeContext) * s.RopeFactor
+		own["partial_rotary_factor"] = float64(cmp.Or(s.RotaryDim, s.HeadDim)) / float64(s.HeadDim)
+		return
+	}
+	own["query_pre_attn_scalar"] = own["head_dim"]
+	own["kwargs"] = map[string]any{"rope_local_base_freq": s.LocalBase, "model_type": "gemma3_text",
+		"final_logit_softcapping": s.OutputCap}
+	delete(own, "final_logit_softcapping")
+	own["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": s.RopeFactor}
+	config["model_type"] = "gemma3_text"
+	config["model_config"] = map[string]any{"text_config": own, "vocab_size": own["vocab_size"],
+		"context_window_size": own["context_window_size"], "kwargs": map[string]any{}}
 }
 
 // FeaturePrompts are ordinary prompts. The last one is longer than the window of the model that has one, and than a

@@ -120,7 +120,8 @@ var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
-	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference"}
+	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
+	"quality": "TestQualityOfTinyModel"}
 
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a
 // run ends, not only the plan that a record repeats.

@@ -38,38 +38,49 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 	if r.Dry {
 		return nil
 	}
+	made, err := once(r.cache, [2]string{"chat", m.Path}, func() (map[string]engine.Rendered, error) {
+		return r.rendered(ctx, out, s)
+	})
 	s.ids = map[string][]int{}
-	for i := range s.Shapes {
-		shape := &s.Shapes[i]
-		if err := r.rendered(ctx, s, &shape.Prompt); err != nil {
-			return err
+	eachText(s.Shapes, func(text *string) {
+		if of, raw := made[*text]; raw {
+			*text, s.ids[of.Text] = of.Text, of.IDs
 		}
-		if shape.Traffic == nil {
-			continue
+	})
+	return err
+}
+
+// rendered returns what the template makes of all texts of the plan, by text: one engine is started for them.
+func (r *Resolver) rendered(ctx context.Context, out *Plan, s *Setup) (map[string]engine.Rendered, error) {
+	var texts []string
+	for planned := range out.Plan.Setups() {
+		for i := range planned.Shapes {
+			if err := r.source(&planned.Shapes[i]); err != nil {
+				return nil, err
+			}
 		}
-		for k := range shape.Traffic.Mix {
-			if err := r.rendered(ctx, s, &shape.Traffic.Mix[k].Prompt); err != nil {
-				return err
+		eachText(planned.Shapes, func(text *string) {
+			if *text != "" && !slices.Contains(texts, *text) {
+				texts = append(texts, *text)
+			}
+		})
+	}
+	all, err := r.Chat(ctx, s.Plan, s.Model, texts)
+	made := map[string]engine.Rendered{}
+	for i, of := range all {
+		made[texts[i]] = of
+	}
+	return made, err
+}
+
+// eachText calls with each text of shapes.
+func eachText(shapes []plan.Shape, call func(text *string)) {
+	for i := range shapes {
+		call(&shapes[i].Prompt)
+		if t := shapes[i].Traffic; t != nil {
+			for k := range t.Mix {
+				call(&t.Mix[k].Prompt)
 			}
 		}
 	}
-	return nil
-}
-
-// rendered replaces a text by what the template makes of it.
-func (r *Resolver) rendered(ctx context.Context, s *Setup, text *string) error {
-	if _, done := s.ids[*text]; done || *text == "" {
-		return nil
-	}
-	made, err := once(r.cache, [3]string{"chat", s.Model.Path, *text}, func() (engine.Rendered, error) {
-		all, err := r.Chat(ctx, s.Plan, s.Model, []string{*text})
-		if err != nil {
-			return engine.Rendered{}, err
-		}
-		return all[0], nil
-	})
-	if err == nil {
-		*text, s.ids[made.Text] = made.Text, made.IDs
-	}
-	return err
 }

@@ -243,7 +243,7 @@ var movers = []struct {
 	differ  func(a, b *Cell) *Reason
 	forbids bool
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
-	{figure.Length, lengthsDiffer, false}, {figure.Pieces, piecesDiffer, false}}
+	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
 // moved lists what moves a figure of one of two cells.
 func moved(name string, a, b *Cell, forbids bool) []string {

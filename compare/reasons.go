@@ -196,6 +196,15 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 	return first, rest
 }
 
+// kvDiffers says so where the KV caches have different dtypes.
+func kvDiffers(a, b *Cell) *Reason {
+	x, y := a.Says("kv_dtype"), b.Says("kv_dtype")
+	if x == y || x == "" || y == "" {
+		return nil
+	}
+	return new(reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y))
+}
+
 // lengthsDiffer says so where one side generated more than the other: later tokens cost more.
 func lengthsDiffer(a, b *Cell) *Reason {
 	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)

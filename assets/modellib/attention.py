@@ -7,6 +7,7 @@ arguments.
 
 import attention_gpu
 from schedule import T, capped, kernel, lanes_of, when
+from shape import cache_dtype
 
 PAGE = 16  # tokens in a page; WebLLM uses no other size
 FEW = 16  # up to so many vectors of a head, loops are unrolled
@@ -19,7 +20,7 @@ class Heads:
 
     def __init__(self, shape):
         self.heads, self.kv_heads = shape["num_attention_heads"], shape["num_key_value_heads"]
-        self.width, self.window, self.dtype = shape["head_dim"], shape["sliding_window_size"], shape["dtype"]
+        self.width, self.window, self.dtype = shape["head_dim"], shape["sliding_window_size"], cache_dtype(shape)
         self.some, self.cap = bool(shape["local_layers"]), shape["attn_logit_softcapping"]
         self.group = self.heads // self.kv_heads
         self.lanes = lanes_of(self.width)

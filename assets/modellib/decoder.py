@@ -19,6 +19,7 @@ import rotation
 from graph import call
 from matrix import Matrix
 from sampler import Sampler
+from shape import cache_dtype
 
 
 class Tree(nn.Module):
@@ -115,7 +116,8 @@ class Decoder(Tree, Sampler):
             return apply
 
         queries = self._queries(product, cache, count, suffix)
-        merge = product("attention_out", hidden, heads * s["head_dim"], residual=not s["post_norms"])
+        merge = product("attention_out", hidden, heads * s["head_dim"], residual=not s["post_norms"],
+                        source=cache_dtype(s))
         gate_up = product("norm_gate_up", inner, hidden, eps=eps, gated="gelu" if s["gelu"] else "silu")
         down = product("down", hidden, inner, residual=not s["post_norms"])
         add = norms.add(self.variant["kernels"], "add_norm" + suffix, hidden, s["dtype"], eps)
@@ -158,7 +160,7 @@ class Decoder(Tree, Sampler):
         def prepared(i, layer, x):
             parts = [p(x, layer.first_gain, *weights) for p, weights in zip(products, layer.queries)]
             gains = layer.head_gains if s["qk_norm"] else []
-            return call(func, [*parts, *gains, positions, tables[i in s["local_layers"]]], (shape, s["dtype"]))
+            return call(func, [*parts, *gains, positions, tables[i in s["local_layers"]]], (shape, cache_dtype(s)))
 
         return prepared
 

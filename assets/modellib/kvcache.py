@@ -13,6 +13,7 @@ import attention
 import rotation
 from attention import PAGE
 from schedule import T, kernel, when
+from shape import cache_dtype
 
 
 def create(shape, variant, sequences, tokens, chunk, page, window):
@@ -39,7 +40,7 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
             relax.prim_value(1.0),
             relax.prim_value(float(theta)),
             relax.prim_value(0) if rotation.before_cache(shape) else relax.const(rotation.table(shape)),
-            relax.op.builtin.alloc_tensor(relax.ShapeExpr([]), shape["dtype"], 0),  # for its dtype and device
+            relax.op.builtin.alloc_tensor(relax.ShapeExpr([]), cache_dtype(shape), 0),  # for its dtype and device
             add(append(shape)),
             relax.prim_value(0),  # no latent attention
             *(attend(a) for a in (attention.New, attention.Cached, attention.Decoded)),
@@ -56,7 +57,8 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
 def split(shape):
     """Splits a token's fused row into queries, keys and values, and rotates the first two by the token's position unless that has
     been done."""
-    heads, kv_heads, width, dtype = shape["num_attention_heads"], shape["num_key_value_heads"], shape["head_dim"], shape["dtype"]
+    heads, kv_heads, width, dtype = (
+        shape["num_attention_heads"], shape["num_key_value_heads"], shape["head_dim"], cache_dtype(shape))
 
     def body(k):
         n = k.size("n")
@@ -97,7 +99,7 @@ def split(shape):
 
 def append(shape):
     """Writes the new tokens' keys and values into their slots."""
-    kv_heads, width, dtype = shape["num_key_value_heads"], shape["head_dim"], shape["dtype"]
+    kv_heads, width, dtype = shape["num_key_value_heads"], shape["head_dim"], cache_dtype(shape)
 
     def body(k):
         n = k.size("n")

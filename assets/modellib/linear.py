@@ -36,8 +36,9 @@ class Product:
     name: str
     parts: tuple[Part, ...]
     columns: int
-    dtype: str  # of all that is read and written; sums are float32
+    dtype: str  # of all that is read and written, but perhaps x; sums are float32
     tokens: int | None = None  # how many there are when that is known (decoding), else any number
+    source: str | None = None  # the dtype of x
     eps: float | None = None  # x is first normalised by its root mean square, with this in it, and a gain
     bias: bool = False  # an input of [rows] is added
     gated: str | None = None  # silu or gelu: out = silu(first half of W x) * second half
@@ -81,7 +82,7 @@ class Arguments:
     def __init__(self, k, p):
         self.product = p
         self.n = n = p.tokens or k.size("n")
-        self.x = k.tensor("x", (1, n, p.columns), p.dtype)
+        self.x = k.tensor("x", (1, n, p.columns), p.source or p.dtype)
         self.gain = k.tensor("gain", (p.columns,), p.dtype) if p.eps is not None else None
         self.weight = Reader(k, p.parts, p.columns, p.dtype)
         self.bias = k.tensor("bias", (p.rows,), p.dtype) if p.bias else None

@@ -5,6 +5,7 @@ from tvm.tirx import all as all_of
 import linear_gpu
 from rotation import Rotation, turn
 from schedule import T, kernel, lanes_of, when
+from shape import cache_dtype
 
 ACROSS = 32  # threads of a head on a GPU
 LONGEST = 256  # of a row
@@ -45,7 +46,7 @@ def heads(kernels, name, shape, single):
         gains = [k.tensor(f"{part}_gain", (width,), dtype) for part in ("q", "key")] if shape["qk_norm"] else [None] * 2
         positions = k.tensor("positions", (n,), "int32", offset=True)
         rotation = Rotation(k, shape)
-        out = k.tensor("out", (1, n, total, width), dtype)
+        out = k.tensor("out", (1, n, total, width), cache_dtype(shape))
         bands = [Band(source, (first if single else 0, width), first, size, gain, gain is not None or first < count + kv_heads)
                  for source, first, size, gain in zip(sources, firsts, sizes, [*gains, None])]
         row = head_on_gpu if kernels == "gpu" else head_of_a_thread

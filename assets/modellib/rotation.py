@@ -1,18 +1,19 @@
 """The rotation of queries and keys by their positions.
 
 The cache rotates with one table, by itself. A model that normalises heads first, or whose layers rotate in two ways, does so
-before the cache, whose kernel then only splits.
+before the cache, whose kernel then only splits. So does one whose cache has another dtype, to round only once.
 """
 
 import numpy as np
 
 from schedule import T
+from shape import cache_dtype
 
 ANGLES = 64  # positions in the fine half of a table
 
 
 def before_cache(shape):
-    return shape["qk_norm"] or shape["rope_local_theta"] > 0
+    return shape["qk_norm"] or shape["rope_local_theta"] > 0 or cache_dtype(shape) != shape["dtype"]
 
 
 def coarse(shape):

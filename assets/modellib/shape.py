@@ -43,7 +43,7 @@ OPTIONAL = {  # field: what its absence means
     "rope_factors": (), "rope_attention_factor": 0.0, "rope_local_theta": 0.0, "rotary_dim": 0,
     "local_layers": (), "qk_norm": False, "post_norms": False, "gelu": False, "embedding_scale": 0.0,
     "query_pre_attn_scalar": 0.0, "attn_logit_softcapping": 0.0, "final_logit_softcapping": 0.0,
-    "weight_types": {}, "quantization": "",
+    "weight_types": {}, "quantization": "", "kv_dtype": "",
 }
 
 TYPES = ("plain", "f32", "f16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")  # those of weights.py
@@ -106,8 +106,15 @@ def check_numbers(shape):
         raise BadShape(f"rotary_dim must be an even number up to head_dim, not {shape['rotary_dim']!r}")
     if shape["dtype"] == "float16" and shape["hidden_size"] % 2:
         raise BadShape("hidden_size must be even for float16, whose buffers must fill whole words")
+    if shape["kv_dtype"] not in ("", *CHOICES["dtype"]):
+        raise BadShape(f"kv_dtype {shape['kv_dtype']!r} is not supported")
     if shape["prefill_chunk_size"] > shape["context_window_size"]:
         raise BadShape("prefill_chunk_size must not exceed context_window_size")
+
+
+def cache_dtype(shape):
+    """The dtype of the KV cache, and of what attention reads and writes."""
+    return shape["kv_dtype"] or shape["dtype"]
 
 
 def check_lists(shape):
@@ -139,6 +146,7 @@ def check_mlc(shape):
         "two bases of rotation": shape["rope_local_theta"],
         "soft caps of scores": shape["attn_logit_softcapping"],
         "matrices that are neither plain nor Q4_0": any({*of} not in ({"plain"}, {"q4_0"}) for of in shape["weight_types"].values()),
+        "KV cache of another dtype": cache_dtype(shape) != shape["dtype"],
         "this scaling of rotations": scaling(shape) is None,
     }
     for what, has in lacks.items():

@@ -23,7 +23,7 @@ func Converts(f *gguf.File, context int) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	_, err := mlc.Shape(f, Options(context, F32, mlc.AsIs))
+	_, err := mlc.Shape(f, Options(context, F32, F32, mlc.AsIs))
 	return err
 }
 
@@ -37,7 +37,7 @@ func makes(m engine.Model) error {
 	if err := Converts(f, m.Context); err != nil {
 		return err
 	}
-	shape, err := mlc.Shape(f, Options(m.Context, F32, mlc.AsIs))
+	shape, err := mlc.Shape(f, Options(m.Context, F32, F32, mlc.AsIs))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
 	"llmparity/internal/record"
 )
 
@@ -138,9 +139,12 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
 			"kv_cache_dtype %s: %s uses the KV cache dtype of its package", w.settings.KVDType, Name))
 	}
-	if packaged && slices.Contains([]string{F32, F16}, w.config.Weights) {
+	if err := w.config.Check(); err != nil {
+		return engine.Refuse(err)
+	}
+	if packaged && slices.Contains([]string{F32, F16, mlc.Requantized}, w.config.weights()) {
 		return engine.Refuse(fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package",
-			w.config.Weights, Name))
+			w.config.weights(), Name))
 	}
 	if m.Unsupported != nil {
 		return engine.Refuse(m.Unsupported)
@@ -148,7 +152,7 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	if err := w.Check(ctx, m); err != nil {
 		return engine.Refuse(err)
 	}
-	if w.settings.DType == F16 && !packaged {
+	if slices.Contains([]string{w.settings.DType, w.settings.KVDType}, F16) && !packaged {
 		return engine.Undecided("the browser reports whether its WebGPU adapter supports float16 when it starts")
 	}
 	return engine.Verdict{}
@@ -189,7 +193,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
-	if p.NeedsF16 && t.DType != F16 { // not checked against the adapter yet
+	if p.NeedsF16 && !t.f16() { // not checked against the adapter yet
 		device, err := w.Device(ctx, say)
 		if err != nil {
 			return Package{}, err
@@ -249,7 +253,7 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path
 	} else if m.Format == "gguf" {
-		out.DType, out.Weights = w.settings.DType, w.config.Weights
+		out.DType, out.KVDType, out.Weights = w.settings.DType, w.settings.KVDType, w.config.weights()
 		out.PrefillChunk = min(prefillChunk, m.Context)
 	}
 	return out
@@ -273,11 +277,12 @@ func (w *WebLLM) softwareForSure() bool {
 // ask.
 func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 	t := Target{Kernels: cmp.Or(w.config.Kernels, AutoKernels), DType: cmp.Or(w.settings.DType, F32)}
+	t.KVDType = cmp.Or(w.settings.KVDType, t.DType)
 	auto := t.Kernels == AutoKernels
 	if auto && w.softwareForSure() {
 		t.Kernels, auto = SoftwareKernels, false
 	}
-	if !auto && t.DType != F16 {
+	if !auto && !t.f16() {
 		return t, nil
 	}
 	device, err := w.Device(ctx, say)
@@ -287,11 +292,13 @@ func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 	if auto {
 		t.Kernels = kernelsFor(device)
 	}
-	if t.DType == F16 {
+	if t.f16() {
 		return t, needF16(device)
 	}
 	return t, nil
 }
+
+func (t Target) f16() bool { return t.DType == F16 || t.KVDType == F16 }
 
 func kernelsFor(d record.Device) string {
 	if d.Class == record.SoftwareAdapter {
@@ -343,6 +350,6 @@ func needF16(d record.Device) error {
 	if hasF16(d) {
 		return nil
 	}
-	return fault.New(fault.NoF16, "use --dtype f32 or --adapter lavapipe", "the WebGPU adapter %s lacks %s, which float16 needs",
+	return fault.New(fault.NoF16, "use --dtype f32 (--kv-cache-dtype f32), or --adapter lavapipe", "the WebGPU adapter %s lacks %s, which float16 needs",
 		d.Name, shaderF16)
 }

@@ -9,6 +9,7 @@ package webllm
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"llmparity/assets/page"
@@ -34,13 +35,8 @@ var Kind = &engine.Kind{
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: page.WebLLM, VersionAxis: versionAxis,
 	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in version)",
-	DTypes:      []string{F32, F16}, DTypeOf: "activations and KV cache",
-	KVTypes: func(dtype string) []string {
-		if dtype == F16 {
-			return []string{F16}
-		}
-		return []string{F32}
-	},
+	DTypes:      []string{F32, F16}, DTypeOf: "activations",
+	KVTypes: func(string) []string { return []string{F32, F16} },
 	Runs: func(string) string {
 		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},
@@ -55,15 +51,16 @@ const versionAxis = "webllm_version"
 
 // Config is the configuration of WebLLM and its browser.
 type Config struct {
-	Chrome  string
-	Launch  browser.Launch
-	Adapter string
-	Thread  string
-	Kernels string // of the compiled model library
-	Sort    string // of the compiled model library
-	Weights string // how the package stores them: mlc.AsIs, F32 or F16
-	Library string // file or URL of a model library; empty: compile one
-	Bundle  string // file of a WebLLM build; empty: a version
+	Chrome     string
+	Launch     browser.Launch
+	Adapter    string
+	Thread     string
+	Kernels    string // of the compiled model library
+	Sort       string // of the compiled model library
+	Weights    string // how the package stores them: mlc.AsIs, F32 or F16
+	Requantize string // mlc.Requantized: round all matrices to it; empty: don't
+	Library    string // file or URL of a model library; empty: compile one
+	Bundle     string // file of a WebLLM build; empty: a version
 }
 
 func newConfig() *Config {
@@ -96,6 +93,9 @@ func (c *Config) Fields() []engine.Field {
 			Help: "sorting of probabilities in the compiled model library: partial or full"},
 		{To: &c.Weights, Flag: "weights", Axis: engine.AxisWeights, Run: true, Make: true, OneOf: engine.WeightForms,
 			Help: "weights of WebLLM's package: as-is (types that WebLLM lacks become --dtype), f32 or f16"},
+		{To: &c.Requantize, Flag: "requantize", Key: "requantize", Run: true, Make: true,
+			OneOf: []string{mlc.Requantized},
+			Help:  "q4_0: round the matrices of other types to Q4_0 for WebLLM, as llama.cpp does (default: don't)"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
 			Help: "file or https URL of a model library to use, instead of compiling a library"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
@@ -108,8 +108,14 @@ func (c *Config) Check() error {
 	if c.Adapter == string(browser.Lavapipe) && c.Chrome+c.Launch.Attach != "" {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
+	if c.Requantize != "" && slices.Contains([]string{F32, F16}, c.Weights) {
+		return fault.New(fault.Usage, "omit one", "requantize %s cannot be combined with weights %s", c.Requantize, c.Weights)
+	}
 	return c.Launch.Check(c.Chrome)
 }
+
+// weights is the form of the package's weights.
+func (c Config) weights() string { return cmp.Or(c.Requantize, c.Weights) }
 
 // launched is the browser to start or to attach to.
 func (c *Config) launched() browser.Config {

@@ -31,7 +31,7 @@ func layoutOf(p Package) (*layout, error) {
 		return nil, fmt.Errorf("reading the model package: %w", err)
 	}
 	width := int64(4)
-	if p.DType == F16 {
+	if p.KVDType == F16 {
 		width = 2
 	}
 	s := m.Shape

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
@@ -21,7 +22,8 @@ import (
 type Package struct {
 	Dir          string // mlc-chat-config.json, tensor-cache.json, shards, tokenizer
 	ID           string
-	DType        string // F32 or F16, of activations and KV cache
+	DType        string // F32 or F16, of activations
+	KVDType      string // of the KV cache
 	NeedsF16     bool   // of the adapter
 	Library      Library
 	Policy       map[string]string // how it was made: kv_dtype …
@@ -35,7 +37,8 @@ type Package struct {
 // Target is what a package is made for.
 type Target struct {
 	Kernels string // one of the kernels below, but AutoKernels
-	DType   string // F32 or F16
+	DType   string // F32 or F16, of activations
+	KVDType string // of the KV cache
 }
 
 // Kernels and dtypes of model libraries.
@@ -51,14 +54,14 @@ const (
 // prefillChunk is how many prompt tokens the library processes at a time, limited by the context.
 const prefillChunk = 128
 
-// Options returns the options of a model's package and library.
-func Options(context int, dtype, weights string) mlc.Options {
+// Options returns the options of a model's package and library. dtype is that of activations, kv of the KV cache.
+func Options(context int, dtype, kv, weights string) mlc.Options {
 	return mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context),
-		DType: named[cmp.Or(dtype, F32)], Weights: cmp.Or(named[weights], mlc.AsIs)}
+		DType: named[cmp.Or(dtype, F32)], KVDType: named[kv], Weights: cmp.Or(named[weights], mlc.AsIs)}
 }
 
 // named are MLC's names of dtypes.
-var named = map[string]string{F32: mlc.Float32, F16: mlc.Float16}
+var named = map[string]string{F32: mlc.Float32, F16: mlc.Float16, mlc.Requantized: mlc.Requantized}
 
 // variant returns the library's variant for a target.
 func (c Config) variant(t Target) modellib.Variant {
@@ -79,13 +82,14 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		return Package{}, err
 	}
 	defer f.Close()
-	options := Options(m.Context, w.settings.DType, w.config.Weights)
+	options := Options(m.Context, t.DType, t.KVDType, w.config.weights())
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return Package{}, err
 	}
-	made := Package{ID: m.Name, DType: t.DType, NeedsF16: t.DType == F16 || w.config.Weights == F16, Context: m.Context,
-		Policy: map[string]string{"kv_dtype": t.DType, "activations_dtype": t.DType}}
+	made := Package{ID: m.Name, DType: t.DType, KVDType: t.KVDType, Context: m.Context,
+		NeedsF16: slices.Contains([]string{t.DType, t.KVDType, w.config.weights()}, F16),
+		Policy:   map[string]string{"kv_dtype": t.KVDType, "activations_dtype": t.DType}}
 	// The library comes first: if it cannot be made, the package would be written in vain.
 	lib, described, err := w.library(ctx, f, options, shape, b, t, say)
 	if err != nil {
@@ -93,8 +97,8 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 	}
 	made.Library, made.PrefillChunk = described, lib.PrefillChunkSize // WebLLM uses the library's
 	made.Policy["model_library"] = made.Library.String()
-	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s-%s", m.SHA256[:12],
-		mlc.Version, m.Context, options.PrefillChunk, t.DType, cmp.Or(w.config.Weights, mlc.AsIs)))
+	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s-%s-%s", m.SHA256[:12],
+		mlc.Version, m.Context, options.PrefillChunk, t.DType, t.KVDType, cmp.Or(w.config.weights(), mlc.AsIs)))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say(fmt.Sprintf("converting %s to a WebLLM package for a context of %d tokens", m.Name, m.Context))
 		err = w.convert(ctx, m, made.Dir, options, bytesOf(lib.Params), say)
@@ -182,7 +186,7 @@ func otherArithmetic(p *Package, f *gguf.File, options mlc.Options, stored strin
 			"tokens may differ", stored, weights.Rounded))
 	}
 	if p.DType == F16 {
-		p.warn("WebLLM computes with activations and KV cache in f16; a native engine has other activations, so greedy " +
+		p.warn("WebLLM computes with activations in f16; a native engine has other activations, so greedy " +
 			"tokens may differ")
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestWhatBecomesOfWeightsIsReported(t *testing.T) {
 		f := tinytest.Random(t, tiny.Spec{Hidden: 256, Type: c.kind})
 		p := Package{DType: c.dtype, Policy: map[string]string{}}
 		stored := strings.ToLower(f.Dominant().String())
-		check.Err(t, otherArithmetic(&p, f, Options(256, c.dtype, c.weights), stored))
+		check.Err(t, otherArithmetic(&p, f, Options(256, c.dtype, "", c.weights), stored))
 		if p.Policy["weights"] != c.same || p.Policy["weights_dtype"] != c.dtypes {
 			t.Errorf("%+v: %v", c, p.Policy)
 		}

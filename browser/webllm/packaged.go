@@ -51,7 +51,7 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	policy["model_library"] = library.String()
 	// A sliding window would replace the context. Without it, texts up to the window's length are the same.
 	overrides := map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
-	return Package{Dir: m.Path, ID: m.Name, DType: dtype, NeedsF16: existing.Has(mlc.Float16),
+	return Package{Dir: m.Path, ID: m.Name, DType: dtype, KVDType: dtype, NeedsF16: existing.Has(mlc.Float16),
 		Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
 		Policy: policy, Library: library, Overrides: overrides}, nil
 }

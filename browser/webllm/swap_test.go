@@ -25,7 +25,7 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	check.Err(t, err)
 	defer f.Close()
 	variant := modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}
-	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, ""), variant,
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, "", ""), variant,
 		func(s string) { t.Log(s) })
 	check.Err(t, err)
 	return New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()}), path

@@ -26,7 +26,7 @@ func Write(ctx context.Context, m engine.Model, target string, c Config, s engin
 		return err
 	}
 	// The library comes first: if it cannot be compiled, the package would be written in vain.
-	options := Options(m.Context, s.DType, c.Weights)
+	options := Options(m.Context, s.DType, s.KVDType, c.weights())
 	weights, err := mlc.Params(f, options)
 	if err != nil {
 		return err

@@ -71,10 +71,13 @@ func TestChatStartsOneServer(t *testing.T) {
 	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
 	check(t, err)
 	cmd := program(t, "run", "plan.yaml", "--llama-server", "./server")
-	put(t, cmd.Dir, "server", "#!/bin/sh\ncase \"$*\" in *--port*) echo start >>"+cmd.Dir+"/starts;; esac\nexec "+server+" \"$@\"\n")
+	put(t, cmd.Dir, "server", "#!/bin/sh\ncase \"$*\" in *--port*) echo start >>"+cmd.Dir+"/starts;; esac\n"+
+		"exec "+server+" \"$@\"\n")
 	check(t, os.Chmod(filepath.Join(cmd.Dir, "server"), 0o755))
-	rewrite(t, path, filepath.Join(cmd.Dir, "chat.gguf"), gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
-	put(t, cmd.Dir, "plan.yaml", "engines: [llamacpp]\nmodel: chat.gguf\nchat: true\nprompts: [the, a]\ncontexts: [64, 128]\n"+
+	rewrite(t, path, filepath.Join(cmd.Dir, "chat.gguf"),
+		gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
+	put(t, cmd.Dir, "plan.yaml", "engines: [llamacpp]\nmodel: chat.gguf\nchat: true\n"+
+		"prompts: [the, a]\ncontexts: [64, 128]\n"+
 		"max_tokens: 2\nrepetitions: 1\nwarmup: {launches: 0, tokens: 1}\n")
 	well(t, cmd)
 	if n := strings.Count(readFile(t, filepath.Join(cmd.Dir, "starts")), "start"); n != 5 {

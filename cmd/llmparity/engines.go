@@ -218,7 +218,7 @@ func dtypesHelp() string {
 
 // kvTypesHelp lists the KV cache dtypes of engines.
 func kvTypesHelp() string {
-	return "KV cache dtypes; " + each("; ", func(k *engine.Kind) string {
+	return "KV cache dtypes, instead of --dtype; " + each("; ", func(k *engine.Kind) string {
 		if k.KVTypes == nil || len(k.KVTypes("")) < 2 {
 			return ""
 		}

@@ -252,28 +252,44 @@ func TestWebLLMComputesInFloat16(t *testing.T) {
 				continue // refused
 			}
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-				defer cancel()
-				_, path := featureNamed(t, ctx, feature.Name)
-				m, err := model.Open(path, featureContext)
-				check(t, err)
-				w := webllm.New(webllm.Config{Kernels: kernels, Adapter: string(browser.Lavapipe)},
-					engine.Settings{Cache: cache.Dir(os.Getenv), DType: webllm.F16})
-				session := load(t, ctx, w, m)
-				tokens, expect := oracle(t, path)
-				for _, p := range feature.Prompts() {
-					prompt := tokens.Prompt(p.Text)
-					want, margins, err := expect.Greedy(prompt, answered)
-					check(t, err)
-					_, ids := spoken(t, ctx, session, p.Text)
-					if at := firstDifference(ids, want); at >= 0 {
-						t.Logf("%s: they part at token %d, where the top two are %.3f apart", p.Name, at+1, margins[at])
-						if margins[at] > 1 {
-							t.Errorf("%s: %v, want %v", p.Name, ids, want)
-						}
-					}
-				}
+				nearReference(t, kernels, feature, engine.Settings{DType: webllm.F16})
 			})
+		}
+	}
+}
+
+// The KV cache may have another dtype than activations.
+func TestWebLLMHasKVCachesOfOtherDTypes(t *testing.T) {
+	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
+		for _, s := range []engine.Settings{{DType: webllm.F32, KVDType: webllm.F16},
+			{DType: webllm.F16, KVDType: webllm.F32}} {
+			t.Run(kernels+", "+s.DType+" and "+s.KVDType, func(t *testing.T) {
+				nearReference(t, kernels, tinytest.Features()[0], s)
+			})
+		}
+	}
+}
+
+// nearReference checks that WebLLM generates the reference's tokens as far as float16 cannot change them.
+func nearReference(t *testing.T, kernels string, feature tinytest.Feature, s engine.Settings) {
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	_, path := featureNamed(t, ctx, feature.Name)
+	m, err := model.Open(path, featureContext)
+	check(t, err)
+	s.Cache = cache.Dir(os.Getenv)
+	session := load(t, ctx, webllm.New(webllm.Config{Kernels: kernels, Adapter: string(browser.Lavapipe)}, s), m)
+	tokens, expect := oracle(t, path)
+	for _, p := range feature.Prompts() {
+		prompt := tokens.Prompt(p.Text)
+		want, margins, err := expect.Greedy(prompt, answered)
+		check(t, err)
+		_, ids := spoken(t, ctx, session, p.Text)
+		if at := firstDifference(ids, want); at >= 0 {
+			t.Logf("%s: they part at token %d, where the top two are %.3f apart", p.Name, at+1, margins[at])
+			if margins[at] > 1 {
+				t.Errorf("%s: %v, want %v", p.Name, ids, want)
+			}
 		}
 	}
 }

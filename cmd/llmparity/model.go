@@ -172,8 +172,8 @@ While llmparity writes a package's GGUF file, it compares every weight with the 
 cannot express a part of the package, the package is refused and the error names the part.
 
 From IN.gguf, --to webllm writes the folder IN-webllm (with --dtype f16 IN-webllm-f16, with --context N
-IN-webllm-cN), and --to gguf writes IN-f32.gguf. From a package, --to gguf writes NAME.gguf. An existing
-file or folder is replaced.
+IN-webllm-cN, with --requantize q4_0 IN-webllm-q4_0), and --to gguf writes IN-f32.gguf. From a package,
+--to gguf writes NAME.gguf. An existing file or folder is replaced.
 
 Docs: docs/howto/use-your-own-model.md`,
 		Example: `  llmparity model convert my.gguf --to webllm
@@ -197,12 +197,15 @@ Docs: docs/howto/use-your-own-model.md`,
 				if f.dtype == webllm.F16 {
 					name += "-f16"
 				}
+				if f.chosen().Config(webllm.Kind).(*webllm.Config).Requantize != "" {
+					name += "-" + mlc.Requantized
+				}
 				if window > 0 {
 					name += fmt.Sprintf("-c%d", window)
 				}
 				return writePackage(c, args[0], filepath.Join(out, name), window, &f)
 			case "gguf":
-				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
+				for _, name := range []string{"context", "kernels", "sort", "dtype", "weights", "requantize"} {
 					if c.Flags().Changed(name) {
 						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
 					}

@@ -56,6 +56,7 @@ type Held struct {
 	Library      string  // model library of a package; empty: unknown
 	OnGPU        bool
 	DType        string // of the package that a GGUF is converted to; empty: the file's own
+	KVDType      string // of the KV cache of that package; empty: the same
 	Weights      string // those of that package: as-is, f32 or f16
 	PrefillChunk int
 	// Device asks for the WebGPU adapter, whose limits bound buffer sizes; nil: there is none.

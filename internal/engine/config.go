@@ -180,7 +180,8 @@ func (f Field) check() error {
 		}
 	case string:
 		if last := len(f.OneOf) - 1; v != "" && last >= 0 && !slices.Contains(f.OneOf, v) {
-			return fmt.Errorf("unknown value %.60q; use %s or %s", v, strings.Join(f.OneOf[:last], ", "), f.OneOf[last])
+			return fmt.Errorf("unknown value %.60q; use %s%s", v,
+				strings.TrimPrefix(strings.Join(f.OneOf[:last], ", ")+" or ", " or "), f.OneOf[last])
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -23,8 +24,12 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	var w weighed
 	if e.packed = e.asIs(); e.packed != nil {
 		n := sum(e.packed)
-		w.whole = exact(Weights, n, m.DType, "the tensors of WebLLM's package, in the types of the file", m.Trust)
-		e.DTypes.Weights, e.ByFormat = m.DType, map[string]int64{m.DType: n}
+		name, how := m.DType, "the tensors of WebLLM's package, in the types of the file"
+		if s.Weights == mlc.Requantized {
+			name, how = s.Weights, "the tensors of WebLLM's package, requantized"
+		}
+		w.whole = exact(Weights, n, name, how, m.Trust)
+		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
 		return w, e.possible(n)
 	}
 	if as, how, ok := e.dequantised(); ok {
@@ -84,12 +89,15 @@ func (e *Estimate) ofGGUF() bool {
 
 // keepsTypes reports whether the engine is WebLLM with a package that keeps the types of a GGUF's matrices.
 func (e *Estimate) keepsTypes() bool {
-	return e.runs(engine.MLC) && (e.Setup.Weights == "" || e.Setup.Weights == mlc.AsIs)
+	return e.runs(engine.MLC) && slices.Contains([]string{"", mlc.AsIs, mlc.Requantized}, e.Setup.Weights)
 }
 
 // asIs returns the sizes of the tensors of WebLLM's package of a GGUF, if it keeps the types of the matrices.
 func (e *Estimate) asIs() []int64 {
 	if as, _, ok := e.dequantised(); ok && e.keepsTypes() {
+		if e.Setup.Weights == mlc.Requantized {
+			return e.Model.AsIs[mlc.Requantized+" "+as.name]
+		}
 		return e.Model.AsIs[as.name]
 	}
 	return nil

@@ -16,6 +16,9 @@ import (
 // AsIs stores weights as their file does, where the type has a form.
 const AsIs = "as-is"
 
+// Requantized stores all matrices as Q4_0, those of other types rounded as llama.cpp rounds.
+const Requantized = "q4_0"
+
 // span is a range of bytes of a block.
 type span struct{ from, to int }
 
@@ -72,8 +75,10 @@ func packed(stem string, t gguf.Type, rows, columns int64, d dtype, parts []part
 		return stored{name: stem + suffix, shape: []int64{rows, columns}, dtype: dtype, parts: parts, row: row}
 	}
 	if t == gguf.Q4_0 {
-		return []stored{tensor(".q_weight", uint32Name, blocks*packedQ4/4, q4Numbers),
+		both := []stored{tensor(".q_weight", uint32Name, blocks*packedQ4/4, q4Numbers),
 			tensor(".q_scale", d.name, blocks, d.q4Scales)}
+		both[0].quantised, both[1].quantised = true, true
+		return both
 	}
 	part := func(suffix string, spans ...span) stored {
 		return tensor(suffix, uint32Name, words(blocks, spans...), func(to, row []byte) ([]byte, error) {
@@ -120,7 +125,7 @@ func typesOf(f *gguf.File, list []param, options Options, d dtype) (types map[st
 		}
 		var of []string
 		for _, t := range p.types(f) {
-			name := options.stored(t)
+			name := options.stored(t, p.shape[1])
 			of, names[name] = append(of, name), true
 		}
 		if slices.ContainsFunc(of, func(name string) bool { return name != plain }) {
@@ -148,8 +153,11 @@ const plain = "plain"
 
 var plains = map[string]string{"f32": Float32, "f16": Float16}
 
-// stored returns the name of the type that a matrix of type t is stored in.
-func (o Options) stored(t gguf.Type) string {
+// stored returns the name of the type that a matrix of type t and so many columns is stored in.
+func (o Options) stored(t gguf.Type, columns int64) string {
+	if o.Weights == Requantized && columns%groupQ4 == 0 {
+		return Requantized
+	}
 	if o.Weights == AsIs && Keeps(t) {
 		return strings.ToLower(t.String())
 	}
@@ -195,6 +203,8 @@ type stored struct {
 	parts []part
 	// row appends a row, given in the type of its file; nil: its values, in the dtype.
 	row func(to, row []byte) ([]byte, error)
+	// quantised: row takes blocks of Q4_0.
+	quantised bool
 }
 
 // tensors returns the tensors that a package stores a model's weights in.

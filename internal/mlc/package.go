@@ -28,8 +28,9 @@ import (
 type Options struct {
 	ContextWindow int    // in tokens; 0: the model's maximum
 	PrefillChunk  int    // in tokens; 0: 128, or the context window if smaller
-	DType         string // of activations, KV cache and decoded weights: Float32 (or "") or Float16
-	Weights       string // AsIs: matrices in the bits of their type, where it has a form; Float32; Float16; "": DType
+	DType         string // of activations and decoded weights: Float32 (or "") or Float16
+	KVDType       string // of the KV cache; "": DType
+	Weights       string // AsIs (the bits of types that have a form), Requantized, Float32, Float16; "": DType
 	Library       string // model library to copy into the package as LibraryName; "": none
 	SHA256        string // expected hash of the GGUF; "": any
 }

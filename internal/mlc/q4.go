@@ -1,6 +1,9 @@
 package mlc
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // GGUF's Q4_0 and MLC's q4f16_1 and q4f32_1 divide the rows of a matrix into the same groups of 32, each with a scale.
 // Q4_0 has the values (p-8)·d, MLC (q-7)·s. Both cover 16 numbers, one apart, so a group changes its sign where one of
@@ -9,6 +12,7 @@ import "encoding/binary"
 
 // Sizes of a group in bytes: a Q4_0 block, and MLC's numbers.
 const (
+	groupQ4   = 32 // values
 	blockQ4_0 = 18 // the scale, then the numbers of values j and j+16 in byte j
 	packedQ4  = 16 // the numbers of values 2j and 2j+1 in byte j, lower half first
 )
@@ -80,4 +84,31 @@ func has(numbers []byte, n byte) bool {
 		}
 	}
 	return false
+}
+
+// QuantizeQ4 appends values as blocks of Q4_0, rounded as llama.cpp's quantize_row_q4_0_ref does.
+func QuantizeQ4(to []byte, values []float32) ([]byte, error) {
+	for ; len(values) > 0; values = values[groupQ4:] {
+		var most, d, inverse float32
+		for _, v := range values[:groupQ4] {
+			if math.Abs(float64(v)) > math.Abs(float64(most)) {
+				most = v
+			}
+		}
+		if d = most / -8; d != 0 {
+			inverse = 1 / d
+		}
+		scale, ok := half(d)
+		if !ok {
+			return to, errRange(d)
+		}
+		number := func(v float32) byte {
+			return byte(min(15, int8(float32(v*inverse)+8.5))) // rounded in between: not one fused operation
+		}
+		to = binary.LittleEndian.AppendUint16(to, scale)
+		for j, v := range values[:groupQ4/2] {
+			to = append(to, number(v)|number(values[j+groupQ4/2])<<4)
+		}
+	}
+	return to, nil
 }

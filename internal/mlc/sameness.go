@@ -44,10 +44,13 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 			t, _ := f.Tensor(part.tensor) // checked by Architecture
 			to, what := m.dtype.name, "norms and biases"
 			if matrix {
-				name := options.stored(t.Type)
+				name := options.stored(t.Type, p.shape[1])
 				dtype, decoded := options.decodedTo(name)
 				if !decoded {
 					names[name] = true
+					if name != strings.ToLower(t.Type.String()) {
+						w.Kept, w.Same, rounded["matrices"] = false, OtherWeights, true
+					}
 					continue
 				}
 				to, what = dtype, "matrices"

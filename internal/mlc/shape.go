@@ -39,6 +39,9 @@ func (m model) shaped(options Options) (modellib.Shape, error) {
 		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk,
 		DType: m.dtype.name,
 	}
+	if options.KVDType != s.DType {
+		s.KVDType = options.KVDType
+	}
 	s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = l.QKNorm(), l.PostNorms(), l.GELU(), l.EmbeddingScale()
 	s.AttnLogitSoftcapping, s.FinalLogitSoftcapping = decimal(l.AttentionCap), decimal(l.OutputCap)
 	if scalar := l.QueryScalar(); scalar != l.HeadDim {

@@ -103,6 +103,7 @@ type writer struct {
 	dir   string
 	rows  gguf.Rows
 	piece []byte
+	q4    []byte // blocks
 }
 
 // shard writes one shard and notes its hash.
@@ -148,7 +149,7 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) erro
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("write model package: %w", context.Cause(ctx))
 		}
-		if err := w.read(width, p.headDim, s); err != nil {
+		if err := w.read(width, p.headDim, s, s.quantised && t.Type != gguf.Q4_0); err != nil {
 			if errors.As(err, new(errRange)) {
 				err = overflow(w.file, p.tensor, err)
 			}
@@ -161,10 +162,22 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) erro
 	return nil
 }
 
+// blocks returns the next rows as they are stored, or requantised, and the bytes of a row.
+func (w *writer) blocks(width int, requantise bool) ([]byte, int, error) {
+	if !requantise {
+		return w.rows.NextBlocks()
+	}
+	values, err := w.rows.Next()
+	if err == nil {
+		w.q4, err = QuantizeQ4(w.q4[:0], values)
+	}
+	return w.q4, width / groupQ4 * blockQ4_0, err
+}
+
 // read reads the next piece.
-func (w *writer) read(width, headDim int, s stored) (err error) {
+func (w *writer) read(width, headDim int, s stored, requantise bool) (err error) {
 	if s.row != nil {
-		blocks, size, err := w.rows.NextBlocks()
+		blocks, size, err := w.blocks(width, requantise)
 		if err != nil {
 			return err
 		}

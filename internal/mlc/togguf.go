@@ -325,8 +325,8 @@ func (g *GGUF) check(p Existing) (err error) {
 	if err != nil {
 		return err
 	}
-	got.PrefillChunkSize, got.DType, got.WeightTypes, got.Quantization = s.PrefillChunkSize, s.DType, s.WeightTypes,
-		s.Quantization
+	got.PrefillChunkSize, got.DType, got.KVDType = s.PrefillChunkSize, s.DType, s.KVDType
+	got.WeightTypes, got.Quantization = s.WeightTypes, s.Quantization
 	of, is := reflect.ValueOf(s), reflect.ValueOf(got)
 	for i := range of.NumField() {
 		unknown := !p.Whole && of.Field(i).IsZero()

@@ -20,8 +20,11 @@ type Shape struct {
 	// SlidingWindowSize is the number of tokens that a token sees, itself included; 0: all.
 	SlidingWindowSize int `json:"sliding_window_size"`
 	PrefillChunkSize  int `json:"prefill_chunk_size"`
-	// DType is the dtype of activations, KV cache and plain weights: float32 or float16. Sums are always float32.
+	// DType is the dtype of activations and plain weights: float32 or float16. Sums are always float32.
 	DType string `json:"dtype"`
+
+	// KVDType is the dtype of the KV cache and of what attention reads and writes; "": DType.
+	KVDType string `json:"kv_dtype,omitempty"`
 
 	// LocalLayers have the sliding window, and RopeLocalTheta without RopeFactors; none: all layers have the window.
 	LocalLayers    []int   `json:"local_layers,omitempty"`

@@ -65,8 +65,11 @@ func FromGGUF(f *gguf.File) (Model, error) {
 // asIs returns the sizes of the tensors of a file's packages.
 func asIs(f *gguf.File) map[string][]int64 {
 	sizes := map[string][]int64{}
-	for name, dtype := range map[string]string{"f32": mlc.Float32, "f16": mlc.Float16} {
-		params, err := mlc.Params(f, mlc.Options{DType: dtype, Weights: mlc.AsIs})
+	for name, o := range map[string]mlc.Options{"f32": {DType: mlc.Float32, Weights: mlc.AsIs},
+		"f16":                    {DType: mlc.Float16, Weights: mlc.AsIs},
+		mlc.Requantized + " f32": {DType: mlc.Float32, Weights: mlc.Requantized},
+		mlc.Requantized + " f16": {DType: mlc.Float16, Weights: mlc.Requantized}} {
+		params, err := mlc.Params(f, o)
 		if err != nil {
 			return nil
 		}

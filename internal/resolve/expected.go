@@ -1,6 +1,10 @@
 package resolve
 
 import (
+	"maps"
+	"slices"
+
+	"llmparity/internal/engine"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
 )
@@ -15,7 +19,10 @@ const mostChecked = 256
 // expected returns what the tiny model generates after each prompt of a setup, as far as rounding can't change it,
 // computed by our own implementation. It returns nil for other models, and for half precision.
 func expected(s *Setup) (map[string][]int, error) {
-	if s.Model.SHA256 != tiny.SHA256 || s.Model.Forms != nil || s.Plan.DType == "f16" {
+	requantised := slices.ContainsFunc(slices.Collect(maps.Values(s.Plan.Sections)),
+		func(said engine.Section) bool { return said["requantize"] != nil })
+	if s.Model.SHA256 != tiny.SHA256 || s.Model.Forms != nil || s.Plan.DType == "f16" || s.Plan.KVDType == "f16" ||
+		requantised {
 		return nil, nil
 	}
 	tokenizer, m, err := reference.Open(s.Model.Path)

@@ -41,7 +41,8 @@ func (r *Resolver) estimated(ctx context.Context, e Engine, of *Setup, input, ou
 	est estimate.Estimate, held engine.Held, err error) {
 	m := e.form(of.Model)
 	held = e.Kind.Holds(e.Engine, m)
-	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType, Weights: held.Weights,
+	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType,
+		KVDType: held.KVDType, Weights: held.Weights,
 		PrefillChunk: held.PrefillChunk, Context: m.Context}
 	if held.As != nil { // an unknown engine may not repack
 		s.Repacks = estimate.Repacks()

@@ -18,7 +18,8 @@ func TestUnserved(t *testing.T) {
 	}{
 		{"", "", "webllm", ""},
 		{"f32", "", "webllm", ""},
-		{"f32", "f16", "webllm", `kv_cache_dtype: f32: webllm supports f16`},
+		{"f32", "f16", "webllm", ""},
+		{"q8_0", "", "webllm", `kv_cache_dtype: q8_0: webllm supports f32, f16`},
 		{"q8_0", "", "llamacpp", ""},
 		{"q8_0", "", "ollama", ""},
 		{"bf16", "", "ollama", `kv_cache_dtype: bf16: ollama supports f16, q8_0, q4_0`},

@@ -199,10 +199,13 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 			return Package{}, err
 		}
 		if !hasF16(device) {
+			use, what := "a package with float32 weights (q0f32, q4f32_1 …)", fmt.Sprintf("computes in float16 (%s)", m.DType)
+			if w.config.Weights == F16 {
+				use, what = "--weights f32", "would have float16 weights"
+			}
 			return Package{}, fault.New(fault.NoF16,
-				"use a package with float32 weights (q0f32, q4f32_1 …), or an adapter with float16 (--adapter gpu or lavapipe)",
-				"model %s computes in float16 (%s), but the WebGPU adapter %s lacks %s", m.Name, m.DType,
-				device.Name, shaderF16)
+				"use "+use+", or an adapter with float16 (--adapter gpu or lavapipe)",
+				"model %s %s, but the WebGPU adapter %s lacks %s", m.Name, what, device.Name, shaderF16)
 		}
 	}
 	p.held = cache.Use(w.settings.Cache, p.Dir)

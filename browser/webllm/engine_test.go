@@ -104,6 +104,12 @@ func TestF16PackageIsRefused(t *testing.T) {
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
+	w = New(Config{Adapter: "swiftshader", Weights: F16}, engine.Settings{})
+	w.device, w.pack = &s.device, packaged(half)
+	if err := w.Prepare(watched(t), m, quiet); fault.Of(err) != fault.NoF16 ||
+		!strings.Contains(err.Error(), "use --weights f32") {
+		t.Errorf("float16 weights: error %v, want advice on --weights", err)
+	}
 	s.webllm.packages[keyOf(m)] = half
 	if err := s.Load(watched(t), m); fault.Of(err) != fault.NoF16 {
 		t.Errorf("error %v, want NoF16", err)

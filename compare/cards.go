@@ -229,6 +229,7 @@ func (r *Result) duels(q *question) []duel {
 				"no PSS was read, and RSS counts shared pages twice")
 			if q == &memoryQuestion {
 				d.x, d.amount = r.Amounts(c, x, y)
+				d.why = cmp.Or(d.a.memory.ProgramWords(), d.b.memory.ProgramWords(), d.why)
 			}
 		}
 		if d.x.Call == stats.Differs {
@@ -243,7 +244,8 @@ func (r *Result) duels(q *question) []duel {
 // amounts may be compared. False for others.
 func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
 	a, b := &r.Cells[c.A], &r.Cells[c.B]
-	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name {
+	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name ||
+		a.memory.ProgramWords() != "" || b.memory.ProgramWords() != "" {
 		return ratio.Ratio{}, false
 	}
 	out := ratio.New(x, y, stats.NewSides(x.PerLaunch(a.counted), y.PerLaunch(b.counted)))

@@ -9,6 +9,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // Another server on the same file halves what is counted of it: no ratio is drawn from what is left.
@@ -32,6 +33,18 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 ||
 		!strings.Contains(strings.Join(c.Caveats, "\n"), "memory is not compared: "+shares) {
 		t.Errorf("%+v", c)
+	}
+	a, b := comparetest.Browser(6), comparetest.Native(6)
+	alone := compare.Runs(comparetest.Run(t, "alone", a, b)).Answer()
+	if !strings.Contains(alone.Memory.Headline, "more") {
+		t.Errorf("a browser alone: %+v", alone.Memory)
+	}
+	const text = "/usr/bin/chromium runs outside the launch, too"
+	a.Warnings = []record.Warning{{Code: record.ProgramShared, Text: text}}
+	answer := compare.Runs(comparetest.Run(t, "beside", a, b)).Answer()
+	if answer.Memory.Headline != "Not comparable here" || !strings.Contains(answer.Memory.Text, text) ||
+		!strings.Contains(answer.Quote.Text, "Other programs shared memory") {
+		t.Errorf("a browser beside another: %+v, quote %+v", answer.Memory, answer.Quote)
 	}
 	for name, processes := range map[string][]comparetest.Process{
 		"libraries":                      {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},

@@ -74,10 +74,22 @@ func others(counted []*record.Attempt) float64 {
 
 // OthersWords says so; empty if there is none.
 func (c *Cell) OthersWords() string {
-	if c.Others == 0 {
-		return ""
+	if c.Others > 0 {
+		return explain.Others.With(explain.Short(c.Others)).Text
 	}
-	return explain.Others.With(explain.Short(c.Others)).Text
+	return c.ProgramWords()
+}
+
+// ProgramWords says whose program also ran outside a launch; empty if none did. Others is then unknown.
+func (c *Cell) ProgramWords() string {
+	for _, a := range c.Counted {
+		for _, w := range a.Warnings {
+			if w.Code == record.ProgramShared {
+				return w.Text
+			}
+		}
+	}
+	return ""
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

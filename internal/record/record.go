@@ -379,6 +379,9 @@ type Clock struct {
 	ErrorNS  int64  `json:"error_ns"`  // error bound: half the shortest round trip, in nanoseconds
 }
 
+// ProgramShared is the code of a warning about a program that also runs outside the launch.
+const ProgramShared = "program-shared"
+
 // Warning is something that a reader of the figures must know; every renderer shows it.
 type Warning struct {
 	Code string `json:"code"` // short, for machines: noisy-machine, clock-drift …

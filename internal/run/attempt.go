@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
@@ -185,6 +187,13 @@ func (a *attempt) open(ctx context.Context) (err error) {
 		}
 	}
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
+	// Of an engine of one process, its own readings tell how much others share.
+	if pids := l.relay.pids(); len(pids) > 1 {
+		if program := machine.Beside(append(pids, child.Tagged(os.Getpid())...)); program != "" {
+			l.relay.Warn(record.Warnf(record.ProgramShared, "%s runs outside the launch, too: both share its file, so PSS "+
+				"counts only a part of it", program))
+		}
+	}
 	l.relay.serve()
 	if err != nil {
 		return err

@@ -70,6 +70,17 @@ func (r *relay) Source(s record.Source) int {
 	return id
 }
 
+// pids are the processes of all sources so far.
+func (r *relay) pids() (out []int) {
+	defer r.lock()()
+	for _, s := range r.sources {
+		if s.PID > 0 && !slices.Contains(out, s.PID) {
+			out = append(out, s.PID)
+		}
+	}
+	return out
+}
+
 // Sample writes a reading. It announces sources of earlier attempts when they are first read, because they may have
 // ended.
 func (r *relay) Sample(source int, s record.Sample) {

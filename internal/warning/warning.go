@@ -54,7 +54,7 @@ func Table() []Row {
 			"Use `--repetitions 6` or more.", nil},
 		{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
 			"then counts only a share of the memory that programs have in common.",
-			"Close other browsers and servers, and measure again.", []string{"attached"}},
+			"Close other browsers and servers, and measure again.", []string{"attached", "program-shared"}},
 		{BusyMachine, "Other programs, or other guests of the host, used the processor. Times are longer and rates are " +
 			"lower than on a quiet machine.",
 			"Close other programs and measure again. On a shared host, use `--against`, which alternates launches of both sides.",

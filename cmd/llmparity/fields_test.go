@@ -85,6 +85,7 @@ var launchedMoves = map[string]change{
 	"watchdog":                 {"prompts: [sleep]", "watchdog: 2s"},
 	"order":                    {"prompts: [a, b]\nrepetitions: 2", "order: grouped"},
 	"seed":                     {"prompts: [a, b, c, d]\norder: shuffled", "seed: 3"},
+	"order_seed":               {"prompts: [a, b, c, d]\norder: shuffled", "order_seed: 3"},
 	"cool_down":                {"repetitions: 2", "cool_down: 4s"},
 	"until_ci.width":           {"repetitions: 6", "until_ci: {width: 1%, max_repetitions: 8}"},
 	"until_ci.figure":          {untilCI("decode_tps", 8), untilCI("peak_pss_mb", 8)},

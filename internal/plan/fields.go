@@ -49,6 +49,7 @@ func (p *Plan) Fields() []Field {
 		{Key: "order", To: &p.Order, OneOf: []string{Interleaved, Shuffled, Grouped}, Flag: "order",
 			Help: "order of launches: interleaved, shuffled or grouped (default interleaved)"},
 		{Key: "seed", To: &p.Seed, Flag: "seed", Help: "random seed of the shuffled order, traffic and generated prompts"},
+		{Key: "order_seed", To: &p.OrderSeed},
 		{Key: "dtype", To: &p.DType, OneOf: DTypes},
 		{Key: "kv_cache_dtype", To: &p.KVDType, OneOf: KVDTypes},
 		{Key: "start", To: &p.Start, OneOf: Starts},

@@ -65,6 +65,8 @@ type Plan struct {
 	Order string `yaml:"order,omitempty"`
 	// Random seed of shuffled order, traffic and generated prompts. Default: 0.
 	Seed uint64 `yaml:"seed,omitempty"`
+	// Random seed of shuffled order. Default: seed, or a random number, which the run records.
+	OrderSeed uint64 `yaml:"order_seed,omitempty"`
 	// Pause before each launch, e.g. 10s. Default: none.
 	CoolDown Duration `yaml:"cool_down,omitempty"`
 	// Repeat cells until the 95% confidence interval of a figure is within this share of its median, e.g. 5%.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -73,7 +74,7 @@ func (r *runner) together() iter.Seq[[]numbered] {
 func turns(s plan.Setup, all []*cell) []turn {
 	p := s.Plan
 	var out []turn
-	random := rand.New(rand.NewPCG(p.Seed, uint64(s.ID)))
+	random := rand.New(rand.NewPCG(cmp.Or(p.OrderSeed, p.Seed), uint64(s.ID)))
 	shuffle := func(cells []*cell) []*cell {
 		cells = slices.Clone(cells)
 		if p.Order == plan.Shuffled {

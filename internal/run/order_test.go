@@ -81,11 +81,11 @@ func TestDrawnSeedIsRecorded(t *testing.T) {
 		s, err := record.Scan(r.Dir)
 		check.Err(t, err)
 		p, err := plan.Parse(s.Plan, "plan.yaml")
-		if err != nil || p.Seed == 0 {
-			t.Fatalf("seed %d, %v", p.Seed, err)
+		if err != nil || p.OrderSeed == 0 || p.Seed != 0 { // the seed of generated prompts
+			t.Fatalf("seeds %d and %d, %v", p.OrderSeed, p.Seed, err)
 		}
 		o = manyCells(t)
-		o.Plan.Order, o.Plan.Seed = plan.Shuffled, p.Seed
+		o.Plan.Order, o.Plan.OrderSeed = plan.Shuffled, p.OrderSeed
 		if again, _ := inOrder(t, o); !slices.Equal(first, again) {
 			t.Errorf("%v, with the recorded seed %v", first, again)
 		}

@@ -60,7 +60,8 @@ func changed(format string, args ...any) error {
 // sumOf returns the hash by which a plan is recognised.
 func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 
-// samePlan refuses to resume with another plan, or if plan.yaml was changed. The run's seed replaces a missing one.
+// samePlan refuses to resume with another plan, or if plan.yaml was changed. The order_seed of the run replaces a
+// missing one.
 func (p *past) samePlan(r *runner) error {
 	if was := p.Meta.Plan; was != "" && was != sumOf(p.Plan) {
 		return fault.New(fault.Usage, "restore it, or start a new run with it",
@@ -71,11 +72,11 @@ func (p *past) samePlan(r *runner) error {
 	if err == nil {
 		written, err = was.YAML() // another version may order fields differently
 	}
-	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
+	if r.Plan.Order == plan.Shuffled && r.Plan.OrderSeed == 0 {
 		if err != nil {
 			return err
 		}
-		r.Plan.Seed = was.Seed
+		r.Plan.OrderSeed = was.OrderSeed
 	}
 	text, err := r.Plan.YAML()
 	if err != nil {
@@ -110,7 +111,8 @@ func differences(was, is record.Environment) (out []record.Difference) {
 	return out
 }
 
-// sameModel refuses to resume a setup whose model was replaced.
+// sameModel refuses to resume a setup whose model was replaced. Cells keep their prompts: older versions wrote a seed
+// into plan.yaml that their generated prompts don't have.
 func (p *past) sameModel(r *runner, s *current) error {
 	for _, c := range s.cells {
 		was, ok := p.Cell(c.ID)
@@ -122,6 +124,7 @@ func (p *past) sameModel(r *runner, s *current) error {
 				"the model of the run in %s changed: it is %s %.12s, was %s %.12s", p.Dir, c.Model.Name, c.Model.SHA256,
 				was.Model.Name, was.Model.SHA256)}
 		}
+		c.Prompt, c.Traffic = was.Prompt, was.Traffic
 	}
 	return nil
 }

@@ -106,6 +106,26 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Older versions generated prompts with seed 0 and then wrote the seed of the order into plan.yaml.
+func TestResumeKeepsPrompts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, asked := &telling{scripted: scripted{name: "a"}}, map[string]bool{}
+		o := options(t, e)
+		e.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+			asked[r.Prompt] = true
+			return e.atOnce(ctx, r, token)
+		}
+		dir := brokenOff(t, o, e, 2)
+		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, func(), error) {
+			s.Shapes[0].Prompt = "of another seed"
+			return run.Setup{Setup: s, Parts: o.Parts}, nil, nil
+		}
+		if r, err := resumed(t, o, dir); err != nil || len(asked) != 1 || !asked["p"] || len(r.Attempts) != 4 {
+			t.Errorf("%v; %d attempts with %v", err, len(r.Attempts), asked)
+		}
+	})
+}
+
 func TestRetryFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &telling{scripted: scripted{name: "a", do: at(3, crashes)}}

@@ -7,6 +7,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,8 +113,8 @@ func (r *runner) look() (err error) {
 		if r.past, err = r.scan(); err != nil {
 			return err
 		}
-	} else if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
-		r.Plan.Seed = newSeed()
+	} else if r.Plan.Order == plan.Shuffled { // not Plan.Seed: prompts and traffic have theirs already
+		r.Plan.OrderSeed = cmp.Or(r.Plan.OrderSeed, r.Plan.Seed, newSeed())
 	}
 	if r.Plan.UntilCI != nil {
 		if _, err := awaited(*r.Plan.UntilCI); err != nil {

@@ -64,9 +64,16 @@ func (j *judge) changes() {
 		}
 	}
 	j.out.Tests = compare.Correct(asked)
+	load := ""
 	for _, q := range all {
 		came, why := q.answer()
 		j.add(q.check, q.level, came, why)
+		name := q.change.Figure.Name
+		if words := cmp.Or(busy(q.now.Named(name)), busy(q.base.Named(name))); words != "" && load == "" &&
+			j.out.Interleaved {
+			load = words
+			j.note("both sides ran on a busy machine: %s", load)
+		}
 	}
 }
 
@@ -193,17 +200,25 @@ func (q *question) decide() (gates.Status, string) {
 		return gates.Failed, ""
 	case ruled:
 		if why := q.hidden(); why != "" {
-			return gates.Inconclusive, "; no regression seen, but " + why
+			seen := "no regression seen"
+			if a.Changed && !q.beyond(*a.Percent, 0) {
+				seen = "better"
+			}
+			return gates.Inconclusive, "; " + seen + ", but " + why
 		}
 	default:
-		words := fmt.Sprintf("; more launches would not settle it in practice (over %d a side)", mostNeeded)
+		words := ""
+		if q.beyond(0, *a.Percent) {
+			words = "; better, but too noisy to rule out a regression"
+		}
+		if why := cmp.Or(q.outside(), q.hidden()); why != "" { // no number of launches would settle it
+			return gates.Inconclusive, words + "; " + why + "; close other programs and measure again"
+		}
 		if q.check.Needed = q.needed(); q.check.Needed > 0 {
-			words = fmt.Sprintf("; %d launches a side would settle it", q.check.Needed)
+			return gates.Inconclusive, fmt.Sprintf("%s; %d launches a side would settle it", words, q.check.Needed)
 		}
-		if why := cmp.Or(q.outside(), q.hidden()); why != "" {
-			words += "; " + why
-		}
-		return gates.Inconclusive, words
+		return gates.Inconclusive, fmt.Sprintf("%s; more launches would not settle it in practice (over %d a side)", words,
+			mostNeeded)
 	}
 	switch {
 	case a.Changed && q.beyond(*a.Percent, *q.check.Allowed):

@@ -281,8 +281,8 @@ func num(v float64) string {
 	if v == 0 {
 		return "0" // also of -0
 	}
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return strconv.FormatFloat(v, 'g', -1, 64)
+	if math.Abs(v) >= 1e15 || math.IsNaN(v) {
+		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
 	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
 	text := strconv.FormatFloat(v, 'f', min(digits, 9), 64)

@@ -458,3 +458,14 @@ func TestGateReadsTheOldStatus(t *testing.T) {
 		t.Errorf("%v %+v", err, g)
 	}
 }
+
+// Launches that took turns met the same load; the gate remarks on it once.
+func TestGateNotesLoadOfBothSides(t *testing.T) {
+	run, base := comparetest.Run(t, "run", comparetest.Native(8)), comparetest.Run(t, "base", comparetest.Native(8))
+	run.Meta.Against = "base"
+	busyMachine(run)
+	got := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%, ttft_ms: +10%}"), compare.Runs(run), compare.Runs(base))
+	if text := strings.Join(got.Notes, "\n"); strings.Count(text, "both sides ran on a busy machine: ") != 1 {
+		t.Errorf("notes:\n%s", text)
+	}
+}

@@ -62,6 +62,7 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 		judged := Without(g, compare.With(o, run), name)
 		why := fault.OneLine(err.Error())
 		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
+		judged.Missing = why
 		return judged, nil
 	}
 	if err != nil {
@@ -99,6 +100,9 @@ func Fault(g *gates.Outcome, shown bool) error {
 		return c.Status == gates.Failed && c.Kind != gates.KindLaunches
 	}):
 		kind, what = fault.Gate, ""
+	}
+	if kind == fault.Inconclusive && g.Missing != "" {
+		what = g.Missing + "; "
 	}
 	if shown {
 		return fault.New(kind, "", "%sexit code %d", what, kind.ExitCode())

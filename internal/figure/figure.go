@@ -183,8 +183,9 @@ func Nearest(name string, others ...string) []string {
 	const most = 3
 	names, titled := append(others, Typed()...), map[string]string{}
 	for _, r := range Columns(Any) {
+		titled[r.Name], titled[r.Column.Name] = r.Asked(), r.Asked()
 		if title := strings.ReplaceAll(r.Title, " ", "_"); !slices.Contains(names, title) {
-			names, titled[title] = append(names, title), r.Column.Name
+			names, titled[title] = append(names, title), r.Asked()
 		}
 	}
 	var out []string

@@ -72,7 +72,7 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 	case IsPackage(path):
 		return OpenPackage(path, titled(name), window)
 	}
-	return Open(path, window)
+	return open(path, name, window)
 }
 
 // Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
@@ -150,7 +150,10 @@ func Path(name string) (string, error) {
 
 // Open reads the description of a GGUF, which may be split. A context of 0 is the model's maximum. A model that
 // llmparity cannot compute with is described as far as it can be read.
-func Open(path string, window int) (engine.Model, error) {
+func Open(path string, window int) (engine.Model, error) { return open(path, path, window) }
+
+// open calls the model as it was typed in errors that are not about its file.
+func open(path, typed string, window int) (engine.Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return engine.Model{}, err
@@ -167,7 +170,7 @@ func Open(path string, window int) (engine.Model, error) {
 	}
 	if arch.ContextLength > 0 && window > arch.ContextLength {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
-			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, path)
+			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, typed)
 	}
 	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
 	_, m.Template = f.Lookup("tokenizer.chat_template")
@@ -219,7 +222,7 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	window = cmp.Or(window, longest)
 	if longest > 0 && window > longest {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
-			"context %d exceeds the maximum of %d of package %s", window, longest, dir)
+			"context %d exceeds the maximum of %d of package %s", window, longest, name)
 	}
 	// The list has the hash of every shard, so its hash identifies the weights.
 	sum, err := cache.HashFile(filepath.Join(dir, p.List))

@@ -90,7 +90,7 @@ func TestWrongGatesAreRefused(t *testing.T) {
 		{"peak_pss: {max: 900MB}", `f:1: gate.peak_pss.max: must be a number, not "900MB"`},
 		{"a: 1\npeak_pss: {max: 1}", `f:1: unknown figure or field "gate.a"; the nearest are failed, parity, latency`},
 		{"level: error\n\ndecode_tsp: {min: 20}",
-			`f:3: unknown figure or field "gate.decode_tsp"; the nearest are decode_tps, decode_tokens_per_s, aggregate_tps`},
+			`f:3: unknown figure or field "gate.decode_tsp"; the nearest are decode_tps, aggregate_tps`},
 		{"vs_baselin: {decode_tps: -5%}", `the nearest are vs_baseline`},
 		{"level: fatal", `f:1: gate.level: "fatal", use error, warn or off`},
 		{"inconclusive: fatal", `f:1: gate.inconclusive: "fatal", use error, warn or off`},

@@ -305,7 +305,7 @@ func gibberish(tokens []record.Token, expected []int) error {
 	for i, id := range expected {
 		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
 			return engine.Fail(record.BadOutput,
-				"token %d of %d is %d instead of %d: the engine does not compute this model correctly",
+				"token %d of %d is %d instead of %d: the engine does not compute this model correctly, or it makes up token ids",
 				i+1, len(tokens), tokens[i].ID, id)
 		}
 	}

@@ -128,7 +128,7 @@ func Notes() []string {
 	return []string{"behind-end", "foreign-rows", "library-of-our-own", "made-again", "many-labels", "no-attribution",
 		"no-cpu-energy", "no-log", "no-token-ids", "not-a-number", "not-profiled", "not-scored", "not-utf-8",
 		"page-exception", "peak-not-reset", "pieces", "profile", "prompt-cache-on", "sizes-untold", "start-repeated",
-		"stops-at-end", "too-many-names", "unreadable-gpu", "until-ci", "warmup-repeated"}
+		"stops-at-end", "too-many-names", "unanswered-source", "unreadable-gpu", "until-ci", "warmup-repeated"}
 }
 
 // Of finds the warning that a code of a record is shown as; false for a note.

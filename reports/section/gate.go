@@ -2,6 +2,7 @@ package section
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"llmparity/internal/gates"
@@ -59,10 +60,13 @@ func gateSides(g *gates.Outcome) []string {
 	if len(g.UnderTest) > 0 {
 		words += "; under test: " + plain.Line(strings.Join(g.UnderTest, ", "))
 	}
-	switch g.Tests {
-	case 0:
+	tested := func(c gates.Check) bool { return c.Kind == gates.KindChange && c.Measured != nil }
+	switch {
+	case g.Tests == 0 && slices.ContainsFunc(g.Checks, tested):
+		return []string{words + "."}
+	case g.Tests == 0:
 		return []string{words + "; no figure is held against it."}
-	case 1:
+	case g.Tests == 1:
 		return []string{words + "; one figure is held against it."}
 	}
 	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}

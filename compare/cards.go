@@ -279,6 +279,9 @@ func (r *Result) single(q *question, d *duel) Card {
 	case "":
 		larger, smaller := d.sides()
 		out.Headline = larger + " " + q.moreThan(smaller, d)
+		if prompts := promptsDiffer(d.a, d.b); prompts != "" && !q.lessIsBetter {
+			out.Headline += ", with " + prompts
+		}
 	default:
 		out.Headline, out.Unknown = noDifference, d.outcome() == noisy
 		if out.Unknown {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,7 +34,14 @@ func (r *Result) reasons() []Reason {
 			return c.Refused == "" && (len(c.Different) > 0) == marked
 		})
 	}
-	add(is(false), explain.Comparable)
+	prompts := ""
+	for _, c := range r.Comparisons {
+		if c.Refused == "" {
+			prompts = cmp.Or(prompts, promptsDiffer(&r.Cells[c.A], &r.Cells[c.B]))
+		}
+	}
+	add(is(false) && prompts == "", explain.Comparable)
+	add(is(false) && prompts != "", explain.OtherPrompts, prompts)
 	marked := explain.Marked
 	if !r.Statistics.AllowDifferent {
 		marked.Text = strings.TrimSuffix(marked.Text, " (--allow-different)")

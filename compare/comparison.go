@@ -155,7 +155,11 @@ func (r *Result) pair(i, j int, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, parity.Of(r.party(i), r.party(j)))
+	p := parity.Of(r.party(i), r.party(j))
+	if words := promptsDiffer(&r.Cells[i], &r.Cells[j]); words != "" && p.SamePrompt == nil {
+		p.Tokenisation = "different: " + strings.TrimPrefix(words, "prompts of ")
+	}
+	r.Parity = append(r.Parity, p)
 	effect := Refuses
 	if o.AllowDifferent {
 		effect = Marks

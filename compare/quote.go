@@ -121,8 +121,7 @@ func (r *Result) objections() []objection {
 	}
 	for _, p := range r.Parity {
 		a, b := &r.Cells[p.A], &r.Cells[p.B]
-		x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
-		if p.SamePrompt != nil && !*p.SamePrompt || x.Known() && y.Known() && x.Center() != y.Center() {
+		if p.SamePrompt != nil && !*p.SamePrompt || promptsDiffer(a, b) != "" {
 			prompts = cmp.Or(prompts, fmt.Sprintf("%s and %s did not have the same prompt tokens", r.cellTitle(a),
 				r.cellTitle(b)))
 		}

@@ -54,3 +54,19 @@ func TestQuote(t *testing.T) {
 		}
 	}
 }
+
+// Speeds of prompts of other lengths say so, and nothing claims the same prompt.
+func TestSpeedNamesOtherPromptLengths(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	b.Cell.ID, b.Cell.Engine, b.Info.Name = 3, "another", "another"
+	b.Token *= 3
+	b.PromptIDs = b.PromptIDs[:2]
+	res := compare.Runs(comparetest.Run(t, "prompts", a, b))
+	if got := res.Answer().Speed.Headline; !strings.HasSuffix(got, ", with prompts of 4 and 2 tokens") {
+		t.Errorf("speed: %q", got)
+	}
+	if got := strings.Join(res.Comparability, "; "); strings.Contains(got, "same model, prompt") ||
+		!strings.Contains(got, "but prompts of 4 and 2 tokens") {
+		t.Errorf("details: %q", got)
+	}
+}

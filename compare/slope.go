@@ -8,6 +8,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -79,6 +80,12 @@ func slopeWords(s growth.Sweep, title string) string {
 	}
 	if text += interval; s.Theory != nil {
 		text += "; the formula says " + amount(s.Theory.Bytes)
+	}
+	at = slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
+	if at >= 0 && what != "memory" {
+		peak := s.Rates[at]
+		text += fmt.Sprintf("; measured in peak memory: %s bytes%s", explain.Amount(peak.Center()),
+			explain.CI(peak.Interval, explain.Amount))
 	}
 	return text
 }

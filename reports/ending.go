@@ -176,7 +176,8 @@ type ending struct {
 	answer  *compare.Answer
 	figures []endingFigure
 	notes   []string
-	left    int // cells that had no room
+	left    int  // cells that had no room
+	narrow  bool // a difference of amounts has a narrower interval than a side
 }
 
 // endingFigure is a row, or of many cells a column.
@@ -326,6 +327,9 @@ func (e *ending) sideBySide() string {
 		t.row(row, widths, columns)
 	}
 	t.WriteString(e.marked())
+	if e.narrow {
+		t.WriteString("A median's interval is cautious with few launches; that of a difference can be narrower.\n")
+	}
 	for i, note := range e.notes {
 		t.WriteString(cutLines(plain.Wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
 	}
@@ -365,6 +369,10 @@ func (e *ending) difference(f endingFigure) string {
 		text := write(more) + " MiB " + map[bool]string{true: "less", false: "more"}[r.Delta > 0]
 		if interval != nil {
 			text += fmt.Sprintf(" (%s–%s)", write(interval.Lo), write(interval.Hi))
+			for _, side := range []ratio.Side{r.Left, r.Right} {
+				i := side.Interval
+				e.narrow = e.narrow || i != nil && i.Hi-i.Lo > interval.Hi-interval.Lo
+			}
 		} else {
 			text += " (no CI)" // the answer says why
 		}

@@ -217,6 +217,9 @@ func RateInterval(r growth.Rate) string {
 	if r.Interval == nil {
 		return r.Note
 	}
+	if r.Origin != record.OriginMeasured && r.Interval.Lo == r.Interval.Hi {
+		return "the same in every launch"
+	}
 	return Rate(r.Interval.Lo) + " to " + Rate(r.Interval.Hi)
 }
 

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
@@ -203,7 +204,12 @@ func componentGrid(res *compare.Result) *plain.Grid {
 		}
 		var row []string
 		for _, col := range columns {
-			row = append(row, plain.Held(c.Parts.Shown(col.Name).Figure, c.Launches))
+			f := c.Parts.Shown(col.Name).Figure
+			text := plain.Held(f, c.Launches)
+			if f.Origin == record.OriginFileSize {
+				text += " (file size)"
+			}
+			row = append(row, text)
 		}
 		add(append(row, c.Parts.Confidence)...)
 	})

@@ -57,6 +57,9 @@ func PredictionRow(p memory.Predicted) []string {
 	row[5] = errorText(p)
 	if p.Within != nil {
 		row[6] = map[bool]string{true: "yes", false: "no"}[*p.Within]
+		if *p.Within && p.Percent != nil && p.Expected != nil && math.Abs(*p.Percent) > p.Expected.Variance {
+			row[6] = "yes, but error above typical"
+		}
 	}
 	if p.Expected != nil {
 		row[7] = fmt.Sprintf("±%g%%", p.Expected.Variance)

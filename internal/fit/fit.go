@@ -131,6 +131,8 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
 		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; for those of a run, add "+
 			"--kv-cache-dtype f32 --no-flash-attention")
+	case q.Engine == "" && s.Engine.Runtime == engine.Torch:
+		notes = append(notes, s.Engine.Title+" is assumed; name another engine with --engine, e.g. webllm or llamacpp")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:
 		notes = append(notes, "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16")
 	}

@@ -28,7 +28,7 @@ var rows = map[string]row{
 }
 
 // needed names the memory that the answer compares with what is available.
-var needed = map[string]string{estimate.RAM: "memory needed", estimate.VRAM: "GPU memory needed"}
+var needed = map[string]string{estimate.RAM: "RAM needed", estimate.VRAM: "GPU memory needed"}
 
 // Print writes the answer for people: whether the model fits, and a table of its components. With details, it adds the
 // method of each figure and the need of each place.
@@ -88,7 +88,8 @@ func (e Answer) Print(w io.Writer, details bool) {
 // Row writes the answer for one of several contexts as a line of a table.
 func (e Answer) Row(w io.Writer, first bool) {
 	if first {
-		fmt.Fprintf(w, "%s in %s\n\nCONTEXT  KV CACHE   ANSWER\n", e.Model.Name, e.Setup.Engine.Title)
+		fmt.Fprintf(w, "%s in %s, KV cache in %s\n\nCONTEXT  KV CACHE   ANSWER\n", e.Model.Name, e.Setup.Engine.Title,
+			cmp.Or(e.DTypes.KVCache, "an unknown dtype"))
 	}
 	cache := "?"
 	if n := e.Component(estimate.KVReserved).Best; n > 0 {

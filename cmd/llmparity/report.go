@@ -56,6 +56,11 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}
+			if slices.Equal(figures.names, []string{"list"}) {
+				known, err := colours().FigureNames(figures.all, result, r)
+				fmt.Fprintln(c.OutOrStdout(), strings.ReplaceAll(strings.Join(known, "\n"), "fig-", ""))
+				return err
+			}
 			if format != nil {
 				if err := format.write(c.OutOrStdout(), as.out, result, r); err != nil {
 					return err
@@ -281,7 +286,7 @@ const allFigures = "all"
 func (f *figureFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringSliceVar(&f.names, "figures", nil,
-		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium")
+		"draw these figures, or all, as SVG and 300 dpi PNG, e.g. decode,ttft; needs Chrome or Chromium; list: print the names")
 	flags.StringVar(&f.dir, "figures-dir", "", "folder for figures (default \"figures\" in the run's folder)")
 	flags.BoolVar(&f.all, "all-launches", false, "draw memory over time for each launch, not only for the launch nearest to the median")
 	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+

@@ -211,6 +211,10 @@ func (q *question) decide() (gates.Status, string) {
 		if q.beyond(0, *a.Percent) {
 			words = "; better, but too noisy to rule out a regression"
 		}
+		if near, _ := q.ends(a.Usual); q.beyond(near, *q.check.Allowed) {
+			words = fmt.Sprintf("; worse than the tolerance, but not by the %.0f%% interval that a failure takes (%s to %s)",
+				100*a.PercentInterval.Confidence, signed(a.PercentInterval.Lo), signed(a.PercentInterval.Hi))
+		}
 		if why := cmp.Or(q.outside(), q.hidden()); why != "" { // no number of launches would settle it
 			return gates.Inconclusive, words + "; " + why + "; close other programs and measure again"
 		}

@@ -130,7 +130,7 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 			s.GPULayers, m.Layers))
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
 		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; for those of a run, add "+
-			"--kv-cache-dtype f32 --no-flash-attention")
+			"--kv-cache-dtype f32 --no-flash-attention, and its lengths with --input-len and --output-len")
 	case q.Engine == "" && s.Engine.Runtime == engine.Torch:
 		notes = append(notes, s.Engine.Title+" is assumed; name another engine with --engine, e.g. webllm or llamacpp")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:

@@ -52,6 +52,32 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// A log says every half minute what a slow launch does.
+func TestSlowLaunchesAreNotSilent(t *testing.T) {
+	var out strings.Builder
+	p := Progress{mu: &sync.Mutex{}, out: &out}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	e := run.Event{Engine: "webllm", Launch: 1, Launches: 14, Repetition: 1, Repetitions: 6, Tokens: 64}
+	after := func(d time.Duration, kind run.EventKind, phase record.Phase) {
+		now = now.Add(d)
+		e.Kind, e.Phase = kind, phase
+		p.pace.take(e, now)
+		p.print(e, now)
+	}
+	after(0, run.Launched, "")
+	after(10*time.Second, run.Entered, record.Load)
+	after(30*time.Second, run.Entered, record.Measure)
+	for range 64 {
+		e.Token++
+		after(time.Second, run.Generated, record.Measure)
+	}
+	const want = "[1/14] webllm 1 of 6: prefilling\n[1/14] webllm 1 of 6: decoding, 30 of 64 tokens, 1 tokens/s\n" +
+		"[1/14] webllm 1 of 6: decoding, 60 of 64 tokens, 1 tokens/s\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", &out, want)
+	}
+}
+
 func TestLiveLineShowsTheState(t *testing.T) {
 	var out strings.Builder
 	width := 100

@@ -19,6 +19,9 @@ import (
 // redraw is the shortest time between two drawings, so that they cost the measured machine next to nothing.
 const redraw = 250 * time.Millisecond
 
+// heartbeat is how long a log may be silent while a launch goes on.
+const heartbeat = 30 * time.Second
+
 // Progress shows the events of a run. Several goroutines may call it: concurrent requests report their tokens.
 type Progress struct {
 	mu    *sync.Mutex // shared with the baseline run's, if two runs alternate
@@ -29,6 +32,7 @@ type Progress struct {
 	phase string        // in the live line
 	json  *json.Encoder // nil: for people
 	drawn time.Time     // when tokens were last shown
+	said  time.Time     // when a plain line was last printed
 	pace  pace
 }
 
@@ -119,8 +123,22 @@ func (p *Progress) Close() {
 
 // print writes the events that a log should have.
 func (p *Progress) print(e run.Event, now time.Time) {
-	line := ""
+	line, which := "", fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
+	if e.Warmup {
+		which = "warm-up"
+	}
 	switch e.Kind {
+	case run.Launched:
+		p.said = now
+	case run.Entered, run.Generated:
+		if now.Sub(p.said) < heartbeat {
+			return
+		}
+		what := doing[e.Phase]
+		if rate := p.pace.rate(now); e.Token > 0 && rate > 0 {
+			what = fmt.Sprintf("decoding, %d of %d tokens, %.2g tokens/s", e.Token, e.Tokens, rate)
+		}
+		line = fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, which, what)
 	case run.Preparing, run.Judged:
 		line = e.Engine + ": " + e.Text
 	case run.Recording:
@@ -130,10 +148,6 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			line = fmt.Sprintf("%s: scoring %d tokens for %s (not measured)", e.Engine, e.Tokens, e.Text)
 		}
 	case run.Ended:
-		which := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
-		if e.Warmup {
-			which = "warm-up"
-		}
 		line = fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, which, e.Text)
 		if e.Cells > 1 {
 			line += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
@@ -148,6 +162,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 	if line == "" {
 		return
 	}
+	p.said = now
 	if p.side != "" {
 		line = p.side + ": " + line
 	}

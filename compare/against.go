@@ -122,7 +122,11 @@ func moreStolen(than, of *Cell, by float64) string {
 	if p > stolenP {
 		return ""
 	}
-	return explain.StolenTime.With(explain.Short(b), of.Label, explain.Short(a), than.Label, p).Text
+	other := than.Label
+	if other == of.Label {
+		other = "the other run"
+	}
+	return explain.StolenTime.With(explain.Short(b), of.Label, explain.Short(a), other, p).Text
 }
 
 // hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.

@@ -2,7 +2,9 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"llmparity/internal/engine"
@@ -30,6 +32,14 @@ type cell struct {
 
 // over reports that the cell gets no more attempts.
 func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.stopped() }
+
+// named adds the engine's name to an error that does not begin with it.
+func (c *cell) named(err error) error {
+	if strings.HasPrefix(err.Error(), c.Engine+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Engine, err)
+}
 
 // cellsOf returns a setup's cells, request shape by request shape, numbered from from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {

@@ -86,7 +86,7 @@ func (r *runner) recordRefused(s *current) (first error) {
 			r.fail(c, c.gaveUp)
 		}
 		if !r.optional(c.Engine) {
-			first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.gaveUp))
+			first = fault.First(first, c.named(c.gaveUp))
 		}
 	}
 	return first

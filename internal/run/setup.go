@@ -285,7 +285,7 @@ func (r *runner) fail(c *cell, err error) {
 	c.gaveUp, c.recorded = err, true
 	if !r.optional(c.Engine) {
 		r.failed = true
-		r.first = fault.First(r.first, fmt.Errorf("%s: %w", c.Engine, err))
+		r.first = fault.First(r.first, c.named(err))
 	}
 	_, class := outcome(context.Background(), err)
 	r.w.Refuse(c.Cell, class, err)

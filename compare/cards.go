@@ -280,7 +280,7 @@ func (r *Result) single(q *question, d *duel) Card {
 		larger, smaller := d.sides()
 		out.Headline = larger + " " + q.moreThan(smaller, d)
 		if prompts := promptsDiffer(d.a, d.b); prompts != "" && !q.lessIsBetter {
-			out.Headline += ", with " + prompts
+			out.Headline += ", with prompts of " + prompts
 		}
 	default:
 		out.Headline, out.Unknown = noDifference, d.outcome() == noisy

@@ -42,11 +42,11 @@ func (r *Result) reasons() []Reason {
 	}
 	add(is(false) && prompts == "", explain.Comparable)
 	add(is(false) && prompts != "", explain.OtherPrompts, prompts)
-	marked := explain.Marked
-	if !r.Statistics.AllowDifferent {
-		marked.Text = strings.TrimSuffix(marked.Text, " (--allow-different)")
+	asked := ""
+	if r.Statistics.AllowDifferent {
+		asked = " (--allow-different)"
 	}
-	add(is(true), marked)
+	add(is(true), explain.Marked, asked)
 	those := func(name func(*Cell) string, are func(*Cell) bool) []string {
 		return r.distinct(func(c *Cell) string {
 			if are(c) {

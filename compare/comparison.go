@@ -156,8 +156,8 @@ func (r *Result) pair(i, j int, o Options) {
 		return
 	}
 	p := parity.Of(r.party(i), r.party(j))
-	if words := promptsDiffer(&r.Cells[i], &r.Cells[j]); words != "" && p.SamePrompt == nil {
-		p.Tokenisation = "different: " + strings.TrimPrefix(words, "prompts of ")
+	if prompts := promptsDiffer(&r.Cells[i], &r.Cells[j]); prompts != "" && p.SamePrompt == nil {
+		p.Tokenisation = "different: " + prompts
 	}
 	r.Parity = append(r.Parity, p)
 	effect := Refuses

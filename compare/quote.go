@@ -31,19 +31,20 @@ func (r *Result) quote() Card {
 	if any(func(c *Cell) bool { return c.Foreign() }) {
 		return Card{}
 	}
-	objections := r.objections()
-	about := func(of func(objection) bool) (why []string) {
-		for _, o := range objections {
-			if o.holds && of(o) {
-				why = append(why, o.why+".")
-			}
+	adapter := r.softwareAdapter()
+	objections := r.objections(adapter != "")
+	first := func(of func(objection) bool) string {
+		at := slices.IndexFunc(objections, func(o objection) bool { return o.holds && of(o) })
+		if at < 0 {
+			return ""
 		}
-		return append(why, "")
+		return objections[at].why + "."
 	}
-	ofMemory := about(func(o objection) bool { return o.memory })
-	memory, speed := ofMemory[0], about(func(o objection) bool { return o.speed })[0]
-	if objections[onCPU].holds {
-		memory += " " + cmp.Or(ofMemory[1], "Only the peak memory may be quoted, with this remark.")
+	memory := first(func(o objection) bool { return o.memory })
+	speed := first(func(o objection) bool { return o.speed })
+	if adapter != "" {
+		memory = "WebGPU ran on the CPU (" + adapter + "), so this does not show a browser on a GPU. " +
+			cmp.Or(memory, "Only the peak memory may be quoted, with this remark.")
 		speed = memory
 	}
 	ours := any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") })
@@ -82,17 +83,22 @@ func (r *Result) quote() Card {
 	return out
 }
 
-// onCPU is the place of a software adapter among the objections.
-const onCPU = 0
-
-// objections are all that may hold, the gravest first.
-func (r *Result) objections() []objection {
-	software, refused, different, interrupted, prompts, texts := "", "", false, false, "", ""
-	lost, all, least, noMemory, noRates := 0, 0, stats.MinRuns, "", ""
+// softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
+func (r *Result) softwareAdapter() string {
 	for _, c := range r.each() {
 		if d := c.Device; d != nil && d.Class == record.SoftwareAdapter {
-			software = cmp.Or(software, d.Name, "a software adapter")
+			return cmp.Or(d.Name, "a software adapter")
 		}
+	}
+	return ""
+}
+
+// objections are all that may hold beside a software adapter, the gravest first. With one, the difference of devices
+// that it makes is none of them.
+func (r *Result) objections(software bool) []objection {
+	refused, different, interrupted, prompts, texts := "", false, false, "", ""
+	lost, all, least, noMemory, noRates := 0, 0, stats.MinRuns, "", ""
+	for _, c := range r.each() {
 		if c.Refused != "" {
 			continue
 		}
@@ -114,7 +120,7 @@ func (r *Result) objections() []objection {
 	}
 	for _, c := range r.Comparisons {
 		d := devicesDiffer(&r.Cells[c.A], &r.Cells[c.B], Refuses)
-		if software == "" || d == nil || c.Refused != d.Text {
+		if !software || d == nil || c.Refused != d.Text {
 			refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		}
 		different = different || len(c.Different) > 0
@@ -135,7 +141,6 @@ func (r *Result) objections() []objection {
 		unlike = "The engines have other weights of the model"
 	}
 	return []objection{
-		{software != "", true, true, "WebGPU ran on the CPU (" + software + "), so this does not show a browser on a GPU"},
 		{lost > 0, true, true, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},
 		{interrupted, true, true, "The run was interrupted"},

@@ -214,13 +214,13 @@ func lengthsDiffer(a, b *Cell) *Reason {
 	return new(reason(Limits, explain.LengthsDiffer, x.Count(), y.Count()))
 }
 
-// promptsDiffer says so where sides counted other numbers of prompt tokens; empty otherwise.
+// promptsDiffer returns how many prompt tokens sides counted, where the numbers differ; empty otherwise.
 func promptsDiffer(a, b *Cell) string {
 	x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
 		return ""
 	}
-	return fmt.Sprintf("prompts of %s and %s tokens", x.Count(), y.Count())
+	return fmt.Sprintf("%s and %s tokens", x.Count(), y.Count())
 }
 
 // piecesDiffer says so where one side reports tokens and the other pieces of text.

@@ -94,8 +94,8 @@ var (
 	GivenKernels    = Reason{"kernels", "kernels of %s: unknown, because the model library was given: %s", ""}
 	OtherKernels    = Reason{"kernels", "kernels of %s: %s", ""}
 	Comparable      = Reason{"comparable", "ratios compare the same model, prompt and request on the same class of device", ""}
-	OtherPrompts    = Reason{"comparable", "ratios compare the same model and request on the same class of device, but %s", ""}
-	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike (--allow-different)", ""}
+	OtherPrompts    = Reason{"comparable", "ratios compare the same model and request on the same class of device, but prompts of %s", ""}
+	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike%s", ""}
 	IncreasesDiffer = Reason{"increase",
 		"memory increase is the whole peak for %s, because this engine had no process before the load of the model; for %s, memory increase is what the load added", ""}
 	ForeignRows = Reason{"foreign-rows",

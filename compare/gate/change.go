@@ -139,8 +139,10 @@ func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair
 }
 
 // worse is by which sign a figure is worse.
-func (q *question) worse() float64 {
-	if q.change.Figure.Better == figure.Higher {
+func (q *question) worse() float64 { return worse(q.change.Figure) }
+
+func worse(f *figure.Row) float64 {
+	if f.Better == figure.Higher {
 		return -1
 	}
 	return 1

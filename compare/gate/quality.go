@@ -43,7 +43,7 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 		text += fmt.Sprintf("; 95%% CI over windows %s to %s", signed(of(i.Lo)), signed(of(i.Hi)))
 	}
 	came := gates.Passed
-	if sign := map[bool]float64{true: -1, false: 1}[c.Figure.Better == figure.Higher]; sign*(value-c.Change) > 1e-9 {
+	if worse(c.Figure)*(value-c.Change) > 1e-9 {
 		came = gates.Failed
 	}
 	j.add(check, level, came, text)

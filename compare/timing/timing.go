@@ -103,6 +103,9 @@ func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
 
 // withoutRate warns of a decode rate that only some launches have, once for each reason.
 func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
+	if len(f.Values) == 0 {
+		return
+	}
 	var by evidence.Groups[string, *record.Attempt]
 	for _, a := range attempts {
 		if why := clumped([]*record.Attempt{a}); why != "" && math.IsNaN(f.Value(a.ID)) {
@@ -110,9 +113,7 @@ func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
 		}
 	}
 	for why, of := range by.All() {
-		if len(f.Values) > 0 {
-			f.Warnings = append(f.Warnings, explain.NoRate.With(len(of), len(attempts), why))
-		}
+		f.Warnings = append(f.Warnings, explain.NoRate.With(len(of), len(attempts), why))
 	}
 }
 

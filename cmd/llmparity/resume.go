@@ -193,7 +193,7 @@ func again(flags *pflag.FlagSet) (text string) {
 
 var plainWord = regexp.MustCompile(`^[\w./:@%+=,~-]+$`)
 
-// inShell quotes a word for a shell if it must be.
+// inShell quotes a word where a shell needs that.
 func inShell(word string) string {
 	if plainWord.MatchString(word) {
 		return word

@@ -129,8 +129,8 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as fit", s.Engine.Title,
 			s.GPULayers, m.Layers))
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults; for those of a run, add "+
-			"--kv-cache-dtype f32 --no-flash-attention, and its lengths with --input-len and --output-len")
+		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults. For a run's, add --kv-cache-dtype f32 "+
+			"--no-flash-attention, and give the lengths of prompt and output with --input-len and --output-len")
 	case q.Engine == "" && s.Engine.Runtime == engine.Torch:
 		notes = append(notes, s.Engine.Title+" is assumed; name another engine with --engine, e.g. webllm or llamacpp")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:

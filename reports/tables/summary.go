@@ -25,15 +25,21 @@ func summaryFields(res *compare.Result) []field {
 	out, from := identities(res), []field{}
 	for _, r := range figure.Columns(figure.Any) {
 		name, f := r.Column.Name, func(c *compare.Cell) evidence.Figure { return c.Named(r.Name) }
+		of, low, n := "; the median over counted launches",
+			"the lower end of the 95% confidence interval of that median; absent with fewer than six launches",
+			"the number of launches behind the median"
+		if r.Optional { // a text's windows take the place of launches
+			of, low, n = "", "the lower end of the 95% confidence interval of that mean; absent with one window",
+				"the number of windows behind the mean"
+		}
 		out = append(out,
-			field{Column{name, Number, r.Column.What + "; the median over counted launches"},
+			field{Column{name, Number, r.Column.What + of},
 				func(c *compare.Cell) Value { return number(f(c).Center()) }},
-			field{Column{name + "_lo", Number,
-				"the lower end of the 95% confidence interval of that median; absent with fewer than six launches"},
+			field{Column{name + "_lo", Number, low},
 				func(c *compare.Cell) Value { return number(ends(f(c)).Lo) }},
 			field{Column{name + "_hi", Number, "the upper end of that interval"},
 				func(c *compare.Cell) Value { return number(ends(f(c)).Hi) }},
-			field{Column{name + "_n", Integer, "the number of launches behind the median"},
+			field{Column{name + "_n", Integer, n},
 				func(c *compare.Cell) Value { return integer(f(c).N) }})
 		from = append(from, field{Column{name + "_from", Text,
 			"where the figure comes from: measured, reported by the engine, calculated or file size; then the method"},

@@ -22,6 +22,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/internal/baseline"
 	"llmparity/internal/gates"
 )
 
@@ -178,7 +179,11 @@ func (j *judge) advice(open []gates.Check) string {
 	case j.out.Interleaved || !against:
 		return ""
 	case j.base == nil:
-		return fmt.Sprintf("first save a baseline run: llmparity baseline save %s DIR", cmp.Or(j.missing, "NAME"))
+		name := j.missing
+		if baseline.CheckName(name) != nil { // none, or a folder
+			name = "NAME"
+		}
+		return fmt.Sprintf("first save a baseline run: llmparity baseline save %s DIR", name)
 	}
 	return fmt.Sprintf("%smeasure both sides here: llmparity run %s --against %s%s", end,
 		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), j.base.Runs[0].Dir, more)

@@ -58,7 +58,8 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 		return Evaluate(g, compare.With(o, run), nil), nil
 	}
 	dir, stored, err := baseline.Store{Dir: store}.Find(name)
-	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
+	missing, err := without(g, err)
+	if missing {
 		judged := Without(g, compare.With(o, run), name)
 		why := fault.OneLine(err.Error())
 		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
@@ -80,6 +81,16 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 		judged.Verdict += " The baseline run is this run itself."
 	}
 	return judged, nil
+}
+
+// without reports whether a gate is judged without the baseline run that err says is missing. If others are saved, the
+// name is probably mistyped, and such a gate would never compare anything: only no_baseline allows that.
+func without(g *gates.Gate, err error) (bool, error) {
+	missing, ok := errors.AsType[*baseline.Missing](err)
+	if ok && missing.Others && g.NoBaseline != gates.BaselineOptional {
+		return false, fmt.Errorf("%w (--no-baseline ok passes without)", err)
+	}
+	return ok, err
 }
 
 func noChecks(limit string) error {
@@ -120,7 +131,8 @@ func Ready(g *gates.Gate, name string) (note string, err error) {
 		return "", err
 	}
 	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
-	if missing := (*baseline.Missing)(nil); errors.As(err, &missing) {
+	missing, err := without(g, err)
+	if missing {
 		if g.NoBaseline != gates.BaselineOptional {
 			note = fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err)
 		}

@@ -23,6 +23,7 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/nearest"
 	"llmparity/internal/record"
 	"llmparity/internal/whole"
 )
@@ -194,7 +195,7 @@ func (s Store) Get(name string) (Baseline, error) {
 	path := filepath.Join(s.Dir, name+suffix)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		none := fault.New(fault.Usage, s.offer(), "there is no baseline run %q in %s", name, s.Dir)
+		none := fault.New(fault.Usage, offer(name, s.names()), "there is no baseline run %q in %s", name, s.Dir)
 		none.Err = fs.ErrNotExist
 		return Baseline{}, none
 	}
@@ -217,18 +218,21 @@ func (s Store) Get(name string) (Baseline, error) {
 	return b, nil
 }
 
-// offer lists the baselines.
-func (s Store) offer() string {
-	var names []string
-	if all, err := s.List(); err == nil {
-		for _, b := range all {
-			names = append(names, b.Name)
-		}
+// names are those of the baselines that can be read.
+func (s Store) names() (names []string) {
+	all, _ := s.List()
+	for _, b := range all {
+		names = append(names, b.Name)
 	}
+	return names
+}
+
+// offer says what to do where a name is not among the names of the baselines.
+func offer(name string, names []string) string {
 	if len(names) == 0 {
 		return "save one with `llmparity baseline save NAME DIR`"
 	}
-	return "available: " + strings.Join(names, ", ")
+	return strings.TrimSpace(nearest.Question(name, names) + " available: " + strings.Join(names, ", "))
 }
 
 // Open finds a baseline and checks that its files are those that were saved.
@@ -290,7 +294,10 @@ func (s Store) Remove(name string) error {
 }
 
 // Missing is the error for a baseline run that does not exist, unlike one that can't be read.
-type Missing struct{ error }
+type Missing struct {
+	error
+	Others bool // other baselines are saved: the name is probably mistyped
+}
 
 func (m *Missing) Unwrap() error { return m.error }
 
@@ -302,12 +309,12 @@ func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 	if CheckName(name) == nil && !record.IsRun(name) || known {
 		b, err := s.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && fault.Of(err) == fault.Usage {
-			err = &Missing{err}
+			err = &Missing{err, len(s.names()) > 0}
 		}
 		return b.Dir, &b, err
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return "", nil, &Missing{fault.New(fault.Usage, "name a saved baseline run, or a run folder",
+		return "", nil, &Missing{error: fault.New(fault.Usage, "name a saved baseline run, or a run folder",
 			"there is no baseline run: folder %s does not exist", name)}
 	}
 	return name, nil, nil

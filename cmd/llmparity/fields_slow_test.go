@@ -3,13 +3,18 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"llmparity/browser/webllm"
 	"llmparity/compare"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -50,11 +55,50 @@ for line in sys.stdin:
         answer(r, "done")
 `
 
+// answering is a server of Ollama's and OpenAI's API. It writes down what it is asked.
+func answering(sent *strings.Builder) http.Handler {
+	answers := map[string]string{
+		"/v1/models":      `{"data":[{"id":"m"}]}`,
+		"/v1/completions": `data: {"choices":[{"index":0,"text":"x","finish_reason":"length"}]}` + "\n\ndata: [DONE]\n\n",
+		"/v1/chat/completions": `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"length"}]}` +
+			"\n\ndata: [DONE]\n\n",
+		"/api/version": `{"version":"0.6.5"}`, "/api/ps": `{"models":[]}`,
+		"/api/tags": `{"models":[{"name":"m:latest","model":"m:latest"}]}`, "/api/show": `{}`,
+		"/api/generate": `{"response":"x","done":true,"done_reason":"length","prompt_eval_count":1,"eval_count":1}` + "\n",
+	}
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var body struct {
+			KeepAlive any `json:"keep_alive"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&body) // some have none
+		if answers[r.URL.Path] == "" {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method == http.MethodPost {
+			fmt.Fprintln(sent, r.URL.Path, r.Header.Get("Authorization"), body.KeepAlive)
+		}
+		fmt.Fprint(w, answers[r.URL.Path])
+	})
+}
+
 // launchedTo is what engines were asked in a run, how its launches ended and the seconds between them, what was scored,
 // and what the run's result says of goals and gates.
 func launchedTo(t *testing.T, text string) string {
 	t.Helper()
 	cmd := program(t, "run", "plan.yaml")
+	var sent strings.Builder
+	host := "no host"
+	if strings.Contains(text, "URL") {
+		server := httptest.NewServer(answering(&sent))
+		defer server.Close()
+		host = server.Listener.Addr().String()
+		text = strings.ReplaceAll(text, "URL", server.URL)
+		cmd.Env = append(cmd.Env, "A_KEY=secret")
+	}
 	text = strings.Replace(text, "engines: [llamacpp]\nmodel", "engines: ['exec:./log.py']\nmodel", 1)
 	put(t, cmd.Dir, "plan.yaml", text)
 	for _, name := range []string{"a.jsonl", "a.csv"} {
@@ -81,8 +125,20 @@ func launchedTo(t *testing.T, text string) string {
 	}
 	asked, _ := os.ReadFile(filepath.Join(cmd.Dir, "log")) // missing if nothing was asked
 	out.Write(asked)
+	out.WriteString(sent.String())
 	last := int64(0)
 	for _, a := range r.Attempts {
+		for _, e := range a.Events {
+			if e.Device != nil {
+				fmt.Fprintln(&out, e.Device.Class, strings.ReplaceAll(e.Device.Name, host, "HOST"))
+			}
+			if e.Engine != nil && e.Engine.Name == webllm.Name {
+				fmt.Fprintf(&out, "%v %v\n", e.Engine.Parts, e.Engine.Policy)
+			}
+		}
+		if !strings.Contains(text, "exec:") { // its times have no meaning here
+			continue
+		}
 		fmt.Fprintf(&out, "cell %d: %s %s after %d s\n", a.Cell, a.Status, a.Class, (a.BeginNS-last)/2e9)
 		last = a.EndNS
 		for _, q := range a.Measured() {

@@ -67,6 +67,19 @@ var resolvedMoves = map[string]change{
 	"num_heads":                 {onServer + sizes, "num_heads: 32"},
 	"head_dim":                  {onServer + sizes, "head_dim: 128"},
 	"hidden_size":               {onServer + "model_params: 1e9\nnum_layers: 16\nnum_heads: 16\n", "hidden_size: 2048"},
+	"llamacpp.batch":            {"", "llamacpp: {batch: 64}"},
+	"llamacpp.batch_threads":    {"", "llamacpp: {batch_threads: 2}"},
+	"llamacpp.cache_type_k":     {"", "llamacpp: {cache_type_k: f16}"},
+	"llamacpp.cache_type_v":     {"", "llamacpp: {cache_type_v: f16}"},
+	"llamacpp.flash_attention":  {"", "llamacpp: {flash_attention: on}"},
+	"llamacpp.gpu_layers":       {"", "llamacpp: {gpu_layers: 1}"},
+	"llamacpp.mmap":             {"", "llamacpp: {mmap: off}"},
+	"llamacpp.ubatch":           {"", "llamacpp: {ubatch: 64}"},
+	"ollama.gpu":                {"engines: [ollama]", "ollama: {gpu: true}"},
+	"ollama.kv_type":            {"engines: [ollama]", "ollama: {kv_type: q8_0}"},
+	"ollama.url":                {"engines: [ollama]", "ollama: {url: http://127.0.0.1:1}"},
+	"openai.url":                {onServer, "openai: {url: http://127.0.0.1:1}"},
+	"openai.model":              {onServer, "openai: {url: URL, model: other}"},
 	"models.model_params": {onServer + "-model\nmodels: [{model: served:m, model_params: 1e9}]",
 		"models: [{model: served:m, model_params: 2e9}]"},
 }
@@ -103,6 +116,14 @@ var launchedMoves = map[string]change{
 	"traffic.goal.tpot_ms":     {traffic("requests: 2"), traffic("requests: 2, goal: {tpot_ms: 0.001}")},
 	"traffic.goal.e2e_ms":      {traffic("requests: 2"), traffic("requests: 2, goal: {e2e_ms: 0.001}")},
 	"gate":                     {"", "gate: {peak_pss_mb: {max: 0.001}}"},
+	"ollama.keep_alive":        {onOllama, "ollama: {url: URL, keep_alive: 20m}"},
+	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
+	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
+	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
+	"webllm.kernels":           {"engines: [webllm]", "webllm: {kernels: gpu}"},
+	"webllm.requantize":        {"engines: [webllm]", "webllm: {requantize: q4_0}"},
+	"webllm.sort":              {"engines: [webllm]", "webllm: {sort: full}"},
+	"webllm.thread":            {"engines: [webllm]", "webllm: {thread: worker}"},
 }
 
 func traffic(text string) string { return "traffic: {" + text + "}" }
@@ -112,6 +133,7 @@ func untilCI(figure string, most int) string {
 }
 
 const (
+	onOllama = "engines: [ollama]\nmodel: served:m\ncontext: 512\nollama: {url: URL}\n"
 	onServer = "engines: [openai]\nmodel: served:m\ncontext: 512\nopenai: {url: URL}\n"
 	sizes    = "num_layers: 16\nnum_heads: 16\nhead_dim: 64\nhidden_size: 1024\nmodel_params: 1e9\n"
 )
@@ -122,12 +144,23 @@ var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
-	"quality": "TestQualityOfTinyModel"}
+	"quality": "TestQualityOfTinyModel", "webllm.model_lib": "TestGivenLibraryAndBundleAreNamed",
+	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a
 // run ends, not only the plan that a record repeats.
 func TestEveryPlanFieldDoesSomething(t *testing.T) {
 	fields := fieldNames("", reflect.TypeFor[plan.Plan]())
+	for _, k := range kinds.All {
+		if k.Config == nil {
+			continue
+		}
+		for _, f := range k.Config().Fields() {
+			if name := k.Section + "." + f.Key; f.Key != "" && !slices.Contains(fields, name) {
+				fields = append(fields, name)
+			}
+		}
+	}
 	for _, name := range fields {
 		_, before := resolvedMoves[name]
 		_, then := launchedMoves[name]

@@ -21,15 +21,16 @@ type dtype struct {
 	name         string
 	quantization string
 	bytes        int64
+	stores       gguf.Type // whose rows need no conversion
 	append       func(to []byte, values []float32) ([]byte, error)
 }
 
 func dtypeOf(name string) (dtype, error) {
 	switch name {
 	case "", Float32:
-		return dtype{Float32, "q0f32", 4, appendFloats}, nil
+		return dtype{Float32, "q0f32", 4, gguf.F32, appendFloats}, nil
 	case Float16:
-		return dtype{Float16, "q0f16", 2, appendHalves}, nil
+		return dtype{Float16, "q0f16", 2, gguf.F16, appendHalves}, nil
 	}
 	return dtype{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
 		name, Float32, Float16)

@@ -149,7 +149,7 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) erro
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("write model package: %w", context.Cause(ctx))
 		}
-		if err := w.read(width, p.headDim, s, s.quantised && t.Type != gguf.Q4_0); err != nil {
+		if err := w.read(t.Type, width, p.headDim, s); err != nil {
 			if errors.As(err, new(errRange)) {
 				err = overflow(w.file, p.tensor, err)
 			}
@@ -174,10 +174,10 @@ func (w *writer) blocks(width int, requantise bool) ([]byte, int, error) {
 	return w.q4, width / groupQ4 * blockQ4_0, err
 }
 
-// read reads the next piece.
-func (w *writer) read(width, headDim int, s stored, requantise bool) (err error) {
+// read reads the next piece of a tensor of a type.
+func (w *writer) read(t gguf.Type, width, headDim int, s stored) (err error) {
 	if s.row != nil {
-		blocks, size, err := w.blocks(width, requantise)
+		blocks, size, err := w.blocks(width, s.quantised && t != gguf.Q4_0)
 		if err != nil {
 			return err
 		}
@@ -193,12 +193,21 @@ func (w *writer) read(width, headDim int, s stored, requantise bool) (err error)
 	if err != nil {
 		return err
 	}
+	if d.stores == t {
+		blocks, _, err := w.rows.NextBlocks()
+		if err == nil {
+			w.piece, err = reordered(w.piece[:0], blocks, width*int(d.bytes), headDim, appendBytes)
+		}
+		return err
+	}
 	values, err := w.rows.Next()
 	if err == nil {
 		w.piece, err = reordered(w.piece[:0], values, width, headDim, d.append)
 	}
 	return err
 }
+
+func appendBytes(to, from []byte) ([]byte, error) { return append(to, from...), nil }
 
 // reordered appends rows of a width. A GGUF stores rows j and j+dim/2 of a head as rows 2j and 2j+1; the package has
 // them half a head apart.

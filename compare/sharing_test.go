@@ -39,12 +39,22 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	if !strings.Contains(alone.Memory.Headline, "more") {
 		t.Errorf("a browser alone: %+v", alone.Memory)
 	}
-	const text = "/usr/bin/chromium runs outside the launch, too"
+	const text = "/usr/bin/chromium runs outside the launch, too: PSS counts only a part"
 	a.Warnings = []record.Warning{{Code: record.ProgramShared, Text: text}}
 	answer := compare.Runs(comparetest.Run(t, "beside", a, b)).Answer()
 	if answer.Memory.Headline != "Not comparable here" || !strings.Contains(answer.Memory.Text, text) ||
 		!strings.Contains(answer.Quote.Text, "Other programs shared memory") {
 		t.Errorf("a browser beside another: %+v, quote %+v", answer.Memory, answer.Quote)
+	}
+	// Of one process, PSS and RSS tell how much is shared: little is said, and memory is compared.
+	one, other := comparetest.Native(6), comparetest.Native(6)
+	one.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 22, Shared: 7}}
+	one.Warnings, other.Cell.ID, other.Cell.Engine = a.Warnings, 3, "other"
+	little := compare.Runs(comparetest.Run(t, "little", one, other))
+	const left = text + " and leaves out up to 15% of the peak"
+	if w := warnedOf(little, "memory-shared"); len(w) != 1 || !strings.HasSuffix(w[0], left) || !memory(little) ||
+		!strings.Contains(little.Answer().Quote.Text, "Other programs shared memory") {
+		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), little.Answer().Quote)
 	}
 	for name, processes := range map[string][]comparetest.Process{
 		"libraries":                      {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},

@@ -6,9 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/compare"
 	"llmparity/internal/baseline"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/warning"
 )
 
 func baselineCommand() *cobra.Command {
@@ -110,6 +112,12 @@ func saveBaseline(c *cobra.Command, store baseline.Store, name, dir string, repl
 		b.Files, b.SHA256)
 	if counted < planned {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d launches succeeded\n", counted, planned)
+	}
+	for _, w := range compare.Runs(run).Warnings {
+		if w.Code == warning.MemoryShared {
+			fmt.Fprintf(c.ErrOrStderr(), "warning: memory may be too low: %s: %s\n", w.Where, w.Text)
+			break
+		}
 	}
 	return nil
 }

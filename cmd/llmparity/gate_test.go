@@ -30,6 +30,9 @@ func TestGateAndBaseline(t *testing.T) {
 		comparetest.Write(t, root, "after", slower)
 	failed := comparetest.Write(t, root, "failed", failing)
 	same := comparetest.Write(t, root, "same", comparetest.Native(8))
+	crowded := comparetest.Native(8)
+	crowded.Warnings = []record.Warning{{Code: record.ProgramShared, Text: "a server runs outside the launch, too"}}
+	beside := comparetest.Write(t, root, "beside", crowded)
 	check(t, os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
 		0o644))
 	check(t, os.WriteFile("plan.yaml", []byte("prompts: [a]\ngate: {peak_pss: {max: 1}}\n"), 0o644))
@@ -46,6 +49,8 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
 		{"baseline save a/b " + after, fault.Usage, "becomes a file name"},
 		{"baseline list", "", "main  before"},
+		{"baseline save crowded " + beside, "", "warning: memory may be too low: llamacpp, launches 1, 2"},
+		{"baseline remove crowded", "", "Removed"},
 		{"baseline", "", "save"},
 		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},
 		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llama.cpp: peak_pss_mb: median "},

@@ -54,22 +54,27 @@ const (
 )
 
 // others is how much of an engine's memory other programs share at its peak, in MiB: the most over launches of one
-// process in which PSS leaves out more than the limits. 0: none, or unknown, because several processes of an engine
-// share memory among themselves.
+// process in which PSS leaves out more than the limits. 0: none, or unknown.
 func others(counted []*record.Attempt) float64 {
 	most := 0.0
 	for _, a := range counted {
-		peak := record.TotalRow{PSS: math.NaN()}
-		for _, t := range a.Totals {
-			if t.Method == record.MethodSmapsRollup && (math.IsNaN(peak.PSS) || t.PSS > peak.PSS) {
-				peak = t
-			}
-		}
-		if left := peak.RSS - peak.PSS; peak.Processes == 1 && left > max(othersBytes, othersShare*peak.RSS) {
+		peak, ok := alone(a)
+		if left := peak.RSS - peak.PSS; ok && left > max(othersBytes, othersShare*peak.RSS) {
 			most = max(most, evidence.MaxKnown(left, peak.RSS-peak.USS))
 		}
 	}
 	return most
+}
+
+// alone is the peak of total PSS; false if the engine has several processes then, which share memory among themselves.
+func alone(a *record.Attempt) (record.TotalRow, bool) {
+	peak := record.TotalRow{PSS: math.NaN()}
+	for _, t := range a.Totals {
+		if t.Method == record.MethodSmapsRollup && (math.IsNaN(peak.PSS) || t.PSS > peak.PSS) {
+			peak = t
+		}
+	}
+	return peak, peak.Processes == 1
 }
 
 // OthersWords says so; empty if there is none.
@@ -80,16 +85,31 @@ func (c *Cell) OthersWords() string {
 	return c.ProgramWords()
 }
 
-// ProgramWords says whose program also ran outside a launch; empty if none did. Others is then unknown.
+// ProgramWords says which file programs outside a launch shared with one of several processes; empty if there is none.
+// How much they shared is then unknown.
 func (c *Cell) ProgramWords() string {
 	for _, a := range c.Counted {
-		for _, w := range a.Warnings {
-			if w.Code == record.ProgramShared {
-				return w.Text
+		if _, ok := alone(a); !ok {
+			if i := slices.IndexFunc(a.Warnings, isShared); i >= 0 {
+				return a.Warnings[i].Text
 			}
 		}
 	}
 	return ""
+}
+
+func isShared(w record.Warning) bool { return w.Code == record.ProgramShared }
+
+// LeftOut is the largest share of RSS that PSS leaves out at the peak of a launch that warned of such a program.
+// 0: unknown.
+func (c *Cell) LeftOut() float64 {
+	most := 0.0
+	for _, a := range c.Counted {
+		if peak, ok := alone(a); ok && slices.ContainsFunc(a.Warnings, isShared) {
+			most = evidence.MaxKnown(most, 1-peak.PSS/peak.RSS)
+		}
+	}
+	return most
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

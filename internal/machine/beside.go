@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,9 @@ import (
 // largeProgram is the size of a program from which sharing its file changes PSS.
 const largeProgram = 8 << 20
 
-// Beside names a large program of these processes that others run, too: they share its file, so that each counts only
-// a part of it in PSS. Empty: none, or unknown without /proc.
-func Beside(pids []int) string {
+// Beside says which file other processes share with these, so that each counts only a part of it in PSS: a large
+// program that they run, too, or these weights, which they map. Empty: none, or unknown without /proc.
+func Beside(pids []int, weights []string) string {
 	program := func(pid int) os.FileInfo {
 		info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)) // it may have ended, or be another user's
 		if err != nil || info.Size() < largeProgram {
@@ -30,20 +31,29 @@ func Beside(pids []int) string {
 			ours = append(ours, p)
 		}
 	}
-	if len(ours) == 0 {
-		return ""
+	var maps [][]byte
+	for _, file := range weights {
+		file, _ = filepath.Abs(file) // fails only without a working directory
+		if path, err := filepath.EvalSymlinks(file); err == nil {
+			maps = append(maps, []byte(" "+path+"\n"))
+		}
 	}
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || slices.Contains(pids, pid) {
+		if err != nil || pid == os.Getpid() || slices.Contains(pids, pid) {
 			continue
 		}
-		if p := program(pid); p == nil || !known(p) {
+		path, err := os.Readlink(dir + "/exe")
+		if err != nil {
 			continue
 		}
-		if path, err := os.Readlink(dir + "/exe"); err == nil {
-			return path
+		if p := program(pid); p != nil && known(p) {
+			return path + " runs outside the launch, too"
+		}
+		mapped, _ := os.ReadFile(dir + "/maps") // it may have ended, or be another user's
+		if i := slices.IndexFunc(maps, func(m []byte) bool { return bytes.Contains(mapped, m) }); i >= 0 {
+			return fmt.Sprintf("%s maps %s outside the launch, too", path, bytes.TrimSpace(maps[i]))
 		}
 	}
 	return ""

@@ -18,8 +18,8 @@ func TestProgramsBesideOurs(t *testing.T) {
 	text := check.Read(t, sleep)
 	check.Err(t, os.WriteFile(small, text, 0o755))
 	check.Err(t, os.WriteFile(large, append(text, make([]byte, 8<<20)...), 0o755))
-	start := func(program string) int {
-		cmd := exec.Command(program, "600")
+	start := func(program string, args ...string) int {
+		cmd := exec.Command(program, args...)
 		check.Err(t, cmd.Start())
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
@@ -27,12 +27,18 @@ func TestProgramsBesideOurs(t *testing.T) {
 		})
 		return cmd.Process.Pid
 	}
-	one, other, tiny := start(large), start(large), start(small)
-	start(small)
-	if got := machine.Beside([]int{one, tiny}); got != large {
+	one, other, tiny := start(large, "600"), start(large, "600"), start(small, "600")
+	start(small, "600")
+	if got := machine.Beside([]int{one, tiny}, nil); got != large+" runs outside the launch, too" {
 		t.Errorf("%q, want %q", got, large)
 	}
-	if got := machine.Beside([]int{one, other, tiny}); got != "" {
+	if got := machine.Beside([]int{one, other, tiny}, []string{large + "-not"}); got != "" {
 		t.Errorf("all are ours: %q", got)
+	}
+	weights := filepath.Join(t.TempDir(), "weights")
+	check.Err(t, os.Symlink(small, weights)) // the program's own file is one that it maps
+	const says = " outside the launch, too"
+	if got := machine.Beside([]int{one, other}, []string{weights}); got != small+" maps "+small+says {
+		t.Errorf("weights that others map: %q", got)
 	}
 }

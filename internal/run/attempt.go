@@ -187,11 +187,9 @@ func (a *attempt) open(ctx context.Context) (err error) {
 		}
 	}
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
-	// Of an engine of one process, its own readings tell how much others share.
-	if pids := l.relay.pids(); len(pids) > 1 {
-		if program := machine.Beside(append(pids, child.Tagged(os.Getpid())...)); program != "" {
-			l.relay.Warn(record.Warnf(record.ProgramShared, "%s runs outside the launch, too: both share its file, so PSS "+
-				"counts only a part of it", program))
+	if pids := l.relay.pids(); len(pids) > 0 {
+		if words := machine.Beside(append(pids, child.Tagged(os.Getpid())...), model.Files()); words != "" {
+			l.relay.Warn(record.Warnf(record.ProgramShared, "%s: PSS counts only a part of this file", words))
 		}
 	}
 	l.relay.serve()

@@ -16,13 +16,14 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-const clientPID = 4711
+// clientPID is above the kernel's limit: no process of this machine has it.
+const clientPID = 4194305
 
 // processSource is the cheap source of a process that uses a GPU.
-type processSource struct{}
+type processSource int
 
-func (processSource) Describe() record.Source {
-	return record.Source{Role: "server", Method: record.MethodStatm, PID: clientPID, Start: 1, Every: time.Second,
+func (pid processSource) Describe() record.Source {
+	return record.Source{Role: "server", Method: record.MethodStatm, PID: int(pid), Start: 1, Every: time.Second,
 		Sees: "RSS", Blind: "GPUs"}
 }
 
@@ -40,15 +41,15 @@ func machineWithGPU(t *testing.T) gpu.Options {
 		device + "uevent":             "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
 		device + "drm/renderD128/dev": "226:128\n",
 		device + "mem_info_vram_used": "1000\n", device + "mem_info_vram_total": "9000\n"})
-	check.Tree(t, o.Proc, map[string]string{"4711/fd/0": "", "4711/fd/7": "-> /dev/dri/renderD128",
-		"4711/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
+	check.Tree(t, o.Proc, map[string]string{"4194305/fd/0": "", "4194305/fd/7": "-> /dev/dri/renderD128",
+		"4194305/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
 	return o
 }
 
 // launched runs the engine on a faked machine, without warnings about the real one.
 func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 	t.Helper()
-	o := options(t, &scripted{name: "a", opened: func(p engine.Probe) { p.Attach(processSource{}) }})
+	o := options(t, &scripted{name: "a", opened: func(p engine.Probe) { p.Attach(processSource(clientPID)) }})
 	o.GPU = g
 	synctest.Test(t, func(t *testing.T) {
 		var err error

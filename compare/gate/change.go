@@ -65,9 +65,19 @@ func (j *judge) changes() {
 	}
 	j.out.Tests = compare.Correct(asked)
 	load := ""
-	for _, q := range all {
-		came, why := q.answer()
-		j.add(q.check, q.level, came, why)
+	came, whys := make([]gates.Status, len(all)), make([]string, len(all))
+	for i, q := range all {
+		if came[i], whys[i] = q.answer(); q.level == gates.Error {
+			j.needed = max(j.needed, q.check.Needed)
+		}
+	}
+	for i, q := range all {
+		if n := q.check.Needed; n > 0 && j.needed > 0 && n > j.needed { // it decides nothing
+			whys[i] += "; more launches would settle it"
+		} else if n > 0 {
+			whys[i] += fmt.Sprintf("; %d launches a side would settle it", cmp.Or(j.needed, n))
+		}
+		j.add(q.check, q.level, came[i], whys[i])
 		name := q.change.Figure.Name
 		if words := cmp.Or(busy(q.now.Named(name)), busy(q.base.Named(name))); words != "" && load == "" &&
 			j.out.Interleaved {
@@ -221,7 +231,7 @@ func (q *question) decide() (gates.Status, string) {
 			return gates.Inconclusive, words + "; " + why + "; close other programs and measure again"
 		}
 		if q.check.Needed = q.needed(); q.check.Needed > 0 {
-			return gates.Inconclusive, fmt.Sprintf("%s; %d launches a side would settle it", words, q.check.Needed)
+			return gates.Inconclusive, words
 		}
 		return gates.Inconclusive, fmt.Sprintf("%s; more launches would not settle it in practice (over %d a side)", words,
 			mostNeeded)
@@ -344,8 +354,7 @@ func (q *question) few(sides string) (gates.Status, string) {
 	a := q.asked
 	missed, lost := q.lost()
 	q.check.Needed = stats.Suffice(q.out.Tests) + missed
-	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it%s", sides, a.Left.N, a.Right.N,
-		q.check.Needed, lost)
+	why := fmt.Sprintf("%s; %d and %d launches are too few%s", sides, a.Left.N, a.Right.N, lost)
 	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {
 		why += ", and repetitions in one launch count once"
 	}

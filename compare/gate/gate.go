@@ -73,6 +73,7 @@ type judge struct {
 	now, base *compare.Result
 	missing   string // the name of a baseline run that is not there
 	pairs     []pair
+	needed    int // launches a side that would settle all inconclusive checks that decide; 0: none would
 	out       *gates.Outcome
 }
 
@@ -165,16 +166,13 @@ func having(checks []gates.Check, status gates.Status) []gates.Check {
 // advice is what settles checks that are inconclusive. Launches of both sides that take turns on one machine come
 // first: they answer all that is asked of a change. Empty: what the checks say is all that can be done.
 func (j *judge) advice(open []gates.Check) string {
-	most, against := 0, false
-	for _, c := range open {
-		most, against = max(most, c.Needed), against || c.Kind == gates.KindChange
-	}
+	against := slices.ContainsFunc(open, func(c gates.Check) bool { return c.Kind == gates.KindChange })
 	more, end := "", ""
-	if most > 0 {
-		more, end = fmt.Sprintf(" --repetitions %d", most), "to settle it, "
+	if j.needed > 0 {
+		more, end = fmt.Sprintf(" --repetitions %d", j.needed), "to settle it, "
 	}
 	switch {
-	case j.out.Interleaved && most > 0:
+	case j.out.Interleaved && more != "":
 		return "to settle it, measure both sides again with" + more
 	case j.out.Interleaved || !against:
 		return ""

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -204,6 +205,17 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 			"llmparity run results/run/plan.yaml --against results/run --repetitions ") {
 		t.Errorf("%d: %s", check.Needed, got.Verdict)
 	}
+	slow := worse
+	slow.TTFT = slow.TTFT * 21 / 20
+	both := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%, ttft_ms: +8%}"), result(t, slow), result(t, noisy))
+	decode, ttft := one(t, both, "decode"), one(t, both, "ttft")
+	for _, c := range []gates.Check{decode, ttft} { // one number for all, though each needs another
+		most := fmt.Sprint(max(decode.Needed, ttft.Needed))
+		expect(t, c, gates.Inconclusive, "; "+most+" launches a side would settle it")
+		if decode.Needed == ttft.Needed || !strings.HasSuffix(both.Verdict, " --repetitions "+most+".") {
+			t.Errorf("%d and %d: %s", decode.Needed, ttft.Needed, both.Verdict)
+		}
+	}
 	g.Inconclusive = gates.Warn
 	if got := gate.Evaluate(g, result(t, worse), result(t, noisy)); got.Status != gates.Warned ||
 		got.Verdict != "The gate passes with warnings: 1 of 2 checks pass, 1 is inconclusive." {
@@ -233,7 +245,7 @@ func TestGateIsInconclusiveWhereLaunchesVary(t *testing.T) {
 func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	native := comparetest.Native
 	few := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, native(3)), result(t, native(3)))
-	expect(t, one(t, few, "decode"), gates.Inconclusive, "3 and 3 launches are too few: 6 would settle it")
+	expect(t, one(t, few, "decode"), gates.Inconclusive, "3 and 3 launches are too few; 6 launches a side would settle it")
 	reused := native(8)
 	reused.Reused, reused.Cell.Reused = true, true
 	shared := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, reused), result(t, reused))
@@ -241,8 +253,8 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	at := comparetest.Run(t, "run", native(6))
 	at.Attempts[2].Measured()[0].Spans = nil // its tokens came at once
 	lost := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(at), result(t, native(6)))
-	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few: 7 would settle it; "+
-		"it is not known in 1 of 6 launches: the 64 tokens arrived at once")
+	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few; it is not known in "+
+		"1 of 6 launches: the 64 tokens arrived at once; their times are not known; 7 launches a side would settle it")
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"inconclusive: warn\n": gates.Warned,
 		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/internal/schematest"
 	"llmparity/internal/tiny"
 )
@@ -23,6 +24,7 @@ func TestEstimateTable(t *testing.T) {
 		{filepath.Join(configs, "deepseek-v3.json") + " --engine vllm --gpu-memory-gb 141 --tensor-parallel-size 8 " +
 			"--concurrency 64 --context 8192", []string{"8 devices", "several devices"}},
 		{filepath.Join(configs, "gemma-2-9b.json") + " --quantization q4f16_1 --engine webllm", []string{"q4f16_1"}},
+		{"tiny --context 2048 --ram-gb 8", []string{"maximum of 1024, context_length in the GGUF"}},
 		{"--model-params 6.7e9 --num-layers 32 --num-heads 32 --hidden-size 4096 --head-dim 128", []string{"6.7 B"}},
 		{llama + " --engine llamacpp --context 4096 --ram-gb 64 --details",
 			[]string{"Risk of running out of memory: low", "of 64.00 GiB (--ram-gb)", "KV cache, filled", "growth of"}},
@@ -39,6 +41,9 @@ func TestEstimateTable(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %s", c.args, n, line)
 			}
 		}
+	}
+	if browser.Auto.Software() {
+		mentions(t, good(t, "estimate", "tiny", "--engine", "webllm"), "this machine has no GPU", "--gpu-memory-gb")
 	}
 }
 

@@ -48,7 +48,7 @@ func (e Estimate) Fit(r record.Risk, refused string) Fit {
 			f.answer += "; " + f.Reason
 		}
 		if most := e.Model.MaxContext; most > 0 && e.Setup.Context > most {
-			f.answer += fmt.Sprintf("; the model was trained for contexts up to %d", most)
+			f.answer += fmt.Sprintf("; a run refuses more than the model's maximum of %d", most)
 		}
 	}
 	return f
@@ -92,8 +92,8 @@ func (e Estimate) unsure(r record.Risk) string {
 	case e.beyond():
 		p, _ := deciding(r)
 		need, free := pair(p.Need, p.Free)
-		return fmt.Sprintf("a context of %d tokens needs more than %s, the size that %s states for %d tokens; %s available",
-			s.Context, need, m.Stated.By, m.Stated.Context, free)
+		return fmt.Sprintf("%s has a context of %d tokens and states no size for %d; that needs more than %s, %s available",
+			m.Stated.By, m.Stated.Context, s.Context, need, free)
 	case m.Stated == nil && e.Component(KVReserved).Name == "":
 		return "the size of the KV cache is unknown; set " + kvFlags
 	}
@@ -122,10 +122,8 @@ func (e Estimate) tooMuch(p record.Place) string {
 		}
 	}
 	switch {
-	case isMemory(p.Name) && p.Need <= p.Free:
-		return fmt.Sprintf("%s; a run keeps %.0f%% free", needs(p), 100*(1-full))
 	case isMemory(p.Name):
-		return needs(p)
+		return needs(p) + kept(p)
 	case p.Name == Buffer && p.Free == 0:
 		return p.How
 	}
@@ -133,6 +131,14 @@ func (e Estimate) tooMuch(p record.Place) string {
 		return fmt.Sprintf("%s needs a WebGPU buffer of %s; the limit is %s", what, need, free)
 	}
 	return fmt.Sprintf("%s need about %s of %s; the limit is %s", what, need, placeWords[p.Name], free)
+}
+
+// kept says which rule decides where a need is too much, although it is not more than what is free; else "".
+func kept(p record.Place) string {
+	if !isMemory(p.Name) || p.Level != record.RiskHigh || p.Need > p.Free {
+		return ""
+	}
+	return fmt.Sprintf(", of which %.0f%% must stay free", 100*(1-full))
 }
 
 // pair formats two sizes with as few digits as tell them apart.

@@ -24,7 +24,7 @@ func TestFitAnswersInALine(t *testing.T) {
 	}{
 		"enough": {smollm, plain, ram(8 * gib), "", "fits: needs about 316.6 MiB, 8 GiB available"},
 		"too long": {smollm, Setup{Engine: LlamaCPP, Context: 32768}, ram(8 * gib), "",
-			"fits: needs about 1 GiB, 8 GiB available; the model was trained for contexts up to 8192"},
+			"fits: needs about 1 GiB, 8 GiB available; a run refuses more than the model's maximum of 8192"},
 		"not enough":     {smollm, plain, ram(256 * mib), "", "does not fit: needs about 316.6 MiB, 256 MiB available"},
 		"refused":        {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
 		"unknown memory": {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},
@@ -36,7 +36,7 @@ func TestFitAnswersInALine(t *testing.T) {
 			"does not fit: the model, as a list states, needs a WebGPU buffer of 200 MiB; the limit is 128 MiB"},
 		"stated for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192},
 			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}}, "",
-			"unknown: a context of 8192 tokens needs more than 800 MiB, the size that a list states for 4096 tokens; 4 GiB available"},
+			"unknown: a list has a context of 4096 tokens and states no size for 8192; that needs more than 800 MiB, 4 GiB available"},
 	} {
 		e := of(t, c.m, c.s)
 		if got := e.Fit(e.Risk(c.rooms), c.refused).String(); !strings.HasPrefix(got, c.want) {

@@ -150,14 +150,16 @@ func (e *Estimate) format() (format, error) {
 				packed = &plain
 			}
 		}
-		if f, ok := ggufFormat(name, m, packed); ok {
+		f, ok := ggufFormat(name, m, packed)
+		switch n, plain := numberOf(name); {
+		case ok && (!e.runs(engine.MLC) || readable(name)):
 			return f, nil
-		}
-		if n, ok := numberOf(name); ok && n.bits >= 16 {
+		case plain && n.bits >= 16:
 			return format{name: n.name, plain: n}, nil
-		}
-		if q, err = named(name, s.GroupSize); err != nil {
-			return format{}, err
+		case !ok:
+			if q, err = named(name, s.GroupSize); err != nil {
+				return format{}, err
+			}
 		}
 		if e.runs(engine.MLC) {
 			return format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",

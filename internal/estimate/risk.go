@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -100,7 +101,7 @@ func (e Estimate) reason(p record.Place) string {
 	if p.High > p.Need {
 		text += fmt.Sprintf(" (up to %s)", words.Size(p.High))
 	}
-	text += fmt.Sprintf(" of %s available (%s)", words.Size(p.Free), p.How)
+	text += fmt.Sprintf(" of %s available (%s)", words.Size(p.Free), p.How) + kept(p)
 	if isMemory(p.Name) {
 		text += ": " + e.parts()
 		if e.settable() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
@@ -118,7 +119,6 @@ var placeWords = map[string]string{RAM: "memory", VRAM: "GPU memory", Buffer: "W
 type change struct {
 	say   string
 	setup Setup
-	step  bool // one of several decreasing values; only the first that fits is recommended
 }
 
 // worst returns the highest level of all places.
@@ -135,23 +135,18 @@ func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
 // recommend lists the changes that need less memory of a place, with the result: those that fit, or the others if none
 // does.
 func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
-	advice := map[record.RiskLevel][]string{}
-	stepped := map[record.RiskLevel]bool{}
-	for _, c := range e.changes() {
+	advice, now := map[record.RiskLevel][]string{}, grave(e.worst(rooms))
+	for _, c := range e.changes(rooms) {
 		other, err := Of(e.Model, c.setup)
 		if err != nil {
 			continue
 		}
 		needs := other.Needs()
 		i := slices.IndexFunc(needs, func(o Need) bool { return o.Place == n.Place })
-		if i < 0 || n.Best-needs[i].Best < n.Best/20 { // saves less than 5%
-			continue
-		}
 		level := other.worst(rooms)
-		if c.step && (stepped[level] || stepped[record.RiskLow]) {
+		if i < 0 || grave(level) >= now && n.Best-needs[i].Best < n.Best/20 { // saves less than 5%
 			continue
 		}
-		stepped[level] = stepped[level] || c.step
 		advice[level] = append(advice[level], fmt.Sprintf("%s: %s instead of %s, %s", c.say, words.Size(needs[i].Best),
 			words.Size(n.Best), map[record.RiskLevel]string{record.RiskLow: "fits", record.RiskMedium: "may fit",
 				record.RiskHigh: "still does not fit"}[level]))
@@ -169,8 +164,47 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	return out
 }
 
+// contexts returns the largest shorter contexts that fit and that may fit, in steps of 256 tokens; if none does, the
+// shortest.
+func (e Estimate) contexts(rooms map[string]Room) []int {
+	const step = 256
+	s := e.Setup
+	least, most := 2, (s.Context-1)/step
+	if s.OutputLen > 0 {
+		least = max(least, int(ceil(int64(s.InputLen+s.OutputLen), step)))
+	}
+	if longest := e.Model.MaxContext; longest > 0 { // a run refuses longer ones
+		most = min(most, longest/step)
+	}
+	if most < least {
+		return nil
+	}
+	now, out := grave(e.worst(rooms)), []int{}
+	for _, level := range []record.RiskLevel{record.RiskLow, record.RiskMedium} {
+		n := sort.Search(most-least+1, func(i int) bool {
+			other, err := Of(e.Model, e.at(step*(least+i)))
+			return err != nil || grave(other.worst(rooms)) > grave(level)
+		})
+		if n > 0 && grave(level) < now {
+			out = append(out, step*(least+n-1))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, step*least)
+	}
+	return slices.Compact(out)
+}
+
+// at returns the setup with another context.
+func (e Estimate) at(context int) Setup {
+	s := e.Setup
+	s.Context = context
+	s.InputLen = min(s.InputLen, context-s.OutputLen)
+	return s
+}
+
 // changes returns the settings that a user could change.
-func (e Estimate) changes() []change {
+func (e Estimate) changes(rooms map[string]Room) []change {
 	s := e.Setup
 	var out []change
 	add := func(say string, set func(*Setup)) {
@@ -178,20 +212,8 @@ func (e Estimate) changes() []change {
 		set(&c.setup)
 		out = append(out, c)
 	}
-	text := s.InputLen + s.OutputLen
-	for n := s.Context / 2; n >= 512; n /= 2 {
-		if most := e.Model.MaxContext; most > 0 && n > most {
-			continue // a run refuses it: see Setup.check
-		}
-		if n >= text || s.OutputLen == 0 {
-			add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) {
-				c.Context = n
-				if c.InputLen+c.OutputLen > n {
-					c.InputLen = n - c.OutputLen
-				}
-			})
-			out[len(out)-1].step = true
-		}
+	for _, n := range e.contexts(rooms) {
+		out = append(out, change{fmt.Sprintf("a context of %d tokens (--context %d)", n, n), e.at(n)})
 	}
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
 	if e.runs(engine.GGML) && wide {

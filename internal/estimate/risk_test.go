@@ -32,7 +32,7 @@ func TestRiskOfPlaces(t *testing.T) {
 		"room": {Setup{Engine: LlamaCPP, Context: 8192}, roomy, record.RiskLow, RAM, "", ""},
 		"long context": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10,
 			OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
-			"memory: needs 907", "--context 2048): 637.1 MiB instead of 907.1 MiB, may fit"},
+			"memory: needs 907", "--context 3584): 704.6 MiB instead of 907.1 MiB, may fit"},
 		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10},
 			with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
 		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10},
@@ -53,6 +53,8 @@ func TestRiskOfPlaces(t *testing.T) {
 		"few layers on a GPU": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512,
 			GPULayers: 3, InputLen: 10}, with(RAM, 400*mib), record.RiskHigh, RAM,
 			"memory: needs 505.4", "q4_k_m"},
+		"a rule decides": {Setup{Engine: LlamaCPP, Context: 8192}, with(RAM, 500*mib), record.RiskHigh, RAM,
+			" of 500.0 MiB available (said), of which 5% must stay free", "fits"},
 		"vLLM": {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "GPU memory: needs 1", ""},
 	} {
 		e := of(t, smollm, c.setup)
@@ -81,12 +83,12 @@ func TestAdviceFitsEverywhere(t *testing.T) {
 	rooms := map[string]Room{RAM: {3 * gib, "said"}, Buffer: {128 * mib, "said"}}
 	r := e.Risk(rooms)
 	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 ||
-		!strings.HasPrefix(r.Recommendations[0], "a context of 16384 tokens") {
+		!strings.HasPrefix(r.Recommendations[0], "a context of 28160 tokens") {
 		t.Fatalf("%+v", r)
 	}
 	s := e.Setup
-	// the first fits into buffers only
-	for context, want := range map[int]record.RiskLevel{1 << 16: record.RiskHigh, 1 << 14: record.RiskLow} {
+	// 256 tokens more need a larger buffer, and would fit into memory
+	for context, want := range map[int]record.RiskLevel{28160 + 256: record.RiskMedium, 28160: record.RiskLow} {
 		if s.Context = context; of(t, e.Model, s).Risk(rooms).Level != want {
 			t.Errorf("%d tokens are not %s", context, want)
 		}

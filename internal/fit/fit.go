@@ -129,10 +129,13 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as fit", s.Engine.Title,
 			s.GPULayers, m.Layers))
 	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s defaults. For a run's, add --kv-cache-dtype f32 "+
-			"--no-flash-attention, and give the lengths of prompt and output with --input-len and --output-len")
+		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s own defaults. A run without --dtype uses f32, as "+
+			"WebLLM does without shader-f16: for that, add --kv-cache-dtype f32 --no-flash-attention --input-len N --output-len N")
 	case q.Engine == "" && s.Engine.Runtime == engine.Torch:
 		notes = append(notes, s.Engine.Title+" is assumed; name another engine with --engine, e.g. webllm or llamacpp")
+	case s.Engine.Runtime == engine.MLC && !s.OnGPU && q.Adapter == string(browser.Auto):
+		notes = append(notes, "this assumes WebGPU on the CPU (SwiftShader), because this machine has no GPU; for a GPU, give "+
+			"its memory with --gpu-memory-gb")
 	case e.NeedsF16() && s.OnGPU && !q.NoF16:
 		notes = append(notes, "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16")
 	}

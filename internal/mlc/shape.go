@@ -22,7 +22,7 @@ func (m model) shaped(options Options) (modellib.Shape, error) {
 		window = l.ContextLength
 	case window < 0 || window > l.ContextLength:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
-			"context window %d is out of range: model %s supports 1 to %d", window, m.file.Name, l.ContextLength)
+			"context window %d is out of range: model %s supports 1 to %d (its context_length)", window, m.file.Name, l.ContextLength)
 	}
 	chunk := options.PrefillChunk
 	switch {

@@ -170,7 +170,7 @@ func open(path, typed string, window int) (engine.Model, error) {
 	}
 	if arch.ContextLength > 0 && window > arch.ContextLength {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
-			"context %d exceeds the maximum of %d of model %s", window, arch.ContextLength, typed)
+			"context %d exceeds the maximum of %d of model %s (context_length in the GGUF)", window, arch.ContextLength, typed)
 	}
 	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
 	_, m.Template = f.Lookup("tokenizer.chat_template")
@@ -222,7 +222,7 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 	window = cmp.Or(window, longest)
 	if longest > 0 && window > longest {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
-			"context %d exceeds the maximum of %d of package %s", window, longest, name)
+			"context %d exceeds the maximum of %d of package %s (context_window_size in its config)", window, longest, name)
 	}
 	// The list has the hash of every shard, so its hash identifies the weights.
 	sum, err := cache.HashFile(filepath.Join(dir, p.List))

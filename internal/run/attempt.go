@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/traffic"
+	"llmparity/internal/words"
 )
 
 const idleFor = 300 * time.Millisecond
@@ -35,6 +36,8 @@ type attempt struct {
 	measured []*record.Request // answered requests
 	figure   float64           // the figure that --until-ci waits for
 	stop     *record.Stop      // if that ends the cell's repetitions; else nil
+	begun    time.Time
+	needs    time.Duration // the time of the launch at the speed of its last tokens; 0: unknown
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. It returns the session for the next
@@ -42,6 +45,7 @@ type attempt struct {
 func (a *attempt) run(parent context.Context) (*live, error) {
 	ctx, cancel := a.limited(parent)
 	defer cancel()
+	a.begun = time.Now()
 	opens := a.live == nil
 	if opens {
 		of := ctx
@@ -61,7 +65,12 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	l.sampler.Resume()
 	err := a.phases(ctx, opens)
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+		cause := context.Cause(ctx)
+		if t, ok := errors.AsType[launchTimeout](cause); ok {
+			t.needs = a.needs
+			cause = t
+		}
+		err = fmt.Errorf("%w (%w)", cause, err)
 	}
 	continues := a.keep && err == nil
 	cost := less(a.rest(continues), before)
@@ -99,16 +108,20 @@ func (a *attempt) limited(parent context.Context) (context.Context, context.Canc
 		over := fmt.Errorf("cell exceeded its time limit of %s: %w", of, context.DeadlineExceeded)
 		return context.WithTimeoutCause(parent, of-a.cell.spent, over)
 	}
-	return context.WithTimeoutCause(parent, limit, launchTimeout(limit))
+	return context.WithTimeoutCause(parent, limit, launchTimeout{limit: limit})
 }
 
 // launchTimeout is the cause of an attempt that exceeded the time limit of a launch. It is no fault.Error: that would
 // end the cell, and the next launch may be faster.
-type launchTimeout time.Duration
+type launchTimeout struct{ limit, needs time.Duration }
 
 func (t launchTimeout) Error() string {
+	if t.needs > t.limit {
+		return fmt.Sprintf("launch exceeded its time limit of %s; start a new run with --timeout %s, enough at the speed of this launch",
+			t.limit, words.Timeout(t.needs*5/4))
+	}
 	return fmt.Sprintf("launch exceeded its time limit of %s; set a higher --timeout in a new run, or repeat the failed "+
-		"launch with --resume DIR --retry-failed", time.Duration(t))
+		"launch with --resume DIR --retry-failed", t.limit)
 }
 
 func (launchTimeout) Unwrap() error { return context.DeadlineExceeded }
@@ -252,8 +265,18 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
 		r.Prompt, r.IDs, known, asked = turned(r.Prompt), nil, nil, 0
 	}
+	begin, first := time.Now(), time.Duration(0)
 	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)
+		if took := time.Since(begin); first == 0 {
+			first = took
+		} else {
+			each := (took - first) / time.Duration(len(tokens)-1)
+			a.needs = time.Since(a.begun) + each*time.Duration(n-len(tokens))
+			if p == record.Warmup {
+				a.needs += first + each*time.Duration(a.cell.MaxTokens)
+			}
+		}
 		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
 	})
 	if err != nil && len(tokens) == 0 {

@@ -117,6 +117,19 @@ func failures() map[string]failure {
 			made: "1.0, 1.1 failed start, 1.2 failed start"},
 		"a hung launch": {third: hanging, made: "1.0, 1.1, 1.2 failed timeout, 1.3", kind: fault.Run,
 			says: "launch exceeded its time limit of 1m0s; set a higher --timeout"},
+		"a slow launch": {kind: fault.Run, made: "1.1 failed timeout", says: "time limit of 1m0s; start a new run with " +
+			"--timeout 2m, enough at the speed of this launch", change: func(o *run.Options, a *telling) {
+			o.Plan.Warmup.Launches, o.Plan.Repetitions = 0, 1
+			a.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+				for i := range r.MaxTokens { // needs 16 s for a token of the warm-up and four others
+					if time.Sleep(16 * time.Second); ctx.Err() != nil {
+						return record.Usage{}, ctx.Err()
+					}
+					token(record.Token{Index: i, ID: i, At: time.Now()})
+				}
+				return record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}, nil
+			}
+		}},
 		"an interruption": {third: interrupts, made: "1.0, 1.1, 1.2 interrupted cancelled", kind: fault.Interrupted},
 		// After a failure the next attempt opens a new session.
 		"a crash in a reused session": {third: crashing, change: isolated(plan.Reused, 4, "p"), kind: fault.Run,

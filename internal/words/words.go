@@ -4,6 +4,7 @@ package words
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Count formats a number of things: "1 layer", "2 layers".
@@ -21,6 +22,9 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
+
+// Timeout formats a time limit that is no less than d, as users write it: 4m.
+func Timeout(d time.Duration) string { return fmt.Sprintf("%dm", (d+time.Minute-1)/time.Minute) }
 
 // Folded breaks a line at 100 columns and indents what follows by two spaces.
 func Folded(text string) string {

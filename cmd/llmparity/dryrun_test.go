@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/internal/dryrun"
 )
 
@@ -69,6 +70,22 @@ func TestDryRun(t *testing.T) {
 	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 ||
 		doc.Schema != dryrun.Schema {
 		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.Summary)
+	}
+}
+
+// Before the first launch, a run says that one takes minutes on a software adapter, and names a limit that suffices.
+func TestSlowLaunchIsAnnounced(t *testing.T) {
+	if !browser.Auto.Software() {
+		t.Skip("WebGPU has a GPU here")
+	}
+	t.Chdir(t.TempDir())
+	run := func(args ...string) string {
+		return good(t, append([]string{"run", "--engines", "webllm", "--dry-run", "--concurrency", "1"}, args...)...)
+	}
+	mentions(t, run("--requests", "2000", "--timeout", "2m"), "webllm: WebGPU runs on the CPU. With 1.6 MiB of weights and ",
+		" min (predicted); the time limit is 2m: use --timeout ")
+	if out := run("--requests", "2"); strings.Contains(out, "WebGPU runs on the CPU. With") {
+		t.Errorf("a short launch is announced:\n%s", out)
 	}
 }
 

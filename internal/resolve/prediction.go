@@ -30,10 +30,10 @@ func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
 	f, _ := once(r.cache, key, func() (Prediction, error) {
 		return r.predictedMemory(ctx, e, s, input, output), nil
 	})
-	if past := (pastKey{e.Name(), s.Model.Name}); r.past[past] != nil {
+	if past := (pastKey{e.Name(), s.Model.Name}); r.history()[past] != nil {
 		prompt, generated := r.tokens(c.Shape, s)
 		n := Attempts(s.Planned)
-		if seconds, known := r.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
+		if seconds, known := r.history().of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
 			f.Seconds = &seconds
 		}
 	}

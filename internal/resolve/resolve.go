@@ -4,6 +4,7 @@
 //
 // It can't predict errors that appear only in a launch, which end the cell there. Free memory changes, so it is checked
 // again before each launch. Times are predicted from earlier runs in the results folder, however busy the machine was.
+// Without such runs, only launches that are slow because WebGPU runs on the CPU get a rough range.
 package resolve
 
 import (
@@ -92,17 +93,12 @@ type Resolver struct {
 	cache
 	opened  *set // engines of the current setup
 	fetches []model.Fetch
-	past    history
 	rooms   map[string]estimate.Room // free memory, read once
 }
 
 // New returns a Resolver for one plan.
 func New(o Options) *Resolver {
-	r := &Resolver{Options: o, cache: cache{}}
-	if o.Dry {
-		r.past = pastRuns(o.Results)
-	}
-	return r
+	return &Resolver{Options: o, cache: cache{}}
 }
 
 // Plan is a plan with the answer for each of its cells.
@@ -196,6 +192,7 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 					c.Verdict = engine.Refuse(err)
 				} else {
 					out.note(queues(e, shape))
+					out.note(r.slow(s, at))
 					c.Prediction = r.prediction(ctx, &c)
 				}
 			}

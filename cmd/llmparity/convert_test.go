@@ -70,6 +70,20 @@ func TestConvertPackageToGGUF(t *testing.T) {
 	}
 }
 
+// llama.cpp's rule of this pre-tokenizer differs from the model's.
+func TestConvertNotesOtherTokens(t *testing.T) {
+	root := t.TempDir()
+	in, dir := filepath.Join(root, "in.gguf"), filepath.Join(root, "in")
+	check(t, tiny.WriteRandomFile(t.Context(), in, tiny.Spec{Tokenizer: "smollm"}))
+	check(t, os.WriteFile(in, []byte(strings.ReplaceAll(readFile(t, in), "smollm", gguf.PreGPT4o)), 0o600))
+	_, err := mlc.Write(t.Context(), in, dir, mlc.Options{})
+	check(t, err)
+	if _, stderr, code := called("model", "convert", dir, "--to", "gguf", "-o", root+"/out"); code != 0 ||
+		!strings.Contains(stderr, "llama.cpp cuts words at combining marks") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 func TestConvertWritesRequestedPackage(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",

@@ -271,6 +271,22 @@ func unpack(c *cobra.Command, dir, name, target string) error {
 	err = writeModel(c, target, func() error { return writeFault(g.Write(c.Context(), target), target) })
 	if err == nil {
 		said(c)("compared with the package: " + g.Same.String())
+		err = tokenizes(target, said(c))
+	}
+	return err
+}
+
+// tokenizes says which texts llama.cpp tokenises unlike the model's own tokenizer.
+func tokenizes(path string, say func(string)) error {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err == nil && v.Pre == gguf.PreGPT4o {
+		say("unlike the model's own tokenizer (gpt-4o), llama.cpp cuts words at combining marks, and not before capitals " +
+			"outside ASCII: such texts may get other tokens")
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func TestSlowLaunchesAreNotSilent(t *testing.T) {
 func TestLiveLineShowsTheState(t *testing.T) {
 	var out strings.Builder
 	width := 100
-	p := Progress{mu: &sync.Mutex{}, out: &out, width: func() int { return width }}
+	p := Progress{mu: &sync.Mutex{}, out: &out, why: map[int]string{}, width: func() int { return width }}
 	e := run.Event{Engine: "webllm", Cell: 2, Cells: 8, Launch: 3, Launches: 12, Repetition: 3, Repetitions: 6,
 		Phase: record.Measure, Tokens: 64}
 	send := func(kind run.EventKind, token int) string {
@@ -110,5 +110,8 @@ func TestLiveLineShowsTheState(t *testing.T) {
 	got := send(run.Ended, 0)
 	if line := "\r\x1b[K[3/12] webllm 3 of 6: failed, cell 2 of 8: device lost\n"; !strings.HasPrefix(got, line) {
 		t.Errorf("a failure stays on the terminal: %q", got)
+	}
+	if got := send(run.Ended, 0); !strings.Contains(got, "failed, cell 2 of 8: the same error as before\n") {
+		t.Errorf("an error is repeated: %q", got)
 	}
 }

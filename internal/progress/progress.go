@@ -34,11 +34,12 @@ type Progress struct {
 	drawn time.Time     // when tokens were last shown
 	said  time.Time     // when a plain line was last printed
 	pace  pace
+	why   map[int]string // the last error of each cell
 }
 
 // New shows progress on out, or nowhere if quiet.
 func New(out io.Writer, quiet bool) *Progress {
-	p := &Progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
+	p := &Progress{mu: &sync.Mutex{}, out: out, quiet: quiet, why: map[int]string{}}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.width = func() int { w, _, _ := term.GetSize(int(f.Fd())); return w }
 		p.show("checking")
@@ -50,7 +51,7 @@ func New(out io.Writer, quiet bool) *Progress {
 func (p *Progress) Beside(side string) *Progress {
 	p.Close()
 	p.width = nil
-	return &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side}
+	return &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side, why: map[int]string{}}
 }
 
 // InJSON writes lines of JSON to w instead.
@@ -153,7 +154,13 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			line += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
 		}
 		if kind := fault.Of(e.Err); e.Err != nil && kind != fault.Interrupted && kind != fault.Terminated {
-			line += ": " + fault.OneLine(e.Err.Error())
+			why := fault.OneLine(e.Err.Error())
+			if line += ": "; why == p.why[e.Cell] {
+				line += "the same error as before"
+			} else {
+				line += why
+			}
+			p.why[e.Cell] = why
 		}
 		if rest, known := p.pace.rest(now); known && e.Launch < e.Launches {
 			line += fmt.Sprintf(" (%s left)", roughly(rest))

@@ -240,7 +240,7 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 		t.Error(err)
 	}
 	for want, args := range map[string][]string{"require --figures": {"--all-launches"},
-		`unknown figure "decod"; this run has `: {"--figures", "ttft", "decod"}} {
+		`the run has no figure "decod"; it has `: {"--figures", "ttft", "decod"}} {
 		if _, errs, code := called(append([]string{"report", run}, args...)...); code != fault.Usage.ExitCode() ||
 			!strings.Contains(errs, want) {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)

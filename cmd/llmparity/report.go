@@ -317,7 +317,7 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 			for i := range known {
 				known[i] = strings.TrimPrefix(known[i], "fig-")
 			}
-			return fault.New(fault.Usage, "this run has "+strings.Join(known, ", "), "unknown figure %q", name)
+			return fault.New(fault.Usage, "it has "+strings.Join(known, ", "), "the run has no figure %q", name)
 		}
 	}
 	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))

@@ -100,8 +100,6 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
 	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
 	p.BoolVar(&f.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")
-	p.Float64Var(&f.FreeGiB, "free-gb", 0, "free memory, of a GPU or the machine, in GiB")
-	_ = p.MarkHidden("free-gb") // replaced by --ram-gb and --gpu-memory-gb
 	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
 	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantized weights: float32, float16 or bfloat16 (default: the model's dtype)")
@@ -137,7 +135,7 @@ func (f *estimateFlags) given(c *cobra.Command) error {
 	if slices.Contains(f.contexts, 0) {
 		return fault.New(fault.Usage, "omit it, or give a number above 0", "--context is 0")
 	}
-	for name, value := range map[string]float64{"free-gb": f.FreeGiB, "ram-gb": f.RAMGiB,
+	for name, value := range map[string]float64{"ram-gb": f.RAMGiB,
 		"max-buffer-mb": f.BufferMiB, "max-binding-mb": f.BindingMiB} {
 		if !(value >= 0 && value <= 1<<20) {
 			return fault.New(fault.Usage, "use 0 to 1048576", "--%s is %g", name, value)

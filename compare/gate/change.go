@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/words"
 )
 
 // question is a change that is asked about, of a cell that can be judged.
@@ -366,7 +367,7 @@ func (q *question) lost() (most int, why string) {
 	for _, c := range []*compare.Cell{q.base, q.now} {
 		f := c.Named(q.change.Figure.Name)
 		if n := c.Launches.Counted - f.N; n > most && f.N > 0 {
-			most, why = n, fmt.Sprintf("; %d of %s %s it", n, several(c.Launches.Counted, c.Repeated()),
+			most, why = n, fmt.Sprintf("; %d of %s %s it", n, words.Count(c.Launches.Counted, c.Repeated()),
 				explain.Plural(n, "lacks", "lack"))
 			for _, w := range f.Warnings {
 				if w.Code == explain.NoRate.Code {

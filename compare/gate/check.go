@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // launches asks of each cell whether all of its launches ended well.
@@ -43,7 +44,7 @@ func (j *judge) launches() {
 		case l.Counted < l.Planned && j.now.Runs[c.Run].Status != record.OK:
 			j.add(check, level, gates.Failed, fmt.Sprintf("the run ended after %d of %d", l.Counted, l.Planned))
 		default:
-			j.add(check, level, gates.Passed, several(l.Counted, c.Repeated())+" counted")
+			j.add(check, level, gates.Passed, words.Count(l.Counted, c.Repeated())+" counted")
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 			gates.Inconclusive: ": the median is beyond it, but not every launch"}[came]
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
-		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", several(n,
+		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", words.Count(n,
 			"launch"))
 	}
 	j.add(check, level, came, why)
@@ -190,7 +191,7 @@ func (j *judge) parity() {
 		return
 	}
 	level := j.gate.LevelOf(p.Level)
-	check := gates.Check{Name: words(p), Kind: gates.KindParity}
+	check := gates.Check{Name: phrase(p), Kind: gates.KindParity}
 	found := false
 	if p.With == gates.TheBaseline {
 		if j.base == nil {
@@ -229,7 +230,7 @@ func (j *judge) parity() {
 	}
 }
 
-func words(p *gates.Parity) string {
+func phrase(p *gates.Parity) string {
 	out := "same output"
 	if p.With == gates.TheBaseline {
 		out += " as the baseline run"

@@ -24,6 +24,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/internal/baseline"
 	"llmparity/internal/gates"
+	"llmparity/internal/words"
 )
 
 // Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.
@@ -119,7 +120,7 @@ func (j *judge) conclude() {
 	open := slices.DeleteFunc(having(checks, gates.Inconclusive),
 		func(c gates.Check) bool { return c.Level != string(gates.Error) })
 	j.out.Advice = j.advice(open)
-	level, all := cmp.Or(j.gate.Inconclusive, gates.Error), several(len(checks), "check")
+	level, all := cmp.Or(j.gate.Inconclusive, gates.Error), words.Count(len(checks), "check")
 	mild, rest := 0, ""
 	for _, c := range checks {
 		if c.Level != string(gates.Error) {
@@ -127,9 +128,9 @@ func (j *judge) conclude() {
 		}
 	}
 	if mild > 0 {
-		rest = fmt.Sprintf(" %s can only warn.", several(mild, "more check"))
+		rest = fmt.Sprintf(" %s can only warn.", words.Count(mild, "more check"))
 	}
-	decide := several(len(checks)-mild, "check")
+	decide := words.Count(len(checks)-mild, "check")
 	of := func(some []gates.Check) string { return fmt.Sprintf("%d of %s: %s", len(some), decide, named(some)) }
 	switch {
 	case len(failed) > 0:
@@ -197,14 +198,4 @@ func named(checks []gates.Check) string {
 		out = append(out[:3], fmt.Sprintf("and %d more", n-3))
 	}
 	return strings.Join(out, "; ")
-}
-
-func several(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "ch"):
-		what += "e" // launches
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

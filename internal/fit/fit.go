@@ -26,7 +26,6 @@ type Question struct {
 	Engine     string            // "": by the kind of model
 	Engines    []*engine.Memory  // all engines
 	Setup      estimate.Setup
-	FreeGiB    float64 // free memory, RAM or GPU
 	RAMGiB     float64
 	BufferMiB  float64 // the adapter's largest buffer
 	BindingMiB float64 // the adapter's largest storage binding
@@ -89,8 +88,6 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 		}
 	}
 	switch vram := s.GPUMemoryGiB > 0; {
-	case q.FreeGiB > 0 && (q.RAMGiB > 0 || vram):
-		return fault.New(fault.Usage, "give --ram-gb and --gpu-memory-gb", "--free-gb already covers both")
 	case runtime == engine.MLC && vram && (adapter == browser.SwiftShader || adapter == browser.Lavapipe):
 		return refuse("gpu-memory-gb", "omit one of them",
 			"--adapter %s keeps everything in main memory", adapter)
@@ -105,7 +102,7 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	case s.Engine.Itself:
 		s.OnGPU = vram || s.GPULayers > 0
 	case runtime == engine.Torch:
-		s.OnCPU = q.RAMGiB > 0 || !vram && q.FreeGiB == 0 && browser.Auto.Software()
+		s.OnCPU = q.RAMGiB > 0 || !vram && browser.Auto.Software()
 	}
 	return nil
 }
@@ -189,7 +186,7 @@ func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]es
 	s := e.Setup
 	var gpus *gpu.Monitor
 	for _, n := range e.Needs() {
-		if n.Place == estimate.VRAM && s.GPUMemoryGiB == 0 && q.FreeGiB == 0 && gpus == nil {
+		if n.Place == estimate.VRAM && s.GPUMemoryGiB == 0 && gpus == nil {
 			gpus = gpu.Open(ctx, gpu.Options{})
 			defer gpus.Close()
 		}
@@ -200,8 +197,6 @@ func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]es
 			rooms[place] = estimate.Room{Free: int64(gib * (1 << 30)), How: how}
 		}
 	}
-	set(estimate.RAM, q.FreeGiB, "--free-gb")
-	set(estimate.VRAM, q.FreeGiB, "--free-gb")
 	set(estimate.RAM, q.RAMGiB, "--ram-gb")
 	vram, how := s.GPUMemoryGiB*float64(max(s.TensorParallel, 1)), "--gpu-memory-gb, all devices"
 	if s.Engine.Runtime == engine.VLLM {

@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// Count formats a number of things: "1 layer", "2 layers".
+// Count formats a number of things: "1 layer", "2 launches".
 func Count(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "ch"):
+		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

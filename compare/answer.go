@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/internal/warning"
 )
 
@@ -101,7 +102,7 @@ func (r *Result) distinct(of func(*Cell) string) []string {
 	return out
 }
 
-// axes are what cells of one engine and model can differ in.
+// axes are what cells of one engine and model can differ in. Without a name for many, the values are named.
 var axes = []struct {
 	many string
 	of   func(*Cell) string
@@ -115,8 +116,13 @@ var axes = []struct {
 	{"kinds of traffic", func(c *Cell) string { return c.Traffic() }},
 	{"kinds of start", func(c *Cell) string { return c.Start() }},
 	{"temperatures", func(c *Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
-	{"kinds of isolation", func(c *Cell) string { return c.Isolation() }},
+	{"", func(c *Cell) string { return processes[c.Isolation()] }},
 }
+
+// processes says what repetitions run in.
+var processes = map[string]string{record.OfLaunch: "new processes", record.OfLaunch + " reused": "reused processes",
+	record.OfLaunch + " shared": "shared processes", record.OfTab: "new tabs", record.OfTab + " reused": "reused tabs",
+	record.OfTab + " shared": "shared tabs", record.OfServer: "a running server"}
 
 func positive(n int) string {
 	if n <= 0 {
@@ -125,8 +131,9 @@ func positive(n int) string {
 	return fmt.Sprint(n)
 }
 
-// title says what was compared.
+// title says what was compared: of the cells that ran, if any did.
 func (r *Result) title() string {
+	r = r.ran()
 	const letters = 40 // of a name of others
 	engines := r.distinct(func(c *Cell) string { return explain.Cut(c.Title(), letters) })
 	foreign := !slices.ContainsFunc(r.Cells, func(c Cell) bool { return !c.Foreign() })
@@ -156,11 +163,15 @@ func (r *Result) title() string {
 	}
 	var varied []string
 	for _, a := range axes {
-		n := len(r.distinct(a.of))
+		values := r.distinct(a.of)
 		if a.many == "prompts" && r.Cells[0].Spec.InputTokens > 0 {
 			continue // made for each input length
 		}
-		if n > 1 && len(varied) < 2 {
+		switch n := len(values); {
+		case n < 2 || len(varied) == 2:
+		case a.many == "":
+			varied = append(varied, explain.And(values, 3))
+		default:
 			varied = append(varied, fmt.Sprintf("%d %s", n, a.many))
 		}
 	}
@@ -182,8 +193,18 @@ func (r *Result) runTitle(run int) string {
 	return filepath.Base(r.Runs[run].Dir)
 }
 
+// ran has only the cells that ran, if any did.
+func (r *Result) ran() *Result {
+	ran := slices.DeleteFunc(slices.Clone(r.Cells), func(c Cell) bool { return c.Refused != "" })
+	if len(ran) == 0 {
+		return r
+	}
+	return &Result{Cells: ran, Runs: r.Runs}
+}
+
 // facts are short.
 func (r *Result) facts() []string {
+	r = r.ran()
 	var out []string
 	add := func(s string) {
 		if s != "" {
@@ -371,10 +392,11 @@ func (r *Result) sure() Card {
 // intervals are the widest interval of each headline figure, with its cell.
 func (r *Result) intervals() string {
 	var out []string
-	for _, q := range []struct {
-		name string
-		of   func(*Cell) evidence.Figure
-	}{{"peak memory", peak}, {"speed", speed}} {
+	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
+		compared := func(d duel) bool { return d.outcome() != refused }
+		if duels := r.duels(q); len(duels) > 0 && !slices.ContainsFunc(duels, compared) {
+			continue // the answer has no such figure to be sure of
+		}
 		widest, words, known := 0.0, "", 0
 		for _, c := range r.each() {
 			f := q.of(c)
@@ -393,7 +415,7 @@ func (r *Result) intervals() string {
 			}
 		}
 		if known > 0 {
-			out = append(out, q.name+" "+words)
+			out = append(out, q.sureOf+" "+words)
 		}
 	}
 	return r.upper(strings.Join(out, ", "))

@@ -18,6 +18,7 @@ import (
 // question is one that the answer has a card for: which cell has more of a figure.
 type question struct {
 	name, unit     string
+	sureOf         string // its figure in the card that says how sure the answer is
 	of             func(*Cell) evidence.Figure
 	verb, together string // before a cell's value; together: under traffic
 	more           string // what the larger one does
@@ -28,11 +29,11 @@ type question struct {
 	lessIsBetter   bool
 }
 
-var memoryQuestion = question{name: "Memory", unit: "MiB", of: peak, verb: "peaks at", together: "peaks at",
+var memoryQuestion = question{name: "Memory", unit: "MiB", sureOf: "peak memory", of: peak, verb: "peaks at", together: "peaks at",
 	more: "uses more memory", share: "uses %s more memory than %s", times: "uses %s times the memory of %s",
 	factor: "the memory", least: "Least", most: "most", best: "Least", lessIsBetter: true}
 
-var speedQuestion = question{name: "Speed", unit: "tokens/s", of: speed, verb: "decodes",
+var speedQuestion = question{name: "Speed", unit: "tokens/s", sureOf: "speed", of: speed, verb: "decodes",
 	together: "serves all requests at", more: "is faster", share: "is %s faster than %s",
 	times: "is %s times as fast as %s", factor: "as fast", least: "Slowest", most: "fastest", best: "Fastest"}
 

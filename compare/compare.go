@@ -196,6 +196,9 @@ func With(o Options, runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]
+			if rest, ok := strings.CutPrefix(cell.With, spec.Engine+" "); ok {
+				cell.With = cell.Title() + " " + rest
+			}
 			r.Cells = append(r.Cells, cell)
 			of = append(of, growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
 		}
@@ -203,6 +206,10 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.label()
 	r.quality()
 	r.Sweeps = growth.Sweeps(of)
+	for i := range r.Sweeps {
+		s := &r.Sweeps[i]
+		s.Label = r.Cells[s.Cells[0]].Title() + strings.TrimPrefix(s.Label, s.Engine)
+	}
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {

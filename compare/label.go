@@ -32,7 +32,8 @@ func (r *Result) label() {
 		for i, part := range ran {
 			word := part(&c.Setup)
 			if word != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool {
-				return o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) && part(&o.Setup) != word
+				return o.Refused == "" && o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) &&
+					part(&o.Setup) != word
 			}) {
 				what = append(what, word)
 			}
@@ -43,7 +44,7 @@ func (r *Result) label() {
 		}
 		for _, part := range asked {
 			if slices.ContainsFunc(r.Cells,
-				func(o Cell) bool { return o.Foreign() == c.Foreign() && part(&o) != part(c) }) {
+				func(o Cell) bool { return o.Foreign() == c.Foreign() && part(&o) != part(c) }) && part(c) != "" {
 				words = append(words, part(c))
 			}
 		}

@@ -24,7 +24,7 @@ func (r *Result) growthCard() Card {
 		title := r.Cells[s.Cells[0]].Title()
 		if words := slopeWords(s, title); words != "" {
 			answers = explain.AppendNew(answers, words)
-			of[words] = append(of[words], title+strings.TrimPrefix(s.Label, s.Engine))
+			of[words] = append(of[words], s.Label)
 		}
 	}
 	switch len(answers) {
@@ -53,6 +53,9 @@ func slopeWords(s growth.Sweep, title string) string {
 		return ""
 	}
 	rate := s.Rates[at]
+	if cache, _, ok := strings.Cut(rate.Title, ", "); ok && what != "memory" {
+		what = "the " + cache // with its dtype
+	}
 	unit, size := "bytes", 1.0
 	if rate.Center() >= record.MiB {
 		unit, size = "MiB", record.MiB

@@ -113,7 +113,7 @@ func saveBaseline(c *cobra.Command, store baseline.Store, name, dir string, repl
 	if counted < planned {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d launches succeeded\n", counted, planned)
 	}
-	for _, w := range compare.Runs(run).Warnings {
+	for _, w := range compare.With(comparison(), run).Warnings {
 		if w.Code == warning.MemoryShared {
 			fmt.Fprintf(c.ErrOrStderr(), "warning: memory may be too low: %s: %s\n", w.Where, w.Text)
 			break

@@ -49,7 +49,7 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
 		{"baseline save a/b " + after, fault.Usage, "becomes a file name"},
 		{"baseline list", "", "main  before"},
-		{"baseline save crowded " + beside, "", "warning: memory may be too low: llamacpp, launches 1, 2"},
+		{"baseline save crowded " + beside, "", "warning: memory may be too low: llama.cpp, launches 1, 2"},
 		{"baseline remove crowded", "", "Removed"},
 		{"baseline", "", "save"},
 		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},

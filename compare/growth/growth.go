@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -95,6 +96,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 	counted := c.Counted
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
 	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
+	g.Rates[0].Title = inDType(g.Rates[0].Title, c)
 	of := map[string]int{figure.KVReserved: 0} // indexes of rates by name
 	for a, clock := range timed(counted) {
 		for _, t := range followed[a] {
@@ -228,6 +230,14 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 	return r
 }
 
+// inDType is the title of a KV cache with its dtype, where the engine reports it.
+func inDType(title string, c *memory.Cell) string {
+	if dtype := c.Says("kv_dtype"); dtype != "" {
+		return strings.Replace(title, "KV cache", "KV cache in "+dtype, 1)
+	}
+	return title
+}
+
 // edges are what a launch held when phases ended, over the tokens that it held then.
 func edges(p memory.Part, a *record.Attempt) []stats.Point {
 	var out []stats.Point
@@ -349,6 +359,8 @@ func (r *Rate) judge(t *Theory, flat bool) {
 		r.Verdict = "shrinks during generation"
 	case t == nil:
 		r.Verdict = "grows; the calculated size of a token is not known"
+	case iv.Lo > t.Bytes && because != "":
+		r.Verdict = "grows, but not by the KV cache, which is reserved during the load"
 	case iv.Lo > t.Bytes:
 		r.Verdict = fmt.Sprintf("more than the calculated %s", rateWords(t.Bytes))
 	case iv.Hi < t.Bytes:

@@ -20,7 +20,7 @@ const (
 	growthWords  = "The measured slope in bytes per token with its 95% interval, beside the calculated bytes of the KV cache."
 	growthMethod = "\"Over cells\": one line is fitted through all launches of cells that differ only in context or prompt length. " +
 		"\"Within launches\": each launch has a slope while it generates tokens, and the table shows their median. " +
-		"Process memory includes more than the KV cache."
+		"Process memory (PSS, RSS) includes more than the KV cache, but no buffer that was reserved and never used."
 )
 
 const withinLaunches = "within launches"
@@ -41,7 +41,11 @@ func growthSection(res *compare.Result) Section {
 				theory = plain.Rate(t.Bytes)
 			}
 			all = append(all, ofCell{who, []evidence.Figure{r.Figure}})
-			row := []string{plain.Line(who), over, plain.Line(r.Title), plain.Rate(r.Center()), plain.RateInterval(r),
+			what := plain.Line(r.Title)
+			if r.Of == growth.OfHeld {
+				what += " (all memory)"
+			}
+			row := []string{plain.Line(who), over, what, plain.Rate(r.Center()), plain.RateInterval(r),
 				theory, r.Verdict}
 			if over == withinLaunches && strings.HasPrefix(r.Verdict, evidence.TooFewRuns) {
 				undecided = append(undecided, row)

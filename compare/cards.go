@@ -29,7 +29,8 @@ type question struct {
 	lessIsBetter   bool
 }
 
-var memoryQuestion = question{name: "Memory", unit: "MiB", sureOf: "peak memory", of: peak, verb: "peaks at", together: "peaks at",
+var memoryQuestion = question{name: "Memory", unit: "MiB", sureOf: "peak memory", of: peak,
+	verb: "peaks at", together: "peaks at",
 	more: "uses more memory", share: "uses %s more memory than %s", times: "uses %s times the memory of %s",
 	factor: "the memory", least: "Least", most: "most", best: "Least", lessIsBetter: true}
 

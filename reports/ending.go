@@ -48,10 +48,14 @@ func Table(w io.Writer, res *compare.Result) error {
 	return err
 }
 
-// Answer writes the answer alone.
+// Answer writes the answer alone, and how many warnings there are.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	_, err := io.WriteString(w, cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2)+answerText(a, 4))
+	text := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) + answerText(a, 4)
+	if n := len(a.Warnings) + a.More; n > 0 {
+		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -204,7 +204,11 @@ func readShare(a *record.Attempt) (float64, bool) {
 			}
 		}
 	}
-	return float64(reading) / float64(length), length > 0 && reading > 0
+	share := float64(reading) / float64(length)
+	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else older records: with what reads waited for a processor
+		share *= float64(c.ReadCPUNS) / float64(c.ReadNS)
+	}
+	return share, length > 0 && reading > 0
 }
 
 // betweenTokens describes the gaps: between pieces of text if the engine reports those.

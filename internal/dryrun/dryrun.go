@@ -155,18 +155,20 @@ func (r Run) Print(to io.Writer) error {
 }
 
 func (r Run) table(w io.Writer) {
-	model, how, form := 5, 3, ""
+	engine, model, how, form := 6, 5, 3, ""
 	for i := range r.Cells {
-		model = max(model, utf8.RuneCountInString(r.Cells[i].Model))
-		how = max(how, utf8.RuneCountInString(r.Cells[i].how()))
+		c := &r.Cells[i]
+		engine, model = max(engine, utf8.RuneCountInString(c.Engine)), max(model, utf8.RuneCountInString(c.Model))
+		how = max(how, utf8.RuneCountInString(c.how()))
 	}
-	for _, width := range []int{4, -16, -model, 9, 6, 7, -how, 10, 8} { // negative: aligned left
+	const most = 40                                                                    // a longer one, which stands behind all numbers, shifts no column
+	for _, width := range []int{4, -engine, -model, 9, 6, 7, 10, 8, -min(how, most)} { // negative: aligned left
 		form += fmt.Sprintf("%%%dv  ", width)
 	}
 	row := func(values ...any) {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(form+"%v", values...), " "))
 	}
-	row("CELL", "ENGINE", "MODEL", "INPUT", "OUTPUT", "CONTEXT", "HOW", "MEMORY", "TIME", "")
+	row("CELL", "ENGINE", "MODEL", "INPUT", "OUTPUT", "CONTEXT", "MEMORY", "TIME", "HOW", "")
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		memory, time, in, note := "?", "?", "prompt "+strconv.Itoa(c.Prompt), ""
@@ -187,7 +189,7 @@ func (r Run) table(w io.Writer) {
 		case c.Unknown != "":
 			note = "unknown until launched"
 		}
-		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, c.how(), memory, time, note)
+		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, memory, time, c.how(), note)
 	}
 }
 

@@ -145,8 +145,8 @@ func sampler() []Row {
 	return []Row{
 		{Name: SamplerBusy, Title: "cost of reading memory while the engine works", Unit: "%", Better: Lower,
 			Absent: "nothing was sampled",
-			How: "the share of load, warm-up and measured requests during which llmparity was reading memory. 100% keeps " +
-				"one core busy. Readings between these phases do not count",
+			How: "the share of load, warm-up and measured requests during which llmparity was reading memory, without what " +
+				"reads wait for a processor. 100% keeps one core busy. Readings between these phases do not count",
 			Column: Column{27, "sampler_busy_percent", "percent of one core that sampling used while the engine worked"}},
 		{Name: SamplerUS, Title: "time per read", Unit: "µs", Better: Lower, Absent: "nothing was sampled",
 			How:    "time spent reading memory / number of readings, over all methods",

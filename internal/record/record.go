@@ -436,9 +436,10 @@ const (
 
 // Cost is what sampling an attempt took from the machine.
 type Cost struct {
-	Reads     int   `json:"reads"`             // number of reads, without those that wait
-	ReadNS    int64 `json:"read_ns"`           // time inside those reads, in nanoseconds
-	Waits     int   `json:"waits,omitempty"`   // number of reads that mostly wait for an answer
-	WaitNS    int64 `json:"wait_ns,omitempty"` // time inside those reads, in nanoseconds
-	SelfCPUNS int64 `json:"self_cpu_ns"`       // CPU time of llmparity during the attempt, in nanoseconds
+	Reads     int   `json:"reads"`                 // number of reads, without those that wait
+	ReadNS    int64 `json:"read_ns"`               // time inside those reads, in nanoseconds
+	ReadCPUNS int64 `json:"read_cpu_ns,omitempty"` // CPU time of those reads: less, if they wait for a processor
+	Waits     int   `json:"waits,omitempty"`       // number of reads that mostly wait for an answer
+	WaitNS    int64 `json:"wait_ns,omitempty"`     // time inside those reads, in nanoseconds
+	SelfCPUNS int64 `json:"self_cpu_ns"`           // CPU time of llmparity during the attempt, in nanoseconds
 }

@@ -56,5 +56,6 @@ func (p probe) Attach(s sample.Source) (detach func()) {
 // less returns the cost since an earlier reading.
 func less(now, before record.Cost) record.Cost {
 	return record.Cost{Reads: now.Reads - before.Reads, ReadNS: now.ReadNS - before.ReadNS,
-		Waits: now.Waits - before.Waits, WaitNS: now.WaitNS - before.WaitNS}
+		ReadCPUNS: now.ReadCPUNS - before.ReadCPUNS, Waits: now.Waits - before.Waits,
+		WaitNS: now.WaitNS - before.WaitNS}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -294,8 +295,12 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 	if ofProcesses(g.method) {
 		s.carry.begin()
 	}
+	if !g.waits {
+		runtime.LockOSThread() // to measure its CPU time
+		defer runtime.UnlockOSThread()
+	}
 	var spent time.Duration
-	read := 0
+	read, before := 0, threadCPU()
 	for _, m := range g.all() {
 		if !g.begin(m) {
 			continue
@@ -329,8 +334,8 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 			s.resetPeak(ctx, g, m, p)
 		}
 	}
+	s.spend(g, read, spent, threadCPU()-before)
 	s.sum(g, why, &total)
-	s.spend(g, read, spent)
 	return spent
 }
 
@@ -345,7 +350,7 @@ func (s *Sampler) resetPeak(ctx context.Context, g *group, m *member, p Peaker) 
 	}
 }
 
-func (s *Sampler) spend(g *group, read int, spent time.Duration) {
+func (s *Sampler) spend(g *group, read int, spent, cpu time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g.waits {
@@ -354,6 +359,7 @@ func (s *Sampler) spend(g *group, read int, spent time.Duration) {
 	} else {
 		s.cost.Reads += read
 		s.cost.ReadNS += int64(spent)
+		s.cost.ReadCPUNS += int64(min(cpu, spent)) // the rest of a pass is not reading
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,8 @@ func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
 		if n := out.count(1); n != 100 {
 			t.Errorf("the cheap source was read %d times in 10 s at 100 ms, want 100", n)
 		}
-		if cost.Reads != len(out.samples) || cost.ReadNS < int64(700*time.Millisecond) {
+		if cost.Reads != len(out.samples) || cost.ReadNS < int64(700*time.Millisecond) ||
+			runtime.GOOS == "linux" && cost.ReadCPUNS > cost.ReadNS/2 { // what a read waits is no work
 			t.Errorf("cost: %+v for %d samples", cost, len(out.samples))
 		}
 		if !cheap.closed {

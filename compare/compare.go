@@ -172,11 +172,14 @@ type Failure struct {
 
 // Figure finds one of our figures; an empty one that says so where there is none.
 func (c *Cell) Figure(name string) evidence.Figure {
-	list := slices.Concat(c.Figures, c.Sampler)
-	if c.Load != nil {
-		list = append(list, c.Load.Figures...)
+	f := evidence.Held(c.Figures, name)
+	if f.Title == "" {
+		f = evidence.Held(c.Sampler, name)
 	}
-	return evidence.Held(list, name)
+	if f.Title == "" && c.Load != nil {
+		f = evidence.Held(c.Load.Figures, name)
+	}
+	return f
 }
 
 // Runs compares what is in these runs, by the default options. It changes none of them.

@@ -3,4 +3,4 @@
 package compare_test
 
 // Simulated records, of each kind.
-const families, trials, quick = 100, 100, true
+const families, trials, quick = 60, 100, true

@@ -81,9 +81,9 @@ func atLeast(n, k int, p float64) float64 {
 	if p >= 1 {
 		return 1
 	}
-	sum := 0.0
+	sum, succeeds, fails := 0.0, math.Log(p), math.Log1p(-p)
 	for i := k; i <= n; i++ {
-		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		sum += math.Exp(logChoose(n, i) + float64(i)*succeeds + float64(n-i)*fails)
 	}
 	return min(1, sum)
 }

@@ -3,8 +3,10 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -44,13 +46,28 @@ func sampleOf(values []float64) *benchmath.Sample {
 
 // rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a.
 func (s Sides) rankSums() (ways []float64, seen int) {
-	ranks, n := s.ranks, len(s.A)
+	for _, r := range s.ranks[:len(s.A)] {
+		seen += r
+	}
+	ranks := slices.Sorted(slices.Values(s.ranks))
+	if len(slices.Compact(slices.Clone(ranks))) < len(ranks) {
+		return waysToDraw(len(s.A), ranks), seen
+	}
+	key := [2]int{len(s.A), len(ranks)}
+	known, ok := untied.Load(key)
+	if !ok {
+		known, _ = untied.LoadOrStore(key, waysToDraw(len(s.A), ranks))
+	}
+	return known.([]float64), seen
+}
+
+// untied has the ways to draw from values without ties, by how many are drawn of how many.
+var untied sync.Map
+
+func waysToDraw(n int, ranks []int) []float64 {
 	highest := 0
-	for i, r := range ranks {
+	for _, r := range ranks {
 		highest += r
-		if i < n {
-			seen += r
-		}
 	}
 	width, sofar := highest+1, 0
 	by := make([]float64, (n+1)*width) // by how many are drawn, and their sum
@@ -64,7 +81,7 @@ func (s Sides) rankSums() (ways []float64, seen int) {
 			}
 		}
 	}
-	return by[n*width:], seen
+	return by[n*width:]
 }
 
 // outlying is the share of all ways to draw whose sum of ranks lies as far out as what was seen, on the side where

@@ -6,22 +6,28 @@ CACHE = $(or $(LLMPARITY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmparity
 # Where the Go files are, npm's aside.
 FOLDERS = $(wildcard assets/*/*.go) browser cmd compare docs examples internal native reports scripts
 
+# Without the folder of the checkout in what is compiled, all builds, tests and checkouts share it.
+export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
+
 # What make test runs in which way. Each package is in one of these, LIGHT by default.
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
 BROWSERS = $(filter llmparity/browser llmparity/browser/webllm,$(PACKAGES))
 PAGES = llmparity/reports llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/modellib
-# Nothing in these runs at the same time as something else: the race detector would only make them slow.
+# Nothing in these runs at the same time as something else: the race detector would only make them slow. Only internal/mlc
+# has workers, which browser/webllm's tests run with the detector.
 ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/%,$(PACKAGES)) \
-	$(addprefix llmparity/internal/,accuracy calculator dryrun figure fit foreign gates inspect lines modelsize plan regular reproduce \
-	resolve thin tiny/reference warning words)
+	$(addprefix llmparity/,assets/plans browser/find docs scripts/reference) \
+	$(addprefix llmparity/internal/,accuracy baseline cache calculator document dryrun estimate fault figure fit foreign gates gguf \
+	hfconfig inspect kinds lines mlc mlc/vocab model modelsize nearest plan regular reproduce resolve thin tiny/reference warning \
+	whole words)
 LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 
 # Tests of the command that start and stop runs, where goroutines meet. The others call one package after another, each of
 # which is tested with the race detector itself.
 RUNS = TestRunMeasures|Kill|Signals|Repetitions|ExecEngineIs|EventsOfRun|Interrupt
 
-.PHONY: setup build demo test browsers beside test-all test-gpu bench accuracy lint clean
+.PHONY: setup build demo test browsers alone light servers test-all test-gpu bench accuracy lint clean
 
 setup:
 	@scripts/setup
@@ -29,7 +35,7 @@ setup:
 # Building and linting need npm's parts alone; what runs needs the rest.
 build:
 	@scripts/setup npm
-	@go build -trimpath -o bin/llmparity ./cmd/llmparity
+	@go build -o bin/llmparity ./cmd/llmparity
 
 # The main job: the tiny model in WebLLM and in llama.cpp, measured, compared, reported.
 demo: setup build
@@ -43,31 +49,35 @@ lint:
 	@go run ./scripts/lint
 
 # A program with the race detector in it sleeps for a second at its end, and tests start hundreds of them.
-test browsers beside test-all: export GORACE = atexit_sleep_ms=0
+test browsers light servers test-all: export GORACE = atexit_sleep_ms=0
 
-# Two lanes, one for each of two cores. One browser at a time: two on these cores would measure each other. A package may
-# take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
-# tells everything.
-test: setup lint
-	@scripts/setup llamacpp-tools ollama
-	@$(MAKE) --no-print-directory -k -j2 browsers beside
+# Two at a time, one for each of two cores. One browser at a time: two on these cores would measure each other. A package
+# may take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
+# tells everything. Lint comes last: by then most of what it needs is compiled.
+test: setup
+	@scripts/setup llamacpp-tools ollama staticcheck
+	@$(MAKE) --no-print-directory -k -j2 browsers alone light servers lint
 
-GO_TEST = go test -p 1 -timeout 20m
+# Lint vets all of it.
+GO_TEST = go test -p 1 -vet=off -timeout 20m
 
 browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
-	$(GO_TEST) llmparity/reports || failed=1; \
+	$(GO_TEST) -run InABrowser llmparity/reports || failed=1; \
 	$(GO_TEST) -skip '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
 	$(GO_TEST) -race -run '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
-beside:
-	@failed=0; \
-	set -x; $(GO_TEST) $(ALONE) || failed=1; \
-	$(GO_TEST) -race $(LIGHT) || failed=1; \
-	$(GO_TEST) -race $(SERVERS) || failed=1; \
-	exit $$failed
+# InABrowser is the test of reports that starts one.
+alone:
+	$(GO_TEST) -skip InABrowser $(ALONE) llmparity/reports
+
+light:
+	$(GO_TEST) -race $(LIGHT)
+
+servers:
+	$(GO_TEST) -race $(SERVERS)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint

@@ -23,8 +23,8 @@ const chatTemplate = "{{ bos_token }}{% for m in messages %}{% if m['role'] == '
 func TestChatSendsTheSameIDs(t *testing.T) {
 	path, err := model.Path(model.Tiny)
 	check(t, err)
-	cmd := program(t, "run", "--engines", "llamacpp,webllm", "--engine", "exec:mine="+exampleEngine(t), "--model",
-		"chat.gguf", "--chat", "--prompt", " the quick ", "--max-tokens", "4", "--repetitions", "1")
+	cmd := oneLaunch(t, "llamacpp", "--engines", "llamacpp,webllm", "--engine", "exec:mine="+exampleEngine(t),
+		"--model", "chat.gguf", "--chat", "--prompt", " the quick ", "--max-tokens", "4")
 	chat := filepath.Join(cmd.Dir, "chat.gguf")
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
 	if stdout, stderr, code := output(t, cmd); code != 0 {

@@ -79,11 +79,11 @@ func resumed(earlier *exec.Cmd, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// oneLaunch is a run of one launch without warm-up, to save a start of the browser.
-func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
+// oneLaunch is a run of one launch of each engine without warm-up, to save a start of the browser.
+func oneLaunch(t testing.TB, engines string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, append([]string{"run", "one.yaml"}, args...)...)
-	plan := "name: one\nengines: [" + name +
+	plan := "name: one\nengines: [" + engines +
 		"]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 8\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
 	put(t, cmd.Dir, "one.yaml", plan)
 	return cmd

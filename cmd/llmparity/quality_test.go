@@ -19,7 +19,7 @@ import (
 // Both engines score the built-in text as the reference implementation does.
 func TestQualityOfTinyModel(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "run", "--max-tokens", "2", "--repetitions", "1", "--quality", "builtin")
+	cmd := oneLaunch(t, "webllm, llamacpp", "--max-tokens", "2", "--quality", "builtin")
 	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	r := opened(t, dir)

@@ -59,7 +59,7 @@ type Config struct {
 	Sort       string // of the compiled model library
 	Weights    string // how the package stores them: mlc.AsIs, F32 or F16
 	Requantize string // mlc.Requantized: round all matrices to it; empty: don't
-	Library    string // file or URL of a model library; empty: compile one
+	Library    string // file or URL of a model library, AutoLibrary or OwnLibrary; empty: AutoLibrary
 	Bundle     string // file of a WebLLM build; empty: a version
 }
 
@@ -96,8 +96,9 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.Requantize, Flag: "requantize", Key: "requantize", Run: true, Make: true,
 			OneOf: []string{mlc.Requantized},
 			Help:  "q4_0: round the matrices of other types to Q4_0 for WebLLM, as llama.cpp does (default: don't)"},
-		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: []string{"kernels", "sort"},
-			Help: "file or https URL of a model library to use, instead of compiling a library"},
+		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: c.instead(),
+			Help: "model library: auto (MLC's, if one in the store or in --mirror's folder fits, otherwise llmparity's), own " +
+				"(llmparity's), or a file or https URL (default auto)"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
 			Help: "file of a WebLLM build (an ES module)"},
 	}
@@ -123,9 +124,38 @@ func (c *Config) launched() browser.Config {
 		Thread: browser.Thread(c.Thread)}
 }
 
+// What Config.Library may name beside a file or URL.
+const (
+	AutoLibrary = "auto" // MLC's that is here and fits, else ours; ours where kernels or sort are chosen
+	OwnLibrary  = "own"
+)
+
+// given is the library that the user named; empty: none.
+func (c *Config) given() string {
+	if c.Library == AutoLibrary || c.Library == OwnLibrary {
+		return ""
+	}
+	return c.Library
+}
+
+// instead are the settings that a given library makes void.
+func (c *Config) instead() []string {
+	if c.given() == "" {
+		return nil
+	}
+	return []string{"kernels", "sort"}
+}
+
+// auto reports whether a library of MLC's may run.
+func (c *Config) auto() bool {
+	other := newConfig()
+	return (c.Library == "" || c.Library == AutoLibrary) && cmp.Or(c.Kernels, other.Kernels) == other.Kernels &&
+		cmp.Or(c.Sort, other.Sort) == other.Sort
+}
+
 // CheckFiles refuses an invalid model library before anything starts.
 func (c *Config) CheckFiles() error {
-	if c.Library == "" || isAddress(c.Library) {
+	if c.given() == "" || isAddress(c.Library) {
 		return nil
 	}
 	if _, err := mlc.OpenLibrary(c.Library); err != nil {
@@ -136,7 +166,7 @@ func (c *Config) CheckFiles() error {
 
 // CheckPlan refuses compile settings for a given library.
 func (c *Config) CheckPlan(engine.Settings) error {
-	if c.Library != "" && c.Kernels+c.Sort != "" {
+	if c.given() != "" && c.Kernels+c.Sort != "" {
 		return errors.New("model_lib: names a compiled library, so kernels and sort do not apply; remove one of them")
 	}
 	return nil
@@ -144,7 +174,7 @@ func (c *Config) CheckPlan(engine.Settings) error {
 
 // Complete removes compile settings if a library is given.
 func (c *Config) Complete(_ engine.Settings, m engine.Model) {
-	if c.Library != "" || m.Format == model.WebLLM {
+	if c.given() != "" || m.Format == model.WebLLM {
 		c.Kernels, c.Sort = "", ""
 	}
 }

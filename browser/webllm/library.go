@@ -2,22 +2,16 @@ package webllm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
-	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
-	"llmparity/internal/whole"
 )
 
 // Library is a compiled model library: the code for a model. Every figure depends on it.
@@ -62,7 +56,11 @@ func (w *WebLLM) openLibrary(ctx context.Context, given, source string, b Bundle
 	lib mlc.Library, l Library, err error) {
 	l.Path, l.Source = given, source
 	if isAddress(given) {
-		if l.Path, err = fetch(ctx, filepath.Join(w.settings.Cache, "libraries"), given, say); err != nil {
+		kept, err := catalogue.KeptLibrary(w.settings.Cache, given)
+		if err != nil {
+			kept, err = catalogue.FetchLibrary(ctx, w.settings.Cache, given, "", say)
+		}
+		if l.Path = kept.File; err != nil {
 			return lib, l, err
 		}
 	}
@@ -78,70 +76,35 @@ func (w *WebLLM) openLibrary(ctx context.Context, given, source string, b Bundle
 	return lib, l, err
 }
 
-// OriginOf returns whose library it is: ours are marked, MLC's have a known URL.
+// replacement returns the first library of MLC's, in the store or a mirror's folder, that fits WebLLM and the model.
+func (w *WebLLM) replacement(b Bundle, fits func(mlc.Library) error) (path, from string) {
+	for l := range catalogue.Libraries(w.settings.Cache, w.settings.Mirror) {
+		if b.Fits(l.Imports) == nil && fits(l.Library) == nil {
+			return l.File, l.From
+		}
+	}
+	return "", ""
+}
+
+// OriginOf returns whose library it is: ours are marked, MLC's have a known URL, or its path on a mirror.
 func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	if v := lib.Own; v != nil {
 		return Ours, v.String(), v.Kernels
 	}
-	name := path.Base(filepath.ToSlash(given))
+	at := filepath.ToSlash(given)
+	known := strings.Contains(at, "/"+catalogue.LibrariesPath+"/")
 	if u, err := url.Parse(given); err == nil && isAddress(given) {
-		name = path.Base(u.Path)
 		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…,
 		// raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
-		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
-			strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
-			return MLC, path.Base(path.Dir(u.Path)) + "/" + name, GPUKernels
-		}
+		at, known = u.Path, (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
+			strings.HasPrefix(u.Path, "/"+catalogue.LibrariesPath+"/")
 	}
-	return Given, name, ""
+	if known {
+		return MLC, path.Base(path.Dir(at)) + "/" + path.Base(at), GPUKernels
+	}
+	return Given, path.Base(at), ""
 }
 
 func isAddress(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
-}
-
-// maxFetched limits the size of a library.
-const maxFetched = 512 << 20
-
-// fetch downloads a URL into dir, once.
-func fetch(ctx context.Context, dir, address string, say func(string)) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return "", fault.New(fault.Usage, "", "--model-lib %q is not a URL", address)
-	}
-	if err := catalogue.Safe(u); err != nil {
-		return "", fault.Wrap(fault.Usage, err, "use https", "--model-lib %s", address)
-	}
-	sum := sha256.Sum256([]byte(address))
-	kept := filepath.Join(dir, hex.EncodeToString(sum[:])[:16]+".wasm")
-	if _, err := os.Stat(kept); err == nil {
-		return kept, nil
-	}
-	if err := cache.MkdirAll(dir); err != nil {
-		return "", err
-	}
-	say("downloading the model library " + address)
-	err = whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, u, file, say) })
-	if known, ok := errors.AsType[*fault.Error](err); ok {
-		return "", known
-	}
-	if err == nil || ctx.Err() != nil {
-		return kept, context.Cause(ctx)
-	}
-	return "", fault.WriteError(err, dir, "set another cache folder with "+cache.Variable)
-}
-
-// fetchInto downloads and checks a library. An invalid file is not kept, because the URL may have a library tomorrow.
-func fetchInto(ctx context.Context, u *url.URL, file *os.File, say func(string)) error {
-	if err := catalogue.Download(ctx, u, file, maxFetched, say); err != nil {
-		if ctx.Err() != nil || fault.Of(err) != fault.Run {
-			return err
-		}
-		return fault.Wrap(fault.BadLibrary, err, "use another URL, or download it by hand and name the file",
-			"the model library %s cannot be downloaded", u)
-	}
-	if _, err := mlc.OpenLibrary(file.Name()); err != nil {
-		return fault.New(fault.BadLibrary, "use the URL of the .wasm file itself", "%s is not a model library", u)
-	}
-	return nil
 }

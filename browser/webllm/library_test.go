@@ -1,16 +1,18 @@
 package webllm
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/cache"
+	"llmparity/internal/check"
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modellib"
+	"llmparity/internal/tiny"
 )
 
 func TestOriginOfLibraries(t *testing.T) {
@@ -28,6 +30,8 @@ func TestOriginOfLibraries(t *testing.T) {
 			Library{Origin: MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: GPUKernels}},
 		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
 			Library{Origin: Given, Detail: "X.wasm"}},
+		{"/m/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X.wasm", mlc.Library{},
+			Library{Origin: MLC, Detail: "v0_2_80/X.wasm", Kernels: GPUKernels}},
 		{"libs/mlc-ai/X.wasm", mlc.Library{}, Library{Origin: Given, Detail: "X.wasm"}},
 		{"https://example.com/lib.wasm", ours,
 			Library{Origin: Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
@@ -40,28 +44,48 @@ func TestOriginOfLibraries(t *testing.T) {
 	}
 }
 
-func TestFetchRefusesOtherFiles(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/away":
-			http.Redirect(w, r, "http://192.0.2.1/lib.wasm", http.StatusFound)
-		case "/page":
-			fmt.Fprint(w, "<!doctype html>")
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	defer server.Close()
-	dir := t.TempDir()
-	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted",
-		"/page": "is not a model library"} {
-		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
-		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want a line with %q", path, err, want)
-		}
+// A library of others runs a model by itself only if it fits, also in what its metadata leaves out, and if no other is
+// asked for. Here it is ours with MLC's kernels, but without our mark.
+func TestAutoTakesMLCsLibraryIfItFits(t *testing.T) {
+	path, root := filepath.Join(t.TempDir(), "tiny.gguf"), cache.Dir(os.Getenv)
+	check.Err(t, tiny.WriteFile(path))
+	f, err := gguf.Open(path)
+	check.Err(t, err)
+	defer f.Close()
+	options, say := Options(window, F32, "", ""), func(s string) { t.Log(s) }
+	shape, err := mlc.Shape(f, options)
+	check.Err(t, err)
+	built, err := Compile(t.Context(), root, f, options, modellib.Variant{Kernels: MLCKernels, Sort: "partial"}, say)
+	check.Err(t, err)
+	mark := strings.NewReplacer(`"llmparity"`, `"unrelated"`)
+	epsilon := strings.NewReplacer("1.000000e-05f", "1.000000e-06f")
+	mirror := func(text string) string {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/Any.wasm")
+		check.Err(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		check.Err(t, os.WriteFile(file, []byte(text), 0o644))
+		return dir
 	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("kept: %v", left)
+	own := string(check.Read(t, built.Path))
+	theirs := mark.Replace(own)
+	const mlcs, ours = "MLC's (v0_2_80/Any.wasm)", "ours (software kernels, partial sort)"
+	for name, c := range map[string]struct {
+		mirror string
+		config Config
+		want   string
+	}{
+		"fits":              {mirror(theirs), Config{}, mlcs},
+		"none":              {t.TempDir(), Config{Library: AutoLibrary}, ours},
+		"ours in a mirror":  {mirror(own), Config{}, ours},
+		"another epsilon":   {mirror(epsilon.Replace(theirs)), Config{}, ours},
+		"own is asked for":  {mirror(theirs), Config{Library: OwnLibrary}, ours},
+		"kernels are asked": {mirror(theirs), Config{Kernels: SoftwareKernels}, ours},
+	} {
+		w := New(c.config, engine.Settings{Cache: root, Mirror: c.mirror})
+		_, l, err := w.library(t.Context(), f, options, shape, Bundle{},
+			Target{Kernels: SoftwareKernels, DType: F32}, say)
+		if err != nil || l.String() != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, l, err, c.want)
+		}
 	}
 }

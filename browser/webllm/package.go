@@ -132,10 +132,18 @@ func stillOf(dir string, lib mlc.Library, m engine.Model) error {
 	return nil
 }
 
-// library opens the library that the user named or the compiled one, and checks that it fits the model.
+// library opens the library that the user named, MLC's or the compiled one, and checks that it fits the model.
 func (w *WebLLM) library(ctx context.Context, f *gguf.File, options mlc.Options, shape modellib.Shape, b Bundle,
 	t Target, say func(string)) (lib mlc.Library, l Library, err error) {
-	file := w.config.Library
+	have, err := mlc.Params(f, options)
+	if err != nil {
+		return lib, l, err
+	}
+	file := w.config.given()
+	source := file
+	if w.config.auto() {
+		file, source = w.replacement(b, func(l mlc.Library) error { return l.Replaces(have, shape) })
+	}
 	if file == "" {
 		if err := b.Fits(mlc.OwnImports()); err != nil { // before it is compiled
 			return lib, l, err
@@ -146,11 +154,7 @@ func (w *WebLLM) library(ctx context.Context, f *gguf.File, options mlc.Options,
 		}
 		file = built.Path
 	}
-	if lib, l, err = w.openLibrary(ctx, file, w.config.Library, b, say); err != nil {
-		return lib, l, err
-	}
-	have, err := mlc.Params(f, options)
-	if err != nil {
+	if lib, l, err = w.openLibrary(ctx, file, source, b, say); err != nil {
 		return lib, l, err
 	}
 	return lib, l, lib.Matches(have, shape)

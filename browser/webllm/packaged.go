@@ -26,15 +26,20 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 		return Package{}, fault.New(fault.Usage, "omit --dtype",
 			"package %s has its own dtype (%s)", m.Path, existing.Quantization)
 	}
-	given := cmp.Or(w.config.Library, existing.Library)
+	given := cmp.Or(w.config.given(), existing.Library)
+	source, asked := given, existing // with the requested context
+	asked.Shape.ContextWindowSize = m.Context
+	if given == "" && len(existing.Libraries) == 0 && w.config.auto() {
+		given, source = w.replacement(b, func(l mlc.Library) error { return l.ReplacesPackage(asked) })
+	}
 	if given == "" {
 		return Package{}, noLibrary(existing)
 	}
-	source, policy := given, map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
+	policy := map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
 		"activations_dtype": dtype}
 	// A package in the store knows its source.
 	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))
-	if missing == nil && w.config.Library == "" {
+	if missing == nil && w.config.given() == "" {
 		_, origin := stored.Library()
 		source = origin.From
 		policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)
@@ -43,8 +48,6 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	if err != nil {
 		return Package{}, err
 	}
-	asked := existing // with the requested context
-	asked.Shape.ContextWindowSize = m.Context
 	if err := lib.MatchesPackage(asked); err != nil {
 		return Package{}, err
 	}
@@ -58,7 +61,8 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 
 func noLibrary(p mlc.Existing) error {
 	if len(p.Libraries) == 0 {
-		return fault.New(fault.BadLibrary, "name one with --model-lib, or put its .wasm into the folder",
+		return fault.New(fault.BadLibrary,
+			"name one with --model-lib, put its .wasm into the folder, or get one with \"llmparity model library fetch ID\"",
 			"package %s has no model library", p.Dir)
 	}
 	names := make([]string, len(p.Libraries))

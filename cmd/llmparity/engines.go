@@ -130,8 +130,9 @@ func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 // follow applies the plan to the engines' settings; other settings keep the flags' defaults.
 func (f *engineFlags) follow(p plan.Plan) {
 	was := f.chosen().Settings
-	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Threads: cmp.Or(p.Threads, was.Threads, f.threads),
-		DType: cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
+	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Mirror: was.Mirror,
+		Threads: cmp.Or(p.Threads, was.Threads, f.threads),
+		DType:   cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Keep: p.Cache == record.CacheOn, Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
 		p.Sections)
 	if len(p.Weights) == 1 {
@@ -253,7 +254,7 @@ func (f *runFlags) following(p plan.Plan) *runFlags {
 
 // finder finds models. Some models of the catalogue need features of the WebGPU adapter.
 func (f *runFlags) finder(say func(string)) model.Finder {
-	return model.Finder{Catalogue: builtInCatalogue, Mirror: f.mirror, Say: say,
+	return model.Finder{Catalogue: builtInCatalogue, Mirror: f.chosen().Settings.Mirror, Say: say,
 		Features: func(ctx context.Context) ([]string, error) {
 			for _, k := range kinds.All {
 				e, ok := f.chosen().Engine(k.Name).(interface {

@@ -41,7 +41,7 @@ To measure, use llmparity run.`,
 	flags := c.Flags()
 	flags.StringArrayVar(&f.engine, "engine", nil, "engine: "+kinds.All.List())
 	flags.StringVar(&f.model, "model", "tiny", modelHelp)
-	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
+	flags.StringVar(&f.chosen().Settings.Mirror, "mirror", "", mirrorHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 64, "maximum number of tokens to generate")
 	flags.Float64Var(&f.temperature, "temperature", 0, "sampling temperature; 0: always the most likely token")

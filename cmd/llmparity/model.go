@@ -29,7 +29,7 @@ import (
 
 func modelCommand() *cobra.Command {
 	c := parent("model", "List, inspect, convert and create models", listCommand(), infoCommand(), convertCommand(),
-		tinyCommand(), randomCommand())
+		tinyCommand(), randomCommand(), libraryCommand())
 	c.Example = "  llmparity model list Llama\n  llmparity model convert my.gguf --to webllm"
 	return c
 }
@@ -131,6 +131,42 @@ func builtInCatalogue() (catalogue.Catalogue, error) {
 		return catalogue.Catalogue{}, err
 	}
 	return catalogue.Parse(text)
+}
+
+func libraryCommand() *cobra.Command {
+	var mirror string
+	c := &cobra.Command{
+		Use:   "fetch ID",
+		Short: "Download MLC's model library of a catalogue model",
+		Long: `Download the model library that WebLLM ` + page.WebLLM + `'s catalogue names for a model, and print its SHA-256. run then
+uses it for any model whose weights, shape and quantization it fits (--model-lib auto).
+
+The first download pins the SHA-256: a later one with another content is refused.
+
+Docs: docs/howto/use-webllm.md`,
+		Example: "  llmparity model library fetch Qwen2-0.5B-Instruct-q0f32-MLC\n" +
+			"  llmparity model library fetch Qwen2-0.5B-Instruct-q4f16_1-MLC --mirror /mnt/mlc",
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			known, err := builtInCatalogue()
+			if err != nil {
+				return err
+			}
+			e, err := known.Find(args[0])
+			if err != nil {
+				return err
+			}
+			got, err := catalogue.FetchLibrary(c.Context(), cache.Dir(os.Getenv), e.Library, mirror, said(c))
+			if err == nil {
+				fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", got.File, got.SHA256)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&mirror, "mirror", "", "address or folder to download from; must have the layout of the public site")
+	p := parent("library", "Download MLC's model libraries", c)
+	p.Example = c.Example
+	return p
 }
 
 func infoCommand() *cobra.Command {
@@ -377,7 +413,7 @@ func randomCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "random -o FILE",
 		Short: "Create a model of any shape with random weights",
-		Long: `Create a GGUF file of any shape with random float32 weights. The same flags give the same file everywhere.
+		Long: `Create a GGUF file of any shape with random weights. The same flags give the same file everywhere.
 
 Use it to measure how memory and speed depend on layers, heads, context window or vocabulary, and
 whether engines agree on a feature of the architecture. The generated text is meaningless.`,
@@ -420,12 +456,14 @@ whether engines agree on a feature of the architecture. The generated text is me
 	f.BoolVar(&s.Bias, "bias", false, "add biases to queries, keys and values (qwen2 always has them)")
 	f.BoolVar(&s.Fused, "fused", false, "store queries, keys and values as one tensor (phi3 always does)")
 	f.Float64Var(&s.RopeBase, "rope-base", 0, "RoPE base frequency (default 10000)")
+	f.Float64Var(&s.NormEpsilon, "norm-epsilon", 0, "epsilon of the norms (default 1e-05)")
 	f.Float64Var(&s.LocalBase, "local-base", 0, "gemma3: RoPE base of layers with a sliding window (default 10000)")
 	f.IntVar(&s.RotaryDim, "rotary-dim", 0, "phi3: number of values of each head that RoPE rotates (default all)")
 	f.StringVar(&s.RopeScaling, "rope-scaling", "", "RoPE scaling: linear, llama3, or longrope, which needs phi3 (default none)")
 	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "factor of --rope-scaling (default 8)")
 	f.StringVar(&s.Tokenizer, "tokenizer",
 		"", "tokenizer: gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default that of the architecture, gpt-2 for llama)")
+	f.StringVar(&s.Type, "type", "", "type of the matrices: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K or Q6_K (default F32)")
 	f.Uint64Var(&s.Seed, "seed", 0, "random seed (default 1)")
 	return c
 }

@@ -30,7 +30,7 @@ import (
 // runFlags are the flags of run. Most of them change a plan.
 type runFlags struct {
 	engines, engine            []string // a value of --engine may contain commas
-	model, mirror, out         string
+	model, out                 string
 	prompts                    []string
 	maxTokens, context         int
 	quiet, json, helpAll       bool
@@ -54,7 +54,7 @@ type runFlags struct {
 const (
 	modelHelp = "model: a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
 		"ollama:NAME for another tool's downloads, served:NAME, or the name tiny or smollm2"
-	mirrorHelp = "address or folder to download catalogue models from; must have the layout of the public site"
+	mirrorHelp = "address or folder with catalogue models, a folder also with model libraries; must have the layout of the public site"
 )
 
 var contextHelp = fmt.Sprintf(
@@ -115,7 +115,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringArrayVar(&f.engine, "engine", nil,
 		"one engine to run, beside those of --engines, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
-	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
+	flags.StringVar(&f.chosen().Settings.Mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
 	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")

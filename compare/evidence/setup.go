@@ -143,14 +143,14 @@ func (s *Setup) ShortVersion() string {
 
 // Library is the model library.
 func (s *Setup) Library() string {
-	switch l := s.Part("model_library"); {
-	case l == "":
+	whose, detail, _ := strings.Cut(s.Part("model_library"), " ")
+	if whose == "" {
 		return ""
-	case strings.HasPrefix(l, "ours"):
-		return "llmparity's library" + strings.TrimPrefix(l, "ours")
-	default:
-		return "library " + l
 	}
+	if whose == "ours" {
+		whose = "llmparity's"
+	}
+	return strings.TrimSpace(whose + " library " + detail)
 }
 
 // ShortLibrary is Library for labels.

@@ -80,7 +80,7 @@ func list(root, dir string, kind Kind) (out []Entry, err error) {
 		if strings.HasPrefix(d.Name(), ".") || !d.IsDir() || other || e.Name == "models" { // hidden: not complete
 			continue
 		}
-		if e.Name == "modellib" {
+		if e.Name == "modellib" || e.Name == "libraries" {
 			e.Kind = Libraries
 		}
 		err = errors.Join(err, e.look())

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"time"
 
 	"llmparity/internal/whole"
@@ -52,18 +51,6 @@ const (
 
 func (p patience) orDefault() patience {
 	return patience{cmp.Or(p.tries, 5), cmp.Or(p.backoff, 500*time.Millisecond), cmp.Or(p.stall, time.Minute)}
-}
-
-// Download downloads a file of at most most bytes. Notes about retries go to say.
-func Download(ctx context.Context, from *url.URL, to *os.File, most int64, say func(string)) error {
-	s := newSource(nil)
-	defer s.close()
-	d := downloader{client: s.client, meter: &meter{id: "model library", say: say, interval: interval}}
-	err := d.fill(ctx, wanted{name: from.Redacted(), url: from, size: -1, most: most}, &part{file: to, sums: newSums()})
-	if failed, ok := errors.AsType[*errDisk](err); ok {
-		return diskFault(failed.error, filepath.Dir(to.Name()))
-	}
-	return err
 }
 
 // part is a file that is not complete yet.

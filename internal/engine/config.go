@@ -14,6 +14,7 @@ import (
 // Settings apply to all engines. Each engine uses those that it supports.
 type Settings struct {
 	Cache    string // the program's cache folder
+	Mirror   string // where models of catalogues come from; empty: the public sites
 	Threads  int
 	DType    string
 	KVDType  string            // of the KV cache; empty: the engine's default

@@ -25,6 +25,17 @@ func (l Library) Matches(have []Param, s modellib.Shape) error {
 	return l.runs(wanted{have: have, shape: s, whole: true})
 }
 
+// Replaces is Matches for a library that the user did not name. It also compares what the metadata of MLC's libraries
+// leaves out, and refuses what MLC's graphs lack.
+func (l Library) Replaces(have []Param, s modellib.Shape) error {
+	return cmp.Or(l.Matches(have, s), l.computes(wanted{have: have, shape: s, whole: true}))
+}
+
+// ReplacesPackage is Replaces for an existing package.
+func (l Library) ReplacesPackage(p Existing) error {
+	return cmp.Or(l.MatchesPackage(p), l.computes(wanted{shape: p.Shape, whole: p.Whole, scaled: p.Scaled}))
+}
+
 // MatchesPackage is Matches for an existing package, with its own context.
 func (l Library) MatchesPackage(p Existing) error {
 	if l.Quantization != p.Quantization {
@@ -125,6 +136,29 @@ func (l Library) sameFactors(own []float64, w wanted) error {
 		}
 	}
 	return nil
+}
+
+// computes compares the numbers in the shaders. Those of an unscaled rotation are its base, its size and 1.
+func (l Library) computes(w wanted) error {
+	s := w.shape
+	has := func(list []string, v float64) bool { return slices.Contains(list, fmt.Sprintf("%.6e", v)) }
+	either := func(v float64) bool { return has(l.Rope, v) || has(l.Rope, 1/v) }
+	const plain = 3 // numbers in the shader of an unscaled rotation
+	switch {
+	case l.Own != nil:
+		return l.differs("llmparity compiled it")
+	case s.KVDType != "" || w.whole && (s.AttnLogitSoftcapping > 0 || s.RopeLocalTheta > 0 || len(s.LocalLayers) > 0):
+		return l.differs("MLC's libraries lack a part of this model")
+	case !has(l.Norm, s.RMSNormEps):
+		return l.differs("norms have the epsilon %g, the library's have another", s.RMSNormEps)
+	case !has(l.Rope, s.RopeTheta) || !either(float64(cmp.Or(s.RotaryDim, s.HeadDim))):
+		return l.differs("the rotation has the base %g, the library's has another", s.RopeTheta)
+	case len(s.RopeFactors) > 0 && either(slices.Max(s.RopeFactors)):
+		return nil
+	case len(s.RopeFactors) == 0 && w.scaled == (len(l.Rope) > plain):
+		return nil
+	}
+	return l.differs("the rotation is scaled in another way")
 }
 
 func scaling(scaled bool) string {

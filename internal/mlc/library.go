@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,12 @@ import (
 // Library describes a compiled model library.
 type Library struct {
 	Metadata
-	File    string
-	Bytes   int64
-	Imports []string // functions that the library needs from its host
+	File    string   `json:"-"`
+	Bytes   int64    `json:"bytes"`
+	Imports []string `json:"imports"` // functions that the library needs from its host
+	// Rope and Norm are the numbers in the shaders of rotation and norms, which the metadata does not state.
+	Rope []string `json:"rope"`
+	Norm []string `json:"norm"`
 }
 
 // Metadata is what a library's function _metadata returns, as far as it is used here.
@@ -78,7 +82,7 @@ func (d *Dims) UnmarshalJSON(text []byte) error {
 		case string:
 			*d = append(*d, AnyDim)
 		case float64:
-			if v < 0 || v > 1<<40 || v != math.Trunc(v) {
+			if v < AnyDim || v > 1<<40 || v != math.Trunc(v) {
 				return fmt.Errorf("a weight has the dimension %g, want a whole number", v)
 			}
 			*d = append(*d, int64(v))
@@ -149,7 +153,30 @@ func parseLibrary(file []byte) (Library, error) {
 	if !ok {
 		return Library{}, errors.New("it contains no metadata of a model")
 	}
-	return Library{Metadata: found, Bytes: int64(len(file)), Imports: imports}, nil
+	l := Library{Metadata: found, Bytes: int64(len(file)), Imports: imports}
+	for _, shader := range bytes.Split(file, []byte("\n// Function: "))[1:] {
+		shader, _, _ = bytes.Cut(shader, []byte{0})
+		name, _, _ := bytes.Cut(shader, []byte("\n"))
+		if bytes.Contains(name, []byte("rope")) {
+			l.Rope = appendNumbers(l.Rope, shader)
+		} else if bytes.Contains(name, []byte("norm")) {
+			l.Norm = appendNumbers(l.Norm, shader)
+		}
+	}
+	return l, nil
+}
+
+// literal matches a fraction in a shader, without its type.
+var literal = regexp.MustCompile(`\d\.\d+e[+-]\d+`)
+
+// appendNumbers appends the fractions in a shader, each once.
+func appendNumbers(to []string, shader []byte) []string {
+	for _, n := range literal.FindAllString(string(shader), -1) {
+		if !slices.Contains(to, n) {
+			to = append(to, n)
+		}
+	}
+	return to
 }
 
 // metadataIn finds the metadata in a library: a JSON object with the marker among its keys. To bound the cost, it tries

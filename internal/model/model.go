@@ -53,7 +53,7 @@ type Finder struct {
 func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model, error) {
 	rest, served := strings.CutPrefix(name, Served)
 	switch {
-	case f.Mirror != "" && !Listed(name) && !served:
+	case f.Mirror != "" && !IsPackage(f.Mirror) && !Listed(name) && !served: // a folder may have model libraries
 		return engine.Model{}, NotMirrored(name)
 	case served && rest == "":
 		return engine.Model{}, fault.New(fault.Usage, "write served:NAME, with the server's name for the model",

@@ -41,6 +41,7 @@ type Spec struct {
 	Tied         bool    `json:"tied"`                    // a gemma2 always is
 	Bias         bool    `json:"bias"`                    // of queries, keys and values; a qwen2 has them always
 	RopeBase     float64 `json:"rope_base"`
+	NormEpsilon  float64 `json:"norm_epsilon,omitempty"` // of RMS norms; 0 for 1e-5
 	RopeScaling  string  `json:"rope_scaling,omitempty"` // Linear or Llama3; "" for none
 	RopeFactor   float64 `json:"rope_factor,omitempty"`
 	RopeContext  int     `json:"rope_context,omitempty"` // the context before Llama3's or Long's scaling
@@ -108,6 +109,8 @@ func (s Spec) check() error {
 		return impossible("head-dim is %d, want an even number", s.HeadDim)
 	case !(s.RopeBase > 1 && s.RopeBase < 1e12):
 		return impossible("rope-base is %g, want a number above 1", s.RopeBase)
+	case !(s.NormEpsilon >= 0 && s.NormEpsilon < 1):
+		return impossible("norm-epsilon is %g, want a number below 1", s.NormEpsilon)
 	case s.RopeScaling != "" && s.RopeScaling != Linear && s.RopeScaling != Llama3 && s.RopeScaling != Long:
 		return impossible("rope scaling %q is not supported, only %s, %s and %s", s.RopeScaling, Linear, Llama3, Long)
 	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
@@ -187,7 +190,8 @@ func (s Spec) architecture() gguf.Architecture {
 	return gguf.Architecture{
 		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers,
 		FeedForwardLength: s.FFN, HeadCount: s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab,
-		RMSEpsilon: 1e-5, RopeBase: s.RopeBase, RotaryDim: s.RotaryDim, SlidingWindow: s.Window, AttentionBias: s.Bias,
+		RMSEpsilon: cmp.Or(s.NormEpsilon, 1e-5),
+		RopeBase:   s.RopeBase, RotaryDim: s.RotaryDim, SlidingWindow: s.Window, AttentionBias: s.Bias,
 		Tied: s.Tied, FusedQKV: s.Fused, FusedGate: s.Fused && s.Architecture == gguf.Phi3,
 	}
 }

@@ -155,8 +155,6 @@ type Sides struct {
 	Few      bool
 	positive bool // there are values on both sides, all above zero: a ratio of their medians makes sense
 	ranks    []int
-	ways     []float64 // to draw as many as a of all values, by the sum of their ranks; nil of many values
-	seen     int       // the sum of the ranks of a
 }
 
 // NewSides works out what both tests and intervals go by.
@@ -171,11 +169,7 @@ func NewSides(a, b []float64) Sides {
 
 // ranked has what tests go by.
 func ranked(a, b []float64) Sides {
-	s := Sides{A: a, B: b, ranks: doubledRanks(a, b)}
-	if len(s.ranks) <= exactly {
-		s.ways, s.seen = s.rankSums()
-	}
-	return s
+	return Sides{A: a, B: b, ranks: doubledRanks(a, b)}
 }
 
 // Ratio is the interval of the median of a over that of b, and what it says of the change from A to B in percent; nil

@@ -28,8 +28,8 @@ const exactly = 60
 func (s Sides) Chance() Test {
 	t := Test{Left: len(s.A), Right: len(s.B)}
 	t.Least = min(1, 2/math.Exp(logChoose(t.Left+t.Right, t.Left)))
-	if s.ways != nil {
-		t.P = outlying(s.ways, s.seen)
+	if len(s.ranks) <= exactly {
+		t.P = outlying(s.rankSums())
 		return t
 	}
 	x, y := s.A, s.B
@@ -117,10 +117,7 @@ func OverCells(cells []Sides) Test {
 	}
 	ways, seen := []float64{1}, 0
 	for _, c := range cells {
-		more, sum := c.ways, c.seen
-		if more == nil {
-			more, sum = c.rankSums()
-		}
+		more, sum := c.rankSums()
 		next := make([]float64, len(ways)+len(more)-1)
 		for i, w := range ways {
 			if w == 0 {

@@ -27,7 +27,7 @@ LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 # which is tested with the race detector itself.
 RUNS = TestRunMeasures|Kill|Signals|Repetitions|ExecEngineIs|EventsOfRun|Interrupt
 
-.PHONY: setup build demo test browsers alone light servers test-all test-gpu bench accuracy lint clean
+.PHONY: setup build demo test browsers alone light servers test-all test-gpu bench accuracy mlc-proof lint clean
 
 setup:
 	@scripts/setup
@@ -112,6 +112,11 @@ bench: build
 accuracy: build
 	@scripts/setup system python llamacpp smollm2
 	@scripts/accuracy
+
+# Runs MLC's library for Qwen2-0.5B, which DIR has, beside our kernels: about an hour. scripts/mlc-proof has more.
+mlc-proof: build
+	@scripts/setup system python lavapipe
+	@scripts/mlc-proof "$(DIR)"
 
 clean:
 	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js

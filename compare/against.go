@@ -9,6 +9,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -35,6 +36,9 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 		return Against{}, reasons[0].Text
 	}
 	if why := unlike(name, base, now); why != "" {
+		if name == figure.PeakPSS && memoryShared(base, now) != nil {
+			why = "check peak_uss_mb instead, which other programs do not affect; " + why
+		}
 		return Against{}, why
 	}
 	a, b := base.Named(name), now.Named(name)

@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -176,6 +177,9 @@ type duel struct {
 	amount bool        // only what the larger has more may be said
 	more   int         // 1: a has more, -1: b; 0: no difference
 	why    string      // why there is no ratio
+	// atLeast is all that may be said of memory that other programs share: one side uses so many MiB more, or even more
+	// than that. 0: nothing; below 0: b uses more.
+	atLeast float64
 
 	family int
 }
@@ -201,6 +205,22 @@ func (d *duel) outcome() string {
 		return equal
 	}
 	return ""
+}
+
+// leastMore is atLeast of two cells whose memory is all the machine's own.
+func (d *duel) leastMore() float64 {
+	if !inRAM(d.a) || !inRAM(d.b) {
+		return 0
+	}
+	least, most := d.a.memory.Bounds()
+	otherLeast, otherMost := d.b.memory.Bounds()
+	switch {
+	case least > otherMost:
+		return least - otherMost
+	case otherLeast > most:
+		return most - otherLeast
+	}
+	return 0
 }
 
 // sides are the names of the larger and the smaller one.
@@ -231,7 +251,9 @@ func (r *Result) duels(q *question) []duel {
 				"no PSS was read, and RSS counts shared pages twice")
 			if q == &memoryQuestion {
 				d.x, d.amount = r.Amounts(c, x, y)
-				d.why = cmp.Or(d.a.memory.ProgramWords(), d.b.memory.ProgramWords(), d.why)
+				if words := cmp.Or(d.a.memory.ProgramWords(), d.b.memory.ProgramWords()); words != "" {
+					d.why, d.atLeast = words, d.leastMore()
+				}
 			}
 		}
 		if d.x.Call == stats.Differs {
@@ -275,6 +297,12 @@ func (r *Result) single(q *question, d *duel) Card {
 	switch d.outcome() {
 	case refused:
 		out.Headline, out.Unknown = incomparable, true
+		if d.atLeast != 0 {
+			d.more = cmp.Compare(d.atLeast, 0)
+			larger, smaller := d.sides()
+			out.Headline = fmt.Sprintf("%s uses at least %s MiB more than %s", larger,
+				explain.Amount(math.Abs(d.atLeast)), smaller)
+		}
 		out.Text = r.upper(strings.TrimSuffix(d.why, ".")) + ". " + out.Text
 	case few:
 		out.Headline, out.Unknown = tooFew, true

@@ -87,8 +87,8 @@ func slopeWords(s growth.Sweep, title string) string {
 	at = slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
 	if at >= 0 && what != "memory" {
 		peak := s.Rates[at]
-		text += fmt.Sprintf("; measured in peak memory: %s bytes%s", explain.Amount(peak.Center()),
-			explain.CI(peak.Interval, explain.Amount))
+		text += fmt.Sprintf("; measured in peak memory: %s %s%s", amount(peak.Center()), unit,
+			explain.CI(peak.Interval, amount))
 	}
 	return text
 }

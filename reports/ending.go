@@ -81,7 +81,11 @@ func answerText(a *compare.Answer, each int) string {
 		if !c.Unknown && c.Name != "Sure" && c.Name != "Quote" && c.Name != "Growth" {
 			text = c.Name + ": " + c.Headline + "."
 		}
-		b.WriteString(cutLines(plain.Wrap(text, "", "  ", endingWidth), each))
+		most := each
+		if c.Name == "Growth" { // all that such a run is for
+			most = max(each, 3)
+		}
+		b.WriteString(cutLines(plain.Wrap(text, "", "  ", endingWidth), most))
 	}
 	return b.String()
 }

@@ -57,7 +57,7 @@ How memory is predicted: docs/explanation/prediction.md`,
 				if err == nil && f.asJSON {
 					err = printJSON(c.OutOrStdout(), a.JSON())
 				} else if err == nil && len(f.contexts) > 1 {
-					a.Row(c.OutOrStdout(), i == 0)
+					a.Row(c.OutOrStdout(), i == 0, i == len(f.contexts)-1)
 				} else if err == nil {
 					a.Print(c.OutOrStdout(), f.details)
 				}

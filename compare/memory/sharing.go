@@ -98,6 +98,24 @@ func (c *Cell) ProgramWords() string {
 	return ""
 }
 
+// Bounds is what the engine's memory was at least and at most at the peak of every launch: PSS leaves out what other
+// programs share, and RSS counts in each process what they share. Unknown bounds are NaN.
+func (c *Cell) Bounds() (least, most float64) {
+	least, most = math.NaN(), math.NaN()
+	for _, a := range c.Counted {
+		pss := math.NaN()
+		for _, t := range a.Totals {
+			if t.Method == record.MethodSmapsRollup {
+				pss, most = evidence.MaxKnown(pss, t.PSS), evidence.MaxKnown(most, t.RSS)
+			}
+		}
+		if !math.IsNaN(pss) && !(least < pss) {
+			least = pss
+		}
+	}
+	return least, most
+}
+
 func isShared(w record.Warning) bool { return w.Code == record.ProgramShared }
 
 // LeftOut is the largest share of RSS that PSS leaves out at the peak of a launch that warned of such a program.

@@ -85,8 +85,8 @@ func (e Answer) Print(w io.Writer, details bool) {
 	}
 }
 
-// Row writes the answer for one of several contexts as a line of a table.
-func (e Answer) Row(w io.Writer, first bool) {
+// Row writes the answer for one of several contexts as a line of a table, and what is assumed below the last.
+func (e Answer) Row(w io.Writer, first, last bool) {
 	if first {
 		fmt.Fprintf(w, "%s in %s, KV cache in %s\n\nCONTEXT  KV CACHE   ANSWER\n", e.Model.Name, e.Setup.Engine.Title,
 			cmp.Or(e.DTypes.KVCache, "an unknown dtype"))
@@ -96,6 +96,9 @@ func (e Answer) Row(w io.Writer, first bool) {
 		cache = words.Size(n)
 	}
 	fmt.Fprintf(w, "%-7d  %-9s  %s\n", e.Setup.Context, cache, e.Fit)
+	if last {
+		list(w, "", e.Warnings)
+	}
 }
 
 // details lists methods and places.

@@ -93,7 +93,7 @@ func FetchLibrary(ctx context.Context, root, public, mirror string, say func(str
 		c.SHA256 = hexSum(p.sh)
 		if was, err := pinned(path); err == nil && was.SHA256 != c.SHA256 {
 			return fault.New(fault.BadLibrary, "to accept it, remove "+described(path),
-				"model library %s has SHA-256 %s, but %s had %s", c.From, c.SHA256, was.From, was.SHA256)
+				"model library %s has SHA-256 %s, but had %s when it was first fetched", c.From, c.SHA256, was.SHA256)
 		}
 		return whole.JSON(described(path), c)
 	})

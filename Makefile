@@ -81,7 +81,7 @@ servers:
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup llamacpp-tools llamacpp-quantize ollama smollm2 pandas xvfb lavapipe
+	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 pandas xvfb lavapipe
 	@failed=0; \
 	set -x; go test -race -tags slow $(LIGHT) $(filter-out llmparity/compare%,$(ALONE)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \

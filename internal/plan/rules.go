@@ -11,15 +11,29 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmparity/internal/document"
+	"llmparity/internal/engine"
 )
 
 // Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
 type Cells map[string][]string
 
-// cellNames are the fields, in the order in which they are written.
-func cellNames(versions []string) []string {
-	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype", "weights"}, versions,
+// cellNames are the fields, in the order in which they are written, with more that kinds of engines have.
+func cellNames(more []string) []string {
+	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype", "weights"}, more,
 		[]string{"threads", "start", "batch_size", "concurrency", "prompt", "output_length", "input_length"})
+}
+
+// ofKinds are the fields that kinds of engines have: versions, and those of sections.
+func ofKinds(kinds engine.Kinds) []string {
+	out := kinds.VersionAxes()
+	for _, k := range kinds.Sections() {
+		for _, f := range k.Config().Fields() {
+			if f.Key != "" {
+				out = append(out, k.Field(f.Key))
+			}
+		}
+	}
+	return out
 }
 
 // read accepts single values and lists, and the names of either.
@@ -28,7 +42,7 @@ func (c *Cells) read(r *reader, n *document.Node, path string) error {
 		return err
 	}
 	*c = Cells{}
-	names := cellNames(r.kinds.VersionAxes())
+	names := cellNames(ofKinds(r.kinds))
 	for _, e := range n.Fields {
 		at, own := document.Join(path, e.Name), axisOf(e.Name)
 		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
@@ -56,9 +70,9 @@ func (c *Cells) read(r *reader, n *document.Node, path string) error {
 // MarshalYAML writes the fields in order.
 func (c Cells) MarshalYAML() (any, error) {
 	var out yaml.MapSlice
-	versions := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
-		func(name string) bool { return !strings.HasSuffix(name, "_version") })
-	for _, name := range cellNames(versions) {
+	more := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
+		func(name string) bool { return slices.Contains(cellNames(nil), name) })
+	for _, name := range cellNames(more) {
 		var values []any
 		for _, text := range c[name] {
 			if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
@@ -96,7 +110,7 @@ func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 	}
 	for i, c := range list {
 		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[axis][]value{}}
-		for _, name := range append(cellNames(m.plan.kinds.VersionAxes())[1:], "model") {
+		for _, name := range append(cellNames(ofKinds(m.plan.kinds))[1:], "model") {
 			if err := m.names(&r, name, c[name]); err != nil {
 				return nil, err
 			}
@@ -113,7 +127,14 @@ func (m *matrix) sets(r rule, a axis) bool { return r.include && !m.listed[a] }
 func (m *matrix) names(r *rule, name string, texts []string) error {
 	a := ofPrompt
 	if name != "input_length" {
-		a = m.axes[slices.IndexFunc(m.axes, func(a axis) bool { own, _ := m.name(a); return own == name })]
+		i := slices.IndexFunc(m.axes, func(a axis) bool { own, _ := m.name(a); return own == name })
+		switch {
+		case i < 0 && texts != nil:
+			return fmt.Errorf("%s.%s: not an axis of this plan; add a list to the plan", r.path, name)
+		case i < 0:
+			return nil
+		}
+		a = m.axes[i]
 	} else if texts != nil && r.axes[a] != nil {
 		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
 	}
@@ -137,6 +158,11 @@ func (m *matrix) names(r *rule, name string, texts []string) error {
 // named parses a value of an entry.
 func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 	v, err := a.value(text)
+	if f := m.field(a); f != nil {
+		if v.n = slices.IndexFunc(f.all(), func(v value) bool { return v.text == text }); v.n < 0 {
+			err = fmt.Errorf("no cell has %s; available: %s", text, m.those(a, name))
+		}
+	}
 	switch {
 	case err != nil, a == ofEngine, a == ofModel, a >= axisCount:
 		return v, err

@@ -273,6 +273,13 @@ func cellsSchema() string {
 	for _, name := range kinds.All.VersionAxes() {
 		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`, `"`+name+`s": {"$ref": "#/$defs/values"}`)
 	}
+	for _, k := range kinds.All.Sections() {
+		for _, f := range k.Config().Fields() {
+			if f.Key != "" {
+				fields = append(fields, `"`+k.Field(f.Key)+`": {"$ref": "#/$defs/values"}`)
+			}
+		}
+	}
 	return `{"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {` +
 		strings.Join(fields, ", ") + `}}`
 }

@@ -309,6 +309,9 @@ func (r *Result) single(q *question, d *duel) Card {
 	case "":
 		larger, smaller := d.sides()
 		out.Headline = larger + " " + q.moreThan(smaller, d)
+		if q == &memoryQuestion && !d.amount {
+			out.Headline += d.leftOut()
+		}
 		if prompts := promptsDiffer(d.a, d.b); prompts != "" && !q.lessIsBetter {
 			out.Headline += ", with prompts of " + prompts
 		}
@@ -328,6 +331,18 @@ func (r *Result) single(q *question, d *duel) Card {
 	}
 	out.Text += notAlike(d)
 	return out
+}
+
+// leftOut says of which side's memory other programs share so much that a ratio without it misleads; empty: of neither.
+func (d *duel) leftOut() string {
+	const much = 0.1
+	for i, c := range []*Cell{d.a, d.b} {
+		if left := c.memory.LeftOut(); left > much {
+			return fmt.Sprintf(", but other programs share up to %s of what %s uses, which is left out in part",
+				explain.Share(left), d.names[i])
+		}
+	}
+	return ""
 }
 
 // moreThan says by how much the larger side has more than the smaller one.

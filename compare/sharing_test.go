@@ -57,6 +57,9 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 		!strings.Contains(little.Answer().Quote.Text, "Other programs shared memory") {
 		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), little.Answer().Quote)
 	}
+	if h := little.Answer().Memory.Headline; !strings.Contains(h, "but other programs share up to 15% of what llamacpp uses") {
+		t.Errorf("a ratio without what is shared: %s", h)
+	}
 	for name, processes := range map[string][]comparetest.Process{
 		"libraries":                      {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},
 		"libraries beside a large model": {{Role: "server", Before: 60, Loaded: 420, Shared: 40}},

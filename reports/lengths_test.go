@@ -115,7 +115,7 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 			}
 		}
 	}
-	growth := named(t, charts, "growth-input_len-0", "KV cache, reserved")
+	growth := named(t, charts, "growth-input_len-0", "KV cache in f32, reserved")
 	if theory := growth.points(t, "calculated"); theory[0][0] != 16 || theory[1][0] != 256 ||
 		math.Abs(theory[1][1]-theory[0][1]-240*1024.0/record.MiB) > 1e-3 {
 		t.Errorf("the calculated line is %v", theory)

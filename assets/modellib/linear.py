@@ -4,7 +4,6 @@ A fused product is one dispatch instead of three or four; on a software adapter,
 small layer. The products here are for software adapters, with one thread for each output; linear_gpu has those for GPUs.
 """
 
-import contextlib
 import math
 from dataclasses import dataclass
 
@@ -89,16 +88,19 @@ class Arguments:
         self.residual = k.tensor("residual", (1, n, p.rows), p.dtype) if p.residual else None
         self.out = k.tensor("out", (1, 1 if p.last else n, p.rows), "float32" if p.last or p.every else p.dtype)
 
-    def source(self, token, step, square):
-        """What a token brings to the sums in a step of columns, of which it adds the squares for the norm."""
-        source, lanes = self.weight.source(), self.weight.lanes
-        for i, vector in enumerate(source.vectors):
+    def sources(self, tokens, step, squares):
+        """What tokens bring to the sums in a step of columns, of which it adds the squares for the norm."""
+        found, lanes = [self.weight.source() for _ in tokens], self.weight.lanes
+        for i in range(self.weight.step // lanes):
             at = step * self.weight.step + i * lanes
-            vector.set(self.x(0, token, at, lanes=lanes))
-            if square is not None:
-                square.add(vector.get() * vector.get())
-                vector.set(vector.get() * self.gain(at, lanes=lanes))
-        return source
+            gain = None if self.gain is None else self.weight.k.keep(self.gain(at, lanes=lanes), lanes)
+            for token, source, square in zip(tokens, found, squares):
+                vector = source.vectors[i]
+                vector.set(self.x(0, token, at, lanes=lanes))
+                if square is not None:
+                    square.add_product(vector, vector)
+                    vector.set(vector.get() * gain)
+        return found
 
     def scale(self, squares):
         """What normalises a token's sums, given the sum of its squares."""
@@ -122,40 +124,47 @@ def product(kernels, name, parts, columns, dtype, **fused):
     return kernel(name, lambda k: body(k, p, Arguments(k, p)))
 
 
+def sizes(p):
+    """How many tokens and rows of the output a thread takes. On a software adapter a read costs five times as much as a product, and a
+    thread reads both factors once. Of several rows enough must remain to keep every core busy, and a small model keeps its short
+    shaders."""
+    if p.single:
+        return 1, 4 if p.rows >= 1024 and p.rows % 4 == 0 else 1
+    if all(part.type == "plain" for part in p.parts) and p.rows >= 512:
+        return 8, math.gcd(p.rows, 8 // len(p.halves))
+    return 4, 1 if p.gated or p.rows < 512 or p.rows % 2 else 2  # restoring a row's values takes a long shader by itself
+
+
 def one_thread_an_output(k, p, a):
-    """A thread takes four tokens, where there may be more than one, and reads a weight once for all four."""
-    tile = 1 if p.single else 4
-    stack = stack_of(p.rows, tile, p.gated is not None)
-    lanes, step = a.weight.lanes, a.weight.step
-    n = a.n
+    """A thread reads a weight once for all its tokens."""
+    tile, stack = sizes(p)
+    lanes, step, width = a.weight.lanes, a.weight.step, len(p.halves)
+    n, kept = a.n, lanes if tile == 1 else 1
     with k.threads(p.rows // stack, 1 if p.last else (n + tile - 1) // tile) as (j, block):
-        token = [n - 1] if p.last else [block * tile + m for m in range(tile)]
         # The last block may exceed the tokens: it repeats the last token and discards the result.
-        source = [t if tile == 1 else T.min(t, n - 1) for t in token]
-        dots = [[k.local(lanes) for _ in range(stack) for _ in p.halves] for _ in source]
-        squares = [k.local(lanes) if p.eps is not None else None for _ in source]
-        for variable in filter(None, sum(dots, squares)):
+        source = [n - 1 if p.last else block if tile == 1 else T.min(block * tile + m, n - 1) for m in range(tile)]
+        dots = [k.local(kept) for _ in range(tile * stack * width)]
+        squares = [k.local(kept) if p.eps is not None else None for _ in source]
+        for variable in filter(None, dots + squares):
             variable.set(0)
         with T.serial(0, p.columns // step) as i:
-            sources = [a.source(t, i, square) for t, square in zip(source, squares)]
+            sources = a.sources(source, i, squares)
             for h, half in enumerate(p.halves):
-                rows, each = [j * stack + r + half for r in range(stack)], len(p.halves)
-                a.weight.add(rows, i, sources, [[dot[r * each + h] for dot in dots] for r in range(stack)])
-        for t, dot, square in zip(token, dots, squares):
-            sums = [d.sum() for d in dot]
-            if square is not None:
-                scale = a.scale(square.sum())
+                rows = [j * stack + r + half for r in range(stack)]
+                a.weight.add(rows, i, sources, [dots[r * width + h::stack * width] for r in range(stack)])
+
+        def write(m, r):
+            sums = [dots[(m * stack + r) * width + h].sum() for h in range(width)]
+            if p.eps is not None:
+                scale = k.keep(a.scale(squares[m].sum()))
                 sums = [s * scale for s in sums]
-            with contextlib.ExitStack() as guard:
-                if tile > 1:
-                    guard.enter_context(when(t < n))
-                width = len(p.halves)
-                for r in range(stack):
-                    a.store(sums[width * r:width * (r + 1)], t, j * stack + r)
+            a.store(sums, block * tile + m, j * stack + r)
 
-
-def stack_of(rows, tile, gated):
-    """How many of its output rows a thread takes: several share what is read of x, as long as enough threads remain to keep every
-    core busy. With more tokens to a thread fewer rows do, and a small model keeps its short shaders."""
-    stack, enough = (4, 1024) if tile == 1 else (1, 0) if gated else (2, 512)
-    return stack if rows >= enough and rows % stack == 0 else 1
+        if tile == 1:
+            for r in range(stack):
+                write(0, r)
+            return
+        # Written out, many results take long to compile. A loop needs an array, which would make the sums above slow.
+        dots, squares = k.gathered(dots), k.gathered(squares) if p.eps is not None else None
+        with T.serial(0, tile) as m, T.serial(0, stack) as r, when(block * tile + m < n):
+            write(m, r)

@@ -152,9 +152,10 @@ class Reader:
     def add_row(self, form, tensors, row, step, sources, totals):
         if isinstance(form, Plain):
             for i in range(self.step // self.lanes):
-                weight = self.k.keep(tensors[0](row, step * self.step + i * self.lanes, lanes=self.lanes), self.lanes)
+                weight = self.k.local(self.lanes)
+                weight.set(tensors[0](row, step * self.step + i * self.lanes, lanes=self.lanes))
                 for source, total in zip(sources, totals):
-                    total.add(source[i] * weight)
+                    total.add_product(source.vectors[i], weight)
             return
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
         terms = form.terms(lambda base: self.words(tensors[0], row, base), extra, step, groups)
@@ -166,7 +167,7 @@ class Reader:
             for i in range(FOURS):
                 self.restore(value, terms, scales, i)
                 for source, total in zip(sources, totals):
-                    total.add(source[i] * value.get())
+                    total.add_product(source.vectors[i], value)
             return
         length = FOURS // len(scales)
         for half, (scale, least) in enumerate(scales):

@@ -45,6 +45,13 @@ class Kernel:
         buffer = T.sblock_alloc_buffer((count * lanes,), dtype, scope="local")
         return Locals(self._builder.name(f"local{next(self._names)}", buffer), lanes)
 
+    def gathered(self, variables):
+        """The variables' numbers, as variables that a loop can step through."""
+        found = self.locals(len(variables))
+        for i, variable in enumerate(variables):
+            found[i].set(variable.get())
+        return found
+
     def keep(self, value, lanes=1, dtype="float32"):
         """A value, computed once, in a variable of its own."""
         variable = self.local(lanes, dtype)
@@ -127,6 +134,13 @@ class Local:
 
     def add(self, value):
         self.set(self.get() + value)
+
+    def add_product(self, a, b):
+        """Adds the product of two variables; to a single number, that of all their lanes."""
+        if self.lanes == a.lanes:
+            self.add(a.get() * b.get())
+        else:
+            self.set(sum((a.lane(i) * b.lane(i) for i in range(a.lanes)), self.get()))
 
     def lane(self, i):
         return self._buffer[self._at + i]

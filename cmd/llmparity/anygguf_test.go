@@ -158,7 +158,7 @@ func TestAnyGGUFRuns(t *testing.T) {
 	dry := program(t, append(cmd.Args[1:], "--dry-run")...)
 	dry.Dir, dry.Env = cmd.Dir, cmd.Env
 	stdout, stderr, code := output(t, dry)
-	if code != 0 || strings.Count(stdout, "MiB         ?  unknown until launched") != 3 {
+	if code != 0 || strings.Count(stdout, "MiB         ?  warm  unknown until launched") != 3 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code = output(t, cmd); code != 0 {

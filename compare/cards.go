@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
@@ -335,9 +336,8 @@ func (r *Result) single(q *question, d *duel) Card {
 
 // leftOut says of which side's memory other programs share so much that a ratio without it misleads; empty: of neither.
 func (d *duel) leftOut() string {
-	const much = 0.1
 	for i, c := range []*Cell{d.a, d.b} {
-		if left := c.memory.LeftOut(); left > much {
+		if left := c.memory.LeftOut(); left > memory.OthersShare {
 			return fmt.Sprintf(", but other programs share up to %s of what %s uses, which is left out in part",
 				explain.Share(left), d.names[i])
 		}

@@ -50,7 +50,7 @@ func (c *Cell) sharingWarning() []record.Warning {
 // with the same model.
 const (
 	othersBytes = 8.0 // MiB
-	othersShare = 0.1
+	OthersShare = 0.1
 )
 
 // others is how much of an engine's memory other programs share at its peak, in MiB: the most over launches of one
@@ -59,7 +59,7 @@ func others(counted []*record.Attempt) float64 {
 	most := 0.0
 	for _, a := range counted {
 		peak, ok := alone(a)
-		if left := peak.RSS - peak.PSS; ok && left > max(othersBytes, othersShare*peak.RSS) {
+		if left := peak.RSS - peak.PSS; ok && left > max(othersBytes, OthersShare*peak.RSS) {
 			most = max(most, evidence.MaxKnown(left, peak.RSS-peak.USS))
 		}
 	}
@@ -103,14 +103,13 @@ func (c *Cell) ProgramWords() string {
 func (c *Cell) Bounds() (least, most float64) {
 	least, most = math.NaN(), math.NaN()
 	for _, a := range c.Counted {
-		pss := math.NaN()
+		if peak, _ := alone(a); !math.IsNaN(peak.PSS) && !(least < peak.PSS) {
+			least = peak.PSS
+		}
 		for _, t := range a.Totals {
 			if t.Method == record.MethodSmapsRollup {
-				pss, most = evidence.MaxKnown(pss, t.PSS), evidence.MaxKnown(most, t.RSS)
+				most = evidence.MaxKnown(most, t.RSS)
 			}
-		}
-		if !math.IsNaN(pss) && !(least < pss) {
-			least = pss
 		}
 	}
 	return least, most

@@ -93,8 +93,8 @@ func (r *Result) softwareAdapter() string {
 	return ""
 }
 
-// objections are all that may hold beside a software adapter, the gravest first. With one, the difference of devices
-// that it makes is none of them.
+// objections are all that may hold, the gravest first. A software adapter is not among them, nor, where there is one,
+// that the devices differ.
 func (r *Result) objections(software bool) []objection {
 	refused, different, interrupted, prompts, texts := "", false, false, "", ""
 	lost, all, least, noMemory, noRates := 0, 0, stats.MinRuns, "", ""

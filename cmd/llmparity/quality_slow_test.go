@@ -90,7 +90,7 @@ func TestGateOfQuality(t *testing.T) {
 	}
 }
 
-// damaged copies a model with relative noise in the matrices of a layer.
+// damaged copies a model, and adds relative noise to the matrices of one layer.
 func damaged(t *testing.T, path string, noise float64) string {
 	t.Helper()
 	f, err := gguf.Open(path)

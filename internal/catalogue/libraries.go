@@ -112,7 +112,8 @@ func FetchLibrary(ctx context.Context, root, public, mirror string, say func(str
 		"the model library %s cannot be downloaded", c.From)
 }
 
-// Libraries yields the model libraries in the cache folder root, of stored models, and in a mirror's folder.
+// Libraries yields the model libraries in the cache folder root, those beside stored models, and those of a mirror's
+// folder.
 func Libraries(root, mirror string) iter.Seq[Compiled] {
 	return func(yield func(Compiled) bool) {
 		here := os.DirFS(root)

@@ -10,7 +10,7 @@ import (
 
 // Seconds with SwiftShader on two cores, to load a model of 134.5 million parameters and for each token of prompt and
 // output. The highest were measured beside 29 other busy processes: 174 s and 1.6 s; 1.8 s in float32. An idle machine
-// is several times as fast.
+// should be several times as fast, which was not measured.
 const (
 	ofParameters       = 134.5e6
 	leastLoad, aLoad   = 10, 180.0

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -54,28 +53,39 @@ func unwell(t *testing.T, times int, instead string) (path string, starts func()
 	}
 }
 
-// strike sends a signal to the processes of a type as soon as the first started browser has them, and to no other
-// browser of this program.
-func strike(ctx context.Context, starts func() []string, kind string, s syscall.Signal) {
-	for hit := false; !hit && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		started := starts()
-		if len(started) == 0 {
-			continue
-		}
-		browser, err := strconv.Atoi(started[0])
-		if err != nil {
-			continue // incomplete line
-		}
-		group, err := syscall.Getpgid(browser)
-		if err != nil || group == syscall.Getpgrp() {
-			continue
-		}
-		for _, pid := range child.Group(group) {
-			if typeOf(pid) == kind {
-				hit = syscall.Kill(pid, s) == nil || hit
-			}
+// strike sends a signal to the processes of a type that the first started browser has, and to no other browser of this
+// program; it reports whether there were any.
+func strike(starts func() []string, kind string, s syscall.Signal) (hit bool) {
+	started := starts()
+	if len(started) == 0 {
+		return false
+	}
+	browser, err := strconv.Atoi(started[0])
+	if err != nil {
+		return false // incomplete line
+	}
+	group, err := syscall.Getpgid(browser)
+	if err != nil || group == syscall.Getpgrp() {
+		return false
+	}
+	for _, pid := range child.Group(group) {
+		if typeOf(pid) == kind {
+			hit = syscall.Kill(pid, s) == nil || hit
 		}
 	}
+	return hit
+}
+
+// whileLoading returns the stub's site, which calls strike while a page loads, when its renderer is sure to be there.
+func whileLoading(strike func()) Site {
+	site := stubSite
+	site.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/engine.js" {
+			strike()
+		}
+		stubSite.Handler.ServeHTTP(w, r)
+	})
+	return site
 }
 
 // repeated opens the stub in a browser whose first starts fail, which limits gives less time than the next.
@@ -106,23 +116,32 @@ func TestStartsAreRepeated(t *testing.T) {
 			say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
 		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", limits: patiently, say: "Chrome did not answer"},
 		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", limits: patiently, say: "out of luck"},
-		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, limits: patiently,
+		{name: "renderer killed", times: 1, kind: "renderer", signal: syscall.SIGKILL, limits: patiently,
 			say: "(start 1 of 3); trying again"},
-		{name: "renderer stopped", kind: "renderer", signal: syscall.SIGSTOP, limits: noticed,
+		{name: "renderer stopped", times: 1, kind: "renderer", signal: syscall.SIGSTOP, limits: noticed,
 			say: "(start 1 of 3); trying again"},
-		{name: "zygote stopped", kind: "zygote", signal: syscall.SIGSTOP, limits: noticed,
+		{name: "zygote stopped", times: 1, kind: "zygote", signal: syscall.SIGSTOP, limits: noticed,
 			say: "(start 1 of 3); trying again"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			path, starts := unwell(t, x.times, cmp.Or(x.instead, ":"))
-			if x.kind != "" {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go strike(ctx, starts, x.kind, x.signal)
-				x.times = 1
+			site, ctx := stubSite, t.Context()
+			switch x.kind {
+			case "renderer":
+				site = whileLoading(func() {
+					if len(starts()) == 1 {
+						strike(starts, x.kind, x.signal)
+					}
+				})
+			case "zygote":
+				go func() { // as soon as there is one: it starts the renderer
+					for ctx.Err() == nil && !strike(starts, x.kind, x.signal) {
+						time.Sleep(time.Millisecond)
+					}
+				}()
 			}
-			probe := repeated(t, path, stubSite, x.limits)
+			probe := repeated(t, path, site, x.limits)
 			reported := probe.Warnings()
 			if len(reported) != x.times || len(starts()) != x.times+1 {
 				t.Fatalf("%d starts instead of %d; reported %+v", len(starts()), x.times+1, reported)

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/native/llamacpp"
@@ -136,8 +135,7 @@ func TestGateOfRealPairs(t *testing.T) {
 	}
 	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
 	check(t, err)
-	chrome, err := find.Chrome("")
-	check(t, err)
+	chrome := ownChrome(t)
 	type flags = map[string][]string
 	here := flags{"webllm": {"--chrome", chrome}, "llamacpp": {"--llama-server", server}}
 	// Chrome also waits, and that takes no longer.

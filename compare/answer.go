@@ -66,7 +66,8 @@ func (r *Result) Answer() *Answer {
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
 	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
-		a.Output, a.Quote = r.outputCard(), r.quote()
+		a.Output = r.outputCard()
+		a.Quote = r.quote(a)
 	}
 	const most = 3
 	a.Warnings = r.gravest()

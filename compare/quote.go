@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/growth"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -15,71 +16,88 @@ import (
 	"llmparity/internal/warning"
 )
 
-// objection is why figures may not be quoted.
+// subject is a set of questions that the answer has cards for.
+type subject uint8
+
+const (
+	ofGrowth subject = 1 << iota
+	ofMemory
+	ofSpeed
+	ofOutput
+)
+
+// objection is why the answers to some questions may not be quoted.
 type objection struct {
-	holds         bool
-	memory, speed bool // which figures it is about
-	why           string
+	holds bool
+	about subject
+	why   string
 }
 
-// quote says which figures may be quoted, as browser against native where the result has both. Of each question the
-// first objection that holds decides.
-func (r *Result) quote() Card {
-	any := func(is func(c *Cell) bool) bool {
-		return slices.ContainsFunc(r.Cells, func(c Cell) bool { return is(&c) })
-	}
-	if any(func(c *Cell) bool { return c.Foreign() }) {
+// quote says which answers may be quoted, as browser against native where the result has both: those that no objection
+// is about. Of each the first objection that holds is given.
+func (r *Result) quote(a *Answer) Card {
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Foreign() }) {
 		return Card{}
 	}
-	adapter := r.softwareAdapter()
-	objections := r.objections(adapter != "")
-	first := func(of func(objection) bool) string {
-		at := slices.IndexFunc(objections, func(o objection) bool { return o.holds && of(o) })
-		if at < 0 {
-			return ""
+	objections := r.objections()
+	var may []string
+	var not evidence.Groups[string, string]
+	for _, s := range []struct {
+		of     subject
+		name   string
+		absent bool
+	}{{ofGrowth, "growth", a.Growth.Headline == ""}, {ofMemory, "memory", false}, {ofSpeed, "speed", false},
+		{ofOutput, "output", a.Output.Headline == "" || a.Output.Unknown}} {
+		against := func(o objection) bool { return o.holds && o.about&s.of != 0 }
+		if at := slices.IndexFunc(objections, against); s.absent {
+			continue
+		} else if at >= 0 {
+			not.Add(objections[at].why, s.name)
+		} else {
+			may = append(may, s.name)
 		}
-		return objections[at].why + "."
 	}
-	memory := first(func(o objection) bool { return o.memory })
-	speed := first(func(o objection) bool { return o.speed })
-	if adapter != "" {
-		memory = "WebGPU ran on the CPU (" + adapter + "), so this does not show a browser on a GPU. " +
-			cmp.Or(memory, "Only the peak memory may be quoted, with this remark.")
-		speed = memory
+	var say, words []string
+	if adapter := r.softwareAdapter(); adapter != "" {
+		say = append(say, "WebGPU ran on the CPU ("+adapter+")")
 	}
-	ours := any(func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") })
-	care := ""
+	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }) {
+		say = append(say, "the model library was llmparity's, not MLC's")
+	}
+	with := ""
+	if len(say) > 0 {
+		with = "ay that " + strings.Join(say, " and that ") + "."
+	}
+	out := Card{Name: "Quote", Headline: "In part"}
 	switch {
-	case ours:
-		care = "The model library was llmparity's, not MLC's: say so."
-	case len(r.Warnings) > 0:
-		care = "Read the warnings first."
-	}
-	var unsettled []string
-	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
-		if slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy }) {
-			unsettled = append(unsettled, strings.ToLower(q.name))
+	case len(not.Keys) == 0:
+		out.Headline = "Yes"
+		if len(r.Warnings) > 0 {
+			words = append(words, "Read the warnings first.")
 		}
-	}
-	out := Card{Name: "Quote", Headline: "Yes", Text: "Every cell has intervals, and no warning may change a conclusion."}
-	switch {
-	case memory != "" && speed != "":
-		out.Headline, out.Text = "No", memory
-		if speed != memory {
-			out.Text += " " + speed
+		if with != "" {
+			words = append(words, "S"+with)
+		} else if len(words) == 0 {
+			words = append(words, "Every cell has intervals, and no warning may change a conclusion.")
 		}
-	case speed != "" && slices.Contains(unsettled, "memory"), memory != "" && slices.Contains(unsettled, "speed"):
+	case len(may) == 0:
 		out.Headline = "No"
-		out.Text = memory + speed + " Launches vary too much to tell the difference in " + explain.And(unsettled, 2) + "."
-	case speed != "":
-		out.Headline, out.Text = "Memory only", speed
-	case memory != "":
-		out.Headline, out.Text = "Speed only", memory
-	case len(unsettled) > 0:
-		out.Headline, out.Text = "Not the difference in "+explain.And(unsettled, 2), "Launches vary too much to tell."
-	case care != "":
-		out.Headline, out.Text = "With care", care
+		if len(not.Keys) == 1 {
+			out.Text = r.upper(not.Keys[0]) + "."
+			return out
+		}
+	default:
+		text := explain.And(may, 3) + " may be quoted"
+		if with != "" {
+			text += "; s" + strings.TrimSuffix(with, ".")
+		}
+		words = append(words, strings.ToUpper(text[:1])+text[1:]+".")
 	}
+	for why, names := range not.All() {
+		text := explain.And(names, 3) + " may not: " + why + "."
+		words = append(words, strings.ToUpper(text[:1])+text[1:])
+	}
+	out.Text = strings.Join(words, " ")
 	return out
 }
 
@@ -93,11 +111,11 @@ func (r *Result) softwareAdapter() string {
 	return ""
 }
 
-// objections are all that may hold, the gravest first. A software adapter is not among them, nor, where there is one,
-// that the devices differ.
-func (r *Result) objections(software bool) []objection {
+// objections are all that may hold, the gravest first. That the devices differ is none where one is a software adapter.
+func (r *Result) objections() []objection {
+	adapter := r.softwareAdapter()
 	refused, different, interrupted, prompts, texts := "", false, false, "", ""
-	lost, all, least, noMemory, noRates := 0, 0, stats.MinRuns, "", ""
+	lost, all, least, noMemory, noRates, random := 0, 0, stats.MinRuns, "", "", ""
 	for _, c := range r.each() {
 		if c.Refused != "" {
 			continue
@@ -106,12 +124,15 @@ func (r *Result) objections(software bool) []objection {
 		lost, all = lost+missing, all+missing+c.Launches.Counted
 		least = min(least, c.Launches.Counted)
 		if f := c.Figure(figure.PeakPSS); f.N < stats.MinRuns && noMemory == "" {
-			noMemory = fmt.Sprintf("%s: the peak memory (PSS) is known for %d of %d %s", r.cellTitle(c), f.N,
-				c.Launches.Counted, c.Several())
+			noMemory = fmt.Sprintf("the peak memory (PSS) is known for %d of %d %s of %s", f.N, c.Launches.Counted,
+				c.Several(), r.cellTitle(c))
 		}
 		if f := speed(c); f.N < stats.MinRuns && noRates == "" {
-			noRates = fmt.Sprintf("%s: the speed is known for %d of %d %s", r.cellTitle(c), f.N, c.Launches.Counted,
-				c.Several())
+			noRates = fmt.Sprintf("the speed is known for %d of %d %s of %s", f.N, c.Launches.Counted, c.Several(),
+				r.cellTitle(c))
+		}
+		if c.Self.Known && !c.Self.Identical {
+			random = cmp.Or(random, r.cellTitle(c)+" does not give the same output in every "+c.Repeated())
 		}
 	}
 	shared := slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return w.Code == warning.MemoryShared })
@@ -120,7 +141,7 @@ func (r *Result) objections(software bool) []objection {
 	}
 	for _, c := range r.Comparisons {
 		d := devicesDiffer(&r.Cells[c.A], &r.Cells[c.B], Refuses)
-		if !software || d == nil || c.Refused != d.Text {
+		if adapter == "" || d == nil || c.Refused != d.Text {
 			refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		}
 		different = different || len(c.Different) > 0
@@ -136,34 +157,58 @@ func (r *Result) objections(software bool) []objection {
 				"the reason", r.cellTitle(a), r.cellTitle(b)))
 		}
 	}
-	unlike := "Cells that are not alike are compared, because --allow-different asked for it"
+	unlike := "cells that are not alike are compared, because --allow-different asked for it"
 	if !r.Statistics.AllowDifferent {
-		unlike = "The engines have other weights of the model"
+		unlike = "the engines have other weights of the model"
 	}
-	return []objection{
-		{lost > 0, true, true, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
+	few := fmt.Sprintf("too few launches for an interval, which takes %d", stats.MinRuns)
+	slope, noisySlope := r.slopeObjections()
+	return append([]objection{
+		{adapter != "", ofSpeed, "WebGPU ran on the CPU, so it is not that of a browser on a GPU"},
+		{lost > 0, ofGrowth | ofMemory | ofSpeed, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},
-		{interrupted, true, true, "The run was interrupted"},
-		{refused != "", true, true, r.upper(refused)},
-		{different, true, true, unlike},
-		{least < stats.MinRuns, true, true, fmt.Sprintf("Too few launches for an interval: it takes %d", stats.MinRuns)},
-		{prompts != "", true, true, prompts},
-		{texts != "", false, true, r.upper(texts)},
-		{noMemory != "", true, false, noMemory},
-		{shared, true, false, "Other programs shared memory with an engine, so PSS counts only a part of it"},
-		{noRates != "", false, true, noRates},
-		r.wide(&memoryQuestion, true, false),
-		r.wide(&speedQuestion, false, true),
-	}
+		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run was interrupted"},
+		{refused != "", ofMemory | ofSpeed, refused},
+		{different, ofMemory | ofSpeed | ofOutput, unlike},
+		{least < stats.MinRuns, ofMemory | ofSpeed, few},
+		{slope, ofGrowth, "too few launches for an interval of the slope"},
+		{prompts != "", ofMemory | ofSpeed | ofOutput, prompts},
+		{random != "", ofOutput, random},
+		{texts != "", ofSpeed, texts},
+		{noMemory != "", ofMemory, noMemory},
+		{shared, ofMemory, "other programs shared memory with an engine, so its peak reads low"},
+		{noRates != "", ofSpeed, noRates},
+		{noisySlope > 0, ofGrowth, tooWide(noisySlope)},
+	}, append(r.unsettled(&memoryQuestion, ofMemory), r.unsettled(&speedQuestion, ofSpeed)...)...)
 }
 
-// wide objects to figures whose intervals are wide.
-func (r *Result) wide(q *question, memory, speed bool) objection {
+// slopeObjections reports whether a slope that the answer gives lacks an interval, and how wide one is that is
+// too wide to quote.
+func (r *Result) slopeObjections() (few bool, widest float64) {
+	for i := range r.Sweeps {
+		if rate, _ := quotedSlope(&r.Sweeps[i]); rate != nil && r.Sweeps[i].Axis == growth.AxisContext {
+			half, _ := rate.HalfWidth()
+			few, widest = few || rate.Interval == nil, max(widest, half)
+		}
+	}
+	if widest <= evidence.Lopsided {
+		widest = 0
+	}
+	return few, widest
+}
+
+func tooWide(half float64) string {
+	return "too noisy, the interval reaches " + explain.Share(half) + " from the median"
+}
+
+// unsettled objects to figures whose intervals are wide, and to differences that launches are too noisy to tell.
+func (r *Result) unsettled(q *question, about subject) []objection {
 	widest := 0.0
 	for _, c := range r.each() {
 		half, _ := q.of(c).HalfWidth()
 		widest = max(widest, half)
 	}
-	return objection{widest > evidence.Lopsided, memory, speed, fmt.Sprintf("%s is too noisy: its interval reaches %s "+
-		"from the median", q.name, explain.Share(widest))}
+	vary := slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy })
+	return []objection{{widest > evidence.Lopsided, about, tooWide(widest)},
+		{vary, about, "launches vary too much to tell the difference"}}
 }

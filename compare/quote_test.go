@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -27,29 +28,65 @@ func TestQuote(t *testing.T) {
 		engines []comparetest.Engine
 		want    string
 	}{
-		"a warning": {second(nil), "With care. Read the warnings first."}, // what sampling cost
+		"a warning": {second(nil), "Yes. Read the warnings first."}, // what sampling cost
 		"a failed launch": {second(func(e *comparetest.Engine) {
 			e.Cell.Repetitions, e.Failing = 7, map[int]record.Class{2: record.OOM}
-		}), "No. 1 of 13 launches failed"},
-		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "No. Too few launches"},
+		}), "In part. Output may be quoted. Memory and speed may not: 1 of 13 launches failed"},
+		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "In part. Output may be quoted. Memory and speed may not: too few launches for an interval"},
 		"other prompts": {second(func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 7} }),
 			"No. llamacpp and another did not have the same prompt tokens"},
 		"shared memory": {second(func(e *comparetest.Engine) {
 			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: 420, Shared: 250}}
-		}), "Speed only. Other programs shared memory"},
-		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }), "Memory only. The outputs of "},
+		}), "In part. Speed and output may be quoted. Memory may not: other programs shared memory"},
+		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }),
+			"In part. Memory and output may be quoted. Speed may not: the outputs of "},
 		"software": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
-			"No. WebGPU ran on the CPU (SwiftShader), so this does not show a browser on a GPU. Only the peak memory"},
+			"In part. Memory and output may be quoted; say that WebGPU ran on the CPU (SwiftShader) and that the model " +
+				"library was llmparity's, not MLC's. Speed may not: WebGPU ran on the CPU"},
 		"few on the CPU": {[]comparetest.Engine{comparetest.Browser(5), comparetest.Native(6)},
-			"No. WebGPU ran on the CPU (SwiftShader), so this does not show a browser on a GPU. Too few launches"},
-		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "No. Speed is too noisy: its interval reaches"},
+			"In part. Output may be quoted; say that WebGPU ran on the CPU (SwiftShader) and that the model library was " +
+				"llmparity's, not MLC's. Memory may not: too few launches for an interval, which takes 6. " +
+				"Speed may not: WebGPU ran on the CPU, so it is not that of a browser on a GPU."},
+		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "In part. Output may be quoted. Memory may not: " +
+			"launches vary too much to tell the difference. Speed may not: too noisy, the interval reaches 301% from the median."},
 		"tokens at once": {second(func(e *comparetest.Engine) {
 			e.Token, e.Reported = 0, func(_, _ time.Duration) map[string]float64 { return nil }
 		}),
-			"Memory only. another: the speed is known for 0 of 6 launches"},
+			"In part. Memory and output may be quoted. Speed may not: the speed is known for 0 of 6 launches of another"},
 	} {
 		a := compare.Runs(comparetest.Run(t, "quoted", c.engines...)).Answer()
 		if got := a.Quote.Headline + ". " + a.Quote.Text; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The slope of the KV cache may be quoted though other programs change the peaks, and a noisy slope may not.
+func TestQuoteOfGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		vary   float64
+		inside func(context int64) *comparetest.Inside
+		want   string
+	}{
+		"reserved": {0, func(context int64) *comparetest.Inside {
+			page := comparetest.Page()
+			page.KVReserved = context << 10
+			return page
+		}, "In part. Growth, speed and output may be quoted. Memory may not: other programs shared memory"},
+		"noisy": {0.5, func(int64) *comparetest.Inside { return nil },
+			"In part. Output may be quoted. Growth may not: too noisy, the interval reaches "},
+	} {
+		var engines []comparetest.Engine
+		for n, context := range []int64{1024, 4096, 16384} {
+			e := comparetest.Measured(comparetest.Native(6), c.inside(context))
+			e.Cell.ID, e.Cell.Model.Context, e.Vary = 10+n, int(context), c.vary
+			e.Info.Policy = map[string]string{"kv_dtype": "f32", "context": fmt.Sprint(context)}
+			loaded := 420 + float64(context)/128
+			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: loaded, Shared: 250}}
+			engines = append(engines, e)
+		}
+		q := compare.Runs(comparetest.Run(t, "growth", engines...)).Answer().Quote
+		if got := q.Headline + ". " + q.Text; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

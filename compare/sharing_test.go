@@ -43,7 +43,7 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	a.Warnings = []record.Warning{{Code: record.ProgramShared, Text: text}}
 	answer := compare.Runs(comparetest.Run(t, "beside", a, b)).Answer()
 	if answer.Memory.Headline != "webllm uses at least 764 MiB more than llamacpp" || !strings.Contains(answer.Memory.Text, text) ||
-		!strings.Contains(answer.Quote.Text, "Other programs shared memory") ||
+		!strings.Contains(answer.Quote.Text, "ther programs shared memory") ||
 		strings.Contains(answer.Sure.Headline, "memory") {
 		t.Errorf("a browser beside another: %+v, quote %+v", answer.Memory, answer.Quote)
 	}
@@ -54,7 +54,7 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	little := compare.Runs(comparetest.Run(t, "little", one, other))
 	const left = text + " and leaves out up to 15% of the peak"
 	if w := warnedOf(little, "memory-shared"); len(w) != 1 || !strings.HasSuffix(w[0], left) || !memory(little) ||
-		!strings.Contains(little.Answer().Quote.Text, "Other programs shared memory") {
+		!strings.Contains(little.Answer().Quote.Text, "ther programs shared memory") {
 		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), little.Answer().Quote)
 	}
 	if h := little.Answer().Memory.Headline; !strings.Contains(h, "but other programs share up to 15% of what llamacpp uses") {

@@ -40,21 +40,30 @@ func (r *Result) growthCard() Card {
 	return Card{Name: "Growth", Headline: answers[0], Text: r.upper(strings.Join(answers[1:], ". ")) + "."}
 }
 
-// slopeWords are the slope of a sweep, its interval and the formula: of what is reserved for the KV cache, or where no
-// engine says that, of all memory. title is the engine's.
+// quotedSlope is the slope that the answer gives of a sweep, and what it is of: what is reserved for the KV cache, or
+// where no engine says that, all memory; nil without one.
+func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
+	find := func(is func(r growth.Rate) bool) *growth.Rate {
+		if at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return is(r) && r.Known() }); at >= 0 {
+			return &s.Rates[at]
+		}
+		return nil
+	}
+	rate = find(func(r growth.Rate) bool { return r.Of == growth.OfReserved })
+	if rate == nil {
+		return find(func(r growth.Rate) bool { return r.Name == growth.SettledPSS }), "memory"
+	}
+	if cache, _, ok := strings.Cut(rate.Title, ", "); ok {
+		return rate, "the " + cache // with its dtype
+	}
+	return rate, "the KV cache"
+}
+
+// slopeWords are the slope of a sweep, its interval and the formula. title is the engine's.
 func slopeWords(s growth.Sweep, title string) string {
-	what := "the KV cache"
-	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Of == growth.OfReserved && r.Known() })
-	if at < 0 {
-		what = "memory"
-		at = slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == growth.SettledPSS && r.Known() })
-	}
-	if at < 0 {
+	rate, what := quotedSlope(&s)
+	if rate == nil {
 		return ""
-	}
-	rate := s.Rates[at]
-	if cache, _, ok := strings.Cut(rate.Title, ", "); ok && what != "memory" {
-		what = "the " + cache // with its dtype
 	}
 	unit, size := "bytes", 1.0
 	if rate.Center() >= record.MiB {
@@ -84,7 +93,7 @@ func slopeWords(s growth.Sweep, title string) string {
 	if text += interval; s.Theory != nil {
 		text += "; the formula says " + amount(s.Theory.Bytes)
 	}
-	at = slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
+	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
 	if at >= 0 && what != "memory" {
 		peak := s.Rates[at]
 		text += fmt.Sprintf("; measured in peak memory: %s %s%s", amount(peak.Center()), unit,

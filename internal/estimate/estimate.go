@@ -376,9 +376,9 @@ func (s Setup) packageCheck(m Model) error {
 		do := "name a config.json of this model, or give its sizes: --num-layers, --num-heads, --hidden-size, --head-dim"
 		if s.Engine.Runtime == engine.GGML {
 			do = fmt.Sprintf("write its GGUF file with \"llmparity model convert %s --to gguf\", and name that", m.Name)
-			if m.Stated != nil {
-				do = fmt.Sprintf("download it with \"llmparity run --model %s\", then %s", m.Name, do)
-			}
+		}
+		if m.Stated != nil {
+			do = "name a GGUF file or a config.json of this model; its shape is unknown here"
 		}
 		return fault.New(fault.Usage, do, "%s does not run WebLLM packages such as %s", s.Engine.Name, m.Name)
 	}

@@ -92,7 +92,8 @@ func (e Estimate) unsure(r record.Risk) string {
 	case e.beyond():
 		p, _ := deciding(r)
 		need, free := pair(p.Need, p.Free)
-		return fmt.Sprintf("%s has a context of %d tokens and states no size for %d; that needs more than %s, %s available",
+		return fmt.Sprintf("%s has a context of %d tokens and states no size for %d; that needs more than %s, %s available; "+
+			"a config.json of the model gives it",
 			m.Stated.By, m.Stated.Context, s.Context, need, free)
 	case m.Stated == nil && e.Component(KVReserved).Name == "":
 		return "the size of the KV cache is unknown; set " + kvFlags
@@ -100,9 +101,10 @@ func (e Estimate) unsure(r record.Risk) string {
 	return ""
 }
 
-// beyond reports whether the context is longer than the one that a catalogue states the size for.
+// beyond reports whether a catalogue states the size only for a shorter context, and nothing else says what more takes.
 func (e Estimate) beyond() bool {
-	return e.Model.Stated != nil && e.Setup.Context > e.Model.Stated.Context
+	m := e.Model.Stated
+	return m != nil && m.PerToken == 0 && e.Setup.Context > m.Context
 }
 
 // needs compares a need with the memory of its place.

@@ -18,10 +18,16 @@ func (e *Estimate) stated() {
 		compute = "f16"
 	}
 	e.DTypes, e.ByFormat = DTypes{Weights: m.DType, Activations: compute, KVCache: compute}, map[string]int64{}
-	if e.Setup.Context < s.Context {
+	e.PerToken = s.PerToken
+	further := int64(e.Setup.Context - s.Context)
+	switch {
+	case further != 0 && s.PerToken > 0:
+		e.warn("%s sets a context of %d tokens and states the memory for it; for %d, the KV cache of the difference is "+
+			"calculated from the model's shape", s.By, s.Context, e.Setup.Context)
+	case further < 0:
 		e.warn("%s states the memory for a context of %d tokens; a context of %d needs less", s.By, s.Context, e.Setup.Context)
 	}
-	all := scaled(Together, float64(s.Bytes), 0.8, 1.2, m.DType,
+	all := scaled(Together, float64(s.Bytes+further*s.PerToken), 0.8, 1.2, m.DType,
 		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)
 	e.Components = []Component{all, e.framework(weighed{whole: all})}
 	e.total()

@@ -1,10 +1,13 @@
 package fit
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -32,7 +35,11 @@ func (q *Question) model(ctx context.Context, name string) (estimate.Model, erro
 func (q *Question) named(ctx context.Context, name string) (estimate.Model, error) {
 	file := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".safetensors")
 	if model.Listed(name) && !file {
-		m, window, err := model.Finder{Catalogue: q.Catalogue, Mirror: q.Mirror}.Estimated(ctx, name)
+		finder := model.Finder{Catalogue: q.Catalogue, Mirror: q.Mirror}
+		m, window, err := finder.Estimated(ctx, name)
+		if of, ok := finder.Published(name); err == nil && ok {
+			m = q.published(m, of)
+		}
 		if s := &q.Setup; s.Context == 0 && s.InputLen+s.OutputLen == 0 {
 			s.Context = min(window, resolve.MaxUnasked)
 		}
@@ -51,6 +58,27 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 	}
 	return modelsize.Open(q.path)
 }
+
+// published returns the model that a package was made from, for engines that do not run packages.
+func (q *Question) published(m, of estimate.Model) estimate.Model {
+	s := &q.Setup
+	e, err := estimate.Choose(q.Engines, q.Engine, m, *s)
+	if err != nil || e.Runtime == engine.MLC {
+		return m
+	}
+	note := fmt.Sprintf("predicted for the published %s weights, because the package is for WebLLM only", of.DType)
+	if e.Runtime == engine.GGML {
+		s.Quantization = cmp.Or(s.Quantization, nearestGGUF[m.DType])
+		note = fmt.Sprintf("predicted for a GGUF file in %s, because the package (%s) is for WebLLM only; for another type, "+
+			"use --quantization", s.Quantization, m.DType)
+	}
+	of.Notes = append([]string{note}, of.Notes...)
+	return of
+}
+
+// nearestGGUF has GGUF types by MLC's formats. A package in q4 becomes a GGUF file in q4_0.
+var nearestGGUF = map[string]string{"q0f16": "f16", "q0f32": "f32", "q3f16_1": "q3_k_m", "q4f16_1": "q4_0",
+	"q4f32_1": "q4_0"}
 
 // unrunnable returns why WebLLM cannot run a GGUF of any size, such as an architecture that cannot be converted. It
 // returns "" if the file is not a complete GGUF.

@@ -35,7 +35,7 @@ var needed = map[string]string{estimate.RAM: "RAM needed", estimate.VRAM: "GPU m
 func (e Answer) Print(w io.Writer, details bool) {
 	m, s := e.Model, e.Setup
 	context := s.Context
-	if m.Stated != nil {
+	if m.Stated != nil && m.Stated.PerToken == 0 {
 		context = m.Stated.Context
 	}
 	fmt.Fprintf(w, "%s\n\n%s in %s: context %d tokens, %s%s, KV cache in %s\n", e.Fit, m.Name, s.Engine.Title, context,
@@ -92,7 +92,7 @@ func (e Answer) Row(w io.Writer, first, last bool) {
 			cmp.Or(e.DTypes.KVCache, "an unknown dtype"))
 	}
 	cache := "?"
-	if n := e.Component(estimate.KVReserved).Best; n > 0 {
+	if n := cmp.Or(e.Component(estimate.KVReserved).Best, e.PerToken*int64(e.Setup.Context)); n > 0 {
 		cache = words.Size(n)
 	}
 	fmt.Fprintf(w, "%-7d  %-9s  %s\n", e.Setup.Context, cache, e.Fit)

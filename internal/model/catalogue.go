@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
+	"llmparity/internal/hfconfig"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
 )
@@ -106,8 +107,17 @@ func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, win
 	m, from, err := f.lists(ctx, e)
 	if errors.Is(err, fs.ErrNotExist) {
 		from, err = "WebLLM's catalogue, because the package is not here (--mirror names a source of its sizes)", nil
-		m = modelsize.FromStatement(e.ID, modelsize.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
-			Context: max(e.Context(), 0), Buffer: e.Buffer, F16: e.Needs(catalogue.ShaderF16)})
+		stated := modelsize.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
+			Context: max(e.Context(), 0), Buffer: e.Buffer, F16: e.Needs(catalogue.ShaderF16)}
+		of, known := f.Published(id)
+		if known {
+			stated.PerToken = 4 * hfconfig.KVValues(of.Caches)
+			if stated.F16 {
+				stated.PerToken /= 2
+			}
+		}
+		m = modelsize.FromStatement(e.ID, stated)
+		m.MaxContext = of.MaxContext
 	}
 	if err != nil {
 		return m, 0, err
@@ -118,6 +128,18 @@ func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, win
 	}
 	m.Notes = append(notes, m.Notes...)
 	return m, max(e.Context(), 0), nil
+}
+
+// Published describes the model that a package of the catalogue was made from; ok is false if its shape is unknown.
+func (f Finder) Published(id string) (m estimate.Model, ok bool) {
+	e, err := f.chat(id)
+	if err != nil || e.Shape() == nil {
+		return m, false
+	}
+	c, err := hfconfig.Parse(id, e.Shape())
+	m = modelsize.FromConfig(c)
+	m.Name = id
+	return m, err == nil
 }
 
 // lists reads a package's own lists; fs.ErrNotExist if there are none.

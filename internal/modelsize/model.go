@@ -67,6 +67,8 @@ type Stated struct {
 	Context int    // the context that it holds for; 0: not stated
 	Buffer  int64  // largest buffer; 0: not stated
 	F16     bool   // computes in float16
+	// PerToken is the KV cache of a token, by which other contexts differ; 0: unknown.
+	PerToken int64
 }
 
 // quantized finds the format of the weights in a model's id.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -89,7 +90,18 @@ type Meter struct {
 // Run writes a run of these engines and reads it back.
 func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	t.Helper()
-	return Open(t, Write(t, t.TempDir(), name, engines...))
+	return Open(t, Write(t, inMemory(t), name, engines...))
+}
+
+// inMemory returns a folder in memory where there is one: syncing to a disk takes longer than all else here.
+func inMemory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "llmparity")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { check.Err(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // Open reads a made-up run, without what depends on when and where it was written.

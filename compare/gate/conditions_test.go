@@ -104,13 +104,13 @@ func (s simulated) planted(what map[string]float64) simulated {
 // same never fails, unless cells or launches are missing.
 func TestGateIsSafeUnderTenConditions(t *testing.T) {
 	t.Parallel()
-	const most = 24 // of each side: there are many conditions
+	n := min(runs/3, 24) // of each side: there are many conditions
 	for name, c := range conditions() {
-		base := c.base.changed(min(runs/2, most), 11, c.was)
+		base := c.base.changed(n, 11, c.was)
 		for what, planted := range map[string]map[string]float64{"30% slower": {figure.DecodeTPS: 1.3, figure.TTFT: 1.3,
 			figure.LoadTime: 1.3},
 			"a peak larger by a tenth": {figure.PeakPSS: 1.1}, "the same": nil} {
-			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(min(runs/2, most), 12, c.is))
+			got := outcomes(usualGate(t), base, c.now.planted(planted).changed(n, 12, c.is))
 			t.Logf("%s, %s: %s", name, what, shares(got))
 			switch passes := got[gates.Passed] + got[gates.Warned]; {
 			case planted != nil && passes > 0:
@@ -146,7 +146,7 @@ func TestGateErrorRates(t *testing.T) {
 func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
 	t.Parallel()
 	s := runsOf(10, 1, 0.05, 0.02)
-	const each = 48
+	const each = 24
 	base := s.results(each, 31)
 	for what, c := range map[string]struct {
 		gate    string

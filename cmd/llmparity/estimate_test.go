@@ -27,7 +27,7 @@ func TestEstimateTable(t *testing.T) {
 		{"tiny --context 2048 --ram-gb 8", []string{"maximum of 1024, context_length in the GGUF"}},
 		{"--model-params 6.7e9 --num-layers 32 --num-heads 32 --hidden-size 4096 --head-dim 128", []string{"6.7 B"}},
 		{llama + " --engine llamacpp --context 4096 --ram-gb 64 --details",
-			[]string{"Risk of running out of memory: low", "of 64.00 GiB (--ram-gb)", "KV cache, filled", "growth of"}},
+			[]string{"limit of each kind of memory:\n- ram: needs", "of 64.00 GiB (--ram-gb)", "KV cache, filled", "growth of"}},
 		{llama + " --engine llamacpp --context 4096 --ram-gb 8", []string{"To need less memory:", "- weights in q4_k_m"}},
 		{llama + " --engine vllm --context 4096 --gpu-memory-gb 80 --details",
 			[]string{"vram: needs 16.14 GiB of 72.00 GiB (90% of --gpu-memory-gb"}},

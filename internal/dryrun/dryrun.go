@@ -186,6 +186,8 @@ func (r Run) table(w io.Writer) {
 			memory, time, note = "-", "-", "cannot run here"
 		case c.Risk == record.RiskHigh:
 			note = "predicted to run out of memory"
+		case c.Risk == record.RiskMedium:
+			note = c.Risk.Words()
 		case c.Unknown != "":
 			note = "unknown until launched"
 		}

@@ -148,8 +148,7 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 			continue
 		}
 		advice[level] = append(advice[level], fmt.Sprintf("%s: %s instead of %s, %s", c.say, words.Size(needs[i].Best),
-			words.Size(n.Best), map[record.RiskLevel]string{record.RiskLow: "fits", record.RiskMedium: "may fit",
-				record.RiskHigh: "still does not fit"}[level]))
+			words.Size(n.Best), level.Words()))
 	}
 	out := append(advice[record.RiskLow], advice[record.RiskMedium]...)
 	if len(out) == 0 {
@@ -164,7 +163,7 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	return out
 }
 
-// contexts returns the largest shorter contexts that fit and that may fit, in steps of 256 tokens; if none does, the
+// contexts returns the largest shorter contexts that fit and that are tight, in steps of 256 tokens; if none does, the
 // shortest.
 func (e Estimate) contexts(rooms map[string]Room) []int {
 	const step = 256

@@ -32,7 +32,7 @@ func TestRiskOfPlaces(t *testing.T) {
 		"room": {Setup{Engine: LlamaCPP, Context: 8192}, roomy, record.RiskLow, RAM, "", ""},
 		"long context": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10,
 			OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
-			"memory: needs 907", "--context 3584): 704.6 MiB instead of 907.1 MiB, may fit"},
+			"memory: needs 907", "--context 3584): 704.6 MiB instead of 907.1 MiB, tight"},
 		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10},
 			with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
 		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10},

@@ -121,10 +121,10 @@ func (e Answer) details(w io.Writer, unit string, divisor float64) {
 	how = append(how, "activations in "+e.DTypes.Activations)
 	list(w, "How each size is calculated (sums over all devices):", how)
 	for _, p := range e.Risk.Places {
-		places = append(places, fmt.Sprintf("%s: needs %s of %s (%s), risk %s", p.Name, words.Size(p.Need),
-			words.Size(p.Free), p.How, p.Level))
+		places = append(places, fmt.Sprintf("%s: needs %s of %s (%s): %s", p.Name, words.Size(p.Need),
+			words.Size(p.Free), p.How, p.Level.Words()))
 	}
-	list(w, "Risk of running out of memory: "+string(e.Risk.Level), append(places, e.Risk.Reasons...))
+	list(w, "The need and the limit of each kind of memory:", append(places, e.Risk.Reasons...))
 }
 
 // list writes a heading and bullets, or nothing without bullets.

@@ -57,6 +57,11 @@ const (
 	RiskHigh    RiskLevel = "high"
 )
 
+// Words says for people whether memory at that risk fits.
+func (l RiskLevel) Words() string {
+	return map[RiskLevel]string{RiskLow: "fits", RiskMedium: "tight", RiskHigh: "does not fit"}[l]
+}
+
 // Place is a limit that memory must fit into.
 type Place struct {
 	Name  string    `json:"name"`       // ram, vram, webgpu-buffer, wasm, renderer

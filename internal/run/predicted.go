@@ -90,7 +90,7 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 		say(Event{Kind: Judged, Text: err.Error(), Err: err})
 		return err
 	case risk.Level == record.RiskHigh, risk.Level == record.RiskMedium:
-		say(Event{Kind: Judged, Text: fmt.Sprintf("%s risk of running out of memory: %s", risk.Level, reasons)})
+		say(Event{Kind: Judged, Text: fmt.Sprintf("predicted: %s: %s", risk.Level.Words(), reasons)})
 	}
 	return nil
 }

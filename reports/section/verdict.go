@@ -23,7 +23,7 @@ func riskSection(res *compare.Result) Section {
 		if r == nil || r.Level != record.RiskHigh && r.Level != record.RiskMedium && c.Refused == "" {
 			continue
 		}
-		words := fmt.Sprintf("%s: %s risk of running out of memory", c.Label, r.Level)
+		words := fmt.Sprintf("%s: predicted: %s", c.Label, r.Level.Words())
 		if c.Refused != "" {
 			words = fmt.Sprintf("%s: refused: %s", c.Label, c.Refused)
 		} else if len(r.Reasons) > 0 {

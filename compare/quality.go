@@ -81,6 +81,9 @@ func (c *Cell) qualityFigures(reference bool) (out []evidence.Figure) {
 			if f.Unit != "" { // a share or a divergence
 				f.Interval.Lo = max(f.Interval.Lo, 0)
 			}
+			if of.name == figure.Top1 {
+				f.Interval.Hi = min(f.Interval.Hi, 100)
+			}
 		}
 		out = append(out, f)
 	}

@@ -72,6 +72,18 @@ func TestQuality(t *testing.T) {
 	}
 }
 
+// No interval of a share exceeds the whole.
+func TestShareOfTheWhole(t *testing.T) {
+	r := compare.Runs(scoredText(t, 0.9, func(web, _ *comparetest.Engine) {
+		for _, window := range []int{0, 4, 8} { // the last one keeps its other prediction
+			web.Scores[window] = web.Scores[window+1]
+		}
+	}))
+	if top := r.Cells[0].Figure(figure.Top1); top.Center() != 93.75 || top.Interval.Hi != 100 || top.Interval.Lo >= 93 {
+		t.Errorf("top-1 agreement %g%%, %+v", top.Center(), top.Interval)
+	}
+}
+
 // What can't be compared is absent, with a reason.
 func TestQualityAbsent(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package gguf_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -101,6 +102,33 @@ func withType(t *testing.T, kind gguf.Type, shape []uint64, blocks []byte) *gguf
 	check.Err(t, err)
 	copy(b[f.Tensors[0].Offset:], blocks)
 	return f
+}
+
+// Files of several quantised types go by the name that llama-quantize gives such a mixture.
+func TestNameOfAMixture(t *testing.T) {
+	for _, x := range []struct {
+		kind  uint32
+		types []gguf.Type
+		want  string
+	}{
+		{15, []gguf.Type{gguf.Q5_0, gguf.Q5_0, gguf.Q8_0, gguf.F32}, "q4_k_m"},
+		{15, []gguf.Type{gguf.Q4_K, gguf.Q4_K, gguf.F32, gguf.F16}, "q4_k"},
+		{2, []gguf.Type{gguf.Q4_0, gguf.Q4_0, gguf.Q6_K, gguf.F32}, "q4_0"},
+		{0, []gguf.Type{gguf.F32}, "f32"},
+	} {
+		var w []gguf.Weights
+		for i, kind := range x.types {
+			w = append(w, gguf.Weights{Name: fmt.Sprint("weights", i), Shape: []uint64{256, 1}, Type: kind,
+				Blocks: func(write func([]byte) error) error {
+					return write(make([]byte, 256/blockOf[kind].values*blockOf[kind].bytes))
+				}})
+		}
+		f, err := read(written(t, []gguf.Entry{{Key: "general.file_type", Value: x.kind}}, w))
+		check.Err(t, err)
+		if got := f.DType(); got != x.want {
+			t.Errorf("file type %d of %v is %s, want %s", x.kind, x.types, got, x.want)
+		}
+	}
 }
 
 func TestRowsInPieces(t *testing.T) {

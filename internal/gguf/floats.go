@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -53,6 +54,25 @@ func (f *File) Dominant() Type {
 		return F32
 	}
 	return slices.MaxFunc(types, func(a, b Type) int { return cmp.Compare(counts[a], counts[b]) })
+}
+
+// mixes are llama-quantize's names of mixtures of types, by general.file_type.
+var mixes = map[uint64]string{10: "q2_k", 11: "q3_k_s", 12: "q3_k_m", 13: "q3_k_l", 14: "q4_k_s", 15: "q4_k_m",
+	16: "q5_k_s", 17: "q5_k_m", 19: "iq2_xxs", 20: "iq2_xs", 21: "q2_k_s", 22: "iq3_xs", 23: "iq3_xxs", 24: "iq1_s",
+	25: "iq4_nl", 26: "iq3_s", 27: "iq3_m", 28: "iq2_s", 29: "iq2_m", 30: "iq4_xs", 31: "iq1_m"}
+
+// DType returns what people call the weights: the file's own name of a mixture of types, such as q4_k_m, where the file
+// holds several quantised types, and otherwise the dominant type.
+func (f *File) DType() string {
+	types := map[Type]bool{}
+	for _, t := range f.Tensors {
+		types[t.Type] = t.Type != F32 && t.Type != F16 && t.Type != BF16
+	}
+	maps.DeleteFunc(types, func(_ Type, quantised bool) bool { return !quantised })
+	if kind, err := f.Uint("general.file_type"); err == nil && len(types) > 1 && mixes[kind] != "" {
+		return mixes[kind]
+	}
+	return strings.ToLower(f.Dominant().String())
 }
 
 // Rows reads a tensor's values a few rows at a time, in constant memory.

@@ -194,7 +194,7 @@ func open(path, typed string, window int) (engine.Model, error) {
 	}
 	m.Model = record.Model{
 		Name: name, SHA256: sum, Format: GGUF, Architecture: arch.Name,
-		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: cmp.Or(window, arch.ContextLength),
+		DType: f.DType(), FileB: f.Size, Context: cmp.Or(window, arch.ContextLength),
 		MaxContext: arch.ContextLength, Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV,
 		HeadDim: arch.HeadDim, Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
 	}

@@ -41,8 +41,7 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	if left := child.Tagged(cmd.Process.Pid); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	resume := program(t, "run", "--resume", "results/latest", "--inconclusive", "warn")
-	resume.Dir = cmd.Dir
+	resume := resumed(cmd, "run", "--resume", "results/latest", "--inconclusive", "warn")
 	stdout, said, code := output(t, resume)
 	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
@@ -67,14 +66,12 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 			t.Errorf("%s has no report", run.Dir)
 		}
 	}
-	again := program(t, "gate", "results/latest", "--format", "json", "--inconclusive", "warn")
-	again.Dir = cmd.Dir
+	again := resumed(cmd, "gate", "results/latest", "--format", "json", "--inconclusive", "warn")
 	if stdout, said, _ := output(t, again); !strings.Contains(stdout, `"interleaved": true`) {
 		t.Errorf("%s%s", stdout, said)
 	}
 	// Without a gate in the plan, --baseline compares too.
-	one := program(t, "run", "plan.yaml", "--repetitions", "1", "--baseline", "results/latest")
-	one.Dir = cmd.Dir
+	one := resumed(cmd, "run", "plan.yaml", "--repetitions", "1", "--baseline", "results/latest")
 	if stdout, said, code := output(t, one); code != fault.Inconclusive.ExitCode() ||
 		!strings.Contains(stdout, "default tolerances: decode_tps -5%") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, said)

@@ -155,15 +155,11 @@ func TestAnyGGUFRuns(t *testing.T) {
 	put(t, manifest, "small", `{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12ab"}]}`)
 	cmd.Env = append(cmd.Env, "HF_HUB_CACHE="+filepath.Join(cmd.Dir, "hub"), "OLLAMA_MODELS="+store)
 
-	dry := program(t, append(cmd.Args[1:], "--dry-run")...)
-	dry.Dir, dry.Env = cmd.Dir, cmd.Env
-	stdout, stderr, code := output(t, dry)
+	stdout, stderr, code := output(t, resumed(cmd, append(cmd.Args[1:], "--dry-run")...))
 	if code != 0 || strings.Count(stdout, "MiB         ?  warm  unknown until launched") != 3 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if stdout, stderr, code = output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
-	}
+	well(t, cmd)
 	r := recorded(t, cmd.Dir)
 	for _, c := range r.Cells {
 		if c.Model.SHA256 == "" || c.Model.Parameters == 0 || c.Model.Layers != strangeLayers {
@@ -175,16 +171,13 @@ func TestAnyGGUFRuns(t *testing.T) {
 			t.Errorf("attempt %d of cell %d: %s, %s %v", a.ID, a.Cell, a.Status, a.Error, a.Warnings)
 		}
 	}
-	list := program(t, "model", "list", "--local")
-	list.Dir, list.Env = cmd.Dir, cmd.Env
-	stdout, stderr, code = output(t, list)
+	stdout, stderr, code = output(t, resumed(cmd, "model", "list", "--local"))
 	if code != 0 || !strings.Contains(stdout, "hf:me/moe/moe-00001-of-00002.gguf") ||
 		!strings.Contains(stdout, "ollama:mine:small") || strings.Contains(stdout, "moe-00002") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	for _, name := range []string{"hf:me/moe", "ollama:mine:small"} {
-		info := program(t, "model", "info", name)
-		info.Dir, info.Env = cmd.Dir, cmd.Env
+		info := resumed(cmd, "model", "info", name)
 		if stdout, stderr, code = output(t, info); code != 0 || !strings.Contains(stdout, "unknown: llamacpp decides") {
 			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
 		}

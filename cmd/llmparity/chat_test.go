@@ -27,9 +27,7 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 		"--model", "chat.gguf", "--chat", "--prompt", " the quick ", "--max-tokens", "4")
 	chat := filepath.Join(cmd.Dir, "chat.gguf")
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
-	if stdout, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
-	}
+	well(t, cmd)
 	var ids []int
 	engines := map[string]bool{}
 	r := recorded(t, cmd.Dir)

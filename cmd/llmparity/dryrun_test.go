@@ -35,29 +35,22 @@ func TestDryRun(t *testing.T) {
 	text := sweep(2, 2, "concurrency: [1, 4]\n") +
 		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
 	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
-	write := func(dir string) {
-		put(t, dir, "plan.yaml", text)
-	}
-	write(cmd.Dir)
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	put(t, cmd.Dir, "plan.yaml", text)
+	stdout, _ := well(t, cmd)
 	mentions(t, stdout, "32 cells, 6 start settings. Nothing was launched.", "nowhere.gguf",
 		"tensor_parallel_size: 4", "quantization: awq", "cannot run here",
 		"webllm serves 1 request at a time", "Time: unknown", "Memory: ")
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
 		t.Error("a dry run left a record")
 	}
-	again := program(t, "run", "plan.yaml", "--dry-run", "--json")
-	write(again.Dir)
-	stdout, stderr, code = output(t, again)
+	again := resumed(cmd, "run", "plan.yaml", "--dry-run", "--json")
+	stdout, _ = well(t, again)
 	var doc struct {
 		Planned []dryrun.Cell `json:"cells_planned"`
 		dryrun.Summary
 	}
-	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 {
-		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+		t.Fatal(err)
 	}
 	missing := 0
 	for _, c := range doc.Planned {

@@ -299,14 +299,6 @@ func TestParityNamesTheMissingBarrier(t *testing.T) {
 	cmd := program(t, "run", "--engines", "webllm,llamacpp", "--kernels", "mlc", "--adapter", "swiftshader",
 		"--input-len", "300", "--max-tokens", "12", "--repetitions", "1", "--parity",
 		"--timeout", "15m")
-	cmd.Dir = t.TempDir()
-	if _, stderr, code := output(t, cmd); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	report := program(t, "report", filepath.Join("results", "latest"), "--details")
-	report.Dir = cmd.Dir
-	stdout, stderr, code := output(t, report)
-	if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), "lacks a barrier") {
-		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-	}
+	well(t, cmd)
+	mentions(t, strings.Join(strings.Fields(details(t, cmd.Dir)), " "), "lacks a barrier")
 }

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"image/png"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,8 +43,9 @@ func TestFigures(t *testing.T) {
 	first := draw(once, once)
 	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llama-cpp", "fig-peaks", "fig-load", "fig-ttft",
 		"fig-decode"} {
-		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
-			t.Errorf("there is no %s among %q", name, keys(first))
+		drawn := slices.Sorted(maps.Keys(first))
+		if !slices.ContainsFunc(drawn, func(file string) bool { return strings.HasPrefix(file, name) }) {
+			t.Errorf("there is no %s among %q", name, drawn)
 		}
 	}
 	if !bytes.Contains(first["fig-headline-memory.svg"], []byte("<pattern")) {
@@ -78,8 +80,8 @@ func TestFigures(t *testing.T) {
 	twice := filepath.Join(root, "twice")
 	again := draw(twice, append(names, "--figures-dir", twice)...)
 	slices.Sort(files)
-	if got := slices.DeleteFunc(keys(again), func(name string) bool { return name == "figures.md" }); !slices.Equal(got,
-		files) {
+	delete(again, "figures.md")
+	if got := slices.Sorted(maps.Keys(again)); !slices.Equal(got, files) {
 		t.Fatalf("%q, want %q", got, files)
 	}
 	for _, name := range files {
@@ -104,15 +106,6 @@ func contents(t *testing.T, dir string) map[string][]byte {
 			t.Fatal(err)
 		}
 	}
-	return out
-}
-
-func keys(m map[string][]byte) []string {
-	out := []string{}
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }
 

@@ -67,9 +67,7 @@ func TestNativeEngineRunsPackage(t *testing.T) {
 		t.Errorf("the dry run: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for i, converts := range []bool{true, false} {
-		again := program(t, args...)
-		again.Dir, again.Env = cmd.Dir, cmd.Env
-		stdout, stderr, code := output(t, again)
+		stdout, stderr, code := output(t, resumed(cmd, args...))
 		if code != 0 || strings.Contains(stderr, "converting the package to a GGUF, once") != converts {
 			t.Fatalf("run %d: exit code %d\n%s", i, code, stderr)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,24 +112,11 @@ func highestRecorded(t *testing.T, dir string) map[string]float64 {
 
 func eachCSV(t *testing.T, path string, do func(row map[string]string)) {
 	t.Helper()
-	file, err := os.Open(path)
+	rows, err := csv.NewReader(strings.NewReader(readFile(t, path))).ReadAll()
 	check(t, err)
-	defer file.Close()
-	in := csv.NewReader(file)
-	in.ReuseRecord = true
-	var header []string
 	row := map[string]string{}
-	for {
-		fields, err := in.Read()
-		if len(fields) == 0 {
-			return
-		}
-		check(t, err)
-		if header == nil {
-			header = append(header, fields...)
-			continue
-		}
-		for i, name := range header {
+	for _, fields := range rows[1:] {
+		for i, name := range rows[0] {
 			row[name] = fields[i]
 		}
 		do(row)

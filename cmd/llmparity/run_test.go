@@ -44,7 +44,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 			} `json:"peak"`
 		} `json:"memory_measurements"`
 	}
-	readJSONFile(t, filepath.Join(latest, "profile-1-webllm.json"), &profile)
+	check(t, json.Unmarshal([]byte(readFile(t, filepath.Join(latest, "profile-1-webllm.json"))), &profile))
 	if profile.SchemaVersion != "2.0" || profile.Memory.Peak.TotalGB <= 0 {
 		t.Errorf("profile: %+v", profile)
 	}
@@ -54,13 +54,5 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 	out, stderr, code := output(t, both)
 	if code != 0 || !json.Valid([]byte(out)) {
 		t.Errorf("compare --json: exit code %d, %s\n%.300s", code, stderr, out)
-	}
-}
-
-func readJSONFile(t *testing.T, path string, into any) {
-	t.Helper()
-	text := readFile(t, path)
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("%s: %v", path, err)
 	}
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,12 +24,7 @@ func TestSignalsEndWatchingWithWholeRows(t *testing.T) {
 			if started {
 				cmd.Args = append(cmd.Args[:2], "--interval", "0.02", "--output", "out.csv", "--", "sleep", name)
 			} else {
-				sleep := exec.Command("sleep", name)
-				check(t, sleep.Start())
-				defer func() {
-					_ = sleep.Process.Kill()
-					_ = sleep.Wait() // killed, as it should be
-				}()
+				asleep(t, name)
 			}
 			check(t, cmd.Start())
 			path := filepath.Join(cmd.Dir, "out.csv")

@@ -17,6 +17,18 @@ import (
 // uniqueName is a name that no other process has.
 func uniqueName() string { return fmt.Sprintf("6%d%09d", os.Getpid(), time.Now().Nanosecond()) }
 
+// asleep starts a process with a name in its command line, and ends it with the test.
+func asleep(t *testing.T, name string) *os.Process {
+	t.Helper()
+	sleep := exec.Command("sleep", name)
+	check(t, sleep.Start())
+	t.Cleanup(func() {
+		_ = sleep.Process.Kill()
+		_ = sleep.Wait() // killed, as it should be
+	})
+	return sleep.Process
+}
+
 func rowsOf(t *testing.T, path string) [][]string {
 	t.Helper()
 	text := readFile(t, path)
@@ -65,14 +77,8 @@ func TestWatchSkipsItselfAndParent(t *testing.T) {
 }
 
 func TestWatchLive(t *testing.T) {
-	name := uniqueName()
-	sleep := exec.Command("sleep", name)
-	check(t, sleep.Start())
-	defer func() {
-		_ = sleep.Process.Kill()
-		_ = sleep.Wait() // killed, as it should be
-	}()
-	line := fmt.Sprintf("%s watch --live --duration 1 --interval 0.05 --pid %d", os.Args[0], sleep.Process.Pid)
+	pid := fmt.Sprint(asleep(t, uniqueName()).Pid)
+	line := os.Args[0] + " watch --live --duration 1 --interval 0.05 --pid " + pid
 	stdout, stderr, code := output(t, inTerminal(t, 80, line))
 	if code != 0 || strings.Count(stdout, "RSS, light; PSS, dark") < 2 ||
 		!strings.HasSuffix(strings.TrimSpace(stdout), "per sample") {
@@ -82,7 +88,7 @@ func TestWatchLive(t *testing.T) {
 		t.Error("the cursor is not shown again")
 	}
 	_, stderr, code = output(t, program(t, "watch", "--live", "--duration", "0.3", "--interval", "0.05", "--pid",
-		fmt.Sprint(sleep.Process.Pid)))
+		pid))
 	if code != 0 || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "1 process  RSS") {
 		t.Errorf("without a terminal: code %d\n%q", code, stderr)
 	}
@@ -147,9 +153,8 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 // A process that reads the rows, and the script that started both, are not watched.
 func TestWatchByNameIgnoresReader(t *testing.T) {
 	name := uniqueName()
-	sleep := exec.Command("sleep", "1."+name)
-	check(t, sleep.Start())
-	go func() { _ = sleep.Wait() }() // a second long
+	sleep := asleep(t, "1."+name)
+	go func() { _, _ = sleep.Wait() }() // a second long
 	cmd := program(t)
 	script := filepath.Join(cmd.Dir, "script"+name)
 	text := os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " +

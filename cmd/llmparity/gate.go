@@ -22,7 +22,7 @@ import (
 	"llmparity/reports"
 )
 
-// gateFlags are the checks of a gate, instead of those in the run's plan.
+// gateFlags are the checks of a gate, added to those in the run's plan.
 type gateFlags struct {
 	baseline, store, thresholds string
 	max, min, changes           []string
@@ -39,8 +39,9 @@ func gateCommand() *cobra.Command {
 		Long: `Pass or fail a run against limits or a baseline run, for CI. Exit code 0: passed; 3: failed;
 5: inconclusive; 1: launches failed.
 
-The checks come from "gate" in the run's plan, from --thresholds FILE, or from flags. With a
-baseline run and no tolerances, the default is ` + (*gates.Gate)(nil).Against().Tolerances() + `.
+The checks come from "gate" in the run's plan, or from --thresholds FILE instead. Flags add to
+them; a flag replaces the checks of the same kind and figure. With a baseline run and no
+tolerances, the default is ` + (*gates.Gate)(nil).Against().Tolerances() + `.
 
 A check against the baseline run fails if a figure got worse by significantly more than the tolerance.
 The check passes if a regression of --detect or more is ruled out. A check that does neither is
@@ -61,7 +62,7 @@ Docs: docs/howto/gate-in-ci.md`,
 		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%; repeatable")
 	flags.StringVar(&f.agreement, "min-agreement", "",
 		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
-	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\"")
+	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\", instead of the run's")
 	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
 	flags.StringVar(&f.baseline, "baseline", "",
 		"baseline run: a saved name or a run's folder (default: the build that 'run --against' measured, else the plan's gate.baseline)")
@@ -107,20 +108,19 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	return gate.Fault(judged, f.out == "" && f.format != "json" && f.format != "junit")
 }
 
-// gate returns the checks: those of flags and file, else those of the run's plan.
+// gate returns the checks of the file, else of the run's plan, with those of flags.
 func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
-	g := &gates.Gate{}
-	given := len(f.max)+len(f.min)+len(f.changes) > 0 || f.agreement != ""
-	if f.thresholds != "" {
-		text, err := os.ReadFile(f.thresholds)
-		if err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "", "--thresholds")
-		}
-		if g, err = plan.ParseGate(text, f.thresholds); err != nil {
-			return nil, err
-		}
-	} else if !given {
-		return gate.Planned(dir, plan.GateIn)
+	var g *gates.Gate
+	var err error
+	if f.thresholds == "" {
+		g, err = gate.Planned(dir, plan.GateIn)
+	} else if text, unread := os.ReadFile(f.thresholds); unread != nil {
+		err = fault.Wrap(fault.Usage, unread, "", "--thresholds")
+	} else {
+		g, err = plan.ParseGate(text, f.thresholds)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, flag := range []struct {
 		name   string

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,5 +209,50 @@ func TestGateOfPlanIsFound(t *testing.T) {
 	if _, stderr, code := called("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
 		`plan.yaml:3: gate.peak_pss_mb: must be a limit such as {max: 900}, not "9"`) {
 		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+func TestGateFlagsAddToThePlan(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gate.yaml")
+	check(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(`name: run
+gate:
+  peak_pss_mb: [{max: 9}, {max: 8, min: 1, engine: llamacpp}]
+  decode_tps: {min: 99}
+  vs_baseline: {ttft_ms: +1%, decode_tps: -1%}
+  parity: {first_divergence: 5}
+`), 0o644))
+	check(t, os.WriteFile(file, []byte("decode_tps: {min: 88}\n"), 0o644))
+	for want, f := range map[string]gateFlags{
+		"peak_pss_mb 0 9, peak_pss_mb 1 8, decode_tps 99 0, ttft_ms 1%, decode_tps -1%, parity 0 5": {},
+		"peak_pss_mb 1 0, decode_tps 99 0, peak_pss_mb 0 7, ttft_ms 1%, decode_tps -2%, parity 1 5": {
+			max: []string{"peak_pss_mb=7"}, changes: []string{"decode_tps=-2%"}, agreement: "100%"},
+		"peak_pss_mb 0 9, peak_pss_mb 0 8, decode_tps 99 0, peak_pss_mb 3 0, ttft_ms 1%, decode_tps -1%, parity 0 5": {
+			min: []string{"peak_pss_mb=2", "peak_pss_mb=3"}},
+		"decode_tps 88 0":                  {thresholds: file},
+		"decode_tps 88 0, peak_pss_mb 0 7": {thresholds: file, max: []string{"peak_pss_mb=7"}},
+	} {
+		g, err := f.gate(dir)
+		check(t, err)
+		var got []string
+		for _, l := range g.Limits {
+			least, most := 0.0, 0.0
+			if l.Min != nil {
+				least = *l.Min
+			}
+			if l.Max != nil {
+				most = *l.Max
+			}
+			got = append(got, fmt.Sprint(l.Figure.Asked(), " ", least, " ", most))
+		}
+		for _, c := range g.Changes {
+			got = append(got, fmt.Sprintf("%s %g%%", c.Figure.Asked(), 100*c.Change))
+		}
+		if p := g.Parity; p != nil {
+			got = append(got, fmt.Sprint("parity ", p.MinAgreement, " ", p.FirstDiffers))
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%+v:\n%s, want\n%s", f, text, want)
+		}
 	}
 }

@@ -313,10 +313,10 @@ func ParseRegression(text string) (float64, error) {
 	return v, cmp.Or(err, validDetect(v))
 }
 
-// MaxFlag adds an upper limit: figure=number.
+// MaxFlag sets the upper limit of a figure, instead of those that the gate has: figure=number.
 func (g *Gate) MaxFlag(text string) error { return g.limitFlag(text, true) }
 
-// MinFlag adds a lower limit.
+// MinFlag sets the lower limit.
 func (g *Gate) MinFlag(text string) error { return g.limitFlag(text, false) }
 
 func (g *Gate) limitFlag(text string, most bool) error {
@@ -332,11 +332,18 @@ func (g *Gate) limitFlag(text string, most bool) error {
 	if most {
 		l.Min, l.Max = nil, &v
 	}
-	g.Limits = append(g.Limits, l)
+	for i := range g.Limits {
+		if other := &g.Limits[i]; other.Figure == row && most {
+			other.Max = nil
+		} else if other.Figure == row {
+			other.Min = nil
+		}
+	}
+	g.Limits = append(slices.DeleteFunc(g.Limits, func(l Limit) bool { return l.Min == nil && l.Max == nil }), l)
 	return nil
 }
 
-// ChangeFlag adds a tolerance against the baseline run.
+// ChangeFlag sets the tolerance of a figure against the baseline run, instead of those that the gate has.
 func (g *Gate) ChangeFlag(text string) error {
 	row, value, err := flagFigure(text, "-5%")
 	if err != nil {
@@ -346,7 +353,7 @@ func (g *Gate) ChangeFlag(text string) error {
 	if c.Change, err = ParseShare(value); err != nil {
 		return err
 	}
-	g.Changes = append(g.Changes, c)
+	g.Changes = append(slices.DeleteFunc(g.Changes, func(c Change) bool { return c.Figure == row }), c)
 	return c.Valid()
 }
 

@@ -342,7 +342,7 @@ func checkSheet(t *testing.T, name string, width int64, s sheet) {
 		"endless": append([]string{"memory-2"}, two...),
 		"hostile": append([]string{"memory-0", "tokens-0", "peaks"}, times...),
 		"lost":    {"memory-0"}, "empty": nil,
-		"lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
+		"lengths": append([]string{"memory-5", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
 			two...)}[name]
 	var got []string
 	for _, c := range s.Charts {

@@ -82,8 +82,11 @@ func answerText(a *compare.Answer, each int) string {
 			text = c.Name + ": " + c.Headline + "."
 		}
 		most := each
-		if c.Name == "Growth" { // all that such a run is for
+		switch c.Name {
+		case "Growth": // all that such a run is for
 			most = max(each, 3)
+		case "Quote": // "In part" alone would not say which
+			most = max(each, 2)
 		}
 		b.WriteString(cutLines(plain.Wrap(text, "", "  ", endingWidth), most))
 	}

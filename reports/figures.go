@@ -78,6 +78,13 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 			out = append(out, planned{f, c, d})
 		}
 	})
+	late := func(p planned) int { // what a run over contexts is for comes first
+		if strings.HasPrefix(p.chart.ID, "growth-") {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b planned) int { return late(a) - late(b) })
 	return out, nil
 }
 
@@ -165,14 +172,15 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		f.Name += "-" + cmp.Or(fileName(d.Name), strconv.Itoa(n+1))
 	}
 	if len(c.Drawings) > 1 && d.Name != "" {
-		name := d.Name
+		name := ", " + d.Name
 		if c.Unit == "" { // it stands at the axis
-			name, _, _ = strings.Cut(name, " (")
+			name, _, _ = strings.Cut(": "+d.Name, " (")
 		}
-		f.Title += ", " + name
+		f.Title += name
 	}
 	f.Title = plain.Shorten(f.Title, 160)
-	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption)), 2000)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption),
+		cmp.Or(c.Setup, chart.Setup(cells))), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
@@ -327,7 +335,7 @@ var sources = []struct{ id, from string }{
 	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
 	{"decode", "tokens.csv: index, t_ns"},
 	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
-	{"growth-", "tokens.csv: index, t_ns; totals.csv: t_ns, rss_sum_mb, pss_mb; samples.csv: t_ns, source, rss_mb; metrics.csv: t_ns, name, value; journal.jsonl: cell (model), source"},
+	{"growth-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: cell (model), phase"},
 	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
 	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
 	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ type sketched struct {
 	Name    string
 	Caption string
 	Options struct {
+		XAxis []struct {
+			AxisLabel struct{ CustomValues []float64 }
+		}
+		YAxis  []struct{ Name string }
 		Series []struct {
 			Name string
 			Type string
@@ -115,10 +120,62 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 			}
 		}
 	}
-	growth := named(t, charts, "growth-input_len-0", "KV cache in f32, reserved")
-	if theory := growth.points(t, "calculated"); theory[0][0] != 16 || theory[1][0] != 256 ||
-		math.Abs(theory[1][1]-theory[0][1]-240*1024.0/record.MiB) > 1e-3 {
-		t.Errorf("the calculated line is %v", theory)
+	if charts["growth-input_len"] != nil {
+		t.Error("memory over prompts is drawn twice")
+	}
+}
+
+// One chart over contexts has a line for each engine, the calculated line of its KV cache, and ticks where something
+// was measured.
+func TestFigureOverContexts(t *testing.T) {
+	var engines []comparetest.Engine
+	for n, context := range []int64{256, 512, 1024} {
+		page := comparetest.Page()
+		page.KVReserved = context << 10
+		browser := comparetest.Measured(comparetest.Browser(6), page)
+		for id, e := range []comparetest.Engine{browser, comparetest.Native(6)} {
+			e.Cell.ID, e.Cell.Model.Context = 10*(id+1)+n, int(context)
+			e.Info.Policy = map[string]string{"kv_dtype": "f32", "context": fmt.Sprint(context)}
+			engines = append(engines, e)
+		}
+	}
+	run := comparetest.Run(t, "contexts", engines...)
+	res := compare.Runs(run)
+	charts := drawn(t, res, run)
+	peak := named(t, charts, "growth-context", "Peak memory (MiB)")
+	for _, engine := range []string{"webllm", "llamacpp"} {
+		if line := peak.points(t, engine); len(line) != 3 || line[2][0] != 1024 {
+			t.Errorf("%s: %v", engine, line)
+		}
+	}
+	o := peak.Options
+	at := o.XAxis[0].AxisLabel.CustomValues
+	if !slices.Equal(at, []float64{256, 512, 1024}) || o.YAxis[0].Name != "Peak memory (MiB)" {
+		t.Errorf("ticks at %v, of %q", at, o.YAxis[0].Name)
+	}
+	cache := named(t, charts, "growth-context", "KV cache, reserved")
+	if line := cache.points(t, "KV cache, calculated"); line[0][0] != 256 || line[1][0] != 1024 ||
+		math.Abs(line[1][1]-line[0][1]-768*1024.0/record.MiB) > 1e-3 {
+		t.Errorf("the calculated line is %v", line)
+	}
+	if !strings.Contains(cache.Caption, "webllm: 1024 bytes/token, measured (no spread: every launch gave the same value)") {
+		t.Errorf("caption %q", cache.Caption)
+	}
+	names, err := colours.FigureNames(false, res, run)
+	check.Err(t, err)
+	if want := []string{"fig-growth-context", "fig-growth-context-memory-increase-mib",
+		"fig-growth-context-kv-cache-reserved-mib"}; !slices.Equal(names[:3], want) || strings.HasPrefix(names[3], "fig-growth") {
+		t.Errorf("figures %q", names)
+	}
+	var b bytes.Buffer
+	check.Err(t, colours.HTML(&b, res, run))
+	text := strings.Join(reportstest.Lines(t, b.String(), "where"), " ")
+	if want := "webllm on SwiftShader: tiny, KV cache in f32, 6 launches a cell; llamacpp on the CPU: tiny"; !strings.Contains(text, want) {
+		t.Errorf("no %q beneath the figure in %s", want, text)
+	}
+	if strings.Contains(text, "webllm, context 256 | within launches") ||
+		!strings.Contains(text, "Left out: slopes within launches of") {
+		t.Errorf("what grows beside a reserved cache stands among the slopes over contexts: %s", text)
 	}
 }
 
@@ -144,7 +201,7 @@ func TestLaunchesOverTokens(t *testing.T) {
 	if curve := gaps.points(t, "webllm"); curve[0][1] != 0 || curve[len(curve)-1][1] != 100 {
 		t.Errorf("the curve goes from %v to %v", curve[0], curve[len(curve)-1])
 	}
-	for _, id := range []string{"fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen", "growth-input_len-0"} {
+	for _, id := range []string{"fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen", "growth-context"} {
 		if charts[id] != nil {
 			t.Errorf("%s is drawn over one length", id)
 		}

@@ -312,10 +312,15 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 	s.Rates = append(s.Rates, rate)
 }
 
+// Flat reports whether the prompts' lengths leave the KV cache as it is, because the context decides its size.
+func (s *Sweep) Flat() bool {
+	return s.Axis == AxisPrompt &&
+		slices.ContainsFunc(s.Rates, func(r Rate) bool { return r.Of == OfReserved && r.Center() == 0 })
+}
+
 // judge says in words what each rate comes to.
 func (s *Sweep) judge() {
-	reserved := slices.IndexFunc(s.Rates, func(r Rate) bool { return r.Of == OfReserved })
-	flat := s.Axis == AxisPrompt && reserved >= 0 && s.Rates[reserved].Center() == 0
+	flat := s.Flat()
 	for i := range s.Rates {
 		r := &s.Rates[i]
 		r.judge(s.Theory, flat)

@@ -112,6 +112,7 @@ type Over int
 const (
 	Lengths  Over = 1 << iota // of the prompt
 	Requests                  // that come together
+	Contexts                  // and of what is generated: tokens that a KV cache has room for
 )
 
 // Has tells whether something is in the set.

@@ -30,13 +30,13 @@ var byName = func() map[string]*Row {
 func memory() []Row {
 	const without = "MiB, from RSS: only if PSS could not be read"
 	out := []Row{
-		{Name: PeakPSS, Title: "peak memory", Over: Lengths | Requests, Absent: noPSS, Ratio: Always,
+		{Name: PeakPSS, Title: "peak memory", Over: Lengths | Requests | Contexts, Absent: noPSS, Ratio: Always,
 			Headline: Always, Moves: Sharing,
 			How: "the highest total PSS of a launch. PSS (proportional set size) counts a page that n processes share as 1/n " +
 				"in each",
 			Column: Column{1, "peak_pss_mb", "MiB: peak memory, the highest total PSS of a launch"}, Bench: "peak-B",
 			Head: "peak"},
-		{Name: Increase, Title: "memory increase", Over: Lengths | Requests, Absent: noPSS, Ratio: Always,
+		{Name: Increase, Title: "memory increase", Over: Lengths | Requests | Contexts, Absent: noPSS, Ratio: Always,
 			Moves:  Sharing,
 			How:    "peak memory minus the baseline of the same launch",
 			Column: Column{2, "memory_increase_mb", "MiB: peak memory minus the baseline of the same launch"}, Bench: "increase-B",
@@ -50,9 +50,10 @@ func memory() []Row {
 		{Name: PeakUSS, Title: "peak USS", Absent: noPSS,
 			How:    "the highest total USS of a launch. USS counts only pages that no other process shares",
 			Column: Column{6, "peak_uss_mb", "MiB: the highest total USS"}},
-		{Name: PeakRSS, Title: "peak RSS sum", Over: Lengths | Requests, Absent: "RSS could not be read",
-			Bench: "peak-rss-sum-B",
-			How:   "the highest sum of RSS over all processes at one time. A shared page counts once for each process",
+		{Name: PeakRSS, Title: "peak RSS sum", Over: Lengths | Requests | Contexts,
+			Absent: "RSS could not be read",
+			Bench:  "peak-rss-sum-B",
+			How:    "the highest sum of RSS over all processes at one time. A shared page counts once for each process",
 			Column: Column{7, "peak_rss_sum_mb",
 				"MiB: the highest sum of RSS over all processes; shared pages count in each"}},
 		{Name: Retained, Title: "retained", Absent: "not read before the load or not read after the unload",
@@ -318,7 +319,10 @@ func inside() []Row {
 		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
 	for i := range out {
-		if out[i].Name == KVReserved || out[i].Name == KVUsed {
+		switch out[i].Name {
+		case KVReserved:
+			out[i].Over = Lengths | Requests | Contexts
+		case KVUsed:
 			out[i].Over = Lengths | Requests
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -17,12 +18,15 @@ import (
 	"llmparity/reports/plain"
 )
 
-// alongAxes are the charts of cells that differ in the length of their prompts or in the number of concurrent requests.
+// alongAxes are the charts of cells that differ in their contexts, in the lengths of prompts or outputs, or in the
+// number of concurrent requests.
 var alongAxes = []struct {
 	over            figure.Over
 	axis, id, title string
 	units           []string
 }{
+	{figure.Contexts, growth.AxisContext, "growth-context", "Memory by context", []string{"MiB"}},
+	{figure.Contexts, growth.AxisOutput, "growth-output_len", "Memory by output length", []string{"MiB"}},
 	{figure.Lengths, growth.AxisPrompt, "fig3_latency_vs_seqlen", "Latency by prompt length",
 		[]string{"ms", "tokens/s"}},
 	{figure.Lengths, growth.AxisPrompt, "fig4_mem_vs_seqlen", "Memory by prompt length", []string{"MiB"}},
@@ -36,14 +40,21 @@ var alongAxes = []struct {
 	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", []string{"ms"}},
 }
 
-// DrawnOver draws the charts over lengths, or over requests.
+// DrawnOver draws the charts over contexts, lengths or requests.
 func (v *View) DrawnOver(what figure.Over) []Chart {
 	var out []Chart
+	pss := func(c compare.Cell) bool { return c.Figure(figure.PeakPSS).Known() }
+	without := "" // a sum of RSS shows no growth that PSS does not
+	if what == figure.Contexts && slices.ContainsFunc(v.Res.Cells, pss) {
+		without = figure.PeakRSS
+	}
 	for _, a := range alongAxes {
 		if a.over != what {
 			continue
 		}
-		figures := figure.Rows(func(r *figure.Row) bool { return r.Over&what != 0 && slices.Contains(a.units, r.Unit) })
+		figures := figure.Rows(func(r *figure.Row) bool {
+			return r.Over&what != 0 && slices.Contains(a.units, r.Unit) && r.Name != without
+		})
 		aggregateFirst := func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) }
 		slices.SortStableFunc(figures, aggregateFirst)
 		out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figures)...)
@@ -62,21 +73,29 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 	return evidence.Held(c.Memory.Measure, r.Name)
 }
 
-// over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals.
+// over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals, and what the
+// KV cache grows by as calculated.
 func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	title := ""
+	var at []float64
+	var cells []compare.Cell
 	for _, s := range v.Res.Sweeps {
 		if s.Axis == axis {
-			title = s.Title
+			title, at = s.Title, append(at, s.At...)
+			for _, i := range s.Cells {
+				cells = append(cells, v.Res.Cells[i])
+			}
 		}
 	}
+	slices.Sort(at)
+	out.Setup = Setup(cells)
 	out.Choice, out.Label = "Figure", "Lines of "+out.Title+" for each engine; the table below has the same figures"
 	out.Table = &plain.Grid{Head: []string{"cell", title, "figure", "median", "95% interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(inTokens(title))
-		l.XAxisList[0].MinInterval = 1 // half a client is none
 		dots := charts.NewScatter()
-		name, drawn := "", map[string]int{}
+		name, drawn, caption := "", map[string]int{}, overWords
+		var calculated [][][2]any
 		for _, s := range v.Res.Sweeps {
 			if s.Axis != axis {
 				continue
@@ -102,17 +121,77 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 				dots.AddSeries(plain.Line(s.Label)+", launches", v.launchesAt(s, f), inked(v.Colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
+			if at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == f.Name }); at >= 0 {
+				caption += " " + plain.Line(s.Label) + ": " + growthCaption(s.Rates[at], s.Theory)
+			}
+			if t := s.Theory; t != nil && f.Over&figure.Contexts != 0 && len(data) > 1 && !s.Flat() {
+				x0, x1 := s.At[0], s.At[len(s.At)-1]
+				y0 := along(&v.Res.Cells[s.Cells[0]], f).Center()
+				calculated = append(calculated, [][2]any{datum(x0, y0), datum(x1, y0+t.Bytes*(x1-x0)/record.MiB)})
+			}
+		}
+		for _, line := range calculated {
+			addLine(l, "KV cache, calculated", line, stroke("var(--ink)", 1.4, "dashed", false))
+		}
+		if l.YAxisList[0].Name = name; len(calculated) > 0 {
+			caption += " Dashed: what the KV cache grows by, as calculated, from the first median on."
 		}
 		l.Overlap(dots)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
-				Drawing{Name: name, Caption: "Lines: medians. Dots: launches. Vertical lines: 95% intervals, which need six launches.", Options: options(l)})
+				Drawing{Name: name, Caption: caption, Options: ticked(l, slices.Compact(at))})
 		}
 	}
 	if len(out.Drawings) == 0 {
 		return nil
 	}
 	return []Chart{out}
+}
+
+const overWords = "Lines: medians over launches. Dots: launches. Vertical lines: 95% intervals of the medians, which need " +
+	"six launches."
+
+// ticked are the options of a chart whose axis has ticks where something was measured, and nowhere else.
+func ticked(l *charts.Line, at []float64) map[string]any {
+	type ticks struct {
+		CustomValues []float64 `json:"customValues"`
+	}
+	o := options(l)
+	o["xAxis"] = []any{struct {
+		opts.XAxis
+		AxisLabel ticks `json:"axisLabel"`
+		AxisTick  ticks `json:"axisTick"`
+	}{l.XAxisList[0], ticks{at}, ticks{at}}}
+	return o
+}
+
+// Setup says what ran in cells: the engines, each on its device, with its model, the dtype of its KV cache and its
+// launches.
+func Setup(cells []compare.Cell) string {
+	var by evidence.Groups[string, int]
+	for i := range cells {
+		c := &cells[i]
+		if c.Foreign() || c.Launches.Counted == 0 {
+			continue
+		}
+		words := plain.Joined(" ", plain.Line(c.Title()), plain.Line(c.On())) + ": " + plain.Line(c.Spec.Model.Name)
+		if dtype := c.Policy("kv_dtype"); dtype != "" {
+			words += ", KV cache in " + plain.Line(dtype)
+		}
+		by.Add(words, c.Launches.Counted)
+	}
+	var out []string
+	for words, launches := range by.All() {
+		n := fmt.Sprint(slices.Min(launches))
+		if most := slices.Max(launches); fmt.Sprint(most) != n {
+			n += " to " + fmt.Sprint(most)
+		}
+		out = append(out, words+", "+n+" launches a cell")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return strings.Join(out, "; ") + "."
 }
 
 // launchesAt has one dot per launch.

@@ -58,6 +58,7 @@ type Chart struct {
 	Title    string
 	Unit     string
 	Note     string // how to read it
+	Setup    string // what ran, in its caption; figures for paper have it always
 	Label    string // accessible name
 	Drawings []Drawing
 	Choice   string // what tells the drawings apart

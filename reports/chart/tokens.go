@@ -161,52 +161,17 @@ func alignedTable(o *growth.OverTokens, rows int) *plain.Grid {
 	return t
 }
 
-// KvGrowth draws one chart per sweep, one drawing per source: points, their line and the calculated line.
-func KvGrowth(v *View) []Chart {
-	var out []Chart
-	for n, s := range v.Res.Sweeps {
-		c := Chart{ID: fmt.Sprintf("growth-%s-%d", s.Axis, n), Title: plain.Line(s.Label) + ", over " + s.Title,
-			Unit: "MiB", Choice: "Memory"}
-		c.Label = "Points of memory over tokens, their line and the calculated line for " + c.Title +
-			"; the table below has the slopes"
-		for _, r := range s.Rates {
-			if r.Fit != nil {
-				c.Drawings = append(c.Drawings, Drawing{Name: plain.Line(r.Title), Caption: growthCaption(r, s.Theory),
-					Options: v.overCells(s, r)})
-			}
-		}
-		if len(c.Drawings) > 0 {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 func growthCaption(r growth.Rate, t *growth.Theory) string {
 	s := fmt.Sprintf("%s bytes/token, %s", plain.Rate(r.Center()), plain.OriginWords(r.Origin))
-	if r.Interval != nil {
-		s += " (95% interval " + plain.RateInterval(r) + ")"
+	switch between := plain.RateInterval(r); {
+	case r.Interval == nil:
+	case between == plain.NoSpread:
+		s += " (" + between + ": every launch gave the same value)"
+	default:
+		s += " (95% interval " + between + ")"
 	}
 	if t != nil {
 		s += "; calculated " + plain.Rate(t.Bytes)
 	}
 	return s + ". " + plain.TitleCase(r.Verdict) + "."
-}
-
-// overCells draws every launch at its cell's place on the axis, the line through them and the calculated line.
-func (v *View) overCells(s growth.Sweep, r growth.Rate) map[string]any {
-	l := lineChart(inTokens(s.Title))
-	from := datum(r.Fit.From.Tokens, r.Fit.From.MiB)
-	addLine(l, "line through all launches", [][2]any{from, datum(r.Fit.To.Tokens, r.Fit.To.MiB)},
-		stroke(v.Colour(s.Cells[0]), 3, "solid", false))
-	if t := r.Fit.Theory; t != nil {
-		addLine(l, "calculated", [][2]any{from, datum(t.Tokens, t.MiB)}, stroke("var(--muted)", 2, "dashed", false))
-	}
-	var dots []opts.ScatterData
-	for _, p := range r.Points {
-		c := &v.Res.Cells[p.Cell]
-		dots = append(dots, spot(plain.Line(c.Label)+", "+c.LaunchName(p.Attempt), digits(p.Tokens), fine(p.MiB), 5))
-	}
-	l.Overlap(charts.NewScatter().AddSeries("launches", dots, inked("var(--dot)", 0.7)))
-	return options(l)
 }

@@ -131,7 +131,7 @@
       else if (name === "%") axis.name = "Share (%)";
       axis.axisLabel = Object.assign({}, axis.axisLabel, label);
       axis.axisLine = { show: axis.type !== "value" || vertical === sideways, lineStyle: { color: ink, width: .8 }, onZero: (axis.axisLine || {}).onZero !== false };
-      axis.axisTick = { show: axis.type !== "category" && vertical === sideways, length: 3, lineStyle: { color: ink, width: .8 } };
+      axis.axisTick = { customValues: (axis.axisTick || {}).customValues, show: axis.type !== "category" && vertical === sideways, length: 3, lineStyle: { color: ink, width: .8 } };
       axis.splitLine = { show: vertical !== sideways && axis.type !== "category", lineStyle: { color: rule, width: .8 } };
       axis.splitArea = { show: false };
       axis.nameTextStyle = { color: ink, fontSize: size, fontFamily: family };

@@ -14,7 +14,7 @@ const llmparityMarks = (() => {
     const engines = new Set(series.map(engine).filter((n) => n >= 0));
     const stacked = series.filter((s) => s.type === "bar" && s.stack);
     const stroke = (s) => s.lineStyle && s.lineStyle.type;
-    const solid = series.every((s) => s.type !== "line" || engine(s) < 0 || !stroke(s) || stroke(s) === "solid"); // else strokes tell cells apart
+    const solid = series.every((s) => s.type !== "line" || !stroke(s) || stroke(s) === "solid"); // else strokes tell cells apart
     return series.map((s) => {
       const n = engine(s), copy = Object.assign({}, s);
       if (n >= 0 && engines.size > 1) {

@@ -116,7 +116,7 @@
       if (axis.type === "value") axis.axisLabel.alignMaxLabel = list(o.xAxis).includes(axis) ? "right" : undefined; // else the edge cuts it
       axis.axisLine = { lineStyle: { color: line } };
       axis.axisTick = { show: false };
-      axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds", lineStyle: { color: line } };
+      axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds" && !axis.axisLabel.customValues, lineStyle: { color: line } };
       if (axis.type === "value" && list(o.yAxis).some((y) => y.type === "category")) axis.splitNumber = width > 420 ? 5 : 3;
       axis.nameTextStyle = { color: muted, fontSize: 12, align: axis.nameLocation === "middle" ? "center" : "left" };
       if (axis.type === "category") {

@@ -212,13 +212,16 @@ func Rate(v float64) string {
 	return Num(v)
 }
 
+// NoSpread is in place of an interval where all launches agree.
+const NoSpread = "no spread"
+
 // RateInterval are the ends of a slope's interval, or why there is none.
 func RateInterval(r growth.Rate) string {
 	if r.Interval == nil {
 		return r.Note
 	}
-	if r.Origin != record.OriginMeasured && r.Interval.Lo == r.Interval.Hi {
-		return "the same in every launch"
+	if r.Interval.Lo == r.Interval.Hi {
+		return NoSpread
 	}
 	return Rate(r.Interval.Lo) + " to " + Rate(r.Interval.Hi)
 }

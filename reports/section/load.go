@@ -20,24 +20,25 @@ const (
 	growthWords  = "The measured slope in bytes per token with its 95% interval, beside the calculated bytes of the KV cache."
 	growthMethod = "\"Over cells\": one line is fitted through all launches of cells that differ only in context or prompt length. " +
 		"\"Within launches\": each launch has a slope while it generates tokens, and the table shows their median. " +
-		"Process memory (PSS, RSS) includes more than the KV cache, but no buffer that was reserved and never used."
+		"Process memory (PSS, RSS) includes more than the KV cache, but no buffer that was reserved and never used. " +
+		"If the KV cache is reserved during the load, other memory that grows has no calculated slope."
 )
 
 const withinLaunches = "within launches"
 
 // growthSection shows memory per token.
 func growthSection(res *compare.Result) Section {
-	slopes := &plain.Grid{Head: []string{"cells", "over", "memory", "bytes/token", "95% interval", "calculated",
-		"result"}}
+	slopes := &plain.Grid{Name: "Slopes", Head: []string{"cells", "over", "memory", "bytes/token", "95% interval",
+		"calculated", "result"}}
 	var undecided [][]string // they would bury the others
 	var all []ofCell
-	add := func(who, over string, t *growth.Theory, rates []growth.Rate) {
+	add := func(who, over string, t *growth.Theory, rates []growth.Rate, reserved bool) {
 		for _, r := range rates {
 			if !r.Known() {
 				continue
 			}
 			theory := "–"
-			if t != nil {
+			if t != nil && (r.Of == growth.OfReserved || !reserved) {
 				theory = plain.Rate(t.Bytes)
 			}
 			all = append(all, ofCell{who, []evidence.Figure{r.Figure}})
@@ -55,28 +56,40 @@ func growthSection(res *compare.Result) Section {
 		}
 	}
 	for _, s := range res.Sweeps { // first those whose launches are independent
-		add(s.Label, s.Title+", over cells", s.Theory, s.Rates)
+		add(s.Label, s.Title+", over cells", s.Theory, s.Rates, s.Flat())
 	}
-	for i := range res.Cells {
-		if g := res.Cells[i].Growth; g != nil {
-			add(res.Cells[i].Label, withinLaunches, g.Theory, g.Rates)
-		}
-	}
+	over := len(slopes.Rows) > 0
 	var left []string
+	for i := range res.Cells {
+		g := res.Cells[i].Growth
+		if g == nil {
+			continue
+		}
+		// What memory grows by then is not the cache, and says nothing of the slope over cells.
+		reserved := slices.ContainsFunc(g.Rates,
+			func(r growth.Rate) bool { return r.Of == growth.OfReserved && r.Known() && r.Center() == 0 })
+		if over && reserved {
+			left = []string{"Left out: slopes within launches of engines that reserve the KV cache during the load; JSON has them."}
+			continue
+		}
+		add(res.Cells[i].Label, withinLaunches, g.Theory, g.Rates, reserved)
+	}
 	switch n := len(undecided); {
 	case len(slopes.Rows) == 0:
 		slopes.Rows = undecided
 	case n > 0:
-		left = []string{fmt.Sprintf("Left out: %s within launches, because there are too few launches.",
-			words.Count(n, "slope"))}
+		left = append(left, fmt.Sprintf("Left out: %s within launches, because there are too few launches.",
+			words.Count(n, "slope")))
 	}
 	if len(slopes.Rows) == 0 {
 		return Section{}
 	}
 	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords}, Lines: left,
-		Method: []string{growthMethod}, Draw: chart.KvGrowth, Across: "pair", Grid: slopes,
+		Method: []string{growthMethod}, Draw: growthCharts, Across: "pair", Grid: slopes,
 		Parts: []Section{explainedFor(res, all)}}
 }
+
+func growthCharts(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Contexts) }
 
 // How to read traffic.
 const (

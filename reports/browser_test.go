@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/reportstest"
 )
 
 // richest is the report that has most in it.
@@ -47,40 +47,6 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
-}
-
-// browser is one Chromium for all pages.
-func browser(t *testing.T) context.Context {
-	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	if path == "" {
-		t.Fatal("no Chromium or Chrome on PATH: install it (Debian: apt-get install chromium)")
-	}
-	// short, as sockets' names are; with the browser's own temporary files, which one that is killed leaves
-	home, err := os.MkdirTemp("", "llmparity-home")
-	check.Err(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
-		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a watchdog
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, _ = chromedp.NewContext(ctx)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("starting %s: %v", path, err)
-	}
-	return ctx
 }
 
 // sheet is what a page looked like once it was drawn.
@@ -174,7 +140,7 @@ func (p *tab) complain(format string, args ...any) {
 // newTab is a tab that notes whatever a report must not do.
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	p := &tab{ctx: browser(t)}
+	p := &tab{ctx: reportstest.Browser(t)}
 	err := chromedp.Listen(p.ctx, func(ev any) {
 		switch e := ev.(type) {
 		case *runtime.EventExceptionThrown:

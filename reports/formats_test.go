@@ -5,34 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/html"
-
 	"llmparity/compare"
 	"llmparity/compare/parity"
-	"llmparity/internal/check"
 	"llmparity/reports"
-	"llmparity/reports/reportstest"
 )
 
-// asGitHub is Markdown as GitHub shows it.
-func asGitHub(t *testing.T, markdown string) *html.Node {
-	t.Helper()
-	doc, err := html.Parse(strings.NewReader(reportstest.AsHTML(t, markdown)))
-	check.Err(t, err)
-	return doc
-}
-
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func textOf(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return b.String()
-}
 
 // Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something
 // is.

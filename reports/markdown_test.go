@@ -1,18 +1,15 @@
 package reports
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	markdownhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 
 	"llmparity/internal/check"
 	"llmparity/reports/plain"
+	"llmparity/reports/reportstest"
 )
 
 // Whatever a text is, Markdown shows it as it stands, in a paragraph, in a list and in a table, and makes nothing of
@@ -33,11 +30,7 @@ func FuzzInert(f *testing.F) {
 		text := inert(plain.Line(s))
 		doc := "p: " + text + "\n\n" + text + "\n\n- " + text + "\n\n| head | other |\n|---|---|\n| " + text +
 			" | o |\n"
-		var b bytes.Buffer
-		m := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
-			goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
-		check.Err(t, m.Convert([]byte(doc), &b))
-		root, err := html.Parse(&b)
+		root, err := html.Parse(strings.NewReader(reportstest.AsHTML(t, doc)))
 		check.Err(t, err)
 		var shown []string
 		for n := range root.Descendants() {
@@ -49,13 +42,7 @@ func FuzzInert(f *testing.F) {
 				t.Fatalf("%q makes <%s> of\n%s", s, n.Data, doc)
 			}
 			if slices.Contains([]string{"p", "li", "td"}, n.Data) {
-				var words strings.Builder
-				for d := range n.Descendants() {
-					if d.Type == html.TextNode {
-						words.WriteString(d.Data)
-					}
-				}
-				shown = append(shown, strings.Join(strings.Fields(words.String()), " "))
+				shown = append(shown, reportstest.WordsOf(n))
 			}
 		}
 		if all := []string{"p: " + want, want, want, want, "o"}; !slices.Equal(shown, all) {

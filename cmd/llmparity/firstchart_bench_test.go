@@ -3,20 +3,17 @@ package main
 import (
 	"context"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"llmparity/browser/find"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/child"
+	"llmparity/reports/reportstest"
 )
 
 // noticeFirstChart scrolls to the first chart and records when it was drawn, in milliseconds after the navigation.
@@ -40,27 +37,7 @@ func BenchmarkFirstChart(b *testing.B) {
 	if code := execute([]string{"report", dir, "-o", path}, &out, &errs); code != 0 {
 		b.Fatal(code, errs.String())
 	}
-	chrome, err := find.Chrome("")
-	check(b, err)
-	// short, as sockets' names are; with the browser's own temporary files
-	home, err := os.MkdirTemp("", "llmparity-home")
-	check(b, err)
-	defer func() { _ = os.RemoveAll(home) }()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome),
-		chromedp.UserDataDir(b.TempDir()),
-		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own), chromedp.WindowSize(1280, 800))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox)
-	}
-	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute) // a watchdog
-	defer cancel()
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	defer cancel()
-	ctx, _ = chromedp.NewContext(ctx)
-	defer func() { _ = chromedp.Cancel(ctx) }()
-	if err := chromedp.Do(ctx); err != nil {
-		b.Fatalf("starting %s: %v", chrome, err)
-	}
+	ctx := reportstest.Browser(b)
 	var times []float64
 	for b.Loop() {
 		times = append(times, firstChart(b, ctx, "file://"+(&url.URL{Path: path}).EscapedPath()))
@@ -81,7 +58,7 @@ func firstChart(b *testing.B, ctx context.Context, address string) float64 {
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: noticeFirstChart})
 		return none, err
 	}
-	check(b, chromedp.Do(tab, notice, chromedp.Navigate(address)))
+	check(b, chromedp.Do(tab, chromedp.EmulateViewport(1280, 800), notice, chromedp.Navigate(address)))
 	ms, err := chromedp.Run(tab, chromedp.Evaluate[float64](`(async () => {
 		while (!window.firstChart) await new Promise((later) => setTimeout(later, 20));
 		return window.firstChart;

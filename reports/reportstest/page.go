@@ -34,16 +34,16 @@ func Lines(t testing.TB, page, section string) []string {
 				t.Errorf("a link leads to %s", attribute(n, "href"))
 			}
 		case "h1", "h2", "h3", "h4":
-			add("\n"+n.Data+" ", wordsOf(n))
+			add("\n"+n.Data+" ", WordsOf(n))
 		case "p", "li", "dt", "dd", "summary", "figcaption", "blockquote", "option":
-			add("", wordsOf(n))
+			add("", WordsOf(n))
 		case "svg":
 			add("", attribute(n, "aria-label"))
 		case "tr":
 			var fields []string
 			for f := range n.ChildNodes() {
 				if f.Type == html.ElementNode {
-					fields = append(fields, wordsOf(f))
+					fields = append(fields, WordsOf(f))
 				}
 			}
 			add("| ", strings.Join(fields, " | "))
@@ -58,14 +58,14 @@ func sectionOf(t testing.TB, page, section string) *html.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := find(doc, func(n *html.Node) bool { return attribute(n, "id") == section })
+	at := element(doc, func(n *html.Node) bool { return attribute(n, "id") == section })
 	if at == nil {
 		t.Fatalf("the page has no section %q", section)
 	}
 	return at
 }
 
-func find(n *html.Node, is func(*html.Node) bool) *html.Node {
+func element(n *html.Node, is func(*html.Node) bool) *html.Node {
 	for d := range n.Descendants() {
 		if d.Type == html.ElementNode && is(d) {
 			return d
@@ -83,8 +83,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// wordsOf is a node's text in one line.
-func wordsOf(n *html.Node) string {
+// WordsOf is a node's text in one line.
+func WordsOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
 		if d.Type == html.TextNode {

@@ -35,7 +35,8 @@ func Drawings(t testing.TB, page []byte) []byte {
 func AsHTML(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
-	m := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdown.WithUnsafe()))
+	m := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
+		goldmark.WithRendererOptions(markdown.WithUnsafe()))
 	if err := m.Convert([]byte(text), &b); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/dryrun"
+	"llmparity/internal/fault"
 )
 
 // sweep is a plan of the tiny model with many lengths.
@@ -28,7 +29,7 @@ func sweep(inputs, outputs int, more string) string {
 		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
 }
 
-// A dry run lists each cell and what is missing, launches nothing, and prints the same as JSON.
+// A dry run lists each cell and what is missing, launches nothing, ends as the run would, and prints the same as JSON.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
@@ -36,7 +37,11 @@ func TestDryRun(t *testing.T) {
 		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
 	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
 	put(t, cmd.Dir, "plan.yaml", text)
-	stdout, _ := well(t, cmd)
+	stdout, stderr, code := output(t, cmd)
+	if code != fault.BadModel.ExitCode() || !strings.HasPrefix(stderr, "llmparity: bad-model: cannot open nowhere.gguf: ") ||
+		strings.Count(stderr, "\n") > 1 {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
 	mentions(t, stdout, "32 cells, 6 start settings. Nothing was launched.", "nowhere.gguf",
 		"tensor_parallel_size: 4", "quantization: awq", "cannot run here",
 		"webllm serves 1 request at a time", "Time: unknown", "Memory: ")
@@ -44,13 +49,13 @@ func TestDryRun(t *testing.T) {
 		t.Error("a dry run left a record")
 	}
 	again := resumed(cmd, "run", "plan.yaml", "--dry-run", "--json")
-	stdout, _ = well(t, again)
+	stdout, _, code = output(t, again)
 	var doc struct {
 		Planned []dryrun.Cell `json:"cells_planned"`
 		dryrun.Summary
 	}
-	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != fault.BadModel.ExitCode() {
+		t.Fatalf("exit code %d, %v", code, err)
 	}
 	missing := 0
 	for _, c := range doc.Planned {

@@ -17,6 +17,7 @@ import (
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/dryrun"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/progress"
@@ -151,8 +152,8 @@ func (o *otherSide) untested(is *compare.Result) ([]string, error) {
 	return out, nil
 }
 
-// dry prints what a plan would do, and the other side's below it.
-func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+// dry prints what a plan would do, and the other side's below it. It ends as the run would, as far as that is known.
+func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer, notes ...string) error {
 	if f.other != nil && f.json {
 		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
 	}
@@ -160,15 +161,22 @@ func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	would := dryrun.Of(resolved, slices.DeleteFunc([]string{f.left}, func(note string) bool { return note == "" })...)
+	notes = slices.DeleteFunc(append(notes, f.left), func(note string) bool { return note == "" })
+	would := dryrun.Of(resolved, notes...)
+	show := would.Print
 	if f.json {
-		return would.JSON(stdout)
+		show = would.JSON
 	}
-	if err = would.Print(stdout); err != nil || f.other == nil {
-		return err
+	if err = show(stdout); err == nil && f.other != nil {
+		fmt.Fprint(stdout, "\nBaseline run\n")
+		err = f.other.flags.dry(ctx, f.other.plan, stdout)
 	}
-	fmt.Fprint(stdout, "\nBaseline run\n")
-	return f.other.flags.dry(ctx, f.other.plan, stdout)
+	for _, why := range resolved.Reasons() {
+		if why.Answer == engine.Refused && (f.byName == nil || slices.ContainsFunc(why.Engines, f.byName)) {
+			err = fault.First(err, why.Err)
+		}
+	}
+	return fault.First(err, resolved.Ends(f.strict))
 }
 
 // besides are the flags that may be combined with --resume: they change nothing that is measured.

@@ -95,7 +95,11 @@ Plans: docs/howto/write-a-plan.md`,
 				return err
 			}
 			if f.dryRun {
-				return f.dry(c.Context(), p, c.OutOrStdout())
+				_, note, err := f.checks(p)
+				if err != nil {
+					return err
+				}
+				return f.dry(c.Context(), p, c.OutOrStdout(), note)
 			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -184,6 +188,13 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 			show.Note(text)
 		}
 	}
+	checks, note, err := f.checks(p)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		show.Note(note)
+	}
 	resolved, err := f.ready(ctx, resolver, p, show)
 	if err != nil {
 		return err
@@ -191,20 +202,6 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	p = resolved.Plan
 	// Check what the report needs before the run.
 	if _, _, err := charts.Libraries(); err != nil {
-		return err
-	}
-	judge := p.Gate != nil || f.baseline != "" || f.other != nil
-	checks, err := f.over(p.Gate, f.other != nil || f.baseline != "")
-	if !judge && f.judgeFlags.given() {
-		show.Note("nothing is checked: the plan has no gate; --baseline and --against compare by default tolerances")
-	}
-	if err == nil && judge && f.other == nil {
-		var note string
-		if note, err = gate.Ready(checks, f.baseline); note != "" {
-			show.Note(note)
-		}
-	}
-	if err != nil {
 		return err
 	}
 	o := f.options(resolver, resolved, <-identity, show)
@@ -227,7 +224,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if ctx.Err() != nil {
 		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s%s\n", inShell(dir), f.again)
 	}
-	if shown != nil || ctx.Err() != nil || !judge {
+	if shown != nil || ctx.Err() != nil || checks == nil {
 		return fault.First(err, shown)
 	}
 	notes, judged := f.other.untested(compared)
@@ -236,6 +233,22 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	result.Gated(judged)
 	return fault.First(err, judged)
+}
+
+// checks returns the gate that judges the run, nil if none does, and what to know about it before the run.
+func (f *runFlags) checks(p plan.Plan) (checks *gates.Gate, note string, err error) {
+	checks, err = f.over(p.Gate, f.other != nil || f.baseline != "")
+	switch {
+	case err != nil || f.other != nil:
+	case p.Gate != nil || f.baseline != "":
+		note, err = gate.Ready(checks, f.baseline)
+	default:
+		if f.judgeFlags.given() {
+			note = "nothing is checked: the plan has no gate; --baseline and --against compare by default tolerances"
+		}
+		return nil, note, nil
+	}
+	return checks, note, err
 }
 
 // options are those of a side of the run. It does not fail without engines that the user did not ask for.

@@ -93,8 +93,12 @@ func (r *Result) quote(a *Answer) Card {
 		}
 		words = append(words, strings.ToUpper(text[:1])+text[1:]+".")
 	}
+	refused := " may not: "
+	if len(may) == 0 {
+		refused = " may not be quoted: "
+	}
 	for why, names := range not.All() {
-		text := explain.And(names, 3) + " may not: " + why + "."
+		text := explain.And(names, 3) + refused + why + "."
 		words = append(words, strings.ToUpper(text[:1])+text[1:])
 	}
 	out.Text = strings.Join(words, " ")

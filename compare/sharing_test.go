@@ -27,7 +27,7 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	r := of(comparetest.Process{Role: "server", Before: 300, Loaded: 420, Shared: 250})
 	const shares = "llamacpp: other programs share 250"
 	if w := warnedOf(r, "memory-shared"); len(w) != 1 || !strings.HasPrefix(w[0], shares) ||
-		!strings.Contains(w[0], "PSS counts only a part of it") {
+		!strings.Contains(w[0], "PSS splits it between all programs") {
 		t.Errorf("warnings %q", w)
 	}
 	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 ||
@@ -39,7 +39,7 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	if !strings.Contains(alone.Memory.Headline, "more") {
 		t.Errorf("a browser alone: %+v", alone.Memory)
 	}
-	const text = "/usr/bin/chromium runs outside the launch, too: PSS counts only a part"
+	const text = "/usr/bin/chromium runs outside the launch, too: PSS splits it"
 	a.Warnings = []record.Warning{{Code: record.ProgramShared, Text: text}}
 	answer := compare.Runs(comparetest.Run(t, "beside", a, b)).Answer()
 	if answer.Memory.Headline != "webllm uses at least 764 MiB more than llamacpp" || !strings.Contains(answer.Memory.Text, text) ||
@@ -52,7 +52,7 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	one.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 22, Shared: 7}}
 	one.Warnings, other.Cell.ID, other.Cell.Engine = a.Warnings, 3, "other"
 	little := compare.Runs(comparetest.Run(t, "little", one, other))
-	const left = text + " and leaves out up to 15% of the peak"
+	const left = text + "; up to 15% of the peak is left out"
 	if w := warnedOf(little, "memory-shared"); len(w) != 1 || !strings.HasSuffix(w[0], left) || !memory(little) ||
 		!strings.Contains(little.Answer().Quote.Text, "ther programs shared memory") {
 		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), little.Answer().Quote)

@@ -93,7 +93,7 @@ func (c *Cell) launchRemarks() []evidence.Warning {
 		}
 		for _, w := range a.Warnings {
 			if left := c.memory.LeftOut(); w.Code == record.ProgramShared && left > 0 {
-				w.Text += fmt.Sprintf(" and leaves out up to %s of the peak", explain.Share(left))
+				w.Text += fmt.Sprintf("; up to %s of the peak is left out", explain.Share(left))
 			}
 			if !slices.Contains(by.Of[w], name) {
 				by.Add(w, name)

@@ -309,7 +309,7 @@ func (e *ending) sideBySide() string {
 		}
 	}
 	if len(cells) == 2 && len(e.res.Comparisons) == 1 && len(e.res.Comparisons[0].Ratios) > 0 {
-		rows[0][3] = "first / second"
+		rows[0][3] = "larger / smaller"
 	}
 	for _, f := range e.figures {
 		row := []string{f.title}
@@ -347,7 +347,7 @@ func (e *ending) sideBySide() string {
 	return t.String()
 }
 
-// difference is what two cells differ by in a figure; empty of other numbers of cells.
+// difference is what the larger of two cells has more, or how many times as much; empty of other numbers of cells.
 func (e *ending) difference(f endingFigure) string {
 	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 || f.unit == "" { // perplexities are no ratio
 		return ""
@@ -364,6 +364,10 @@ func (e *ending) difference(f endingFigure) string {
 	} else if f.unit == "MiB" {
 		r, amount = e.res.Amounts(c, a, b)
 	}
+	times, interval := 0.0, r.Interval
+	if r.Ratio != nil {
+		times, interval = ratio.AtLeast1(*r.Ratio, r.Interval)
+	}
 	switch {
 	case r.Call == "":
 		why := strings.TrimPrefix(c.Refused, "not comparable here: ")
@@ -377,7 +381,7 @@ func (e *ending) difference(f endingFigure) string {
 		more, interval := r.More()
 		// The column is narrow: no thousands are set off.
 		write := func(v float64) string { return strings.ReplaceAll(explain.Amount(v), ",", "") }
-		text := write(more) + " MiB " + map[bool]string{true: "less", false: "more"}[r.Delta > 0]
+		text := write(more) + " MiB more"
 		if interval != nil {
 			text += fmt.Sprintf(" (%s–%s)", write(interval.Lo), write(interval.Hi))
 			for _, side := range []ratio.Side{r.Left, r.Right} {
@@ -388,16 +392,15 @@ func (e *ending) difference(f endingFigure) string {
 			text += " (no CI)" // the answer says why
 		}
 		return text
-	case r.Call == stats.Differs && r.Ratio != nil && r.Interval == nil:
-		return plain.Num(*r.Ratio) + " times (no CI)" // the answer says why
+	case r.Call == stats.Differs && r.Ratio != nil && interval == nil:
+		return plain.Num(times) + " times (no CI)" // the answer says why
 	case r.Call == stats.Differs && r.Ratio == nil:
 		return section.Called(r.Judgement, nil, e.res.Statistics)
-	case r.Interval == nil || amount:
+	case interval == nil || amount:
 	case r.Call == stats.Differs:
-		return fmt.Sprintf("%s times (%s to %s)", plain.Num(*r.Ratio), plain.Num(r.Interval.Lo),
-			plain.Num(r.Interval.Hi))
+		return fmt.Sprintf("%s times (%s to %s)", plain.Num(times), plain.Num(interval.Lo), plain.Num(interval.Hi))
 	case r.Call == stats.Chance:
-		return fmt.Sprintf("~ %s to %s times", plain.Num(r.Interval.Lo), plain.Num(r.Interval.Hi))
+		return fmt.Sprintf("~ %s to %s times", plain.Num(interval.Lo), plain.Num(interval.Hi))
 	}
 	return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
 }

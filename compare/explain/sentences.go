@@ -36,7 +36,8 @@ var (
 	ClockBackward = Remark{warning.Clock, "a launch (attempt %d of the journal) is left out: it ended before it began"}
 	Ledger        = Remark{warning.MemoryUncertain, "in %d of %d launches WebGPU reported errors (up to %g) that may concern several " +
 		"objects; the ledger may be too high"}
-	Others  = Remark{warning.MemoryShared, "other programs share %s MiB of the engine's resident memory; PSS counts only a part of it"}
+	Others = Remark{warning.MemoryShared, "other programs share %s MiB of the engine's memory; " +
+		"PSS splits it between all programs, so the engine's peak reads low"}
 	Outside = Remark{warning.MemoryShared, "total PSS (%s) differs by %s MiB between %s, and RSS by %s MiB; other programs, " +
 		"such as a browser, shared files with some of these %[3]s"}
 	SamplerCost = Remark{warning.SamplerCost, "sampling used %s%% of a core; speeds may be slightly low"}

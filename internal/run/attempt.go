@@ -202,7 +202,8 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
 	if pids := l.relay.pids(); len(pids) > 0 {
 		if words := machine.Beside(append(pids, child.Tagged(os.Getpid())...), model.Files()); words != "" {
-			l.relay.Warn(record.Warnf(record.ProgramShared, "%s: PSS counts only a part of this file", words))
+			l.relay.Warn(record.Warnf(record.ProgramShared, "%s: PSS splits a file's memory between all programs "+
+				"that use it, so the engine's peak reads low", words))
 		}
 	}
 	l.relay.serve()

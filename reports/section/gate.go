@@ -65,9 +65,9 @@ func gateSides(g *gates.Outcome) []string {
 	case g.Tests == 0 && slices.ContainsFunc(g.Checks, tested):
 		return []string{words + "."}
 	case g.Tests == 0:
-		return []string{words + "; no figure is held against it."}
+		return []string{words + "; no figure is compared with it."}
 	case g.Tests == 1:
-		return []string{words + "; one figure is held against it."}
+		return []string{words + "; one figure is compared with it."}
 	}
 	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
 }

@@ -208,6 +208,13 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	if slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain) {
 		return fault.New(fault.Usage, "every engine decodes greedily, as at temperature 0", "unknown flag %s%s", dashes, name)
 	}
+	if others := owners(c, plain); c.Name() == "run" && slices.Contains(others, "gate") {
+		return fault.New(fault.Usage, "checks are in the plan's gate, or flags of \"llmparity gate\"; --baseline names a run "+
+			"to compare with", "unknown flag %s%s", dashes, name)
+	} else if len(others) > 0 {
+		do = fmt.Sprintf("it is a flag of \"llmparity %s\"", others[0])
+		return fault.New(fault.Usage, do, "unknown flag %s%s", dashes, name)
+	}
 	if dashes == "-" && len(name) > 1 { // -abc means -a -b -c
 		name = err.GetSpecifiedName()
 	}
@@ -215,6 +222,16 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 		do = strings.ReplaceAll(near, `"`, "")
 	}
 	return fault.New(fault.Usage, do, "unknown flag %s%s", dashes, name)
+}
+
+// owners are the commands that have a flag.
+func owners(c *cobra.Command, flag string) (names []string) {
+	for _, other := range c.Root().Commands() {
+		if f := other.Flags().Lookup(flag); f != nil && !f.Hidden && other.IsAvailableCommand() {
+			names = append(names, other.Name())
+		}
+	}
+	return names
 }
 
 // subcommands refuses arguments of a command that only has subcommands, and suggests one of these.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -241,13 +242,19 @@ func (ks Kinds) Known(names []string) error {
 	return nil
 }
 
-// meant guesses the intended name. A path is taken for a program.
+// scripts end the names of programs that people run by path.
+var scripts = []string{".py", ".sh", ".js", ".rb", ".pl", ".exe"}
+
+// meant guesses the intended name. A path, and a file's name, is taken for a program.
 func (ks Kinds) meant(name string) string {
 	head, rest, _ := strings.Cut(name, ":")
 	var likely []string
 	for _, k := range ks {
 		if k.begins() && strings.Contains(head, "/") {
 			return k.Name + name
+		}
+		if k.begins() && slices.Contains(scripts, filepath.Ext(head)) {
+			return k.Name + "./" + name
 		}
 		likely = append(likely, strings.TrimSuffix(k.Name, ":"))
 	}

@@ -49,10 +49,6 @@ const (
 	longestWait = 30 * time.Second
 )
 
-func (p patience) orDefault() patience {
-	return patience{cmp.Or(p.tries, 5), cmp.Or(p.backoff, 500*time.Millisecond), cmp.Or(p.stall, time.Minute)}
-}
-
 // part is a file that is not complete yet.
 type part struct {
 	file *os.File
@@ -112,7 +108,8 @@ func (w wanted) wrong(s sums, file *os.File) error {
 // fill downloads what is missing of a file. A file with a known MD5 is resumed where it ends. If it then turns out to
 // be wrong, it may consist of two versions, and is downloaded again from its start.
 func (d *downloader) fill(ctx context.Context, w wanted, p *part) error {
-	limits := d.patience.orDefault()
+	limits := patience{cmp.Or(d.patience.tries, 5), cmp.Or(d.patience.backoff, 500*time.Millisecond),
+		cmp.Or(d.patience.stall, time.Minute)}
 	again := false // was downloaded from its start, because it was mixed
 	for tries := 1; ; tries++ {
 		before := p.size

@@ -72,7 +72,9 @@ func Fetch(ctx context.Context, e Entry, o Options, say func(string)) (Package, 
 	}
 	defer from.close()
 	if p, ok := stored(e, o, from); ok {
-		return p, p.verify(ctx, p.small())
+		// no list of MLC has the hashes of other files than shards
+		small := slices.DeleteFunc(slices.Clone(p.Files), func(f File) bool { return isShard(f.Name) })
+		return p, p.verify(ctx, small)
 	}
 	if err := cache.MkdirAll(o.Store); err != nil {
 		return Package{}, err
@@ -167,7 +169,7 @@ func (f *fetcher) others(ctx context.Context) (files []File, shards []mlc.Shard,
 	}); err != nil {
 		return nil, nil, err
 	}
-	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), size: -1, most: maxLibrary,
+	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.at(parse(f.entry.Library)), size: -1, most: maxLibrary,
 		check: mlc.CheckModule})
 	return append(files, library), shards, err
 }
@@ -175,7 +177,9 @@ func (f *fetcher) others(ctx context.Context) (files []File, shards []mlc.Shard,
 // shards fetches the weights, some shards at a time. It stops at the first error.
 func (f *fetcher) shards(ctx context.Context, shards []mlc.Shard) ([]File, error) {
 	f.meter.expect(bytesOf(shards), len(shards))
-	f.reuse(shards)
+	for _, s := range shards { // of a stored package of the same id; their content is checked like that of all shards
+		_ = os.Link(filepath.Join(f.store, f.entry.ID, s.File), filepath.Join(f.work, s.File)) // or it is downloaded
+	}
 	if err := f.room(shards); err != nil {
 		return nil, err
 	}
@@ -187,13 +191,6 @@ func (f *fetcher) shards(ctx context.Context, shards []mlc.Shard) ([]File, error
 		return err
 	})
 	return files, err
-}
-
-// reuse links the shards of a stored package of the same id. Their content is checked like that of all shards.
-func (f *fetcher) reuse(shards []mlc.Shard) {
-	for _, s := range shards {
-		_ = os.Link(filepath.Join(f.store, f.entry.ID, s.File), filepath.Join(f.work, s.File)) // or it is downloaded
-	}
 }
 
 // room checks that the disk has space for the missing shards.

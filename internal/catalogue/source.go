@@ -96,9 +96,6 @@ func (s *source) file(e Entry, name string) *url.URL {
 	return s.at(u.JoinPath(name))
 }
 
-// library returns the URL of the entry's model library.
-func (s *source) library(e Entry) *url.URL { return s.at(parse(e.Library)) }
-
 // at puts the path of a public URL below the mirror.
 func (s *source) at(public *url.URL) *url.URL {
 	if s.mirror == nil {

@@ -130,11 +130,6 @@ func Open(store, id string) (Package, error) {
 	return p, nil
 }
 
-// small lists the files other than shards, whose hashes no list of MLC has.
-func (p Package) small() []File {
-	return slices.DeleteFunc(slices.Clone(p.Files), func(f File) bool { return isShard(f.Name) })
-}
-
 func (p Package) verify(ctx context.Context, files []File) error {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {

@@ -228,12 +228,10 @@ func describePackage(dir string, kinds engine.Kinds) (Info, error) {
 			DType: p.Quantization, WeightsB: p.Bytes, FileB: p.Bytes, Layers: s.NumHiddenLayers,
 			Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Hidden: s.HiddenSize,
 			Vocab: s.VocabSize, Context: s.ContextWindowSize}}
-	var params []mlc.Param
 	for _, w := range p.Weights {
 		i.weight(w.Name, w.DType, w.Bytes)
-		params = append(params, w.Param)
 	}
-	i.Parameters = values(params)
+	i.Parameters = values(p.Params())
 	i.KV = kvOf(2*int64(s.NumHiddenLayers)*int64(s.NumKeyValueHeads)*int64(s.HeadDim), s.ContextWindowSize)
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
 	own := abilityOf(webllm.CanPackage(p))

@@ -77,9 +77,3 @@ func half(v float32) (h uint16, ok bool) {
 	b += 0xfff + b>>13&1
 	return sign | uint16(b>>13-112<<10), true
 }
-
-// overflow returns the error for a tensor with a value out of range.
-func overflow(f *gguf.File, tensor string, err error) error {
-	return fault.Wrap(fault.UnknownArch, err, "convert it to float32",
-		"%s: tensor %s cannot be stored as float16", f.Name, tensor)
-}

@@ -46,7 +46,7 @@ func (l Library) MatchesPackage(p Existing) error {
 	if p.RotatingWindow > 0 {
 		s.SlidingWindowSize = p.RotatingWindow
 	}
-	return l.runs(wanted{p.params(), s, p.Whole, p.Scaled})
+	return l.runs(wanted{p.Params(), s, p.Whole, p.Scaled})
 }
 
 func (l Library) runs(w wanted) error {
@@ -212,15 +212,16 @@ func (p Existing) Longest() int {
 	return max(cmp.Or(max(p.Shape.ContextWindowSize, 0), p.RotatingWindow), 0)
 }
 
-func (p Existing) params() []Param {
+// Params returns the weights as a library names them.
+func (p Existing) Params() []Param {
 	list := make([]Param, len(p.Weights))
 	for i, w := range p.Weights {
-		list[i] = w.Param
+		list[i] = Param{w.Name, w.Shape, w.DType}
 	}
 	return list
 }
 
 // Has reports whether a package has weights of a dtype.
 func (p Existing) Has(dtype string) bool {
-	return slices.ContainsFunc(p.Weights, func(w Weight) bool { return w.DType == dtype })
+	return slices.ContainsFunc(p.Weights, func(w Tensor) bool { return w.DType == dtype })
 }

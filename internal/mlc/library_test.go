@@ -171,7 +171,7 @@ func TestLibraryAgainstPackage(t *testing.T) {
 	s := p.Shape
 	own := s
 	own.ContextWindowSize = 256
-	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: p.params(),
+	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: p.Params(),
 		PrefillChunkSize: 128, Own: &Own{Shape: &own}}}
 	lib.KVCache = &KVShape{s.NumHiddenLayers, s.NumAttentionHeads, s.NumKeyValueHeads, s.HeadDim}
 	check.Err(t, lib.MatchesPackage(p))

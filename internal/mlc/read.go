@@ -33,17 +33,11 @@ type Existing struct {
 	ChatTemplate   string // the name of its conv_template
 	TokenizerFiles []string
 	Shards         []Shard
-	Weights        []Weight
+	Weights        []Tensor
 	Bytes          int64  // of all shards
 	Library        string // the model library in the folder; "": none or several
 	Libraries      []string
 	List           string // file name of the list of shards
-}
-
-// Weight is a weight of a package.
-type Weight struct {
-	Param
-	Bytes int64
 }
 
 const (
@@ -110,9 +104,7 @@ func (p *Existing) add(shards []Shard) error {
 // hold adds a shard.
 func (p *Existing) hold(s Shard) {
 	p.Bytes += s.Bytes
-	for _, r := range s.Tensors {
-		p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
-	}
+	p.Weights = append(p.Weights, s.Tensors...)
 }
 
 // findLibraries lists the model libraries. It does not use Glob, because the folder's name may contain wildcards.

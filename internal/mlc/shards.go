@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/workers"
 )
@@ -151,7 +152,8 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) erro
 		}
 		if err := w.read(t.Type, width, p.headDim, s); err != nil {
 			if errors.As(err, new(errRange)) {
-				err = overflow(w.file, p.tensor, err)
+				err = fault.Wrap(fault.UnknownArch, err, "convert it to float32",
+					"%s: tensor %s cannot be stored as float16", w.file.Name, p.tensor)
 			}
 			return err
 		}

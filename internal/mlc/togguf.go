@@ -231,7 +231,7 @@ func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
 		}
 	}
 	has := func(part string) bool {
-		return slices.ContainsFunc(p.Weights, func(w Weight) bool { return strings.Contains(w.Name, part) })
+		return slices.ContainsFunc(p.Weights, func(w Tensor) bool { return strings.Contains(w.Name, part) })
 	}
 	if a.RotaryDim == a.HeadDim {
 		a.RotaryDim = 0

@@ -24,9 +24,6 @@ type matrix struct {
 	vector  bool
 }
 
-// blocks reports whether it has blocks of numbers and scales.
-func (m matrix) blocks() bool { return m.numbers.file != "" }
-
 // stretch is a tensor of a package: rows in a shard.
 type stretch struct {
 	file  string
@@ -226,7 +223,7 @@ func (p piece) write(dir string, write func([]byte) error) error {
 	}
 	defer plain.Close()
 	numbers := plain
-	if p.blocks() {
+	if p.numbers.file != "" {
 		if numbers, err = os.Open(p.numbers.file); err != nil {
 			return err
 		}

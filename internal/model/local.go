@@ -257,9 +257,3 @@ func sizeOf(path string) (n int64) {
 	}
 	return n
 }
-
-// noGGUF refuses a folder of Hugging Face's that has neither a GGUF nor a package.
-func noGGUF(path string) error {
-	return fault.New(fault.BadModel, "convert it with llama.cpp's convert_hf_to_gguf.py, or get a GGUF",
-		"%s has the model as safetensors or PyTorch files, which no engine here runs", path)
-}

@@ -68,7 +68,8 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 	case err != nil:
 		return engine.Model{}, err
 	case isThere(filepath.Join(path, "config.json")) && !isThere(filepath.Join(path, "mlc-chat-config.json")):
-		return engine.Model{}, noGGUF(path)
+		return engine.Model{}, fault.New(fault.BadModel, "convert it with llama.cpp's convert_hf_to_gguf.py, or get a GGUF",
+			"%s has the model as safetensors or PyTorch files, which no engine here runs", path)
 	case IsPackage(path):
 		return OpenPackage(path, titled(name), window)
 	}

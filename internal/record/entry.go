@@ -121,10 +121,8 @@ type clock struct {
 
 func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
-// stamp returns the wall-clock time at the start plus the monotonic difference, so rows never go backwards when
+// stamp appends the wall-clock time at the start plus the monotonic difference, so rows never go backwards when
 // somebody sets the clock.
-func (c clock) stamp(t time.Time) string { return string(c.appendStamp(nil, t)) }
-
-func (c clock) appendStamp(line []byte, t time.Time) []byte {
+func (c clock) stamp(line []byte, t time.Time) []byte {
 	return c.wall.Add(t.Sub(c.zero)).AppendFormat(line, timestampLayout)
 }

@@ -98,7 +98,7 @@ func (r *Recording) value(source int, s Sample, v Value) {
 		return // not measured
 	}
 	w := r.w
-	l := append(w.clock.appendStamp(w.line[:0], s.End), ',')
+	l := append(w.clock.stamp(w.line[:0], s.End), ',')
 	l = text(l, r.label)
 	l = text(l, v.Name)
 	l = append(strconv.AppendFloat(l, v.Value, 'f', -1, 64), ',')
@@ -112,7 +112,7 @@ func (r *Recording) value(source int, s Sample, v Value) {
 func (r *Recording) process(source int, s Sample) {
 	w := r.w
 	src := r.source[source]
-	l := append(w.clock.appendStamp(w.line[:0], s.End), ',')
+	l := append(w.clock.stamp(w.line[:0], s.End), ',')
 	l = text(l, r.label)
 	l = integers(l, int64(src.PID))
 	l = mb(l, s.RSS, s.VMS)
@@ -129,7 +129,7 @@ func (r *Recording) Total(t Total) {
 	w := r.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := append(w.clock.appendStamp(w.line[:0], t.End), ',')
+	l := append(w.clock.stamp(w.line[:0], t.End), ',')
 	l = text(l, r.label)
 	l = text(l, t.Method)
 	l = integers(l, int64(t.Processes))

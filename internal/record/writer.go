@@ -217,7 +217,7 @@ func (w *Writer) put(e entry) {
 
 func (w *Writer) putLocked(e entry) {
 	now := time.Now()
-	e.T, e.Time = w.clock.ns(now), w.clock.stamp(now)
+	e.T, e.Time = w.clock.ns(now), string(w.clock.stamp(nil, now))
 	line, err := json.Marshal(e)
 	if err != nil {
 		w.fail(fmt.Errorf("encoding a journal line: %w", err))

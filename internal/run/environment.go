@@ -1,24 +1,14 @@
 package run
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/machine"
 	"llmparity/internal/record"
 )
 
 // heard is how long to observe the load from other processes.
 const heard = 200 * time.Millisecond
-
-// Environment describes the machine now, for a run with the given results folder.
-func Environment(ctx context.Context, results string) record.Environment {
-	return machine.Describe(ctx, heard, []machine.Folder{{Role: "results", Path: results},
-		{Role: "cache", Path: cache.Dir(os.Getenv)}, {Role: "temporary", Path: os.TempDir()}}...)
-}
 
 // unfit warns of properties of the machine that make figures doubtful.
 func unfit(env record.Environment) []record.Warning {

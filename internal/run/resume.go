@@ -23,8 +23,6 @@ type past struct {
 	reported map[string]bool // changed engines already warned about
 }
 
-func noPast() *past { return &past{State: &record.State{Run: &record.Run{Status: record.Interrupted}}} }
-
 // refusal is why a run can't be resumed: it ends the run and is not recorded.
 type refusal struct{ error }
 

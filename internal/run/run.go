@@ -11,10 +11,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/plan"
@@ -75,7 +77,7 @@ type counts struct {
 // missing part, a record that can't be written, or a cancellation; or of failed launches and refused cells, the one
 // whose exit code has priority.
 func Do(ctx context.Context, o Options) (dir string, err error) {
-	r := &runner{Options: o, past: noPast()}
+	r := &runner{Options: o, past: &past{State: &record.State{Run: &record.Run{Status: record.Interrupted}}}}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
@@ -149,7 +151,10 @@ func (r *runner) only(ctx context.Context) (s *current, done func(), err error) 
 // describe describes the machine while the engines of the only setup prepare.
 func (r *runner) describe(ctx context.Context, one *current) (env record.Environment, err error) {
 	described := make(chan record.Environment, 1)
-	go func() { described <- Environment(ctx, r.Out) }() // observes other processes for a while
+	go func() {
+		described <- machine.Describe(ctx, heard, machine.Folder{Role: "results", Path: r.Out},
+			machine.Folder{Role: "cache", Path: cache.Dir(os.Getenv)}, machine.Folder{Role: "temporary", Path: os.TempDir()})
+	}()
 	gpus := make(chan *gpu.Monitor, 1)
 	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // drivers can take seconds to wake up
 	if one != nil {

@@ -78,12 +78,9 @@ func (s Spec) Resolved() (Spec, error) {
 	}
 	s.Tokenizer = cmp.Or(s.Tokenizer, tokenizerOf[s.Architecture], gguf.PreGPT2)
 	s.Seed = cmp.Or(s.Seed, 1)
-	s.Name = cmp.Or(s.Name, s.title())
+	s.Name = cmp.Or(s.Name, fmt.Sprintf("random-%s-%dx%d-%d:%dx%d", s.Architecture, s.Layers, s.Hidden, s.Heads,
+		s.KVHeads, s.HeadDim))
 	return s, s.check()
-}
-
-func (s Spec) title() string {
-	return fmt.Sprintf("random-%s-%dx%d-%d:%dx%d", s.Architecture, s.Layers, s.Hidden, s.Heads, s.KVHeads, s.HeadDim)
 }
 
 func (s Spec) check() error {

@@ -87,7 +87,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
 	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{},
-		pace: newPace(o.PSS, o.Interval), sum: Summary{PeakPSS: record.Absent, CommandRSS: record.Absent}}
+		pace: pace{every: o.PSS, soon: min(o.Interval, o.PSS), gap: o.PSS},
+		sum:  Summary{PeakPSS: record.Absent, CommandRSS: record.Absent}}
 	w.family.Except = w.isOurs
 	w.gpus = newGPUs(w.o)
 	defer func() {
@@ -463,10 +464,6 @@ const (
 	pssShare = 100
 	byMuch   = 1.02 // growth that triggers a reading: there may be a new peak of PSS
 )
-
-func newPace(every, soon time.Duration) pace {
-	return pace{every: every, soon: min(soon, every), gap: every}
-}
 
 func (p *pace) isDue(now time.Time) bool { return p.every > 0 && !p.due.IsZero() && !now.Before(p.due) }
 

@@ -169,15 +169,15 @@ func (f *fetcher) others(ctx context.Context) (files []File, shards []mlc.Shard,
 	}); err != nil {
 		return nil, nil, err
 	}
-	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.at(parse(f.entry.Library)), size: -1, most: maxLibrary,
-		check: mlc.CheckModule})
+	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.at(parse(f.entry.Library)), size: -1,
+		most: maxLibrary, check: mlc.CheckModule})
 	return append(files, library), shards, err
 }
 
 // shards fetches the weights, some shards at a time. It stops at the first error.
 func (f *fetcher) shards(ctx context.Context, shards []mlc.Shard) ([]File, error) {
 	f.meter.expect(bytesOf(shards), len(shards))
-	for _, s := range shards { // of a stored package of the same id; their content is checked like that of all shards
+	for _, s := range shards { // a stored package of this id may have it; its content is checked like any other
 		_ = os.Link(filepath.Join(f.store, f.entry.ID, s.File), filepath.Join(f.work, s.File)) // or it is downloaded
 	}
 	if err := f.room(shards); err != nil {

@@ -191,25 +191,3 @@ func TestGateUnderTest(t *testing.T) {
 		}
 	}
 }
-
-func TestGateOfFlags(t *testing.T) {
-	g := &gates.Gate{}
-	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"),
-		g.ChangeFlag("ttft_ms=+10%")} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	if g.Validate() != nil || g.Empty() || len(g.Limits) != 2 || g.Changes[0].Change != 0.1 {
-		t.Errorf("%+v", g)
-	}
-	if !new(gates.Gate).Empty() {
-		t.Error("a gate without anything is not empty")
-	}
-	for _, err := range []error{g.MaxFlag("peak_pss_mb"), g.MinFlag("nothing=1"), g.MaxFlag("ttft=x"),
-		g.ChangeFlag("ttft=1"), g.ChangeFlag("ttft=-1%")} {
-		if err == nil {
-			t.Error("taken")
-		}
-	}
-}

@@ -111,7 +111,7 @@ func differences(was, is record.Environment) (out []record.Difference) {
 
 // sameModel refuses to resume a setup whose model was replaced. Cells keep their prompts: older versions wrote a seed
 // into plan.yaml that their generated prompts don't have.
-func (p *past) sameModel(r *runner, s *current) error {
+func (p *past) sameModel(s *current) error {
 	for _, c := range s.cells {
 		was, ok := p.Cell(c.ID)
 		if !ok || was.Isolation == "" { // only the plan was known

@@ -152,8 +152,8 @@ func (r *runner) only(ctx context.Context) (s *current, done func(), err error) 
 func (r *runner) describe(ctx context.Context, one *current) (env record.Environment, err error) {
 	described := make(chan record.Environment, 1)
 	go func() {
-		described <- machine.Describe(ctx, heard, machine.Folder{Role: "results", Path: r.Out},
-			machine.Folder{Role: "cache", Path: cache.Dir(os.Getenv)}, machine.Folder{Role: "temporary", Path: os.TempDir()})
+		described <- machine.Describe(ctx, heard, []machine.Folder{{Role: "results", Path: r.Out},
+			{Role: "cache", Path: cache.Dir(os.Getenv)}, {Role: "temporary", Path: os.TempDir()}}...)
 	}()
 	gpus := make(chan *gpu.Monitor, 1)
 	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // drivers can take seconds to wake up

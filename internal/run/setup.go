@@ -133,7 +133,7 @@ func (r *runner) check(ctx context.Context, s *current) error {
 			c.gaveUp = s.Refused(c.Cell)
 		}
 	}
-	if err := r.past.sameModel(r, s); err != nil {
+	if err := r.past.sameModel(s); err != nil {
 		return err
 	}
 	for _, e := range s.Engines {

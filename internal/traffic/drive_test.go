@@ -132,28 +132,6 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestAFailureStopsNoOtherRequest(t *testing.T) {
-	s := New(record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 8})
-	broken := errors.New("broken")
-	synctest.Test(t, func(t *testing.T) {
-		report := Drive(t.Context(), s, 2, func(_ context.Context, r Request) (string, error) {
-			if r.Index%4 == 1 {
-				return "", fmt.Errorf("request %d: %w", r.Index, broken)
-			}
-			return "", nil
-		})
-		for _, o := range report.Outcomes {
-			if o.Sent.IsZero() || (o.Err != nil) != (o.Index%4 == 1) {
-				t.Errorf("%+v", o)
-			}
-		}
-		if err := report.Err(); !errors.Is(err, broken) ||
-			!strings.Contains(err.Error(), "2 of 8 requests failed; the first: request 1") {
-			t.Error(err)
-		}
-	})
-}
-
 func TestTurnContinuesConversation(t *testing.T) {
 	for _, loop := range []string{record.ClosedLoop, record.Batch, record.OpenLoop} {
 		s := New(record.Traffic{Loop: loop, Concurrency: 2, Requests: 12, Turns: 3, Arrivals: record.Constant,

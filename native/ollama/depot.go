@@ -46,32 +46,33 @@ func sumOf(m engine.Model) (string, error) {
 }
 
 // put makes sure that the server has a model of a file. If it has one already, nothing is uploaded.
-func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
+func (d *depot) put(ctx context.Context, path, sum string) error {
 	name := own(sum)
 	models, err := d.client.tags(ctx)
 	if err != nil {
-		return listed{}, err
+		return err
 	}
-	if k, ok := find(models, name); ok {
+	if _, ok := find(models, name); ok {
 		text, err := os.ReadFile(d.place(name))
 		maker, err2 := strconv.Atoi(string(text))
 		if err == nil && err2 == nil && maker > 0 && !child.Alive(maker) { // by one of our processes that was killed
 			d.takeOver(name)
 		}
-		return k, nil
+		return nil
 	}
 	err = d.client.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sum, nil, nil)
 	if absent(err) {
 		err = d.client.upload(ctx, path, sum)
 	}
 	if err != nil {
-		return listed{}, err
+		return err
 	}
 	d.takeOver(name) // before create, so that a partial model is removed, too
 	if err := d.client.create(ctx, name, sum); err != nil {
-		return listed{}, err
+		return err
 	}
-	return d.client.known(ctx, name)
+	_, err = d.client.known(ctx, name)
+	return err
 }
 
 // takeOver marks a model for removal by this process.
@@ -123,7 +124,7 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 		return err
 	}
 	say("uploading " + m.Name + " to the Ollama server at " + o.config.URL)
-	if _, err := o.depot.put(ctx, m.Path, sum); err != nil {
+	if err := o.depot.put(ctx, m.Path, sum); err != nil {
 		if r := wire.RefusalOf(err); r != nil {
 			return engine.SetUp(fault.New(fault.BadModel, "check the file, or use a newer Ollama",
 				"the Ollama server at %s refuses %s: %s", o.config.URL, m.Path, fault.OneLine(r.Message)))

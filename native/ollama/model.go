@@ -35,8 +35,7 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	}
 	l.name, l.blobs = own(sum), []string{sum}
 	if s.own == nil {
-		_, err := s.depot.put(ctx, m.Path, sum)
-		return sum, err
+		return sum, s.depot.put(ctx, m.Path, sum)
 	}
 	models, err := s.client.tags(ctx)
 	if err != nil {

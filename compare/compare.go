@@ -199,8 +199,10 @@ func With(o Options, runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]
-			if rest, ok := strings.CutPrefix(cell.With, spec.Engine+" "); ok {
-				cell.With = cell.Title() + " " + rest
+			for _, name := range []string{spec.Engine, cell.Title()} { // the label has it
+				if rest, ok := strings.CutPrefix(cell.With+",", name); ok && strings.ContainsAny(rest[:1], " ,") {
+					cell.With = strings.Trim(rest, " ,")
+				}
 			}
 			r.Cells = append(r.Cells, cell)
 			of = append(of, growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})

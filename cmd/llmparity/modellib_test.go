@@ -75,5 +75,5 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 			t.Errorf("%s is %q, want %q", part, said.Parts[part], want)
 		}
 	}
-	mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM 0.2.86-mine (file mine.js), llmparity's library ("+detail+")")
+	mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM: 0.2.86-mine (file mine.js), llmparity's library ("+detail+")")
 }

@@ -29,7 +29,7 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 		"--repetitions", "2", "--max-tokens", "12", "--prompt", "The third clock")
 	run.Env = append(run.Env, "MOUSE_KEY=sk-very-secret")
 	well(t, run)
-	mentions(t, strings.Join(strings.Fields(details(t, run.Dir)), " "), "OpenAI server", "llama-server",
+	mentions(t, strings.Join(strings.Fields(details(t, run.Dir)), " "), "OpenAI server: llama-server ",
 		"is not verified", "already-running",
 		"all 2 requests gave the same text")
 	r := recorded(t, run.Dir)

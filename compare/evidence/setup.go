@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // Setup is what a cell requested, and what it ran on.
@@ -111,8 +112,8 @@ func (s *Setup) Set() string {
 
 // With describes in a line what the engine ran with.
 func (s *Setup) With() string {
-	words := []string{s.Version(), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
-	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+	with := []string{s.Version(), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
+	return words.Version(strings.Join(slices.DeleteFunc(with, func(s string) bool { return s == "" }), ", "))
 }
 
 // Version is the engine's name and version, with its origin if known.
@@ -136,9 +137,9 @@ func (s *Setup) ShortVersion() string {
 		return ""
 	}
 	if _, _, origin := figure.Program(s.Engine); origin != "" && origin != "built in" {
-		return s.Engine.Version + " from " + origin
+		return words.Version(s.Engine.Version) + " from " + origin
 	}
-	return s.Engine.Version
+	return words.Version(s.Engine.Version)
 }
 
 // Library is the model library.

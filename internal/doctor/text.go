@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/words"
 	"llmparity/reports/plain"
 )
 
@@ -137,7 +138,7 @@ func (d *Diagnosis) engineRows() [][2]string {
 	for _, e := range d.Engines {
 		text := e.Can
 		if e.Version != "" {
-			text = e.Version + ": " + text
+			text = words.Version(e.Version) + ": " + text
 		}
 		rows = append(rows, [2]string{e.Name, text})
 	}
@@ -147,5 +148,5 @@ func (d *Diagnosis) engineRows() [][2]string {
 // line describes a part.
 func line(p engine.Part) string {
 	empty := func(s string) bool { return s == "" }
-	return strings.Join(slices.DeleteFunc([]string{p.Version, p.Path, p.Detail}, empty), "  ")
+	return strings.Join(slices.DeleteFunc([]string{words.Version(p.Version), p.Path, p.Detail}, empty), "  ")
 }

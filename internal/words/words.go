@@ -3,6 +3,7 @@ package words
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -46,3 +47,9 @@ func Folded(text string) string {
 	}
 	return b.String() + "\n"
 }
+
+var unknownCommit = regexp.MustCompile(`\S+ \((build \d+), commit unknown\)`)
+
+// Version leaves out of a program's version what its build does not know: "build 11434" for "0.6.0-dev (build 11434,
+// commit unknown)".
+func Version(text string) string { return unknownCommit.ReplaceAllString(text, "$1") }

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
@@ -116,7 +117,7 @@ func engineFact(v *chart.View, i int) fact {
 		return f
 	}
 	if e := c.Engine; e != nil {
-		f.add("runtime", e.Name+" "+e.Version)
+		f.add("runtime", e.Name+" "+words.Version(e.Version))
 		f.add("executable", e.Path)
 		f.add("sha256", e.SHA256)
 		f.addAll("", e.Parts)
@@ -156,7 +157,7 @@ func (f *fact) model(c *compare.Cell) (context string) {
 	if m.Format == record.Served {
 		by := "a server"
 		if c.Engine != nil {
-			by = c.Engine.Version
+			by = words.Version(c.Engine.Version)
 			if at := c.Engine.Parts["url"]; at != "" {
 				by += " at " + at
 			}

@@ -60,7 +60,7 @@ var imports = map[string]string{
 	"compare/ratio":    "compare/evidence compare/explain compare/stats",
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record internal/warning",
-	"compare/evidence": "compare/explain compare/stats internal/figure internal/record",
+	"compare/evidence": "compare/explain compare/stats internal/figure internal/record internal/words",
 	"compare/validate": "compare internal/fault internal/record",
 	"compare/settings": "compare/evidence compare/explain",
 	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",

@@ -118,15 +118,20 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// lastWords returns why something has just failed. The runner's last lines come through the server, possibly after the
-// answer, so it waits until there are no new ones.
+// failed matches the request log's line about a request that failed.
+var failed = regexp.MustCompile(`^\[GIN\].*\| [45]\d\d \|`)
+
+// lastWords returns why a request has just failed. The server logs a request after all that it wrote about it, possibly
+// after its answer, and the runner's last lines come through the server: it waits for the former, then until there are
+// no new lines.
 func (s *server) lastWords() string {
-	const quiet, atMost = 100 * time.Millisecond, time.Second
+	const quiet, atMost = 100 * time.Millisecond, 2 * time.Second
 	words := s.words()
 	for begin := time.Now(); time.Since(begin) < atMost; {
 		time.Sleep(quiet)
 		before := words
-		if words = s.words(); slices.Equal(words, before) {
+		words = s.words()
+		if slices.Equal(words, before) && slices.ContainsFunc(s.Tail.Lines(1000), failed.MatchString) {
 			break
 		}
 	}

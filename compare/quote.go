@@ -57,53 +57,62 @@ func (r *Result) quote(a *Answer) Card {
 			may = append(may, s.name)
 		}
 	}
-	var say, words []string
-	if adapter := r.softwareAdapter(); adapter != "" {
-		say = append(say, "WebGPU ran on the CPU ("+adapter+")")
-	}
+	ours, remark := "", ""
 	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }) {
-		say = append(say, "the model library was llmparity's, not MLC's")
+		ours = "the model library was llmparity's, not MLC's"
+		remark = "; say that " + ours
 	}
-	with := ""
-	if len(say) > 0 {
-		with = "ay that " + strings.Join(say, " and that ") + "."
+	var words []string
+	if adapter := r.softwareAdapter(); adapter != "" {
+		as := "as a browser on a GPU"
+		if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }) {
+			as = "as browser against native"
+		}
+		remark = " with this remark"
+		if ours != "" {
+			ours, remark = ", and "+ours, " with these remarks"
+		}
+		words = append(words, "Not "+as+": WebGPU ran on the CPU ("+adapter+")"+ours+".")
+	}
+	sentence := func(names []string, text string) {
+		text = explain.And(names, 3) + text + "."
+		words = append(words, strings.ToUpper(text[:1])+text[1:])
 	}
 	out := Card{Name: "Quote", Headline: "In part"}
 	switch {
+	case len(not.Keys) == 0 && len(r.Warnings) == 0 && remark == "":
+		out.Headline, words = "Yes", []string{"Every cell has intervals, and no warning may change a conclusion."}
 	case len(not.Keys) == 0:
 		out.Headline = "Yes"
+		if remark != "" {
+			sentence(may, " may be quoted"+remark)
+		}
 		if len(r.Warnings) > 0 {
 			words = append(words, "Read the warnings first.")
 		}
-		if with != "" {
-			words = append(words, "S"+with)
-		} else if len(words) == 0 {
-			words = append(words, "Every cell has intervals, and no warning may change a conclusion.")
-		}
-	case len(may) == 0:
-		out.Headline = "No"
-		if len(not.Keys) == 1 {
-			out.Text = r.upper(not.Keys[0]) + "."
-			return out
-		}
+	case len(may) > 0:
+		sentence(may, " may be quoted"+remark)
 	default:
-		text := explain.And(may, 3) + " may be quoted"
-		if with != "" {
-			text += "; s" + strings.TrimSuffix(with, ".")
-		}
-		words = append(words, strings.ToUpper(text[:1])+text[1:]+".")
-	}
-	refused := " may not: "
-	if len(may) == 0 {
-		refused = " may not be quoted: "
+		out.Headline = "No"
 	}
 	for why, names := range not.All() {
-		text := explain.And(names, 3) + refused + why + "."
-		words = append(words, strings.ToUpper(text[:1])+text[1:])
+		switch {
+		case why == onTheCPU:
+			sentence(names, " may not")
+		case len(may) == 0 && len(not.Keys) == 1:
+			words = append(words, r.upper(why)+".")
+		case len(may) == 0:
+			sentence(names, " may not be quoted: "+why)
+		default:
+			sentence(names, " may not: "+why)
+		}
 	}
 	out.Text = strings.Join(words, " ")
 	return out
 }
+
+// onTheCPU is the objection that the answer begins with.
+const onTheCPU = "WebGPU ran on the CPU"
 
 // softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
 func (r *Result) softwareAdapter() string {
@@ -168,7 +177,7 @@ func (r *Result) objections() []objection {
 	few := fmt.Sprintf("too few launches for an interval, which takes %d", stats.MinRuns)
 	slope, noisySlope := r.slopeObjections()
 	return append([]objection{
-		{adapter != "", ofSpeed, "WebGPU ran on the CPU, so it is not that of a browser on a GPU"},
+		{adapter != "", ofSpeed, onTheCPU},
 		{lost > 0, ofGrowth | ofMemory | ofSpeed, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},
 		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run was interrupted"},

@@ -41,12 +41,13 @@ func TestQuote(t *testing.T) {
 		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }),
 			"In part. Memory and output may be quoted. Speed may not: the outputs of "},
 		"software": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
-			"In part. Memory and output may be quoted; say that WebGPU ran on the CPU (SwiftShader) and that the model " +
-				"library was llmparity's, not MLC's. Speed may not: WebGPU ran on the CPU"},
+			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
+				"llmparity's, not MLC's. Memory and output may be quoted with these remarks. Speed may not."},
+		"only software": {[]comparetest.Engine{comparetest.Browser(6)}, "In part. Not as a browser on a GPU: WebGPU ran on"},
 		"few on the CPU": {[]comparetest.Engine{comparetest.Browser(5), comparetest.Native(6)},
-			"In part. Output may be quoted; say that WebGPU ran on the CPU (SwiftShader) and that the model library was " +
-				"llmparity's, not MLC's. Memory may not: too few launches for an interval, which takes 6. " +
-				"Speed may not: WebGPU ran on the CPU, so it is not that of a browser on a GPU."},
+			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
+				"llmparity's, not MLC's. Output may be quoted with these remarks. Memory may not: " +
+				"too few launches for an interval, which takes 6. Speed may not."},
 		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "In part. Output may be quoted. Memory may not: " +
 			"launches vary too much to tell the difference. Speed may not: too noisy, the interval reaches 301% from the median."},
 		"tokens at once": {second(func(e *comparetest.Engine) {

@@ -39,7 +39,7 @@ func TestTableFitsAScreen(t *testing.T) {
 	}{
 		"two cells": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
 			[]string{"decode", "  not comparable\n", "Speed: Not comparable here. WebGPU ran on the CPU", "MiB more",
-				"64 of 64 identical", "Quote: In part. Memory and output may be quoted; say that WebGPU ran on the CPU"}},
+				"64 of 64 identical", "Quote: In part. Not as browser against native: WebGPU ran on the CPU"}},
 		"noisy": {[]comparetest.Engine{noisy, native},
 			[]string{"wide-interval", "busy-machine", "see the warnings", " to ", "(95% CI "}},
 		"8 cells":    {manyEngines(8), []string{"engine-3, prompt 1", "engine-0, prompt 0"}},

@@ -212,15 +212,15 @@ func TestDifferingLaunchesAreReported(t *testing.T) {
 		change(r.Attempts[3])
 		return compare.Runs(r)
 	}
-	for name, change := range map[string]func(e *record.EventAt){
-		"version": func(e *record.EventAt) {
+	for name, change := range map[string]func(e *record.Event){
+		"version": func(e *record.Event) {
 			if e.Engine != nil {
 				other := *e.Engine
 				other.Version = "b2"
 				e.Engine = &other
 			}
 		},
-		"device": func(e *record.EventAt) {
+		"device": func(e *record.Event) {
 			if e.Device != nil {
 				e.Device = &record.Device{Class: record.CPU, Name: "another CPU"}
 			}

@@ -96,7 +96,7 @@ func (r *Result) Engines() []Ran {
 	}
 	var out []Ran
 	for k, cells := range by.All() {
-		g := Ran{Name: r.Cells[cells[0]].Title(), With: k.with, Cells: cells}
+		g := Ran{Name: r.Cells[cells[0]].Title(), With: k.with}
 		if of[k.engine] > 1 {
 			var labels []string
 			for _, i := range cells {
@@ -111,7 +111,6 @@ func (r *Result) Engines() []Ran {
 
 // Ran is a group of cells whose engine ran with the same things.
 type Ran struct {
-	Name  string // the engine, or the cells where it did not always run with the same
-	With  string
-	Cells []int // indexes
+	Name string // the engine, or the cells where it did not always run with the same
+	With string
 }

@@ -206,9 +206,6 @@ func settle(run *record.Run) {
 		} else {
 			a.BeginNS, a.EndNS = 0, 0
 		}
-		for i := range a.Events {
-			a.Events[i].NS = a.BeginNS
-		}
 	}
 }
 

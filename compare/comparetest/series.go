@@ -107,9 +107,8 @@ func (s Series) fill(a *record.Attempt, of func(float64, string) float64) {
 	phase(record.Unload, 10*ms, base)
 	a.EndNS = at
 	a.Requests = []*record.Request{req}
-	a.Events = []record.EventAt{{NS: a.BeginNS,
-		Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
-		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1",
+	a.Events = []record.Event{{Device: &record.Device{Class: record.CPU, Name: "Example"}},
+		{Engine: &record.EngineInfo{Name: "engine", Version: "1",
 			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
-				"model_library_sha256": "aa"}}}}}
+				"model_library_sha256": "aa"}}}}
 }

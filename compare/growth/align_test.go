@@ -44,8 +44,8 @@ func (f follower) attempt() *record.Attempt {
 		Requests: []*record.Request{q},
 		Sources: map[int]record.Source{1: {Role: "server", Method: record.MethodStatm, PID: 7, Every: f.every},
 			2: {Role: "server", Method: record.MethodSmapsRollup, PID: 7, Every: 4 * f.every}}}
-	for i, c := range f.clocks {
-		a.Events = append(a.Events, record.EventAt{NS: int64(i), Event: record.Event{Clock: &c}})
+	for _, c := range f.clocks {
+		a.Events = append(a.Events, record.Event{Clock: &c})
 	}
 	for _, method := range []string{record.MethodStatm, record.MethodSmapsRollup} {
 		step := int64(f.every)

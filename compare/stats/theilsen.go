@@ -12,8 +12,7 @@ type Point struct{ X, Y float64 }
 type Line struct {
 	Slope, Intercept float64
 	Lo, Hi           float64 // of the slope; NaN where the points are too few for an interval
-	n                int
-	Distinct         int // different x
+	Distinct         int     // different x
 }
 
 // PointsAtMost bounds what a line is fitted to: all pairs of points are looked at.
@@ -34,7 +33,7 @@ func LineThrough(points []Point) (Line, bool) {
 			}
 		}
 	}
-	f := Line{n: len(points), Lo: math.NaN(), Hi: math.NaN()}
+	f := Line{Lo: math.NaN(), Hi: math.NaN()}
 	if len(slopes) == 0 {
 		return f, false
 	}

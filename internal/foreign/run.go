@@ -40,9 +40,9 @@ func (f *file) run(rows []row, sum string) *record.Run {
 		cell := record.Cell{ID: i + 1, Engine: label, Model: record.Model{Format: record.Foreign}, Repetitions: 1}
 		run.Cells = append(run.Cells, cell)
 		a := f.attempt(cell, of[label])
-		a.Events = []record.EventAt{{Event: record.Event{Engine: &record.EngineInfo{Name: "rows of",
+		a.Events = []record.Event{{Engine: &record.EngineInfo{Name: "rows of",
 			Version: filepath.Base(f.path), Path: f.path, SHA256: sum,
-			Parts: map[string]string{"rows": strconv.Itoa(len(of[label])), "timestamps": f.times}}}}}
+			Parts: map[string]string{"rows": strconv.Itoa(len(of[label])), "timestamps": f.times}}}}
 		run.Attempts = append(run.Attempts, a)
 	}
 	f.note("foreign-rows", fmt.Sprintf("%s was written by another program or by watch: sizes are read as MiB, "+

@@ -210,7 +210,7 @@ func (b *builder) add(e entry) error {
 	case e.Request != nil:
 		b.request(a, e.Request.Tokens, e.Request.request())
 	case e.Event != nil:
-		a.Events = append(a.Events, EventAt{e.T, *e.Event})
+		a.Events = append(a.Events, *e.Event)
 	case e.Warning != nil:
 		a.Warnings = append(a.Warnings, *e.Warning)
 	case e.End != nil:

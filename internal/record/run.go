@@ -51,7 +51,7 @@ type Attempt struct {
 	Stages   []NamedSpan // of the load
 	Requests []*Request
 	Sources  map[int]Source
-	Events   []EventAt
+	Events   []Event
 	Warnings []Warning
 	Samples  []SampleRow
 	Totals   []TotalRow
@@ -72,12 +72,6 @@ type NamedSpan struct {
 	BeginNS int64  `json:"begin_ns"`      // nanoseconds since the start of the run
 	EndNS   int64  `json:"end_ns"`        // nanoseconds since the start of the run
 	How     string `json:"how,omitempty"` // how both ends were obtained
-}
-
-// EventAt is an Event as it was read.
-type EventAt struct {
-	NS int64
-	Event
 }
 
 // Request is a request as it was read.

@@ -21,7 +21,7 @@ func TestPlanListsArgumentsOfSetups(t *testing.T) {
 		for range 2 {
 			was.Attempts = append(was.Attempts,
 				&record.Attempt{Cell: setup, Status: record.OK,
-					Events: []record.EventAt{{Event: record.Event{Engine: info}}}})
+					Events: []record.Event{{Engine: info}}})
 		}
 	}
 	text := again(was, nil)

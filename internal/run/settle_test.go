@@ -68,7 +68,7 @@ func TestBaselineSettles(t *testing.T) {
 				o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
 				r := whole(t, o)
 				a := r.Attempts[0]
-				at := slices.IndexFunc(a.Events, func(e record.EventAt) bool { return e.Settling != nil })
+				at := slices.IndexFunc(a.Events, func(e record.Event) bool { return e.Settling != nil })
 				if at < 0 {
 					t.Fatal("no settling event")
 				}

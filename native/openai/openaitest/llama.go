@@ -22,9 +22,8 @@ import (
 
 // Server is a server that runs until the end of the test.
 type Server struct {
-	URL  string // without a path
-	Port int
-	PID  int
+	URL string // without a path
+	PID int
 }
 
 // Llama starts a llama-server with a model. It computes as precisely as that of package llamacpp; args can override
@@ -55,7 +54,7 @@ func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, strings.Join(p.Tail.Lines(30), "\n"))
 	}
-	return Server{URL: client.Base, Port: port, PID: p.PID()}
+	return Server{URL: client.Base, PID: p.PID()}
 }
 
 // FreePort returns a port that was free a moment ago.

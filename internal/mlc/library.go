@@ -110,10 +110,7 @@ func (d Dims) takes(have Dims) bool {
 
 // Bytes returns the size of a weight, 0 if a dimension is variable.
 func (p Param) Bytes() int64 {
-	n := map[string]int64{Float32: 4, Float16: 2, "uint32": 4}[p.DType]
-	for _, d := range p.Shape {
-		n *= max(d, 0)
-	}
+	n, _ := StoredBytes(p.DType, "", p.Shape) // a variable dimension is an invalid one
 	return n
 }
 

@@ -186,10 +186,14 @@ func (d *nvmlDriver) memory(u *nvmlUnit, f figures) error {
 			f[name] = float64(bytes)
 		}
 	}
-	if ret == nvml.SUCCESS || u.divided && !fatal(ret) {
+	if ret == nvml.SUCCESS {
 		return nil
 	}
-	return explained(ret)
+	err := explained(ret)
+	if _, gone := errors.AsType[lost](err); u.divided && !gone {
+		return nil
+	}
+	return err
 }
 
 // notReported is NVML_VALUE_NOT_AVAILABLE in 64 bits.
@@ -225,16 +229,6 @@ func (d *nvmlDriver) list() listing {
 		l.err = failed
 	}
 	return l
-}
-
-// fatal reports whether a device has no more figures for good.
-func fatal(ret nvml.Return) bool {
-	switch ret {
-	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_UNINITIALIZED, nvml.ERROR_RESET_REQUIRED,
-		nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return true
-	}
-	return false
 }
 
 // explained describes an NVML error.

@@ -18,6 +18,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
+	"llmparity/compare/stats"
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
@@ -177,14 +179,23 @@ func TestTableFitsATerminal(t *testing.T) {
 			a.Metrics[i].Value = 1e308
 		}
 	}
-	for _, runs := range append([][]*record.Run{{absurd}, {comparetest.Run(t, "long", long, comparetest.Native(6))}},
-		cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
+	noisy := comparetest.Browser(6)
+	noisy.Vary = 0.4
+	scored := compare.Runs(comparetest.Run(t, "scored", noisy)) // has every column, and wide intervals
+	for _, name := range []string{figure.Perplexity, figure.Top1, figure.KL} {
+		scored.Cells[0].Figures = append(scored.Cells[0].Figures, evidence.Figure{Name: name, Title: name, N: 6,
+			Median: new(12.345), Interval: &stats.Interval{Lo: 1.0625, Hi: 98.765}})
+	}
+	all := renderings(t)
+	all["scored"] = rendering{res: scored}
+	all["absurd"] = rendering{res: compare.Runs(absurd)}
+	all["long"] = rendering{res: compare.Runs(comparetest.Run(t, "long", long, comparetest.Native(6)))}
+	for name, r := range all {
 		var b bytes.Buffer
-		check.Err(t, errors.Join(reports.Table(&b, compare.Runs(runs...)),
-			reports.Details(&b, compare.Runs(runs...))))
+		check.Err(t, errors.Join(reports.Comparison(&b, r.res), reports.Details(&b, r.res)))
 		for _, l := range strings.Split(b.String(), "\n") {
-			if n := utf8.RuneCountInString(l); n > 120 {
-				t.Errorf("%d columns: %s", n, l)
+			if n := utf8.RuneCountInString(l); n > 100 {
+				t.Errorf("%s: %d columns: %s", name, n, l)
 			}
 			if strings.ContainsAny(l, "\x1b\x00\u202e\u2066") {
 				t.Errorf("a terminal would act on %q", l)
@@ -264,10 +275,11 @@ func TestTableShowsTextParity(t *testing.T) {
 			b.Usage = func(u *record.Usage) { usage(u); u.Text = text }
 		}
 		var out strings.Builder
-		check.Err(t, reports.Details(&out, compare.Runs(comparetest.Run(t, "texts", a, b))))
-		_, rows, _ := strings.Cut(out.String(), "---\n")
+		check.Err(t, reports.Markdown(&out, compare.Runs(comparetest.Run(t, "texts", a, b))))
+		_, rows, _ := strings.Cut(out.String(), "## Summary")
+		_, rows, _ = strings.Cut(rows, "---|\n")
 		for _, row := range strings.Split(rows, "\n")[:2] {
-			if !strings.HasSuffix(row, "  "+want) {
+			if !strings.HasSuffix(row, "| "+want+" |") {
 				t.Errorf("%q: %q, want %s", text, row, want)
 			}
 		}

@@ -14,8 +14,9 @@ import (
 	"llmparity/reports/section"
 )
 
-// width is what lines may take. Tables fold fields that are too long for it, and cut none.
-const width = 120
+// width is what lines may take. Tables fold fields that are too long for it, break words only if they must, and cut
+// none. What has too many columns is written as two tables.
+const width = endingWidth
 
 // Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
 func Details(w io.Writer, res *compare.Result) error {
@@ -69,14 +70,26 @@ const longestTitle = 60
 // grid writes a table: names to the left, numbers to the right. Of what is grouped each name stands above its rows.
 func (t *terminal) grid(g *plain.Grid) {
 	var titles []string
+	whole := g
 	if g.Grouped {
 		titles, g = ungrouped(g)
 	}
-	head, rows := slices.Concat(folded(headLines(g), longestTitle)...), folded(g.Rows, 1<<20)
+	head, rows := slices.Concat(folded(headLines(g), longestTitle, 0)...), folded(g.Rows, 1<<20, 0)
 	widths := widthsOf(append(head, slices.Concat(rows...)...))
-	for most := 44; total(widths) > t.width && most >= 8; most-- {
-		rows = folded(g.Rows, most)
-		widths = widthsOf(append(head, slices.Concat(rows...)...))
+	for _, word := range []int{24, 0} { // names of runs have up to 24 letters
+		for most := 44; total(widths) > t.width && most >= 8; most-- {
+			rows = folded(g.Rows, most, word)
+			widths = widthsOf(append(head, slices.Concat(rows...)...))
+		}
+	}
+	if total(widths) > t.width && len(g.Head) > 3 {
+		names, n := len(whole.Head)-len(g.Head)+1, len(whole.Head)
+		t.grid(columnsOf(whole, names, names, (names+n+1)/2))
+		t.WriteByte('\n')
+		right := columnsOf(whole, names, (names+n+1)/2, n)
+		right.Legend = whole.Legend
+		t.grid(right)
+		return
 	}
 	columns := g.Columns()
 	for _, row := range head {
@@ -141,14 +154,31 @@ func headLines(g *plain.Grid) [][]string {
 	return [][]string{upper, lower}
 }
 
-// folded are the lines of each row: a field takes several if it is longer than most.
-func folded(rows [][]string, most int) [][][]string {
+// columnsOf is a table's first columns, which have the names, with some of the others.
+func columnsOf(g *plain.Grid, names, from, to int) *plain.Grid {
+	out := &plain.Grid{Grouped: g.Grouped}
+	of := func(row []string) []string { return slices.Concat(row[:names], row[from:to]) }
+	out.Head = of(g.Head)
+	for _, row := range g.Rows {
+		out.Rows = append(out.Rows, of(row))
+	}
+	return out
+}
+
+// folded are the lines of each row. A field longer than most takes several; words of so many letters are whole.
+func folded(rows [][]string, most, word int) [][][]string {
 	out := make([][][]string, len(rows))
 	for i, row := range rows {
 		for n, field := range row {
 			parts := []string{field}
 			if utf8.RuneCountInString(field) > most {
-				parts = plain.Fold(field, most)
+				wide := most
+				for w := range strings.FieldsSeq(field) {
+					if n := utf8.RuneCountInString(w); n <= word {
+						wide = max(wide, n)
+					}
+				}
+				parts = plain.Fold(field, wide)
 			}
 			for k, part := range parts {
 				if k == len(out[i]) {

@@ -39,12 +39,12 @@ func TestValidate(t *testing.T) {
 	}
 	mentions(t, out, "Errors by component", "Cells, worst first",
 		"2 cells with a prediction and a measurement, in 2 runs",
-		"1 run has no cell with both a prediction and a measurement", "+50.0%", "6.7× (KV cache")
+		"1 run has no cell with both a prediction and a measurement", "+50.0%", "6.7×")
 	if bad, right := strings.Index(out, "bad-2026"), strings.Index(out, "good-2026"); bad < 0 || right < bad {
 		t.Errorf("the worst is not first:\n%s", out)
 	}
 	for line := range strings.Lines(out) {
-		if n := len([]rune(line)); n > 161 {
+		if n := len([]rune(line)); n > 101 {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}

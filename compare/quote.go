@@ -180,7 +180,7 @@ func (r *Result) objections() []objection {
 		{adapter != "", ofSpeed, onTheCPU},
 		{lost > 0, ofGrowth | ofMemory | ofSpeed, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},
-		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run was interrupted"},
+		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run has not ended"},
 		{refused != "", ofMemory | ofSpeed, refused},
 		{different, ofMemory | ofSpeed | ofOutput, unlike},
 		{least < stats.MinRuns, ofMemory | ofSpeed, few},

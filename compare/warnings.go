@@ -26,7 +26,9 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		for _, w := range run.Warnings {
 			add(w)
 		}
-		if run.Status == record.Interrupted {
+		if run.Running > 0 {
+			add(explain.LaunchFailed.With(fmt.Sprintf("the run is still running (process %d)", run.Running)))
+		} else if run.Status == record.Interrupted {
 			add(explain.LaunchFailed.With(`the run was interrupted; "llmparity run --resume" measures the rest`))
 		} else if run.Status != record.OK {
 			add(explain.LaunchFailed.With("the run's status is " + string(run.Status)))

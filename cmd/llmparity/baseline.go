@@ -101,6 +101,9 @@ func saveBaseline(c *cobra.Command, store baseline.Store, name, dir string, repl
 			counted++
 		}
 	}
+	if run.Running > 0 {
+		return fault.New(fault.Usage, "save it when it has ended", "%s is still running (process %d)", dir, run.Running)
+	}
 	if counted == 0 {
 		return fault.New(fault.Run, "save a run with successful launches", "%s has no successful launch", dir)
 	}

@@ -89,6 +89,10 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
+	if run.Running > 0 {
+		return fault.New(fault.Inconclusive, "judge it when it has ended", "%s is still running (process %d)", dir,
+			run.Running)
+	}
 	g, err := f.gate(dir)
 	if err != nil {
 		return err

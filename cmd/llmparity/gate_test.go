@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
@@ -264,6 +265,22 @@ gate:
 		}
 		if text := strings.Join(got, ", "); text != want {
 			t.Errorf("%+v:\n%s, want\n%s", f, text, want)
+		}
+	}
+}
+
+func TestGateOfARunningRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	meta := record.Meta{Name: "on", Started: time.Now()}
+	w, err := record.Create("results", meta, record.Environment{}, []byte("name: on\n"))
+	check(t, err)
+	defer func() { check(t, w.Close(record.OK)) }()
+	for _, c := range [][]string{{"gate", "results/latest", "--max", "peak_pss_mb=9"},
+		{"baseline", "save", "main", w.Dir()}} {
+		_, stderr, code := called(c...)
+		if want := fmt.Sprintf("is still running (process %d); ", os.Getpid()); !strings.Contains(stderr, want) ||
+			code != fault.Inconclusive.ExitCode() && code != fault.Usage.ExitCode() {
+			t.Errorf("%q: %d %s", c, code, stderr)
 		}
 	}
 }

@@ -34,6 +34,12 @@ func Open(dir string) (*Run, error) {
 	b.wholeScores()
 	b.redone()
 	r.Warnings = append(r.Warnings, r.changes()...)
+	if r.Status == Interrupted {
+		r.Running = running(dir)
+	}
+	if r.Running > 0 { // the launch that is measured now has not failed
+		r.Attempts = slices.DeleteFunc(r.Attempts, func(a *Attempt) bool { return !a.ended })
+	}
 	r.readPieces(filepath.Join(dir, piecesFile))
 	return r, nil
 }

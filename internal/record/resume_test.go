@@ -224,6 +224,25 @@ func resumeFrom(t *testing.T, dir string, committed int) {
 	}
 }
 
+// A run that is still written names its process, and its unfinished launch has not failed. After a kill it is
+// interrupted.
+func TestOpenOfARunningRun(t *testing.T) {
+	w := made(t, resumed)
+	attempt(w, resumed, 1, OK)
+	w.Begin(resumed, Beginning{Repetition: 2})
+	w.mu.Lock()
+	w.flush()
+	w.mu.Unlock()
+	for _, want := range []struct{ process, attempts int }{{os.Getpid(), 1}, {0, 2}} {
+		r, err := Open(w.dir)
+		check.Err(t, err)
+		if r.Status != Interrupted || r.Running != want.process || len(r.Attempts) != want.attempts {
+			t.Errorf("%s, process %d, %d attempts; want %+v", r.Status, r.Running, len(r.Attempts), want)
+		}
+		w.closeFiles() // as a kill does
+	}
+}
+
 func TestRecordTimeNeverGoesBack(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)

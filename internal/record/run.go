@@ -24,6 +24,7 @@ type Run struct {
 	Redone      []*Attempt         // interrupted or failed attempts that a resumed run repeated
 	Resumes     []ResumedAt
 	Status      Status // Interrupted if the run's end is missing
+	Running     int    // process that is writing it; 0: none
 }
 
 // Attempt is one try at a launch as it was read. Times are nanoseconds since the start of the run.

@@ -139,8 +139,25 @@ func lock(path, do string) (*os.File, error) {
 	f, err := whole.TryLock(path)
 	if errors.Is(err, whole.ErrBusy) {
 		return nil, fault.New(fault.Unwritable, do, "another run is writing to this folder (%s is locked)", path)
+	} else if err == nil {
+		err = f.Truncate(0)
+		_, wrote := fmt.Fprintln(f, os.Getpid())
+		err = errors.Join(err, wrote)
 	}
 	return f, err
+}
+
+// running returns the process that writes the run in a folder; 0: none.
+func running(dir string) int {
+	path := filepath.Join(dir, lockFile)
+	release, free := whole.Claim(path)
+	release()
+	text, err := os.ReadFile(path)
+	if free || err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
 }
 
 // pointLatest replaces the link atomically.

@@ -202,7 +202,8 @@ func (p *Package) warn(text string) {
 
 func bytesOf(weights []mlc.Param) (n int64) {
 	for _, p := range weights {
-		n += p.Bytes()
+		size, _ := mlc.StoredBytes(p.DType, "", p.Shape) // 0 if a dimension is variable
+		n += size
 	}
 	return n
 }

@@ -108,12 +108,6 @@ func (d Dims) takes(have Dims) bool {
 	return slices.EqualFunc(d, have, func(want, n int64) bool { return want == AnyDim || want == n })
 }
 
-// Bytes returns the size of a weight, 0 if a dimension is variable.
-func (p Param) Bytes() int64 {
-	n, _ := StoredBytes(p.DType, "", p.Shape) // a variable dimension is an invalid one
-	return n
-}
-
 func (p Param) String() string { return fmt.Sprintf("%s %s", p.DType, p.Shape) }
 
 // OwnImports returns the functions that our own libraries import from WebLLM's runtime.

@@ -213,6 +213,10 @@ func newEnding(res *compare.Result, a *compare.Answer) *ending {
 			e.figures = append(e.figures, f)
 		}
 	}
+	if a.Growth.Headline != "" { // memory first: the last columns may have no room
+		at := slices.IndexFunc(e.figures, func(f endingFigure) bool { return f.unit == "MiB" })
+		e.figures = slices.Concat(e.figures[max(at, 0):], e.figures[:max(at, 0)])
+	}
 	return e
 }
 

@@ -36,6 +36,7 @@ type Card struct {
 	Headline string // a few words
 	Text     string // sentences with the figures
 	Unknown  bool   // there is no answer here; Headline and Text say why
+	Without  string // which cells were refused, and why; Text has it too
 }
 
 // Sub is the line below the title.
@@ -337,7 +338,8 @@ func (r *Result) sure() Card {
 			if c.Risk != nil && c.Risk.Refused {
 				tooLarge++
 			} else if reason == "" {
-				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(c.Refused, 120)
+				why := strings.TrimPrefix(c.Refused, c.Spec.Engine+": ")
+				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(why, 160)
 			}
 			continue
 		}
@@ -366,7 +368,7 @@ func (r *Result) sure() Card {
 	case counted == 0:
 		return Card{Headline: nothing, Text: cmp.Or(without, "No launch was started."), Unknown: true}
 	}
-	c := Card{Name: "Sure", Headline: r.launches()}
+	c := Card{Name: "Sure", Headline: r.launches(), Without: without}
 	var words []string
 	if lost > 0 {
 		words = append(words, fmt.Sprintf("%d of %d launches failed or %s interrupted%s and %s not count.", lost,

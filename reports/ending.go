@@ -74,10 +74,13 @@ func Comparison(w io.Writer, res *compare.Result) error {
 func answerText(a *compare.Answer, each int) string {
 	var b strings.Builder
 	for _, c := range []compare.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
-		if c.Headline == "" || c.Name == "Sure" && a.Memory.Headline != "" {
+		text := c.Sentence()
+		if c.Name == "Sure" && a.Memory.Headline != "" {
+			text = c.Without
+		}
+		if c.Headline == "" || text == "" {
 			continue
 		}
-		text := c.Sentence()
 		if !c.Unknown && c.Name != "Sure" && c.Name != "Quote" && c.Name != "Growth" {
 			text = c.Name + ": " + c.Headline + "."
 		}

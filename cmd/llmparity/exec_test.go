@@ -119,3 +119,20 @@ func documentsPython(t *testing.T) string {
 	}
 	return python[1]
 }
+
+// The end of a run says why an engine was refused, and so does the report.
+func TestRunEndsWithTheReasonOfARefusal(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "--engines", "llamacpp", "--engine", "exec:./babble.py", "--max-tokens", "4",
+		"--repetitions", "1")
+	check(t, os.WriteFile(filepath.Join(cmd.Dir, "babble.py"), []byte("#!/bin/sh\n"), 0o600))
+	stdout, _, code := output(t, cmd)
+	if code != fault.NoProgram.ExitCode() {
+		t.Errorf("exit code %d", code)
+	}
+	for _, text := range []string{stdout, details(t, cmd.Dir), good(t, "report", filepath.Join(cmd.Dir, "results",
+		"latest"), "--format", "markdown")} {
+		mentions(t, strings.Join(strings.Fields(text), " "),
+			"1 of 2 cells was refused: it cannot run here: exec:babble.py: ./babble.py cannot be run: permission denied;")
+	}
+}

@@ -54,9 +54,12 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 		t.Errorf("rendered as %q", text)
 	}
 	without := slices.DeleteFunc(slices.Clone(cmd.Args[1:]), func(a string) bool { return a == "--chat" })
-	raw := resumed(cmd, append(without, "--dry-run")...)
-	if stdout, _, _ := output(t, raw); !strings.Contains(stdout, "use --chat to apply it") {
-		t.Errorf("no note about the template: %s", stdout)
+	for name, noted := range map[string]bool{"Mouse 1B Instruct": true, "Mouse 1B Base": false, "random-4x64": false} {
+		rewrite(t, path, chat, gguf.Entry{Key: "general.name", Value: name})
+		out, _ := well(t, resumed(cmd, append(without, "--dry-run")...))
+		if strings.Contains(out, "use --chat to apply it") != noted {
+			t.Errorf("%s: a note about the template: %v: %s", name, !noted, out)
+		}
 	}
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: "{{ raise_exception('no users') }}"})
 	refusal(t, resumed(cmd, cmd.Args[1:]...), fault.NotSupported, "the chat template of")

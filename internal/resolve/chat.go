@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
-	"llmparity/internal/tiny"
 )
 
 // chat renders a setup's prompts once with the model's own chat template, if the plan asks for it. A dry run only looks
@@ -18,9 +18,10 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 	m := s.Model
 	switch {
 	case !s.Plan.Chat:
-		random := m.SHA256 == tiny.SHA256 // its text is meaningless in any case
+		// no template improves the text of random weights or of a base model
+		own := !m.Random() && !strings.Contains(strings.ToLower(m.Name), "base")
 		prompted := slices.ContainsFunc(s.Shapes, func(shape plan.Shape) bool { return shape.Prompt != "" })
-		if m.Template && !random && prompted {
+		if m.Template && own && prompted {
 			out.note(fmt.Sprintf("%s has a chat template, but prompts are passed without it; use --chat to apply it", m.Name))
 		}
 		return nil

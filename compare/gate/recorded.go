@@ -83,14 +83,12 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 	return judged, nil
 }
 
-const passes = " (--no-baseline ok passes without)"
-
 // without reports whether a gate is judged without the baseline run that err says is missing. If others are saved, the
 // name is probably mistyped, and such a gate would never compare anything: only no_baseline allows that.
 func without(g *gates.Gate, err error) (bool, error) {
 	missing, ok := errors.AsType[*baseline.Missing](err)
 	if ok && missing.Others && g.NoBaseline != gates.BaselineOptional {
-		return false, fmt.Errorf("%w%s", err, passes)
+		return false, fmt.Errorf("%w (--no-baseline ok passes without)", err)
 	}
 	return ok, err
 }
@@ -123,11 +121,10 @@ func Fault(g *gates.Outcome, shown bool) error {
 	return fault.New(kind, "", "%s", g.Verdict)
 }
 
-// Ready says before a run, which may take hours, what would keep it from being judged at its end, such as a baseline
-// run that was asked for and is not there. The plan's may not be there yet: the note says what comes of that.
-func Ready(g *gates.Gate, asked string) (note string, err error) {
-	name := cmp.Or(asked, g.Baseline)
-	if name == "" {
+// Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
+// is not there yet does not: the run may be meant to become it, and the note says what comes of that.
+func Ready(g *gates.Gate, name string) (note string, err error) {
+	if name = cmp.Or(name, g.Baseline); name == "" {
 		if g.Empty() {
 			err = noChecks("peak_pss_mb: {max: 900}")
 		}
@@ -135,13 +132,11 @@ func Ready(g *gates.Gate, asked string) (note string, err error) {
 	}
 	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
 	missing, err := without(g, err)
-	switch optional := g.NoBaseline == gates.BaselineOptional; {
-	case missing && optional:
-		return "", nil
-	case missing && asked == "":
-		return fmt.Sprintf("the gate will be inconclusive: %v%s", err, passes), nil
-	case missing:
-		return "", fmt.Errorf("%w%s", err, passes)
+	if missing {
+		if g.NoBaseline != gates.BaselineOptional {
+			note = fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err)
+		}
+		return note, nil
 	}
 	if err == nil {
 		_, err = record.Open(dir)

@@ -47,6 +47,10 @@ How memory is predicted: docs/explanation/prediction.md`,
 			if len(args) > 0 {
 				name = args[0]
 			}
+			if f.details && len(f.contexts) > 1 {
+				return fault.New(fault.Usage, "name one context", "--details explains one estimate, --context names %d",
+					len(f.contexts))
+			}
 			if len(f.contexts) == 0 {
 				f.contexts = []int{0}
 			}

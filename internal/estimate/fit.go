@@ -41,7 +41,7 @@ func (e Estimate) Fit(r record.Risk, refused string) Fit {
 	default:
 		f.Fits, f.answer = &yes, "fits: "+needs(p)
 		if p.Level == record.RiskMedium {
-			f.Reason = "tight"
+			f.Reason = "tight: more than 80% of it"
 			if p.High > p.Free {
 				f.Reason = "tight: may need up to " + words.Size(p.High)
 			}

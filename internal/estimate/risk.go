@@ -103,7 +103,9 @@ func (e Estimate) reason(p record.Place) string {
 	}
 	text += fmt.Sprintf(" of %s available (%s)", words.Size(p.Free), p.How) + kept(p)
 	if isMemory(p.Name) {
-		text += ": " + e.parts()
+		if parts := e.parts(); parts != "" {
+			text += ": " + parts
+		}
 		if e.settable() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; the OS can drop mapped weights and reread them from disk for each token"
 		}

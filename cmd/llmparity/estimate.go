@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 // estimateFlags are the flags of estimate.
 type estimateFlags struct {
 	fit.Question
+	engines         []string
 	contexts        []int
 	asJSON, details bool
 }
@@ -22,7 +24,7 @@ type estimateFlags struct {
 func estimateCommand() *cobra.Command {
 	var f estimateFlags
 	c := &cobra.Command{
-		Use:   "estimate [MODEL]",
+		Use:   "estimate [MODEL...]",
 		Short: "Predict how much memory a model needs, before you run it",
 		Long: `Predict how much memory a model needs in an engine, and whether it fits. No engine is started.
 
@@ -33,47 +35,65 @@ MODEL is one of: a GGUF or .safetensors file, a WebLLM package's folder, a Huggi
 WebLLM's catalogue, or the name tiny or smollm2. Without MODEL, describe the model with flags.
 How memory is predicted: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
-  llmparity estimate my.gguf --context 2048,8192
+  llmparity estimate my.gguf --engine webllm,llamacpp --context 2048,8192
   llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6
   llmparity estimate config.json --engine vllm --tensor-parallel-size 4 --concurrency 64
   llmparity estimate --model-params 6.7e9 --num-layers 32 --num-heads 32 --hidden-size 4096`,
-		Args: arguments(cobra.MaximumNArgs(1)),
+		Args: arguments(cobra.ArbitraryArgs),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.given(c); err != nil {
 				return err
 			}
 			f.Catalogue = builtInCatalogue
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			if f.details && len(f.contexts) > 1 {
-				return fault.New(fault.Usage, "name one context", "--details explains one estimate, --context names %d",
-					len(f.contexts))
-			}
-			if len(f.contexts) == 0 {
-				f.contexts = []int{0}
-			}
-			for i, context := range f.contexts {
+			return f.ask(c, orOne(args))
+		},
+	}
+	f.add(c)
+	return c
+}
+
+// ask answers for each model, in each engine, with each context.
+func (f *estimateFlags) ask(c *cobra.Command, models []string) error {
+	engines, contexts, out := orOne(f.engines), orOne(f.contexts), c.OutOrStdout()
+	if n := len(models) * len(engines) * len(contexts); f.details && n > 1 {
+		return fault.New(fault.Usage, "name one model, engine and context", "--details is for one estimate, not for %d", n)
+	}
+	first := true
+	for _, model := range models {
+		for _, name := range engines {
+			for i, context := range contexts {
 				q := f.Question
-				q.Setup.Context = context
-				a, err := q.Ask(c.Context(), name, c.Flags().Changed)
-				if err == nil && f.asJSON {
-					err = printJSON(c.OutOrStdout(), a.JSON())
-				} else if err == nil && len(f.contexts) > 1 {
-					a.Row(c.OutOrStdout(), i == 0, i == len(f.contexts)-1)
-				} else if err == nil {
-					a.Print(c.OutOrStdout(), f.details)
+				q.Engine, q.Setup.Context = name, context
+				a, err := q.Ask(c.Context(), model, c.Flags().Changed)
+				if err != nil {
+					return err
+				}
+				if i == 0 && !first && !f.asJSON {
+					fmt.Fprintln(out)
+				}
+				switch first = false; {
+				case f.asJSON:
+					err = printJSON(out, a.JSON())
+				case len(contexts) > 1:
+					a.Row(out, i == 0, i == len(contexts)-1)
+				default:
+					a.Print(out, f.details)
 				}
 				if err != nil {
 					return err
 				}
 			}
-			return nil
-		},
+		}
 	}
-	f.add(c)
-	return c
+	return nil
+}
+
+// orOne returns a list, or one zero value instead of none.
+func orOne[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
 }
 
 func (f *estimateFlags) add(c *cobra.Command) {
@@ -84,7 +104,8 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	for _, e := range f.Engines {
 		names = append(names, e.Name)
 	}
-	p.StringVar(&f.Engine, "engine", "", "engine: "+strings.Join(names, ", ")+" (default: by the kind of model)")
+	p.StringSliceVar(&f.engines, "engine", nil,
+		"engine, or several: "+strings.Join(names, ", ")+" (default: by the kind of model)")
 	p.BoolVar(&f.details, "details", false, "also show how each size is calculated, and the need and the limit of each kind of memory")
 	p.BoolVar(&f.asJSON, "json", false, "print JSON")
 	p.StringVar(&f.Mirror, "mirror", "", mirrorHelp)

@@ -50,8 +50,15 @@ func TestEstimateTable(t *testing.T) {
 // Several contexts give a row each, and nothing of one remains in the next.
 func TestEstimateOfContexts(t *testing.T) {
 	config := filepath.Join(configs, "llama-2-7b.json")
+	both := good(t, "estimate", config, config, "--engine", "webllm,llamacpp", "--context", "2048,512")
+	if n := strings.Count(both, " in WebLLM, KV cache in f"); n != 2 {
+		t.Errorf("%d blocks for two models in WebLLM:\n%s", n, both)
+	}
 	for _, engine := range []string{"webllm", "llamacpp"} {
 		rows := good(t, "estimate", config, "--engine", engine, "--context", "2048,512")
+		if head, _, _ := strings.Cut(rows, "\n"); strings.Count(both, head) != 2 {
+			t.Errorf("%s: no %q among several engines:\n%s", engine, head, both)
+		}
 		for _, context := range []string{"2048", "512"} {
 			alone, _, _ := strings.Cut(good(t, "estimate", config, "--engine", engine, "--context", context), "\n")
 			answer, _, _ := strings.Cut(alone, ",") // what is free changes

@@ -88,15 +88,16 @@ func slopeWords(s growth.Sweep, title string) string {
 		}
 	}
 	if rate.Method == evidence.EngineLog {
-		text += ", by " + title + "'s own log"
+		text += " by " + title + "'s own log"
 	}
-	if text += interval; s.Theory != nil {
-		text += "; the formula says " + amount(s.Theory.Bytes)
+	if s.Theory != nil {
+		interval = strings.TrimSuffix(interval, ")") + "; formula: " + amount(s.Theory.Bytes) + ")"
 	}
+	text += interval
 	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
 	if at >= 0 && what != "memory" {
 		peak := s.Rates[at]
-		text += fmt.Sprintf("; measured in peak memory: %s %s%s", amount(peak.Center()), unit,
+		text += fmt.Sprintf(", peak memory by %s %s%s", amount(peak.Center()), unit,
 			explain.CI(peak.Interval, amount))
 	}
 	return text

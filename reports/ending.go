@@ -87,7 +87,7 @@ func answerText(a *compare.Answer, each int) string {
 		most := each
 		switch c.Name {
 		case "Growth": // all that such a run is for
-			most = max(each, 3)
+			most = max(each, 4)
 		case "Quote": // "In part" alone would not say which
 			most = max(each, 2)
 		}

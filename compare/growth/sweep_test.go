@@ -107,8 +107,8 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}
 	card := res.Answer().Growth
-	for _, want := range []string{"a token (the same in every launch); the formula says 1", "; measured in peak memory: ",
-		"a token, by llama.cpp's own log (the same in every launch); the formula says 1"} {
+	for _, want := range []string{"a token (the same in every launch; formula: 1", "), peak memory by ",
+		"a token by llama.cpp's own log (the same in every launch; formula: 1"} {
 		if !strings.Contains(card.Sentence(), want) {
 			t.Errorf("%s\nwant %s", card.Sentence(), want)
 		}

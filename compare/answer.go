@@ -383,7 +383,7 @@ func (r *Result) sure() Card {
 	if wide := r.intervals(); wide != "" {
 		of := "95% confidence intervals of medians, "
 		if len(r.Cells) > 1 {
-			of = "The widest 95% confidence intervals of medians, "
+			of = "The widest 95% confidence intervals of the medians that are compared, "
 		}
 		words = append(words, of+c.Headline+".")
 		c.Headline = wide

@@ -68,7 +68,7 @@ func slopeWords(s growth.Sweep, title string) string {
 	unit, size := "bytes", 1.0
 	if rate.Center() >= record.MiB {
 		unit, size = "MiB", record.MiB
-	} else if rate.Center() >= 1024 {
+	} else if rate.Center() >= 16<<10 {
 		unit, size = "KiB", 1024
 	}
 	amount := func(v float64) string { return explain.Amount(v / size) }

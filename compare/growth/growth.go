@@ -356,7 +356,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 			r.Verdict += fmt.Sprintf(", but the calculated %s cannot be ruled out", rateWords(t.Bytes))
 		}
 	case iv.Hi < 0:
-		r.Verdict = "shrinks during generation"
+		r.Verdict = "shrinks"
 	case t == nil:
 		r.Verdict = "grows; the calculated size of a token is not known"
 	case iv.Lo > t.Bytes && because != "":

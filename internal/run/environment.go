@@ -24,15 +24,15 @@ func unfit(env record.Environment) []record.Warning {
 		if r.Some { // it acts on processes that were chosen before the run
 			continue
 		}
-		verb, idle := "reclaims", ""
+		verb, idle, in := "reclaims", "", ""
 		if r.Hidden {
 			verb = "may reclaim"
 		}
 		if r.IdleS > 0 {
-			idle = fmt.Sprintf(" after %g s", r.IdleS)
+			idle, in = fmt.Sprintf(" after %g s", r.IdleS), " in longer launches"
 		}
 		return append(out, record.Warnf("memory-reclaimed", "the kernel %s idle memory%s (%s); RSS and PSS can read "+
-			"low", verb, idle, r.By))
+			"low%s", verb, idle, r.By, in))
 	}
 	return out
 }

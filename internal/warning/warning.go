@@ -106,7 +106,7 @@ func Table() []Row {
 				"readings-apart"}},
 		{MemoryUncertain, "Memory figures can be off: the WebGPU ledger may count memory that was never allocated, the baseline had " +
 			"not settled, or the kernel reclaimed idle memory.",
-			"Rely on total PSS only, and turn off the kernel's proactive reclaim of memory.", []string{"baseline-not-settled", "memory-reclaimed"}},
+			"Use the peak, not the increase. Turn the kernel's reclaim off, or keep launches shorter than its idle time.", []string{"baseline-not-settled", "memory-reclaimed"}},
 		{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
 			"Sample less often.", nil},
 		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or an earlier " +

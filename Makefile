@@ -27,6 +27,9 @@ LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 # which is tested with the race detector itself.
 RUNS = TestRunMeasures|Kill|Signals|Repetitions|ExecEngineIs|EventsOfRun|Interrupt
 
+# The longest of its tests that start no browser, which run beside those that do.
+BESIDE = Watch|Against|Damaged|Served|ServerAgrees|EveryPlanField|LlamaCpp|WithoutOutput|Workers|NativeEngine|AnyGGUF|OtherEngines
+
 .PHONY: setup build demo test browsers alone light servers test-all test-gpu bench accuracy mlc-proof lint clean
 
 setup:
@@ -65,13 +68,14 @@ browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
 	$(GO_TEST) -run InABrowser llmparity/reports || failed=1; \
-	$(GO_TEST) -skip '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
+	$(GO_TEST) -skip '$(RUNS)|$(BESIDE)' llmparity/cmd/llmparity || failed=1; \
 	$(GO_TEST) -race -run '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
 # InABrowser is the test of reports that starts one.
 alone:
 	$(GO_TEST) -skip InABrowser $(ALONE) llmparity/reports
+	LLMPARITY_CHROME=none $(GO_TEST) -run '$(BESIDE)' -skip '$(RUNS)' llmparity/cmd/llmparity
 
 light:
 	$(GO_TEST) -race $(LIGHT)

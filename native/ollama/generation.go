@@ -301,7 +301,7 @@ func (s *session) crash(err error) *engine.Failure {
 	if s.own == nil {
 		return engine.Fail(logs.ClassOf(err.Error()), "Ollama or its runner crashed: %v", err)
 	}
-	words := s.own.lastWords()
+	words := s.own.lastWords(false)
 	return engine.Fail(logs.ClassOf(err.Error(), words), "%s crashed: %v; last output: %s",
 		cmp.Or(who, "Ollama's runner"), err, words)
 }

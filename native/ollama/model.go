@@ -82,7 +82,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	}
 	words := ""
 	if s.own != nil {
-		words = "; last output: " + s.own.lastWords()
+		words = "; last output: " + s.own.lastWords(true)
 	}
 	text := fault.OneLine(r.Message)
 	name := cmp.Or(m.Path, m.Name)

@@ -121,17 +121,17 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 // failed matches the request log's line about a request that failed.
 var failed = regexp.MustCompile(`^\[GIN\].*\| [45]\d\d \|`)
 
-// lastWords returns why a request has just failed. The server logs a request after all that it wrote about it, possibly
-// after its answer, and the runner's last lines come through the server: it waits for the former, then until there are
-// no new lines.
-func (s *server) lastWords() string {
+// lastWords returns why something has just failed. The runner's last lines come through the server, possibly after the
+// answer, so it waits until there are no new ones; of a refused request also for the request log's, which the server
+// writes after all others.
+func (s *server) lastWords(refused bool) string {
 	const quiet, atMost = 100 * time.Millisecond, 2 * time.Second
 	words := s.words()
 	for begin := time.Now(); time.Since(begin) < atMost; {
 		time.Sleep(quiet)
 		before := words
 		words = s.words()
-		if slices.Equal(words, before) && slices.ContainsFunc(s.Tail.Lines(1000), failed.MatchString) {
+		if slices.Equal(words, before) && (!refused || slices.ContainsFunc(s.Tail.Lines(1000), failed.MatchString)) {
 			break
 		}
 	}

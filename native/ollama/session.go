@@ -298,7 +298,7 @@ func (s *session) crashedIdle(ctx context.Context) error {
 	if who == "" {
 		return nil
 	}
-	words := s.own.lastWords()
+	words := s.own.lastWords(false)
 	return engine.Fail(logs.ClassOf(words), "%s crashed between requests; last output: %s", who, words)
 }
 

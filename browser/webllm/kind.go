@@ -95,7 +95,7 @@ func (c *Config) Fields() []engine.Field {
 			Help: "weights of WebLLM's package: as-is (types that WebLLM lacks become --dtype), f32 or f16"},
 		{To: &c.Requantize, Flag: "requantize", Key: "requantize", Run: true, Make: true,
 			OneOf: []string{mlc.Requantized},
-			Help:  "q4_0: round the matrices of other types to Q4_0 for WebLLM, as llama.cpp does (default: don't)"},
+			Help:  "q4_0: round matrices of all other types to Q4_0 for WebLLM, with llama.cpp's rounding (default: don't)"},
 		{To: &c.Library, Flag: "model-lib", Key: "model_lib", Run: true, Instead: c.instead(),
 			Help: "model library: auto (MLC's, if one in the store or in --mirror's folder fits, otherwise llmparity's), own " +
 				"(llmparity's), or a file or https URL (default auto)"},

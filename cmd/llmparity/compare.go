@@ -21,7 +21,7 @@ func compareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare {DIR | FILE.csv}...",
 		Short: "Compare two or more runs",
-		Long: `Compare runs, and memory logs (CSV) of other programs.
+		Long: `Compare runs with each other, and with memory logs (CSV) that other tools wrote.
 
 The first run is the baseline run. The figures of the other runs are compared with those of the first
 run, in cells with the same engine, model, prompt and request. "~" means no significant difference.

@@ -24,7 +24,7 @@ func compareEstimatesCommand() *cobra.Command {
 		{"calc-multi-gpu", "the overhead of several devices in the other calculator", &c.MultiGPU}}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
-		Short: "Compare another calculator's numbers with measured ones",
+		Short: "Compare numbers of another memory calculator with measured ones",
 		Long: `Compare the numbers of another memory calculator with measured ones, component by component.
 
 PROFILE.json is a memory profile from "llmparity report DIR --profile". You give

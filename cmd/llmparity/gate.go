@@ -65,7 +65,7 @@ Docs: docs/howto/gate-in-ci.md`,
 	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\", instead of the run's")
 	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
 	flags.StringVar(&f.baseline, "baseline", "",
-		"baseline run: a saved name or a run's folder (default: the build that 'run --against' measured, else the plan's gate.baseline)")
+		"baseline run: a saved name or a run's folder (default: the other side of 'run --against', else the plan's gate.baseline)")
 	storeFlag(c, &f.store)
 	under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)

@@ -138,8 +138,8 @@ func libraryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fetch ID",
 		Short: "Download MLC's model library of a catalogue model",
-		Long: `Download the model library that WebLLM ` + page.WebLLM + `'s catalogue names for a model, and print its SHA-256. run then
-uses it for any model whose weights, shape and quantization it fits (--model-lib auto).
+		Long: `Download the model library that WebLLM ` + page.WebLLM + `'s catalogue names for a model, and print its SHA-256. From
+then on a run uses it for every model of this shape and quantization (--model-lib auto).
 
 The first download pins the SHA-256: a later one with another content is refused.
 
@@ -443,7 +443,7 @@ whether engines agree on a feature of the architecture. The generated text is me
 	f.StringVar(&s.Architecture, "arch", "", "architecture: llama, qwen2, qwen3, gemma2, gemma3 or phi3 (default llama)")
 	f.IntVar(&s.Layers, "layers", 0, "number of layers (default 2)")
 	f.IntVar(&s.Hidden, "hidden", 0, "size of the hidden state (default 128)")
-	f.IntVar(&s.Heads, "heads", 0, "number of attention heads (default 4, or hidden size / --head-dim)")
+	f.IntVar(&s.Heads, "heads", 0, "number of attention heads (default 4; with --head-dim: hidden size divided by it)")
 	f.IntVar(&s.KVHeads, "kv-heads", 0, "number of key-value heads; must divide --heads (default: --heads)")
 	f.IntVar(&s.HeadDim, "head-dim", 0, "size of a head (default: hidden size / heads)")
 	f.IntVar(&s.FFN, "ffn", 0, "size of the feed-forward layer (default: 2 * hidden size)")

@@ -335,8 +335,8 @@ func quality() []Row {
 	return []Row{
 		{Name: Perplexity, Title: "perplexity", Better: Lower, Optional: true, Head: "perplexity",
 			Summary: "Perplexity",
-			How: "e to the power of the mean negative log-likelihood of a given text's tokens. The mean and its 95% interval " +
-				"(Student's) are over the windows of the text, not over launches",
+			How: "e to the power of the mean negative log-likelihood of a given text's tokens. The text is cut into " +
+				"windows; the mean and its 95% interval (Student's) are over windows, not over launches",
 			Column: Column{54, "perplexity", "perplexity of a given text, over its windows"}},
 		{Name: Top1, Title: "top-1 agreement", Unit: "%", Better: Higher, Optional: true, Head: "top-1",
 			How: "the share of a given text's tokens at which the cell and the reference cell predict the same token. The mean " +

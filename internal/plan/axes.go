@@ -169,7 +169,7 @@ type Axes struct {
 	Contexts []int `yaml:"contexts,flow,omitempty"`
 	// Several numbers of threads, e.g. [1, 2].
 	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
-	// Both states of the model file: [cold, warm].
+	// To measure with the model file read from disk and from the page cache: [cold, warm].
 	Starts []string `yaml:"starts,flow,omitempty"`
 	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
 	Weights []string `yaml:"weights,flow,omitempty"`

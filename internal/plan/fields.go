@@ -41,7 +41,7 @@ func (p *Plan) Fields() []Field {
 		{Key: "cool_down", To: &p.CoolDown, None: true, Such: "10s", Flag: "cool-down",
 			Help: "pause before each launch"},
 		{Key: "watchdog", To: &p.Watchdog, None: true, Such: "1m", Flag: "watchdog",
-			Help: "how long a page or an exec: engine may be silent before the launch fails"},
+			Help: "how long a page, or an engine program of your own, may report nothing before the launch fails"},
 		{Key: "threads", To: &p.Threads, Least: 1, None: true},
 		{Key: "isolation", To: &p.Isolation, OneOf: []string{OfLaunch, Reused, Shared}, Flag: "isolation",
 			Help: "what repetitions share. launch: nothing, each has a new process; reused: one process per cell; shared: one process for all cells of an engine with the same start settings"},

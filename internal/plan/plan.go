@@ -87,7 +87,7 @@ type Plan struct {
 	Threads  int               `yaml:"threads,omitempty"`
 	Versions map[string]string `yaml:"-"` // of engines that have several, by axis
 
-	// KV cache dtype, e.g. f16 or q8_0. Default: dtype, or the engine's.
+	// KV cache dtype, e.g. f16 or q8_0. Default: the plan's dtype, else the engine's own.
 	KVDType string `yaml:"kv_cache_dtype,omitempty"`
 	// Whether the model file is in the page cache before a launch: cold (no) or warm (yes). Default: unchanged.
 	Start string `yaml:"start,omitempty"`

@@ -78,10 +78,10 @@ func Table() []Row {
 			"Report ids or text with each token.", nil},
 		{LaunchesDiffer, "Launches of one cell did not run under the same conditions: another version, device, machine, or " +
 			"a restarted engine.",
-			"Measure again with one version on one device.",
+			"Measure again with the same engine version on the same device.",
 			[]string{"resumed-elsewhere", "runner-restarted", "runner-renewed"}},
 		{SettingIgnored, "The engine did not run with a setting that was requested, such as the context window, the KV " +
-			"cache dtype, the adapter or a cold start.",
+			"cache dtype, the WebGPU adapter or a cold start.",
 			"Request a setting that the engine supports, or take the difference into account when you compare.",
 			[]string{"context-differs", "kv-type-differs", "slots-differ", "field-refused", "not-cold", "not-warm",
 				"other-adapter", "library-for-another-adapter"}},
@@ -97,7 +97,7 @@ func Table() []Row {
 		{OutputLength, "The engine did not generate as many tokens as requested, or engine and client count differently.",
 			"Compare rates, not total times.",
 			[]string{"counts-differ", "length", "input-length", "cut-stream", "no-reason"}},
-		{Clock, "Clocks disagree, or a clock was set during the run.",
+		{Clock, "The clocks of engine and llmparity disagree, or the system's time was set during the run.",
 			"Check time synchronization, and measure again.",
 			[]string{"clock-drift", "clock-set-back", "clock-backwards", "times-differ"}},
 		{MemoryUnread, "Memory of some processes could not be read, or was not read at the same time. Totals may be too low.",
@@ -109,8 +109,8 @@ func Table() []Row {
 			"Use the peak, not the increase. Turn the kernel's reclaim off, or keep launches shorter than its idle time.", []string{"baseline-not-settled", "memory-reclaimed"}},
 		{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
 			"Sample less often.", nil},
-		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or an earlier " +
-			"load may affect time and memory.",
+		{AlreadyRunning, "The server or browser was running before the launch. Other clients, other models or a model " +
+			"loaded earlier may affect time and memory.",
 			"Let llmparity start the engine, or make sure that nobody else uses it.",
 			[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile"}},
 		{Profiled, "A profiler ran. Times and memory are not comparable with those of launches without a profiler.",

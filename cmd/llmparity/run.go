@@ -199,7 +199,6 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	p = resolved.Plan
 	// Check what the report needs before the run.
 	if _, _, err := charts.Libraries(); err != nil {
 		return err

@@ -334,7 +334,7 @@ func (r *Result) single(q *question, d *duel) Card {
 	return out
 }
 
-// leftOut says of which side's memory other programs share so much that a ratio without it misleads; empty: of neither.
+// leftOut names the side whose memory other programs share so much that the ratio misleads; empty if there is none.
 func (d *duel) leftOut() string {
 	for i, c := range []*Cell{d.a, d.b} {
 		if left := c.memory.LeftOut(); left > memory.OthersShare {

@@ -66,9 +66,10 @@ var mixes = map[uint64]string{10: "q2_k", 11: "q3_k_s", 12: "q3_k_m", 13: "q3_k_
 func (f *File) DType() string {
 	types := map[Type]bool{}
 	for _, t := range f.Tensors {
-		types[t.Type] = t.Type != F32 && t.Type != F16 && t.Type != BF16
+		if t.Type != F32 && t.Type != F16 && t.Type != BF16 {
+			types[t.Type] = true
+		}
 	}
-	maps.DeleteFunc(types, func(_ Type, quantised bool) bool { return !quantised })
 	if kind, err := f.Uint("general.file_type"); err == nil && len(types) > 1 && mixes[kind] != "" {
 		return mixes[kind]
 	}

@@ -6,6 +6,9 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 func own(cmd *exec.Cmd) {
@@ -21,13 +24,21 @@ func signalGroup(p *os.Process, s syscall.Signal) { _ = syscall.Kill(-p.Pid, s) 
 // Tagged lists living processes that process pid or its children started.
 func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
 
-// carrying lists living processes with an environment variable of this value.
+// carrying lists living processes with an environment variable of this value. The environment of a process that is
+// replacing its program reads as empty for a moment, so empty ones are read again.
 func carrying(variable string) (found []int) {
-	for _, p := range processes() {
-		env, err := p.Environ() // may have ended, or be another user's
-		if err == nil && slices.Contains(env, variable) {
-			found = append(found, p.PID)
+	unsure := processes()
+	for again := 0; len(unsure) > 0 && again < 5; again++ {
+		if again > 0 {
+			time.Sleep(time.Millisecond)
 		}
+		unsure = slices.DeleteFunc(unsure, func(p procfs.Proc) bool {
+			env, err := p.Environ() // may have ended, or be another user's
+			if slices.Contains(env, variable) {
+				found = append(found, p.PID)
+			}
+			return err != nil || len(env) > 0
+		})
 	}
 	return found
 }

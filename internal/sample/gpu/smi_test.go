@@ -179,7 +179,7 @@ func TestCloseEndsRunningProgram(t *testing.T) {
 	check.Err(t, err)
 	pids := filepath.Join(t.TempDir(), "pid")
 	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids +
-		"; exec sleep 600;; esac\nexec cat " + path + "\n"
+		"; sleep 600; exit 1;; esac\nexec cat " + path + "\n"
 	program := installed(t, "rocm-smi", script)
 	m := with(t, Options{Sys: kfd, Proc: t.TempDir()})
 	ended := make(chan error, 1)

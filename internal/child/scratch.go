@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/shirou/gopsutil/v3/process"
 )
 
 const scratchPrefix = "llmparity-"
@@ -26,6 +28,12 @@ func Sweep() {
 			_ = os.RemoveAll(dir) // may be another user's
 		}
 	}
+}
+
+// Alive reports whether process pid exists. Zombies count, and what cannot be checked.
+func Alive(pid int) bool {
+	there, err := process.PidExists(int32(pid))
+	return there || err != nil
 }
 
 // Scratches lists the temporary folders of process pid.

@@ -11,9 +11,9 @@ import (
 
 // Group lists the living processes of a process group, without zombies.
 func Group(pgid int) (found []int) {
-	for pid, s := range living() {
+	for p, s := range living() {
 		if pgid != 0 && s.PGRP == pgid { // 0: kernel threads
-			found = append(found, pid)
+			found = append(found, p.PID)
 		}
 	}
 	return found
@@ -25,8 +25,8 @@ func Descendants(root int) (tree []int) {
 		return nil
 	}
 	children := map[int][]int{}
-	for pid, s := range living() {
-		children[s.PPID] = append(children[s.PPID], pid)
+	for p, s := range living() {
+		children[s.PPID] = append(children[s.PPID], p.PID)
 	}
 	tree = []int{root}
 	for i := 0; i < len(tree); i++ {
@@ -38,8 +38,8 @@ func Descendants(root int) (tree []int) {
 // GroupNaming returns the process group of a process whose command line contains text, e.g. the path of its own
 // folder; 0: none.
 func GroupNaming(text string) int {
-	for pid, s := range living() {
-		if strings.Contains(commandLine(pid), text) {
+	for p, s := range living() {
+		if strings.Contains(commandLine(p), text) {
 			return s.PGRP
 		}
 	}
@@ -47,14 +47,11 @@ func GroupNaming(text string) int {
 }
 
 // living returns all processes except zombies.
-func living() iter.Seq2[int, procfs.ProcStat] {
-	return func(yield func(int, procfs.ProcStat) bool) {
+func living() iter.Seq2[procfs.Proc, procfs.ProcStat] {
+	return func(yield func(procfs.Proc, procfs.ProcStat) bool) {
 		for _, p := range processes() {
 			stat, err := p.Stat()
-			if err != nil || stat.State == "Z" || stat.State == "X" {
-				continue
-			}
-			if !yield(p.PID, stat) {
+			if err == nil && stat.State != "Z" && stat.State != "X" && !yield(p, stat) {
 				return
 			}
 		}
@@ -70,19 +67,15 @@ func processes() procfs.Procs {
 // Describe helps to see why processes hang: their states and command lines, as far as readable.
 func Describe(pids []int) string {
 	var b strings.Builder
-	for pid, stat := range living() {
-		if slices.Contains(pids, pid) {
-			fmt.Fprintf(&b, "process %d: state %s: %.2000s\n", pid, stat.State, commandLine(pid))
+	for p, stat := range living() {
+		if slices.Contains(pids, p.PID) {
+			fmt.Fprintf(&b, "process %d: state %s: %.2000s\n", p.PID, stat.State, commandLine(p))
 		}
 	}
 	return b.String()
 }
 
-func commandLine(pid int) string {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return ""
-	}
+func commandLine(p procfs.Proc) string {
 	line, _ := p.CmdLine() // it may have ended
 	return strings.Join(line, " ")
 }

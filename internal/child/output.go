@@ -11,26 +11,27 @@ import (
 // otherWriters is how long other processes that hold an ended process's output may still write.
 const otherWriters = time.Second
 
-// mostInPipe is how much the kernel keeps for a pipe's reader, at most.
-const mostInPipe = 1 << 20
-
 // Output reads a pipe from a process to the end, or after its read deadline until it is empty. If the process has
 // ended, all that it wrote is then read, even if a busy machine comes to it late.
 type Output struct {
 	File *os.File
-	late int // bytes read after the deadline
+	late int // reads after the deadline
 }
+
+// A read after the deadline fails without trying, so it gets a new one. Others may write without end, so there are few.
+const (
+	anotherRead = 100 * time.Millisecond
+	mostLate    = 20
+)
 
 func (o *Output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
-	if !errors.Is(err, os.ErrDeadlineExceeded) || o.late > mostInPipe { // others may write without end
+	if !errors.Is(err, os.ErrDeadlineExceeded) || o.late == mostLate {
 		return n, err
 	}
-	if n = available(o.File, p); n == 0 {
-		return 0, err
-	}
-	o.late += n
-	return n, nil
+	o.late++
+	_ = o.File.SetReadDeadline(time.Now().Add(anotherRead)) // pipes support deadlines
+	return o.File.Read(p)
 }
 
 // outlet hands on what a process writes. Unlike os/exec it does not give up while there is something to read.
@@ -40,9 +41,10 @@ type outlet struct {
 	err          error // exec.ErrWaitDelay if another process still holds the output
 }
 
-// outlets replaces the standard output and error of cmd, if they are not files, by pipes that are read.
+// outlets replaces the standard output and error of cmd, if they are not files, by pipes that are read. If both are one
+// writer, they are one pipe, so that the writer needs no lock.
 func outlets(cmd *exec.Cmd) (all []*outlet, err error) {
-	same := sameWriter(cmd.Stdout, cmd.Stderr)
+	same := cmd.Stdout == cmd.Stderr
 	for _, w := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
 		if w == &cmd.Stderr && same {
 			cmd.Stderr = cmd.Stdout
@@ -60,16 +62,6 @@ func outlets(cmd *exec.Cmd) (all []*outlet, err error) {
 		*w = o.theirs
 	}
 	return all, nil
-}
-
-// sameWriter reports whether both are one writer, which then needs no lock. Some types cannot be compared.
-func sameWriter(a, b io.Writer) (same bool) {
-	defer func() {
-		if recover() != nil {
-			same = false
-		}
-	}()
-	return a == b
 }
 
 // copy hands on what is read until the end of the pipe, or until end limits the time.

@@ -57,9 +57,9 @@ type Program struct {
 // standard output already. The program ends with ctx at the latest.
 func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	p := &Program{Tail: &child.Tail{Max: o.Keep}, name: o.Name, log: o.Log}
-	out := logs.Tee{o.Log, p.Tail}
+	out := &logs.Tee{o.Log, p.Tail}
 	if o.Read != nil {
-		out = append(out, o.Read)
+		*out = append(*out, o.Read)
 	}
 	cmd.Stderr = out
 	if cmd.Stdout == nil {

@@ -61,7 +61,7 @@ type adapterInfo struct {
 	Limits       map[string]int64 `json:"limits"`
 }
 
-// Device asks the page for its adapter.
+// Device asks the page for its adapter, and warns if it is not of the requested kind.
 func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	info, err := Call[*adapterInfo](ctx, p, "llmparity.adapter()")
 	if err != nil {
@@ -78,18 +78,13 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
 			p.chrome.version.Product)
 	}
-	return info.device(), nil
-}
-
-// Unmet warns if the adapter is not of the requested kind.
-func (p *Page) Unmet(d record.Device) []record.Warning {
-	asked := p.config.Adapter
+	d, asked := info.device(), p.config.Adapter
 	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter ||
 		asked == Lavapipe && d.Detail["architecture"] != string(Lavapipe) {
-		return []record.Warning{{Code: "other-adapter",
-			Text: fmt.Sprintf("adapter %s was requested, but the browser uses %s (%s)", asked, d.Name, d.Class)}}
+		p.warn(record.Warning{Code: "other-adapter",
+			Text: fmt.Sprintf("adapter %s was requested, but the browser uses %s (%s)", asked, d.Name, d.Class)})
 	}
-	return nil
+	return d, nil
 }
 
 // Features returns an adapter's WebGPU features.

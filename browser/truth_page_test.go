@@ -39,9 +39,6 @@ func findTruth(t *testing.T, size int64, repeats int) truth.Matrix {
 	defer func() { check.Err(t, errors.Join(p.close(), p.complaint())) }()
 	device, err := p.page.Device(t.Context())
 	check.Err(t, err)
-	for _, w := range p.page.Unmet(device) {
-		t.Errorf("warning: %s: %s", w.Code, w.Text)
-	}
 	p.call(t, "llmparity.prepare()")
 	platform := truth.Platform{OS: runtime.GOOS, Software: device.Class == record.SoftwareAdapter}
 	m := truth.Measure(t, truth.InBrowser(), p, platform, size, repeats)

@@ -79,9 +79,6 @@ func (s *session) introduce(ctx context.Context) error {
 	s.webllm.met(device)
 	s.event(record.Event{Engine: s.info(nil)})
 	s.event(record.Event{Device: &device})
-	for _, w := range s.Unmet(device) {
-		s.probe.Warn(w)
-	}
 	return s.Measure(ctx, s.probe)
 }
 

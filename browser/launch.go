@@ -118,14 +118,11 @@ func telling(text string) string {
 	return string(line)
 }
 
-// temporary is the browser's own folder for temporary files.
-const temporary = "tmp"
-
 // options returns chromedp's defaults, which resemble those of other automation tools, and what measuring needs.
 func (c *chrome) options(ctx context.Context, path string, config Config) ([]chromedp.ExecAllocatorOption, error) {
 	env := []string{}
 	for variable, name := range map[string]string{
-		"HOME": "home", "TMPDIR": temporary, "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
+		"HOME": "home", "TMPDIR": "tmp", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
 	} {
 		dir := filepath.Join(c.scratch, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {

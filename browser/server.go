@@ -3,7 +3,6 @@ package browser
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -17,7 +16,6 @@ import (
 type server struct {
 	base string // http://127.0.0.1:port/token
 	http *http.Server
-	done chan error
 }
 
 // serve starts a server on a free port.
@@ -29,11 +27,11 @@ func serve(site http.Handler) (*server, error) {
 	var b [16]byte
 	rand.Read(b[:]) // it never fails
 	token := "/" + hex.EncodeToString(b[:])
-	s := &server{base: "http://" + l.Addr().String() + token, done: make(chan error, 1)}
+	s := &server{base: "http://" + l.Addr().String() + token}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, site))
 	s.http = &http.Server{Handler: isolated(mux), ReadHeaderTimeout: 10 * time.Second}
-	go func() { s.done <- s.http.Serve(l) }()
+	go func() { _ = s.http.Serve(l) }() // until close
 	return s, nil
 }
 
@@ -71,10 +69,4 @@ func Files(files fs.FS) http.Handler {
 }
 
 // close frees the port.
-func (s *server) close() error {
-	err := s.http.Close()
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
+func (s *server) close() error { return s.http.Close() }

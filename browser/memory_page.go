@@ -101,7 +101,7 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	for _, s := range slices.Insert(p.inside(), 3, sample.Source(p.ledger)) {
+	for _, s := range p.inside() {
 		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
 	}
 	return nil
@@ -110,30 +110,24 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 // ofThePage is the key of the page's sources; processes have their pid.
 const ofThePage = 0
 
-// inside returns the sources inside the page, except the ledger.
-func (p *Page) inside() (all []sample.Source) {
-	for _, s := range []struct {
-		method, role string
-		every        time.Duration
-		sees, blind  string
-		read         func(context.Context) (map[string]float64, error)
-	}{
-		{MethodPerformance, "page", performanceEvery,
+// inside returns the sources inside the page.
+func (p *Page) inside() []sample.Source {
+	all := []sample.Source{
+		p.source(MethodPerformance, "page",
 			"JavaScript heap of the page's main thread, used and total; counts of DOM objects",
 			"array buffers, WebAssembly memory, GPU memory, workers' heaps; uncollected garbage is included",
-			performanceMetrics},
-		{MethodDOM, "page", 0, "counts of documents, nodes and event listeners", "their size", domCounters},
-		{MethodHeap, "page", heapEvery, heapSees, heapBlind, heapUsage},
-		{MethodWasm, string(p.isolate.thread), 0,
-			"WebAssembly memories of the thread of " + p.site.Title + " by size, touched or not",
-			"memories of other threads; compiled code", p.wasmMemory},
-		{MethodUserAgent, "page", 0, "JavaScript heap and array buffers of the page and its workers, by type; measured at " +
-			"once, for which the browser may collect garbage",
-			"WebAssembly memory that is not shared, GPU memory", userAgentMemory},
-	} {
-		if s.method != MethodUserAgent || p.chrome.eager { // otherwise it may take many seconds
-			all = append(all, p.source(s.method, s.role, s.sees, s.blind, s.every, s.read))
-		}
+			performanceEvery, performanceMetrics),
+		p.source(MethodDOM, "page", "counts of documents, nodes and event listeners", "their size", 0, domCounters),
+		p.source(MethodHeap, "page", heapSees, heapBlind, heapEvery, heapUsage),
+		p.ledger,
+		p.source(MethodWasm, string(p.isolate.thread),
+			"WebAssembly memories of the thread of "+p.site.Title+" by size, touched or not",
+			"memories of other threads; compiled code", 0, p.wasmMemory),
+	}
+	if p.chrome.eager { // otherwise it may take many seconds
+		all = append(all, p.source(MethodUserAgent, "page", "JavaScript heap and array buffers of the page and its "+
+			"workers, by type; measured at once, for which the browser may collect garbage",
+			"WebAssembly memory that is not shared, GPU memory", 0, userAgentMemory))
 	}
 	return all
 }

@@ -146,7 +146,7 @@ func (s *server) identify(ctx context.Context, c *client) error {
 }
 
 // choose returns the server's model for the requested one.
-func choose(at address, s server, c Config, m engine.Model) (model, error) {
+func (s *found) choose(c Config, m engine.Model) (model, error) {
 	name := c.Model
 	if name == "" && m.Format == record.Served {
 		name = m.Name
@@ -156,7 +156,7 @@ func choose(at address, s server, c Config, m engine.Model) (model, error) {
 		if len(s.models) == 1 {
 			return s.models[0], nil
 		}
-		return model{}, noModel(at, "", have)
+		return model{}, noModel(s.client.at, "", have)
 	}
 	if !s.listed || len(s.models) == 0 {
 		return model{ID: name}, nil // the server refuses unknown models
@@ -166,7 +166,7 @@ func choose(at address, s server, c Config, m engine.Model) (model, error) {
 			return l, nil
 		}
 	}
-	return model{}, noModel(at, name, have)
+	return model{}, noModel(s.client.at, name, have)
 }
 
 // ids returns the names of the server's models.

@@ -14,7 +14,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/engine"
@@ -51,13 +51,13 @@ func (c Config) api() string { return cmp.Or(c.API, Completions) }
 // Engine is a server with OpenAI's API.
 type Engine struct {
 	config Config
+	met    atomic.Pointer[found] // the latest; nil: not contacted yet
+}
 
-	mu    sync.Mutex
-	kind  kind // as last detected
-	local bool
-
-	counts  *client // for Count; nil: not connected yet
-	counted server
+// found is a server that has answered.
+type found struct {
+	client *client
+	server
 }
 
 // New makes the engine without contacting the server.
@@ -69,12 +69,13 @@ func (*Engine) Name() string { return Name }
 // Caps returns what the server can do. Whether it continues after the end of a text, and whether its prompt cache can
 // be switched off, is known after it was contacted.
 func (e *Engine) Caps() engine.Caps {
-	at, _ := parseAddress(e.config.URL) // Check reports errors
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local ||
-		e.local, Served: true, Requests: requests,
-		Isolation: record.OfServer, Rounds: true} // its precision is unknown
+	s := e.met.Load()
+	if s == nil {
+		at, _ := parseAddress(e.config.URL) // Check reports errors
+		s = &found{client: &client{at: at}}
+	}
+	return engine.Caps{IgnoreEOS: s.kind.ignoresEOS(), PromptCache: s.kind != llamaServer, Resident: s.client.at.local,
+		Served: true, Requests: requests, Isolation: record.OfServer, Rounds: true} // its precision is unknown
 }
 
 // Check finds out what the server is and whether it has the model.
@@ -84,55 +85,54 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 			return err
 		}
 	}
-	c, s, err := e.reach(ctx)
+	s, err := e.reach(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = choose(c.at, s, e.config, m)
+	_, err = s.choose(e.config, m)
 	return err
 }
 
 // reach connects to the server and finds out what it is.
-func (e *Engine) reach(ctx context.Context) (*client, server, error) {
+func (e *Engine) reach(ctx context.Context) (*found, error) {
 	at, err := parseAddress(e.config.URL)
 	if err != nil {
-		return nil, server{}, err
+		return nil, err
 	}
 	key := os.Getenv(e.config.KeyFrom)
 	if e.config.KeyFrom != "" && key == "" {
-		return nil, server{}, fault.New(fault.Usage, "set it, or omit the flag",
+		return nil, fault.New(fault.Usage, "set it, or omit the flag",
 			"--openai-key-env: variable %s is empty or not set", e.config.KeyFrom)
 	}
 	unsendable := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' } // in a header
 	if strings.ContainsFunc(key, unsendable) {
-		return nil, server{}, fault.New(fault.Usage, "set it without line breaks, spaces and quotes",
+		return nil, fault.New(fault.Usage, "set it without line breaks, spaces and quotes",
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), key, e.config.KeyFrom)
 	s, err := detect(ctx, c)
 	if err != nil {
-		return nil, server{}, err
+		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.kind, e.local = s.kind, c.at.local
-	return c, s, nil
+	of := &found{c, s}
+	e.met.Store(of)
+	return of, nil
 }
 
 // Open finds out what the server is, and starts sampling it if it is visible.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	c, found, err := e.reach(ctx)
+	of, err := e.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
 	life, end := context.WithCancel(context.Background())
-	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end,
+	s := &session{found: of, config: e.config, probe: p, life: life, end: end,
 		own:     launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}},
 		refused: map[string]bool{}}
 	p.Event(record.Event{At: time.Now(),
-		Device: &record.Device{Class: "unknown", Name: "unknown device of " + c.at.host}})
+		Device: &record.Device{Class: "unknown", Name: "unknown device of " + s.client.at.host}})
 	if err := s.watchProcesses(ctx); err != nil {
-		engine.Warn(p, "server-not-sampled", "the memory of the server at %s is not sampled: %v", c.at.host, err)
+		engine.Warn(p, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
 	}
 	s.watchMetrics(ctx)
 	return s, nil
@@ -140,14 +140,14 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 
 // Describe returns the server and its models on one line.
 func (e *Engine) Describe(ctx context.Context) (string, error) {
-	c, s, err := e.reach(ctx)
+	s, err := e.reach(ctx)
 	if err != nil {
 		return "", err
 	}
 	if !s.listed {
-		return s.title() + " at " + c.at.host + ", which lists no models", nil
+		return s.title() + " at " + s.client.at.host + ", which lists no models", nil
 	}
-	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil
+	return s.title() + " at " + s.client.at.host + ", with " + list(s.ids()), nil
 }
 
 // Named is a model on the server.
@@ -156,22 +156,18 @@ func (*Engine) Named(name string) string { return record.Served + ":" + name }
 // Count asks the server for the number of tokens: llama-server and vLLM tokenise, others count the prompt of a request
 // for one token.
 func (e *Engine) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
-	e.mu.Lock()
-	c, s := e.counts, e.counted
-	e.mu.Unlock()
-	if c == nil {
+	s := e.met.Load()
+	if s == nil {
 		var err error
-		if c, s, err = e.reach(ctx); err != nil {
+		if s, err = e.reach(ctx); err != nil {
 			return 0, err
 		}
-		e.mu.Lock()
-		e.counts, e.counted = c, s
-		e.mu.Unlock()
 	}
-	of, err := choose(c.at, s, e.config, m)
+	of, err := s.choose(e.config, m)
 	if err != nil {
 		return 0, err
 	}
+	c := s.client
 	asked := map[string]any{"model": of.ID, "prompt": prompt, "max_tokens": 1, "temperature": 0}
 	path, tokenize := c.at.api+"/completions", c.at.root+"/tokenize"
 	switch {

@@ -22,9 +22,8 @@ import (
 
 // session is one launch on a running server.
 type session struct {
+	*found
 	config Config
-	client *client
-	server server
 	probe  engine.Probe
 	life   context.Context // until Close
 	end    context.CancelFunc
@@ -85,7 +84,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	begin := time.Now()
 	err := m.Same()
 	if err == nil {
-		s.model, err = choose(s.client.at, s.server, s.config, m)
+		s.model, err = s.choose(s.config, m)
 	}
 	if err == nil {
 		err = s.short(inner, "Hello")

@@ -25,8 +25,7 @@ var errNothing = errors.New("the generation ended without any text")
 type generation struct {
 	s     *session
 	body  *body
-	fresh bool // no cached prompt: the server was asked not to use its cache, or cannot find it
-	most  int  // requested tokens
+	most  int // requested tokens
 	usage record.Usage
 
 	// Text counts pieces, or the tokens counted with them
@@ -40,9 +39,7 @@ type generation struct {
 
 // generation makes a request.
 func (s *session) generation(r engine.Request, token func(record.Token)) *generation {
-	b := s.newBody(r)
-	return &generation{s: s, body: b, fresh: s.server.kind == llamaServer || b.salted, most: r.MaxTokens,
-		Text: engine.Text{Token: token}}
+	return &generation{s: s, body: s.newBody(r), most: r.MaxTokens, Text: engine.Text{Token: token}}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -86,7 +83,6 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 			return nil, err
 		}
 		g.body.drop(field)
-		g.fresh = g.fresh && field != "cache_salt"
 		g.s.refuse(field, r.Error())
 	}
 }
@@ -207,7 +203,7 @@ func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces
 
 // counts uses the server's counts if they are plausible; they are recorded in any case.
 func (g *generation) counts() {
-	if !g.fresh {
+	if _, salted := g.body.fields[salt]; !salted && g.s.server.kind != llamaServer { // which does not use its cache
 		g.usage.CachedTokens = record.CacheUnknown
 	}
 	if g.serverCount == nil {

@@ -16,7 +16,6 @@ import (
 type body struct {
 	fields   map[string]any
 	optional []string
-	salted   bool // the prompt cannot be found in a cache
 	seed     uint32
 }
 
@@ -49,8 +48,7 @@ func (s *session) newBody(r engine.Request) *body {
 		b.fields["cache_prompt"] = false
 	}
 	if s.server.salts() {
-		b.add("cache_salt", rand.Text())
-		b.salted = true
+		b.add(salt, rand.Text())
 	}
 	for field, v := range k.sampling(r.Temperature) {
 		b.add(field, v)
@@ -61,8 +59,10 @@ func (s *session) newBody(r engine.Request) *body {
 	return b
 }
 
-// perChunk requests token counts with each chunk.
-const perChunk = "continuous_usage_stats"
+const (
+	perChunk = "continuous_usage_stats" // requests token counts with each chunk
+	salt     = "cache_salt"             // makes a prompt one that no cache has
+)
 
 // sampling returns the fields that disable a server's own defaults.
 func (k kind) sampling(temperature float64) map[string]any {
@@ -98,11 +98,8 @@ func (b *body) drop(field string) {
 	}
 	b.optional = slices.Delete(b.optional, i, i+1)
 	delete(b.fields, field)
-	switch field {
-	case perChunk:
+	if field == perChunk {
 		b.fields["stream_options"] = map[string]bool{"include_usage": true}
-	case "cache_salt":
-		b.salted = false
 	}
 }
 

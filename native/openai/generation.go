@@ -30,11 +30,11 @@ type generation struct {
 
 	// Text counts pieces, or the tokens counted with them
 	engine.Text
-	pieces      int    // chunks with text
-	guessed     bool   // a piece had no plausible count, so each one counts as a token from then on
-	reads       int    // reads that returned pieces
-	serverCount *usage // the server's own count
-	done        bool   // the stream ended properly
+	pieces      int   // chunks with text
+	guessed     bool  // a piece had no plausible count, so each one counts as a token from then on
+	reads       int   // reads that returned pieces
+	serverCount usage // the server's own count
+	done        bool  // the stream ended properly
 }
 
 // generation makes a request.
@@ -55,9 +55,8 @@ func (g *generation) run(ctx context.Context) error {
 	if err := g.read(ctx, resp.Body); err != nil || g.pieces > 0 {
 		return err
 	}
-	if c := g.serverCount; c != nil && c.Completion != nil && *c.Completion > 0 {
-		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed", errNothing,
-			*c.Completion)
+	if n := g.serverCount.Completion; n != nil && *n > 0 {
+		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, which cannot be timed", errNothing, *n)
 	}
 	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }
@@ -118,7 +117,7 @@ func (g *generation) take(e chunk, at time.Time) error {
 		return g.s.client.malformed(e.Timings, fmt.Errorf("the server's timings: %w", err))
 	}
 	if e.Usage != nil {
-		g.serverCount = e.Usage // if each chunk has one, the last is the total
+		g.serverCount = *e.Usage // if each chunk has one, the last is the total
 		g.report(e.Usage.reported())
 	}
 	g.report(own)
@@ -206,13 +205,10 @@ func (g *generation) counts() {
 	if _, salted := g.body.fields[salt]; !salted && g.s.server.kind != llamaServer { // which does not use its cache
 		g.usage.CachedTokens = record.CacheUnknown
 	}
-	if g.serverCount == nil {
-		return
-	}
 	if n := g.serverCount.Prompt; n != nil && *n > 0 {
 		g.usage.PromptTokens = *n
 	}
-	if n := g.serverCount.cached(); n != nil && *n >= 0 {
+	if n := g.serverCount.Details.Cached; n != nil && *n >= 0 {
 		g.usage.CachedTokens = *n
 	}
 	if n := g.serverCount.Completion; n != nil && g.contradiction() == "" {
@@ -222,17 +218,15 @@ func (g *generation) counts() {
 
 // contradiction says why the server's count is wrong; empty if it is plausible or missing.
 func (g *generation) contradiction() string {
-	if g.serverCount == nil || g.serverCount.Completion == nil {
-		if g.pieces > g.most {
-			return fmt.Sprintf("%d tokens requested, but %d pieces of text received", g.most, g.pieces)
-		}
+	switch n := g.serverCount.Completion; {
+	case n == nil && g.pieces > g.most:
+		return fmt.Sprintf("%d tokens requested, but %d pieces of text received", g.most, g.pieces)
+	case n == nil:
 		return ""
-	}
-	switch n := *g.serverCount.Completion; {
-	case n < g.N:
-		return fmt.Sprintf("the server counts %d tokens, but sent %d pieces of text", n, g.pieces)
-	case n > g.most:
-		return fmt.Sprintf("the server counts %d tokens, but %d were requested", n, g.most)
+	case *n < g.N:
+		return fmt.Sprintf("the server counts %d tokens, but sent %d pieces of text", *n, g.pieces)
+	case *n > g.most:
+		return fmt.Sprintf("the server counts %d tokens, but %d were requested", *n, g.most)
 	}
 	if n, ids := g.serverCount.Prompt, len(g.usage.PromptIDs); n != nil && ids > 0 && *n != ids {
 		return fmt.Sprintf("the server counts %d prompt tokens, but its tokeniser returns %d", *n, ids)
@@ -249,14 +243,14 @@ func (g *generation) warnings() []record.Warning {
 	warn := func(code, format string, args ...any) {
 		out = append(out, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
-	counted := g.serverCount != nil && g.serverCount.Completion != nil
+	counted := g.serverCount.Completion
 	if what := g.contradiction(); what != "" {
 		warn("counts-differ", "%s; both are recorded, and our own count is used", what)
-	} else if counted && *g.serverCount.Completion > g.N {
+	} else if counted != nil && *counted > g.N {
 		warn("several-per-piece", "%d tokens arrived in %d pieces of text, and the server does not say how many in each: "+
-			"the tokens in the first piece, and so decode, are only estimated", *g.serverCount.Completion, g.pieces)
+			"the tokens in the first piece, and so decode, are only estimated", *counted, g.pieces)
 	}
-	if !counted {
+	if counted == nil {
 		warn("no-usage", "the server does not report the number of tokens; %d pieces of text were counted instead, each of which may be several tokens", g.pieces)
 	}
 	if g.burst() {
@@ -303,16 +297,9 @@ type usage struct {
 	Prompt     *int `json:"prompt_tokens"`
 	Completion *int `json:"completion_tokens"`
 	Total      *int `json:"total_tokens"`
-	Details    *struct {
+	Details    struct {
 		Cached *int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-}
-
-func (u usage) cached() *int {
-	if u.Details == nil {
-		return nil
-	}
-	return u.Details.Cached
 }
 
 // reported returns the counts under the server's own names.
@@ -320,7 +307,7 @@ func (u usage) reported() map[string]float64 {
 	out := map[string]float64{}
 	for name, n := range map[string]*int{
 		"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Total,
-		"cached_tokens": u.cached(),
+		"cached_tokens": u.Details.Cached,
 	} {
 		if n != nil {
 			out[name] = float64(*n)

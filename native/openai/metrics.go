@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -85,14 +86,8 @@ func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	}
 	shares := map[string]float64{}
 	for _, m := range page {
-		var of []string
-		for name, value := range m.Labels {
-			if !slices.Contains(ranks, name) {
-				of = append(of, fmt.Sprintf("%q=%q", name, value))
-			}
-		}
-		slices.Sort(of)
-		share := strings.Join(of, ",")
+		maps.DeleteFunc(m.Labels, func(name, _ string) bool { return slices.Contains(ranks, name) })
+		share := fmt.Sprintf("%q", m.Labels) // sorted
 		if have, ok := shares[share]; !ok || m.Value > have {
 			shares[share] = m.Value
 		}

@@ -45,38 +45,27 @@ var backendLibraries = [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}
 	{"ggml-vulkan", "vulkan"}, {"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"}, {"ggml-opencl", "opencl"},
 	{"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
 
-// Backends returns the GPU backends that a ggml program was built for, judging by the libraries that it is linked
-// against and those in the places from which it loads some: its own folder, ../lib, and others.
+// Backends returns the GPU backends that a ggml program was built for, judging by the names of its ggml libraries and
+// of what it and they are linked against. They are in the places from which it loads some: its own folder, ../lib, and
+// others.
 func Backends(path string, places ...string) []string {
-	var names []string
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil
 	}
 	dir := filepath.Dir(path)
-	seen := map[string]bool{}
-	var linked func(file string)
-	linked = func(file string) {
-		f, err := elf.Open(file)
-		if err != nil {
-			return // missing, or not ELF
-		}
-		libraries, _ := f.ImportedLibraries() // none if statically linked
-		f.Close()
-		for _, name := range libraries {
-			names = append(names, name)
-			for _, at := range []string{dir, filepath.Join(dir, "..", "lib")} {
-				if own := filepath.Join(at, name); !seen[own] {
-					seen[own] = true
-					linked(own) // if it is there
-				}
-			}
-		}
-	}
-	linked(path)
+	files := []string{path}
 	for _, at := range append([]string{"", "../lib"}, places...) {
-		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is valid
-		names = append(names, beside...)
+		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml*")) // the pattern is valid
+		files = append(files, beside...)
+	}
+	names := slices.Clone(files)
+	for _, file := range files {
+		if f, err := elf.Open(file); err == nil { // else not ELF
+			libraries, _ := f.ImportedLibraries() // none if statically linked
+			names = append(names, libraries...)
+			f.Close()
+		}
 	}
 	out := []string{}
 	for _, l := range backendLibraries {

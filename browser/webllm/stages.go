@@ -44,11 +44,7 @@ func (g *generation) usage(a answer) record.Usage {
 		u.Sent = g.at(a.Sent)
 		how = "page clock: request passed to WebLLM to first token sampled"
 	}
-	decode := ""
-	if g.N > 1 {
-		decode = "page clock: first token sampled to last token sampled"
-	}
-	u.Spans = g.Spans(u.Sent, how, decode)
+	u.Spans = g.Spans(u.Sent, g.N, how, "page clock: first token sampled to last token sampled")
 	return u
 }
 

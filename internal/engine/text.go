@@ -32,14 +32,14 @@ func (t *Text) Piece(text string, at time.Time) {
 	t.Tell(record.NoID, at)
 }
 
-// Spans returns the spans of prefill, from begin, and decode, with how each was measured. An empty decode omits that
-// span. There are no spans before the first token.
-func (t *Text) Spans(begin time.Time, prefill, decode string) []record.Span {
+// Spans returns the spans of prefill, from begin, and decode, with how each was measured. Fewer than two timed tokens
+// have no decode. There are no spans before the first token.
+func (t *Text) Spans(begin time.Time, timed int, prefill, decode string) []record.Span {
 	if t.N == 0 {
 		return nil
 	}
 	spans := []record.Span{{Name: record.Prefill, Begin: begin, End: t.First, How: prefill}}
-	if decode != "" {
+	if timed > 1 {
 		spans = append(spans, record.Span{Name: record.Decode, Begin: t.First, End: t.Last, How: decode})
 	}
 	return spans

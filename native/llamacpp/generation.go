@@ -182,12 +182,8 @@ func (g *generation) resolve(ctx context.Context) error {
 // measured records what the client saw, also of a generation that failed.
 func (g *generation) measured() {
 	g.usage.Text = g.String()
-	decode := ""
-	if g.N > 1 {
-		decode = "client: first token's event read to last one read"
-	}
-	g.usage.Spans = g.Spans(g.usage.Sent,
-		"client: request sent to first token's event read; tokenising excluded", decode)
+	g.usage.Spans = g.Spans(g.usage.Sent, g.N, "client: request sent to first token's event read; tokenising excluded",
+		"client: first token's event read to last one read")
 }
 
 // warn reports what affects the figures.

@@ -190,13 +190,9 @@ func (run *completionRun) spans(said *engine.Text, tokens int) []record.Span {
 	if begun.Before(run.Begun) {
 		begun = run.Begun
 	}
-	decode := ""
-	if tokens > 1 {
-		decode = "first to last piece of text read"
-	}
 	process := record.Span{Name: "process", Begin: run.Begun, End: begun,
 		How: "process start to its line that generation begins; includes the model's load"}
-	spans := said.Spans(begun, how, decode)
+	spans := said.Spans(begun, tokens, how, "first to last piece of text read")
 	if !begun.Before(said.First) {
 		spans = spans[1:] // no prefill was observed
 	}

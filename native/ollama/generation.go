@@ -441,10 +441,11 @@ func (g *generation) measured() {
 	if g.N > 0 && g.usage.Generated == 0 {
 		g.usage.Generated = g.N // failed: there were at least that many
 	}
-	decode := ""
-	if g.usage.Generated > 1 && g.burst() == "" {
-		decode = "client: first piece read to last one; a piece may be several tokens"
+	timed := g.usage.Generated
+	if g.burst() != "" {
+		timed = 0
 	}
-	g.usage.Spans = g.Spans(g.usage.Sent,
-		"client: request sent to first piece read; includes Ollama's scheduling and tokenising", decode)
+	g.usage.Spans = g.Spans(g.usage.Sent, timed,
+		"client: request sent to first piece read; includes Ollama's scheduling and tokenising",
+		"client: first piece read to last one; a piece may be several tokens")
 }

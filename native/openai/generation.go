@@ -188,12 +188,12 @@ func (g *generation) measured() {
 	if g.body.seed != 0 {
 		g.report(map[string]float64{"seed": float64(g.body.seed)})
 	}
-	decode := ""
-	if g.N > 1 && !g.burst() {
-		decode = "client: first chunk with text read to last one"
+	timed := g.N
+	if g.burst() {
+		timed = 0
 	}
-	g.usage.Spans = g.Spans(g.usage.Sent,
-		"client: request sent to first chunk with text read", decode)
+	g.usage.Spans = g.Spans(g.usage.Sent, timed, "client: request sent to first chunk with text read",
+		"client: first chunk with text read to last one")
 }
 
 // burst reports whether pieces were read in far fewer reads, so something delayed them and token times are unknown.

@@ -33,19 +33,21 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		g.usage.Sent = k.sent
 	}
 	g.usage.Text = g.String()
-	to, decode := "token's line read", ""
+	to, timed := "token's line read", g.N
 	if g.hello.Clock != "" {
 		to = "token by the engine's reading of the shared clock"
 	}
-	if g.N > 1 || !g.hello.Caps.Exact {
-		decode = "first to last " + to
+	switch {
+	case g.atOnce():
+		timed = 0
+	case !g.hello.Caps.Exact: // a piece may be several
+		timed = g.request.MaxTokens
 	}
-	g.usage.Spans = g.Spans(g.usage.Sent, "request written to first "+to, decode)
+	g.usage.Spans = g.Spans(g.usage.Sent, timed, "request written to first "+to, "first to last "+to)
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
 	}
 	if err == nil && g.atOnce() {
-		g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
 		s.warnOnce("tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is "+
 			"unknown, and the time to first token is that of the first write; the engine should flush its output after "+
 			"each line, or send t_ns", s.engine.Name(), g.N, g.reads)

@@ -251,7 +251,7 @@ func (s *oneShotSession) why(run *completionRun, m engine.Model) error {
 	switch last := logs.LastWords(words); {
 	case err != nil:
 		return err
-	case signalled(run.Err()):
+	case signalled(run.Exit()):
 		return engine.Fail(record.Crash, "%s crashed (%s); last output: %s", s.name, run.Exit(), last)
 	case run.Err() != nil:
 		return engine.Fail(record.Other, "%s failed (%s): %s", s.name, run.Exit(), last)

@@ -131,7 +131,7 @@ func (s *server) died(m engine.Model) error {
 		return errClosed
 	case contains(words, "couldn't bind"):
 		return child.ErrPortTaken
-	case signalled(s.Err()) && machine.MemoryKills() > s.kills:
+	case signalled(how) && machine.MemoryKills() > s.kills:
 		return engine.Fail(record.OOM, "the kernel ended llama-server to free memory while it loaded %s (%s)", m.Path, how)
 	}
 	if err := notLoaded("llama-server", m, words, how); err != nil {

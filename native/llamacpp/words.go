@@ -1,12 +1,9 @@
 package llamacpp
 
 import (
-	"errors"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -14,15 +11,8 @@ import (
 	"llmparity/native/logs"
 )
 
-// signalled reports whether a signal ended a process.
-func signalled(err error) bool {
-	e, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return false
-	}
-	status, ok := e.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled()
-}
+// signalled reports whether a signal ended a process, by how it ended.
+func signalled(how string) bool { return strings.HasPrefix(how, "signal: ") }
 
 // prefix is what llama-server prints before a line: time since its start, and level.
 var prefix = regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/cache"
@@ -40,18 +40,17 @@ func role(cmdline []string) string {
 // family is a server and its runners, which come and go. Runners of other models, which other clients of a running
 // server use, are kept from being sampled. A runner whose command line names no file is sampled: it may be ours.
 type family struct {
-	tree *proc.Tree // nil: not visible
-	root int        // the server's pid; 0: not visible
-
-	mu   sync.Mutex
-	ours []string // hashes of our model's files, once known
+	tree *proc.Tree               // nil: not visible
+	root int                      // the server's pid; 0: not visible
+	ours atomic.Pointer[[]string] // hashes of our model's files; its runner is sampled once they are known
 }
 
 // follow samples a server, which is ours or was already running, and its descendants.
 func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
 	f.tree, err = proc.NewTree(pid, func(line []string) string {
-		r := role(line)
-		if !ours && r == roleRunner && strings.Contains(strings.Join(line, " "), "sha256-") && !f.claimed(line) {
+		r, blobs := role(line), f.ours.Load()
+		if !ours && r == roleRunner && strings.Contains(strings.Join(line, " "), "sha256-") &&
+			(blobs == nil || !holds(line, *blobs)) {
 			return proc.NotYet
 		}
 		return r
@@ -60,19 +59,6 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
 		f.root = pid
 	}
 	return err
-}
-
-// claim says which files our model consists of; its runner is sampled from now on.
-func (f *family) claim(blobs []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ours = blobs
-}
-
-func (f *family) claimed(line []string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return holds(line, f.ours)
 }
 
 func (f *family) look(ctx context.Context) {

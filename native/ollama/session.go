@@ -193,7 +193,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := s.look(ctx, l); err != nil {
 		return s.explain(outer, err, "looking up the model")
 	}
-	s.family.claim(l.blobs)
+	s.family.ours.Store(&l.blobs)
 	begun := time.Now()
 	inMemory, _ := s.client.loaded(ctx) // the load reports errors
 	if _, l.before = find(inMemory, l.name); l.before {

@@ -130,6 +130,22 @@ func (c *client) create(ctx context.Context, name, sha256 string) error {
 	return nil
 }
 
+// ensure makes a model from a file, unless the server has it. give gives the file to the server.
+func (c *client) ensure(ctx context.Context, name, sha256 string, give func() error) (had bool, err error) {
+	models, err := c.tags(ctx)
+	if _, had = find(models, name); err != nil || had {
+		return had, err
+	}
+	if err := give(); err != nil {
+		return false, err
+	}
+	if err := c.create(ctx, name, sha256); err != nil {
+		return false, err
+	}
+	_, err = c.known(ctx, name)
+	return false, err
+}
+
 // generate is the body of a request for text.
 type generate struct {
 	Model  string `json:"model"`

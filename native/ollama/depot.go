@@ -48,30 +48,23 @@ func sumOf(m engine.Model) (string, error) {
 // put makes sure that the server has a model of a file. If it has one already, nothing is uploaded.
 func (d *depot) put(ctx context.Context, path, sum string) error {
 	name := own(sum)
-	models, err := d.client.tags(ctx)
-	if err != nil {
+	had, err := d.client.ensure(ctx, name, sum, func() error {
+		err := d.client.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sum, nil, nil)
+		if absent(err) {
+			err = d.client.upload(ctx, path, sum)
+		}
+		if err == nil {
+			d.takeOver(name) // before it is created, so that a partial model is removed, too
+		}
 		return err
-	}
-	if _, ok := find(models, name); ok {
-		text, err := os.ReadFile(d.place(name))
-		maker, err2 := strconv.Atoi(string(text))
-		if err == nil && err2 == nil && maker > 0 && !child.Alive(maker) { // by one of our processes that was killed
+	})
+	if had {
+		note, _ := os.ReadFile(d.place(name)) // none: it is not ours
+		maker, err := strconv.Atoi(string(note))
+		if err == nil && maker > 0 && !child.Alive(maker) { // one of our processes that was killed
 			d.takeOver(name)
 		}
-		return nil
 	}
-	err = d.client.Call(ctx, http.MethodHead, "/api/blobs/sha256:"+sum, nil, nil)
-	if absent(err) {
-		err = d.client.upload(ctx, path, sum)
-	}
-	if err != nil {
-		return err
-	}
-	d.takeOver(name) // before create, so that a partial model is removed, too
-	if err := d.client.create(ctx, name, sum); err != nil {
-		return err
-	}
-	_, err = d.client.known(ctx, name)
 	return err
 }
 

@@ -37,20 +37,7 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	if s.own == nil {
 		return sum, s.depot.put(ctx, m.Path, sum)
 	}
-	models, err := s.client.tags(ctx)
-	if err != nil {
-		return "", err
-	}
-	if _, ok := find(models, l.name); ok { // from an earlier load
-		return sum, nil
-	}
-	if err := s.hand(ctx, m.Path, sum); err != nil {
-		return "", err
-	}
-	if err := s.client.create(ctx, l.name, sum); err != nil {
-		return "", err
-	}
-	_, err = s.client.known(ctx, l.name)
+	_, err = s.client.ensure(ctx, l.name, sum, func() error { return s.hand(ctx, m.Path, sum) })
 	return sum, err
 }
 

@@ -20,21 +20,28 @@ import (
 	"time"
 )
 
-// Tag is the environment variable with our PID in every process that we start, and in its children.
-const Tag = "LLMPARITY_OWNER"
+// commands counts the commands that were tagged.
+var commands atomic.Int64
 
 // Own sets cmd's group, parent-death signal and tag, for commands that another package starts.
 func Own(cmd *exec.Cmd) {
-	tag(cmd)
+	Tag(cmd)
 	own(cmd)
 }
 
-func tag(cmd *exec.Cmd) {
+// Tag marks the processes of cmd, and their children, in their environment: with our PID and the command's number. It
+// returns the mark.
+func Tag(cmd *exec.Cmd) string {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
-	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", Tag, os.Getpid()))
+	mark := fmt.Sprintf("%s%d/", ownedBy(os.Getpid()), commands.Add(1))
+	cmd.Env = append(cmd.Env, mark)
+	return mark
 }
+
+// ownedBy begins the marks of a process. No mark is the begin of another.
+func ownedBy(pid int) string { return fmt.Sprintf("LLMPARITY_OWNER=%d/", pid) }
 
 // Process is a started command.
 type Process struct {
@@ -58,10 +65,11 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) { return start(
 func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) { return start(ctx, cmd, true) }
 
 func start(ctx context.Context, cmd *exec.Cmd, guarded bool) (*Process, error) {
-	Own(cmd)
+	mark := Tag(cmd)
+	own(cmd)
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	if guarded {
-		p.mark = marked(cmd)
+		p.mark = mark
 	}
 	cmd.WaitDelay = otherWriters // of standard input; see outlet for the output
 	out, err := outlets(cmd)

@@ -1,10 +1,10 @@
 package child
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,11 +22,11 @@ func own(cmd *exec.Cmd) {
 func signalGroup(p *os.Process, s syscall.Signal) { _ = syscall.Kill(-p.Pid, s) }
 
 // Tagged lists living processes that process pid or its children started.
-func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
+func Tagged(pid int) []int { return carrying(ownedBy(pid)) }
 
-// carrying lists living processes with an environment variable of this value. The environment of a process that is
-// replacing its program reads as empty for a moment, so empty ones are read again.
-func carrying(variable string) (found []int) {
+// carrying lists living processes whose marks begin so. The environment of a process that is replacing its program
+// reads as empty for a moment, so empty ones are read again.
+func carrying(mark string) (found []int) {
 	unsure := processes()
 	for again := 0; len(unsure) > 0 && again < 5; again++ {
 		if again > 0 {
@@ -34,7 +34,7 @@ func carrying(variable string) (found []int) {
 		}
 		unsure = slices.DeleteFunc(unsure, func(p procfs.Proc) bool {
 			env, err := p.Environ() // may have ended, or be another user's
-			if slices.Contains(env, variable) {
+			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, mark) }) {
 				found = append(found, p.PID)
 			}
 			return err != nil || len(env) > 0

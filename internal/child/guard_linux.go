@@ -2,25 +2,10 @@ package child
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
-
-// launchTag is the environment variable that tells apart the children of guarded processes.
-const launchTag = "LLMPARITY_LAUNCH"
-
-// launches counts guarded processes.
-var launches atomic.Int64
-
-// marked adds a mark to the environment of cmd, which must be set.
-func marked(cmd *exec.Cmd) string {
-	mark := fmt.Sprintf("%s=%d-%d", launchTag, os.Getpid(), launches.Add(1))
-	cmd.Env = append(cmd.Env, mark)
-	return mark
-}
 
 // guard is a process in another process's group that kills the group when we are gone.
 type guard struct{ done chan struct{} }
@@ -28,7 +13,7 @@ type guard struct{ done chan struct{} }
 // newGuard starts a guard for the group of pid. It has no parent-death signal: it must survive us.
 func newGuard(pid int) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", "read -r _; kill -KILL 0")
-	tag(cmd)
+	Tag(cmd)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: pid}
 	if _, err := cmd.StdinPipe(); err != nil { // has no data and ends when we do; closed by Wait
 		return nil, fmt.Errorf("guarding process %d: %w", pid, err)

@@ -41,7 +41,7 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 	fresh := func() *exec.Cmd {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", child.Tag, os.Getpid()))
+		child.Tag(cmd)
 		cmd.WaitDelay = time.Second // don't wait for others that inherited our pipes
 		return cmd
 	}

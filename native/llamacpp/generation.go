@@ -76,7 +76,7 @@ func (g *generation) complete(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
-	return wire.Each(ctx, wire.NewEvents(resp.Body).Next, func(sent wire.Event) (last bool, err error) {
+	return wire.Each(ctx, wire.NewLines(resp.Body).NextEvent, func(sent wire.Event) (last bool, err error) {
 		if sent.Done() {
 			return false, nil
 		}

@@ -89,7 +89,7 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 // read reads the stream to its end. If it breaks after the finish reason, only figures after that are missing.
 func (g *generation) read(ctx context.Context, body io.Reader) error {
 	var broken error // taking it, not reading it
-	err := wire.Each(ctx, wire.NewEvents(body).Next, func(sent wire.Event) (last bool, err error) {
+	err := wire.Each(ctx, wire.NewLines(body).NextEvent, func(sent wire.Event) (last bool, err error) {
 		if sent.Done() {
 			g.done = true
 			return true, nil

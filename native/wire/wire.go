@@ -105,17 +105,11 @@ func Each(ctx context.Context, next func() (Event, error), take func(Event) (las
 	}
 }
 
-// Events reads server-sent events.
-type Events struct{ lines *Lines }
-
-// NewEvents reads r, which it may read ahead.
-func NewEvents(r io.Reader) *Events { return &Events{NewLines(r)} }
-
-// Next returns the next event. It skips comments, such as pings, empty lines and other fields. Errors are those of
-// Lines.
-func (s *Events) Next() (Event, error) {
+// NextEvent returns the next server-sent event. It skips comments, such as pings, empty lines and other fields. Errors
+// are those of Next.
+func (l *Lines) NextEvent() (Event, error) {
 	for {
-		e, err := s.lines.Next()
+		e, err := l.Next()
 		if err != nil {
 			return e, err
 		}

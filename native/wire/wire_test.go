@@ -17,9 +17,9 @@ import (
 
 // all reads a stream to its end.
 func all(r io.Reader) (events []string, err error) {
-	s := wire.NewEvents(r)
+	s := wire.NewLines(r)
 	for {
-		e, err := s.Next()
+		e, err := s.NextEvent()
 		if err != nil {
 			return events, err
 		}
@@ -67,8 +67,8 @@ func TestLinesOfOneReadHaveOneTime(t *testing.T) {
 		w.Close()
 	}()
 	var times []time.Time
-	for s := wire.NewEvents(r); ; {
-		e, err := s.Next()
+	for s := wire.NewLines(r); ; {
+		e, err := s.NextEvent()
 		if errors.Is(err, io.EOF) {
 			break
 		}

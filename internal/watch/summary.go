@@ -28,7 +28,7 @@ type Summary struct {
 
 // Lines describes the summary.
 func (s Summary) Lines() []string {
-	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s", processes(s.Processes),
+	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s", words.Count(s.Processes, "process"),
 		s.Length.Seconds(), words.Count(s.Samples, "sample"), s.Longest.Round(time.Millisecond), s.Why)}
 	if s.Samples == 0 {
 		return out
@@ -48,14 +48,8 @@ func (s Summary) Lines() []string {
 
 // String describes a sample in a line.
 func (p Point) String() string {
-	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), processes(p.Processes), size(p.RSS), size(p.PSS))
-}
-
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return fmt.Sprintf("%d processes", n)
+	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), words.Count(p.Processes, "process"), size(p.RSS),
+		size(p.PSS))
 }
 
 func size(bytes int64) string {

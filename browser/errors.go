@@ -44,8 +44,7 @@ func (p *Page) errorOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var thrown *chromedp.ExceptionError
-	if errors.As(err, &thrown) {
+	if thrown, ok := errors.AsType[*chromedp.ExceptionError](err); ok {
 		return p.explain(thrownError(thrown))
 	}
 	return err
@@ -82,14 +81,12 @@ func (p *Page) lostBy(err error) error {
 		return nil
 	}
 	cause := context.Cause(p.chrome.ctx)
-	var f *engine.Failure
-	if errors.As(cause, &f) || errors.Is(cause, errClosed) {
+	if _, known := errors.AsType[*engine.Failure](cause); known || errors.Is(cause, errClosed) {
 		return cause
 	}
 	// chromedp noticed first, and only cancels.
 	how := "exit status unknown"
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		how = exit.String()
 	}
 	return engine.Fail(record.Crash, "the browser ended unexpectedly (%s)", how)

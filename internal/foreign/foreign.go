@@ -124,8 +124,7 @@ func (f *file) rows(text []byte) ([]row, error) {
 			break
 		}
 		if err != nil {
-			var at *csv.ParseError
-			if errors.As(err, &at) {
+			if at, ok := errors.AsType[*csv.ParseError](err); ok {
 				return nil, f.fault(at.Line, "", "fix or remove the line", "%v", at.Err)
 			}
 			return nil, fmt.Errorf("%s: %w", f.path, err)

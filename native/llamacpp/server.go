@@ -29,7 +29,6 @@ type server struct {
 	client  *client
 	read    *logs.Loads
 	listens chan struct{} // closed when the log says that the server listens, which is after all lines about the load
-	path    string
 	args    []string
 	kills   int // out-of-memory kills by the kernel before the start
 
@@ -52,7 +51,7 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{path: b.path, args: arguments(flags), kills: machine.MemoryKills(), listens: make(chan struct{}),
+	s := &server{args: arguments(flags), kills: machine.MemoryKills(), listens: make(chan struct{}),
 		client: newClient(port, rand.Text())}
 	var once sync.Once
 	s.read = newLogReader(func(line string) {

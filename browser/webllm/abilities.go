@@ -54,6 +54,7 @@ func CanPackage(p mlc.Existing) (string, error) {
 		}
 		return err
 	}
+	with, flag := "a model library of its quantization", " --model-lib FILE"
 	switch {
 	case len(p.Libraries) > 1:
 		fitting := 0
@@ -69,17 +70,14 @@ func CanPackage(p mlc.Existing) (string, error) {
 		if fitting == 0 {
 			return "", errors.New("none of its libraries fits: " + strings.Join(which, ", "))
 		}
-		return fmt.Sprintf("runs it with one of its libraries, %s (llmparity run --model FOLDER --model-lib FILE)%s",
-			strings.Join(which, ", "), needsF16(p.Quantization)), nil
+		with = "one of its libraries, " + strings.Join(which, ", ")
 	case p.Library != "":
 		if err := fits(p.Library); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("runs it with its library (%s), which fits (llmparity run --model FOLDER)%s",
-			p.Quantization, needsF16(p.Quantization)), nil
+		with, flag = "its library ("+p.Quantization+"), which fits", ""
 	}
-	return "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" +
-		needsF16(p.Quantization), nil
+	return fmt.Sprintf("runs it with %s (llmparity run --model FOLDER%s)%s", with, flag, needsF16(p.Quantization)), nil
 }
 
 // needsF16 is the condition for a model that computes in float16.

@@ -107,21 +107,13 @@ func (m Model) Same() error {
 	return nil
 }
 
-// Request asks for one generation.
+// Request asks for one generation, of at least one token.
 type Request struct {
 	Prompt      string // raw: no chat template is applied
 	IDs         []int  // the prompt's token ids, for engines with Caps.TakesIDs; nil: the engine tokenises Prompt
 	MaxTokens   int
 	Temperature float64
 	IgnoreEOS   bool
-}
-
-// Check refuses a request for no tokens.
-func (r Request) Check() error {
-	if r.MaxTokens < 1 {
-		return Fail(record.SetUp, "%d tokens requested; at least 1 is needed", r.MaxTokens)
-	}
-	return nil
 }
 
 // NewSeed returns a random seed in the range that every engine takes; 0 if nothing is sampled.

@@ -185,7 +185,7 @@ func (s *oneShotSession) possible(r engine.Request) error {
 	case s.context > 0 && r.MaxTokens >= s.context:
 		return engine.TooLong("a prompt and %d tokens to generate do not fit in a context of %d", r.MaxTokens, s.context)
 	}
-	return r.Check()
+	return nil
 }
 
 // whole completes the usage of a generation that did not fail.

@@ -168,9 +168,6 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 
 // prepare returns the prompt's ids once a slot is free, if the request fits.
 func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([]int, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
 	if err := s.free(ctx, srv); err != nil {
 		return nil, err
 	}

@@ -112,9 +112,6 @@ func sampling(options map[string]any, r engine.Request) map[string]any {
 
 // prepare refuses a request that does not fit, and clears the prompt from the cache.
 func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
 	if r.Prompt == "" {
 		return engine.Fail(record.SetUp, "the prompt is empty, which Ollama takes as a request to load the model")
 	}

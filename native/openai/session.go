@@ -263,9 +263,6 @@ const larger = "shorten the prompt, request fewer tokens, or give the server a l
 // fits returns the prompt's ids if the server reports them, and refuses what does not fit, if that can be known
 // beforehand.
 func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
 	var answer struct {
 		Tokens []int `json:"tokens"`
 	}

@@ -19,9 +19,6 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, err
 	}
 	defer done()
-	if err := r.Check(); err != nil {
-		return record.Usage{}, err
-	}
 	g := &generation{conn: c, hello: s.hello, request: r, Text: engine.Text{Token: token}}
 	asked := fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
 		"ignore_eos": r.IgnoreEOS}

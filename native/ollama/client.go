@@ -31,14 +31,17 @@ func ParseURL(text string) (*url.URL, error) {
 }
 
 // client talks to one server.
-type client struct{ wire.Client }
+type client struct {
+	wire.Client
+	at *url.URL
+}
 
 func newClient(u *url.URL) *client {
 	proxy := http.ProxyFromEnvironment
 	if wire.IsHere(u.Hostname()) {
 		proxy = nil
 	}
-	return &client{wire.Client{Name: "Ollama", Base: u.String(), HTTP: wire.NewClient(proxy)}}
+	return &client{wire.Client{Name: "Ollama", Base: u.String(), HTTP: wire.NewClient(proxy)}, u}
 }
 
 func refuses(text string) *wire.Refusal { return &wire.Refusal{Who: "Ollama", Message: text} }

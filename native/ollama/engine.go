@@ -114,15 +114,17 @@ func (c Config) keepAlive() (string, error) {
 type Ollama struct {
 	config Config
 
-	known program.Known[identity]
-	depot *depot // what Prepare puts into a running server; nil: none is named
+	known  program.Known[identity]
+	client *client // of the running server; nil: none is named
+	depot  *depot  // what Prepare puts into it
 }
 
 // New makes the engine without searching for anything.
 func New(c Config) *Ollama {
 	o := &Ollama{config: c}
-	if server, err := o.server(); err == nil { // else Check reports the error
-		o.depot = c.depot(server)
+	if u, err := ParseURL(c.URL); err == nil { // else Check reports the error
+		o.client = newClient(u)
+		o.depot = c.depot(o.client)
 	}
 	return o
 }
@@ -161,15 +163,9 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 		_, err := o.binary(ctx)
 		return err
 	}
-	c, err := o.server()
-	if err != nil {
-		return err
-	}
-	if _, err := c.reach(ctx); err != nil {
-		return err
-	}
-	if m.Format == record.Served {
-		_, err = c.known(ctx, m.Name)
+	_, err := o.client.reach(ctx)
+	if err == nil && m.Format == record.Served {
+		_, err = o.client.known(ctx, m.Name)
 	}
 	return err
 }
@@ -193,16 +189,13 @@ func (o *Ollama) Named(name string) string {
 
 // Count asks a running server for one token, and returns its count of the prompt.
 func (o *Ollama) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
-	c, err := o.server()
-	if err != nil {
-		return 0, err
-	}
 	keep, _ := o.config.keepAlive() // validated by Check
 	options := map[string]any{"num_predict": 1}
 	if m.Context > 0 { // the server truncates longer prompts
 		options["num_ctx"] = m.Context
 	}
-	a, err := c.whole(ctx, generate{Model: m.Name, Prompt: prompt, Raw: true, KeepAlive: keep, Options: options})
+	a, err := o.client.whole(ctx, generate{Model: m.Name, Prompt: prompt, Raw: true, KeepAlive: keep,
+		Options: options})
 	if err != nil {
 		return 0, fmt.Errorf("counting tokens in Ollama: %w", err)
 	}
@@ -221,15 +214,6 @@ func (o *Ollama) Held(m engine.Model) engine.Held {
 		return engine.Held{Path: m.Path}
 	}
 	return engine.Held{As: Memory, Path: m.Path}
-}
-
-// server returns the running server.
-func (o *Ollama) server() (*client, error) {
-	u, err := ParseURL(o.config.URL)
-	if err != nil {
-		return nil, engine.SetUp(err)
-	}
-	return newClient(u), nil
 }
 
 // patience is how long a running server may take for a trivial answer.
@@ -296,15 +280,11 @@ func (o *Ollama) find(ctx context.Context) engine.Part {
 		return engine.Part{Version: b.version, Path: b.path, Backends: program.Backends(b.path, "lib/ollama",
 			"lib/ollama/*", "../lib/ollama", "../lib/ollama/*", "build/lib/ollama")}
 	}
-	c, err := o.server()
+	version, err := o.client.reach(ctx)
 	if err != nil {
 		return engine.Part{Err: err}
 	}
-	version, err := c.reach(ctx)
-	if err != nil {
-		return engine.Part{Err: err}
-	}
-	return engine.Part{Version: version, Path: c.Base}
+	return engine.Part{Version: version, Path: o.client.Base}
 }
 
 // Settings returns what is requested of a server that we start. Those of a running server are known after the load.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,10 +133,11 @@ func parseRunner(pid int, line []string) runner {
 }
 
 // see finds the processes of a running server.
-func (s *session) see(u *url.URL) (path, sha256 string, seen bool) {
+func (s *session) see() (path, sha256 string, seen bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	pid, program, err := launch.Listener(ctx, wire.HostPort(u), wire.IsHere(u.Hostname()))
+	at := s.client.at
+	pid, program, err := launch.Listener(ctx, wire.HostPort(at), wire.IsHere(at.Hostname()))
 	if err == nil && !strings.Contains(strings.ToLower(program), Name) {
 		err = fmt.Errorf("process %d (%s) listens on its port and is not Ollama, but perhaps a proxy or container", pid,
 			program)
@@ -147,7 +147,7 @@ func (s *session) see(u *url.URL) (path, sha256 string, seen bool) {
 	}
 	if err != nil {
 		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; Ollama's own figures are "+
-			"recorded", u, err)
+			"recorded", at, err)
 		return "", "", false
 	}
 	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {

@@ -142,17 +142,12 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 }
 
 // join connects to a running server.
-func (o *Ollama) join(ctx context.Context, s *session) error {
-	u, err := ParseURL(s.config.URL)
-	if err != nil {
-		return engine.SetUp(err)
-	}
-	c := newClient(u)
-	s.client, s.depot = c, s.config.depot(c)
-	if s.version, err = c.reach(ctx); err != nil {
+func (o *Ollama) join(ctx context.Context, s *session) (err error) {
+	s.client, s.depot = o.client, s.config.depot(o.client)
+	if s.version, err = s.client.reach(ctx); err != nil {
 		return err
 	}
-	before, err := c.loaded(ctx)
+	before, err := s.client.loaded(ctx)
 	if err != nil {
 		return engine.SetUp(fmt.Errorf("asking Ollama for its loaded models: %w", err))
 	}
@@ -161,8 +156,8 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 		holds = fmt.Sprintf("it has %d model(s) loaded, including %s", len(before), before[0].Name)
 	}
 	s.warn("already-running", "the Ollama server at %s was already running (%s): runners of other models are not sampled, but other clients "+
-		"affect the server's memory and all times", u, holds)
-	s.path, s.sha256, s.local = s.see(u)
+		"affect the server's memory and all times", s.client.Base, holds)
+	s.path, s.sha256, s.local = s.see()
 	return nil
 }
 

@@ -132,8 +132,8 @@ func parseRunner(pid int, line []string) runner {
 	return r
 }
 
-// see finds the processes of a running server.
-func (s *session) see() (path, sha256 string, seen bool) {
+// see finds the processes of a running server, and its program if that is readable.
+func (s *session) see() (path, sha256 string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	at := s.client.at
@@ -148,11 +148,11 @@ func (s *session) see() (path, sha256 string, seen bool) {
 	if err != nil {
 		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %v; Ollama's own figures are "+
 			"recorded", at, err)
-		return "", "", false
+		return "", ""
 	}
 	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
-		return "", "", true // another operating system or user
+		return "", "" // another operating system or user
 	}
 	sha256, _ = cache.HashFile(path) // empty if unreadable
-	return path, sha256, true
+	return path, sha256
 }

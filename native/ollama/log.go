@@ -172,7 +172,7 @@ func (s *session) device(ctx context.Context, l *loaded) {
 		return
 	}
 	d := record.Device{Class: record.CPU, Name: machine.CPU()}
-	if !s.local {
+	if s.family.tree == nil {
 		d.Name = "the server's"
 	}
 	models, err := s.client.loaded(ctx)

@@ -29,7 +29,6 @@ type session struct {
 	client *client
 	own    *server       // nil: it was already running
 	depot  *depot        // models that this session created on a running server
-	local  bool          // its processes are on this machine
 	stuck  time.Duration // how long a token may take after a cancelled generation
 
 	version, path, sha256 string
@@ -113,7 +112,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.path, s.sha256, s.local = b.path, b.sha256, true
+	s.path, s.sha256 = b.path, b.sha256
 	start := func(port int) error {
 		srv, err := startServer(s.config, b, s.probe, port)
 		if err != nil {
@@ -157,7 +156,7 @@ func (o *Ollama) join(ctx context.Context, s *session) (err error) {
 	}
 	s.warn("already-running", "the Ollama server at %s was already running (%s): runners of other models are not sampled, but other clients "+
 		"affect the server's memory and all times", s.client.Base, holds)
-	s.path, s.sha256, s.local = s.see()
+	s.path, s.sha256 = s.see()
 	return nil
 }
 
@@ -227,7 +226,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.family.look(ctx)
 	r := s.family.runner(l.blobs)
 	l.runner.Store(int64(r.pid))
-	if s.local && r.pid == 0 {
+	if s.family.tree != nil && r.pid == 0 {
 		s.warn("runner-unseen", "found no Ollama runner for %s; runners of other models are not sampled, so the model's memory may be missing, "+
 			"and its settings are unknown", l.name)
 	}

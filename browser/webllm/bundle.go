@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"llmparity/assets/page"
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/npm"
 	"llmparity/internal/regular"
@@ -31,22 +30,21 @@ type Bundle struct {
 	Origin  string // where it is from, e.g. npm
 }
 
-// lacks names the WebLLM that must be downloaded; empty: none.
-func lacks(c Config, s engine.Settings) string {
-	version := s.Versions[versionAxis]
-	_, kept := npm.Kept(s.Cache, npmPackage, version, bundleFile)
-	if c.Bundle != "" || version == "" || version == page.WebLLM || kept {
+// Lacks names a WebLLM that must be downloaded.
+func (w *WebLLM) Lacks() string {
+	version := w.settings.Versions[versionAxis]
+	_, kept := npm.Kept(w.settings.Cache, npmPackage, version, bundleFile)
+	if w.config.Bundle != "" || version == "" || version == page.WebLLM || kept {
 		return ""
 	}
 	return "WebLLM " + version + " from npm"
 }
 
-// findBundle returns the WebLLM to run: a file, a version from npm, which may have to be downloaded, or the built-in
-// one.
-func findBundle(ctx context.Context, c Config, s engine.Settings, say func(string)) (Bundle, error) {
-	switch version := s.Versions[versionAxis]; {
-	case c.Bundle != "":
-		path, err := filepath.Abs(c.Bundle)
+// bundle returns the WebLLM to run: a file, a version from npm, which may have to be downloaded, or the built-in one.
+func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
+	switch version := w.settings.Versions[versionAxis]; {
+	case w.config.Bundle != "":
+		path, err := filepath.Abs(w.config.Bundle)
 		if err != nil {
 			return Bundle{}, err
 		}
@@ -55,7 +53,7 @@ func findBundle(ctx context.Context, c Config, s engine.Settings, say func(strin
 	case version == "" || version == page.WebLLM:
 		return Bundle{}, nil
 	default:
-		path, err := npm.File(ctx, s.Cache, npmPackage, version, bundleFile, say)
+		path, err := npm.File(ctx, w.settings.Cache, npmPackage, version, bundleFile, say)
 		return Bundle{Path: path, Version: version, Origin: "npm"}, err
 	}
 }

@@ -28,9 +28,6 @@ type WebLLM struct {
 	settings engine.Settings
 	pack     func(context.Context, engine.Model, Target, func(string)) (Package, error) // make, except in tests
 
-	fetching sync.Mutex
-	found    *Bundle // nil: not searched for yet
-
 	asking sync.Mutex
 	device *record.Device // as the browser reported it; nil: not asked yet
 
@@ -81,33 +78,10 @@ func (w *WebLLM) browser() browser.Config {
 	return c
 }
 
-// Lacks names a WebLLM that must be downloaded.
-func (w *WebLLM) Lacks() string {
-	w.fetching.Lock()
-	defer w.fetching.Unlock()
-	if w.found != nil {
-		return ""
-	}
-	return lacks(w.config, w.settings)
-}
-
-// Fetch finds the WebLLM to run, once.
+// Fetch finds the WebLLM to run.
 func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
 	_, err := w.bundle(ctx, say)
 	return err
-}
-
-func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
-	w.fetching.Lock()
-	defer w.fetching.Unlock()
-	if w.found == nil {
-		b, err := findBundle(ctx, w.config, w.settings, say)
-		if err != nil {
-			return b, err
-		}
-		w.found = &b
-	}
-	return *w.found, nil
 }
 
 func quiet(string) {}

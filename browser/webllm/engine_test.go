@@ -117,18 +117,18 @@ func TestF16PackageIsRefused(t *testing.T) {
 }
 
 func TestInvalidBundleIsRefused(t *testing.T) {
-	w := packed(t, Config{})
 	dir := t.TempDir()
+	check.Err(t, os.WriteFile(filepath.Join(dir, "package.json"),
+		[]byte(`{"name": "@mlc-ai/web-llm", "version": "0.0.1"}`), 0o600))
 	open := func(name string) error {
-		w.found = &Bundle{Path: filepath.Join(dir, name), Version: "0.0.1"}
-		s, err := w.Open(watched(t), &enginetest.Probe{})
+		s, err := packed(t, Config{Bundle: filepath.Join(dir, name)}).Open(watched(t), &enginetest.Probe{})
 		if err == nil {
 			s.Close()
 		}
 		return err
 	}
 	for text, want := range map[string]string{
-		"export class Engine {}": "no class MLCEngine",
+		"export class Engine {} // not MLCEngine": "no class MLCEngine",
 		// the page only loads from its own server
 		"import 'https://example.com/other.js'; export class MLCEngine {}": "cannot be imported",
 	} {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
@@ -29,7 +30,7 @@ type WebLLM struct {
 	pack     func(context.Context, engine.Model, Target, func(string)) (Package, error) // make, except in tests
 
 	asking sync.Mutex
-	device *record.Device // as the browser reported it; nil: not asked yet
+	device atomic.Pointer[record.Device] // as the browser reported it; nil: not asked yet
 
 	mu       sync.Mutex
 	packages map[modelKey]Package
@@ -238,10 +239,8 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 
 // software reports whether the adapter computes on the CPU: as the browser reported, or as predicted.
 func (w *WebLLM) software() bool {
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	if w.device != nil {
-		return w.device.Class == record.SoftwareAdapter
+	if d := w.device.Load(); d != nil {
+		return d.Class == record.SoftwareAdapter
 	}
 	return w.softwareForSure()
 }
@@ -288,8 +287,8 @@ func kernelsFor(d record.Device) string {
 func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
-	if w.device != nil {
-		return *w.device, nil
+	if d := w.device.Load(); d != nil {
+		return *d, nil
 	}
 	b, err := w.bundle(ctx, say) // the page needs one
 	if err != nil {
@@ -306,16 +305,9 @@ func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, e
 	}
 	d, err := p.Device(ctx)
 	if err = errors.Join(err, p.Close()); err == nil {
-		w.device = &d
+		w.device.Store(&d)
 	}
 	return d, err
-}
-
-// met remembers the adapter of a session.
-func (w *WebLLM) met(d record.Device) {
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	w.device = &d
 }
 
 // shaderF16 is the WebGPU feature for float16 in shaders.

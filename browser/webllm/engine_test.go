@@ -61,7 +61,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			asked := 0
 			w := New(c.config, engine.Settings{DType: c.dtype})
-			w.device = c.device
+			w.device.Store(c.device)
 			w.pack = func(_ context.Context, _ engine.Model, got Target, _ func(string)) (Package, error) {
 				if c.want != "" && got.Kernels != c.want || got.DType != F32 {
 					t.Errorf("target %+v, want %s", got, c.want)
@@ -79,8 +79,8 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 				t.Errorf("the browser was asked %d times, want %d", asked, c.asked)
 			}
 			if c.asked > 0 {
-				if got, err := w.Target(t.Context(), quiet); err != nil || got.Kernels != kernelsFor(*w.device) {
-					t.Errorf("target %+v (%v) on %+v", got, err, *w.device)
+				if got, err := w.Target(t.Context(), quiet); err != nil || got.Kernels != kernelsFor(*w.device.Load()) {
+					t.Errorf("target %+v (%v) on %+v", got, err, *w.device.Load())
 				}
 			}
 		})
@@ -98,14 +98,16 @@ func TestF16PackageIsRefused(t *testing.T) {
 		t.Fatalf("the adapter is a %s", s.device.Class)
 	}
 	w := New(Config{Adapter: "swiftshader"}, engine.Settings{})
-	w.device, w.pack = &s.device, packaged(half)
+	w.device.Store(&s.device)
+	w.pack = packaged(half)
 	err := w.Prepare(watched(t), m, quiet)
 	if fault.Of(err) != fault.NoF16 || !strings.Contains(err.Error(), "q0f16") ||
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
 	w = New(Config{Adapter: "swiftshader", Weights: F16}, engine.Settings{})
-	w.device, w.pack = &s.device, packaged(half)
+	w.device.Store(&s.device)
+	w.pack = packaged(half)
 	if err := w.Prepare(watched(t), m, quiet); fault.Of(err) != fault.NoF16 ||
 		!strings.Contains(err.Error(), "use --weights f32") {
 		t.Errorf("float16 weights: error %v, want advice on --weights", err)

@@ -76,7 +76,7 @@ func (s *session) introduce(ctx context.Context) error {
 		return err
 	}
 	s.device = device
-	s.webllm.met(device)
+	s.webllm.device.Store(&device)
 	s.event(record.Event{Engine: s.info(nil)})
 	s.event(record.Event{Device: &device})
 	return s.Measure(ctx, s.probe)

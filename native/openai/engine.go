@@ -127,8 +127,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &session{found: of, config: e.config, probe: p, life: life, end: end,
-		own:     launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}},
-		refused: map[string]bool{}}
+		own: launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}}}
 	p.Event(record.Event{At: time.Now(),
 		Device: &record.Device{Class: "unknown", Name: "unknown device of " + s.client.at.host}})
 	if err := s.watchProcesses(ctx); err != nil {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"crypto/rand"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,9 +22,6 @@ type body struct {
 // overrides the server's defaults and the model's own (repetition penalty, top-k, top-p …), which other engines do not
 // have.
 func (s *session) newBody(r engine.Request) *body {
-	s.mu.Lock()
-	refused := slices.Collect(maps.Keys(s.refused))
-	s.mu.Unlock()
 	k := s.server.kind
 	b := &body{fields: map[string]any{"model": s.model.ID, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
 		"stream": true}, seed: r.NewSeed()}
@@ -53,8 +49,8 @@ func (s *session) newBody(r engine.Request) *body {
 	for field, v := range k.sampling(r.Temperature) {
 		b.add(field, v)
 	}
-	for _, field := range refused {
-		b.drop(field)
+	for field := range s.refused.Range {
+		b.drop(field.(string))
 	}
 	return b
 }

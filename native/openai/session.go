@@ -32,8 +32,7 @@ type session struct {
 	model   model
 	context int // limit for a prompt and its continuation; 0: unknown
 
-	mu      sync.Mutex
-	refused map[string]bool // optional fields that this server refuses
+	refused sync.Map // optional fields that this server refuses
 
 	pid    int // of the server's first process, if visible
 	tree   *proc.Tree
@@ -62,11 +61,7 @@ func (s *session) explain(err error) error {
 
 // refuse notes that the server refuses a field, and warns once.
 func (s *session) refuse(field, why string) {
-	s.mu.Lock()
-	known := s.refused[field]
-	s.refused[field] = true
-	s.mu.Unlock()
-	if !known {
+	if _, known := s.refused.LoadOrStore(field, true); !known {
 		engine.Warn(s.probe, "field-refused",
 			"the server at %s refuses the field %s; it is omitted, so the server's default applies (%s)", s.client.at.host,
 			field, s.client.Hide(why))

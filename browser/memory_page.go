@@ -44,34 +44,14 @@ const eagerMeasuring = "ForceEagerMeasureMemory"
 
 // pageSource reads figures of the page or one of its workers through DevTools.
 type pageSource struct {
-	record.Source
-	page *Page
-	ctx  context.Context // of the target
-	end  func()          // detaches from the target; nil: the page itself
-	read func(context.Context) (map[string]float64, error)
-}
-
-func (s *pageSource) Read(ctx context.Context, r *record.Sample) error {
-	both, cancel := engine.Within(s.ctx, ctx)
-	defer cancel()
-	r.Begin = time.Now()
-	all, err := s.read(both)
-	if err != nil {
-		if s.ctx.Err() != nil || errors.Is(err, chromedp.ErrTargetDetached) {
-			return sample.ErrGone
-		}
-		return s.page.unread(ctx, err)
-	}
-	r.End = time.Now()
-	r.Values = sample.Values(all)
-	return nil
+	sample.Func
+	ctx context.Context // of the target
+	end func()          // detaches from a worker
 }
 
 // Close detaches from a worker.
 func (s *pageSource) Close() error {
-	if s.end != nil {
-		s.end()
-	}
+	s.end()
 	return nil
 }
 
@@ -134,9 +114,19 @@ func (p *Page) inside() []sample.Source {
 
 func (p *Page) source(method, role, sees, blind string, every time.Duration,
 	read func(context.Context) (map[string]float64, error)) *pageSource {
-	return &pageSource{page: p, ctx: p.chrome.ctx, read: read,
-		Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
-			Every: every, Waits: true, Sees: sees, Blind: blind}}
+	s := &pageSource{ctx: p.chrome.ctx, end: func() {}}
+	s.Source = record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()), Every: every,
+		Waits: true, Sees: sees, Blind: blind}
+	s.Values = func(ctx context.Context) (map[string]float64, error) {
+		both, cancel := engine.Within(s.ctx, ctx)
+		defer cancel()
+		all, err := read(both)
+		if err != nil && (s.ctx.Err() != nil || errors.Is(err, chromedp.ErrTargetDetached)) {
+			return nil, sample.ErrGone
+		}
+		return all, p.unread(ctx, err)
+	}
+	return s
 }
 
 const (

@@ -68,13 +68,10 @@ func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value 
 // Used returns the bytes of tokens in the KV cache, unless that cannot be distinguished from workspaces.
 func (l *layout) Used(held int64) (int64, bool) { return l.kvUsed(held), !l.noCache.Load() }
 
-// Stages of the load (stages.go); everything after them is "end".
-const (
-	downloadStage = "download" // if WebLLM does not report that the download is complete
-	uploadStage   = "upload"
-	pipelineStage = "pipeline"
-	shadersStage  = "shaders"
-	loadedStage   = "end"
+// Stages of the load (stages.go). WebLLM may not report that the download is complete. After the load it is "end".
+var (
+	uploading = []string{"download", "upload"}
+	uploaded  = []string{"pipeline", "shaders", "end"}
 )
 
 // bufferAlign is the alignment to which TVM may round buffer sizes up.
@@ -94,9 +91,7 @@ func (l *layout) attribute(groups []browser.LedgerGroup, held int64) map[string]
 	for _, g := range groups {
 		left := g.Count
 		switch {
-		case g.Kind != "buffer":
-			unattributed += left * g.Bytes
-		case g.Stage == downloadStage || g.Stage == uploadStage:
+		case g.Kind == "buffer" && slices.Contains(uploading, g.Stage):
 			for _, n := range fitting(wanted, g.Bytes) {
 				take := min(left, wanted[n])
 				wanted[n] -= take
@@ -106,7 +101,7 @@ func (l *layout) attribute(groups []browser.LedgerGroup, held int64) map[string]
 				padding += take * (g.Bytes - n)
 			}
 			unattributed += left * g.Bytes
-		case g.Stage == pipelineStage || g.Stage == shadersStage || g.Stage == loadedStage:
+		case g.Kind == "buffer" && slices.Contains(uploaded, g.Stage):
 			if g.Bytes == l.kvLayer {
 				take := min(left, l.layers-layers)
 				layers += take

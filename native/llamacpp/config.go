@@ -138,6 +138,9 @@ func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 		"warmup":          "off",
 		"special_tokens":  "special tokens in prompts are recognized; BOS is added if the model's file says so",
 	}
+	if c.slots() > 1 { // reserved memory is multiplied by it
+		p["parallel"] = strconv.Itoa(c.slots())
+	}
 	for name, n := range map[string]int{"batch": said.Batch, "ubatch": said.UBatch} {
 		if n > 0 {
 			p[name] = strconv.Itoa(n)
@@ -157,15 +160,7 @@ func (l *Engine) Settings(m engine.Model) map[string]string {
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}
-	c.parallel(s)
 	return s
-}
-
-// parallel adds the number of slots if there are several; reserved memory is multiplied by it.
-func (c Config) parallel(policy map[string]string) {
-	if c.slots() > 1 {
-		policy["parallel"] = strconv.Itoa(c.slots())
-	}
 }
 
 // llama.cpp's defaults.

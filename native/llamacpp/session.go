@@ -81,7 +81,6 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	s.givenUp.Store(false)
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)
-	s.config.parallel(policy)
 	policy["ignore_eos"] = "after end of text: continues with a second request"
 	info := s.binary.info(Name, srv.args, policy)
 	info.Parts["build"] = props.Build

@@ -54,13 +54,13 @@ type message struct {
 	Event string `json:"event"`
 
 	// done, of hello
-	Protocol int      `json:"protocol"`
-	Name     string   `json:"name"`
-	Version  string   `json:"version"`
-	Caps     caps     `json:"caps"`
-	Formats  []string `json:"formats"`
-	Device   *device  `json:"device"`
-	Clock    string   `json:"clock"`
+	Protocol int            `json:"protocol"`
+	Name     string         `json:"name"`
+	Version  string         `json:"version"`
+	Caps     caps           `json:"caps"`
+	Formats  []string       `json:"formats"`
+	Device   *record.Device `json:"device"`
+	Clock    string         `json:"clock"`
 
 	// done, of hello and of load
 	Policy map[string]string `json:"policy"`
@@ -129,12 +129,6 @@ func (c caps) String() string {
 		}
 	}
 	return strings.Join(can, " ")
-}
-
-type device struct {
-	Class  record.DeviceClass `json:"class"`
-	Name   string             `json:"name"`
-	Detail map[string]string  `json:"detail"`
 }
 
 // parse parses a line. It refuses what is invalid in any answer.

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"llmparity/internal/record"
 )
 
 func TestParse(t *testing.T) {
@@ -61,7 +63,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			t.Errorf("no row of docs/howto/add-an-engine.md is for %q of the answers", name)
 		}
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[device](),
+	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[record.Device](),
 		reflect.TypeFor[model]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
@@ -99,7 +101,7 @@ func TestScoreLines(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, sc, err)
 		}
 	}
-	hello := message{Name: "a", Version: "1", Device: &device{Class: "cpu"}, Caps: caps{Scores: true}}
+	hello := message{Name: "a", Version: "1", Device: &record.Device{Class: "cpu"}, Caps: caps{Scores: true}}
 	if err := hello.checkHello(""); err == nil || !strings.Contains(err.Error(), `"scores" without "ids"`) {
 		t.Errorf("scores without ids: %v", err)
 	}

@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,9 +50,6 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 	if err := s.own.Free(); err != nil {
 		return err
 	}
-	if err := m.Same(); err != nil {
-		return err
-	}
 	trial := engine.Request{Prompt: " ", MaxTokens: 1}
 	run, err := s.start(ctx, m, trial, func(string, time.Time) {})
 	if err != nil {
@@ -59,10 +57,7 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 	}
 	run.wait()
 	err = s.broken(ctx, run, m, trial, !run.text.at.IsZero() && !run.begun.IsZero())
-	if err == nil {
-		err = m.Same()
-	}
-	if err != nil {
+	if err = cmp.Or(m.Same(), err); err != nil { // the program has read the file by now
 		return err
 	}
 	s.probe.Span(record.Span{Name: "model", Begin: run.Begun, End: run.begun,

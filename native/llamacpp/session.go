@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
 	}
-	if err := m.Same(); err != nil {
-		return err
-	}
 	return engine.Repeat(ctx, s.probe, "llama-server",
 		func() error {
 			return child.OnFreePort(s.pick, func(port int) error { return s.start(ctx, m, port) })
@@ -55,10 +53,7 @@ func (s *session) start(ctx context.Context, m engine.Model, port int) error {
 		return err
 	}
 	props, err := srv.ready(ctx, m, s.probe)
-	if err == nil {
-		err = m.Same() // the server has read the file by now
-	}
-	if err == nil {
+	if err = cmp.Or(m.Same(), err); err == nil { // the server has read the file by now
 		err = s.loaded(ctx, srv, m, props)
 	}
 	if err != nil {

@@ -101,9 +101,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", cmp.Or(m.Path, m.Name), err)
 	}
-	if err := m.Same(); err != nil {
-		return err
-	}
 	if s.loaded {
 		return errors.New(s.engine.Name() + " already has a model; unload it first")
 	}
@@ -120,10 +117,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		asked["threads"] = of.Threads
 	}
 	got, k, err := c.ask(ctx, opLoad, asked, stages.add)
-	if err == nil {
-		err = m.Same() // the engine has read the file by now
-	}
-	if err != nil {
+	if err = cmp.Or(m.Same(), err); err != nil { // the engine has read the file by now
 		s.tell(ctx, c)
 		return ended(ctx, "loading", err)
 	}

@@ -46,9 +46,7 @@ func profiled(t *testing.T) (string, []string) {
 	p, _ := fresh(t, Config{Thread: WorkerThread})
 	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace,
 		engine.CPUProfile})
-	if err != nil {
-		t.Error(err)
-	}
+	check.Also(t, err)
 	generated(t, p)
 	prefix := filepath.Join(t.TempDir(), "1-measure")
 	check.Also(t, finish(watched(t), prefix))

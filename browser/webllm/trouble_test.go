@@ -187,9 +187,7 @@ func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token 
 // processes lists the browser's processes with their roles.
 func processes(t *testing.T, s *session) map[int]string {
 	roles, err := s.Roles(t.Context())
-	if err != nil {
-		t.Error(err)
-	}
+	check.Also(t, err)
 	return roles
 }
 

@@ -201,9 +201,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 func TestReplacedModelIsRefused(t *testing.T) {
 	m := randomModel(t, ascii())
 	file, err := os.Stat(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	m.Was = []os.FileInfo{file}
 	s, _ := opened(t, newEngine(t))
 	pick := s.pick
@@ -212,9 +210,7 @@ func TestReplacedModelIsRefused(t *testing.T) {
 		if err == nil {
 			err = errors.Join(os.WriteFile(m.Path+".new", text, 0o600), os.Rename(m.Path+".new", m.Path))
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		check.Also(t, err)
 		return pick()
 	}
 	enginetest.OneLine(t, s.Load(t.Context(), m), fault.BadModel, record.Other, "was replaced")

@@ -70,9 +70,7 @@ func TestLongRopeFollowsTheContext(t *testing.T) {
 	i := slices.IndexFunc(features, func(f tinytest.Feature) bool { return f.Spec.RopeContext == 512 })
 	spec := features[i].Spec
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := tiny.WriteRandomFile(t.Context(), path, spec); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, tiny.WriteRandomFile(t.Context(), path, spec))
 	tokens, reference := tinytest.Oracle(t, tinytest.Random(t, spec))
 	text := tinytest.FeaturePrompts()[0].Text
 	var answers [][]int

@@ -47,7 +47,6 @@ type Program struct {
 	name    string
 	log     io.Closer
 	release sync.Once
-	looks   sync.WaitGroup
 	mu      sync.Mutex
 	over    bool     // released
 	also    []func() // detach further sources
@@ -84,12 +83,10 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 }
 
 // Look starts sampling the processes that the program has started meanwhile. It scans all processes in the background,
-// so it is not part of a load.
+// so it is not part of a load. After the end of the program it does nothing.
 func (p *Program) Look() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.Tree != nil && !p.over {
-		p.looks.Go(func() { p.Tree.Look(context.Background()) })
+	if p.Tree != nil {
+		go p.Tree.Look(context.Background())
 	}
 }
 
@@ -120,7 +117,6 @@ func (p *Program) Release() {
 		p.mu.Lock()
 		p.over = true
 		p.mu.Unlock()
-		p.looks.Wait()
 		if p.Tree != nil {
 			p.Tree.Close()
 		}

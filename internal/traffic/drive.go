@@ -28,8 +28,31 @@ type Outcome struct {
 // failed request only stops the later turns of its conversation. When ctx ends, Drive sends nothing more and waits for
 // running requests. Outcomes are in the schedule's order.
 func Drive(ctx context.Context, s Schedule, slots int, do Do) Report {
-	d := newDriver(s, max(1, slots), do)
-	d.run(ctx)
+	d, begin := newDriver(s, max(1, slots), do), time.Now()
+	for i, follows := range s.follows {
+		if follows == free {
+			d.open(i, begin)
+		}
+	}
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+	for ctx.Err() == nil && (d.going > 0 || len(d.waiting) > 0) {
+		alarm.Reset(d.send(ctx))
+		select {
+		case <-ctx.Done():
+		case <-alarm.C:
+		case e := <-d.ended:
+			d.end(e)
+		}
+	}
+	for d.going > 0 {
+		d.end(<-d.ended)
+	}
+	for i := range d.outcomes {
+		if o := &d.outcomes[i]; o.Sent.IsZero() && o.Err == nil {
+			o.Err = fmt.Errorf("not sent: %w", context.Cause(ctx))
+		}
+	}
 	return Report{Outcomes: d.outcomes}
 }
 
@@ -37,7 +60,6 @@ func Drive(ctx context.Context, s Schedule, slots int, do Do) Report {
 type driver struct {
 	schedule Schedule
 	do       Do
-	begin    time.Time
 	outcomes []Outcome
 	stages   []running
 	turn     []int // the next turn of each request's conversation; free: none
@@ -56,7 +78,7 @@ type running struct {
 
 // place is where a request can run.
 type place struct {
-	since time.Time // when it became free
+	since time.Time // when it became free; zero: it always was
 	taken bool
 }
 
@@ -89,41 +111,6 @@ func newDriver(s Schedule, slots int, do Do) *driver {
 		}
 	}
 	return d
-}
-
-func (d *driver) run(ctx context.Context) {
-	d.begin = time.Now()
-	for i := range d.places {
-		d.places[i].since = d.begin
-	}
-	for i, follows := range d.schedule.follows {
-		if follows == free {
-			d.open(i, d.begin)
-		}
-	}
-	alarm := time.NewTimer(time.Hour)
-	defer alarm.Stop()
-	for ctx.Err() == nil && (d.going > 0 || len(d.waiting) > 0) {
-		alarm.Reset(d.send(ctx))
-		select {
-		case <-ctx.Done():
-		case <-alarm.C:
-		case e := <-d.ended:
-			d.end(e)
-		}
-	}
-	for d.going > 0 {
-		d.end(<-d.ended)
-	}
-	d.unsent(ctx)
-}
-
-// due queues a request.
-func (d *driver) due(i int, at time.Time) {
-	d.outcomes[i].Due = at
-	w := waiting{at, i}
-	place, _ := slices.BinarySearchFunc(d.waiting, w, waiting.compare)
-	d.waiting = slices.Insert(d.waiting, place, w)
 }
 
 // send sends due requests while places are free, and returns when to look again if none ends.
@@ -204,16 +191,10 @@ func (d *driver) open(stage int, at time.Time) {
 			d.over(n, at, "")
 			continue
 		}
-		d.due(n, at.Add(d.schedule.planned[n].after))
-	}
-}
-
-// unsent sets the errors of requests that were never sent.
-func (d *driver) unsent(ctx context.Context) {
-	for i := range d.outcomes {
-		if o := &d.outcomes[i]; o.Sent.IsZero() && o.Err == nil {
-			o.Err = fmt.Errorf("not sent: %w", context.Cause(ctx))
-		}
+		w := waiting{at.Add(d.schedule.planned[n].after), n}
+		d.outcomes[n].Due = w.at
+		place, _ := slices.BinarySearchFunc(d.waiting, w, waiting.compare)
+		d.waiting = slices.Insert(d.waiting, place, w)
 	}
 }
 

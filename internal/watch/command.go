@@ -136,16 +136,14 @@ func (c *Command) end(family *proc.Family, say func(string)) {
 
 // waits waits until all processes have ended, and reports whether they have.
 func (c *Command) waits(family *proc.Family, most time.Duration) bool {
-	for end := time.Now().Add(most); c.lives(family); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(most); ; time.Sleep(10 * time.Millisecond) {
+		if c.ended() && !slices.ContainsFunc(family.Members(), (*proc.Member).Alive) {
+			return true
+		}
 		if time.Now().After(end) {
 			return false
 		}
 	}
-	return true
-}
-
-func (c *Command) lives(family *proc.Family) bool {
-	return !c.ended() || slices.ContainsFunc(family.Members(), (*proc.Member).Alive)
 }
 
 // signal signals the command and its descendants. It returns an error for processes that we may not signal.

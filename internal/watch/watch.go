@@ -416,7 +416,11 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		err = sample.ErrGone
 	}
 	if errors.Is(err, sample.ErrGone) {
-		w.drop(who) // its last reading of PSS gets no row: rows are of living processes
+		w.gpus.leave(who) // its last reading of PSS gets no row: rows are of living processes
+		w.family.Drop(who.Member)
+		if c := w.o.Command; c != nil && who.PID != c.PID() {
+			w.orphans = append(w.orphans, who.PID)
+		}
 		w.pace.changed(now)
 		return false
 	}
@@ -434,14 +438,6 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	}
 	who.read = nil
 	return true
-}
-
-func (w *watcher) drop(who *process) {
-	w.gpus.leave(who)
-	w.family.Drop(who.Member)
-	if c := w.o.Command; c != nil && who.PID != c.PID() {
-		w.orphans = append(w.orphans, who.PID)
-	}
 }
 
 // rename updates the name: the process may have executed another program.

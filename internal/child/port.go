@@ -19,11 +19,11 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// OnFreePort starts a server on a port from pick, and tries again a few times if start returns ErrPortTaken.
-func OnFreePort(pick func() (int, error), start func(port int) error) error {
+// OnFreePort starts a server on a free port, and tries again a few times if start returns ErrPortTaken.
+func OnFreePort(start func(port int) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
-		port, err := pick()
+		port, err := FreePort()
 		if err != nil {
 			return err
 		}

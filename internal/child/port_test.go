@@ -20,7 +20,7 @@ func TestOnFreePort(t *testing.T) {
 		{0, nil, 1, nil}, {2, nil, 3, nil}, {4, nil, 5, nil}, {9, nil, 5, child.ErrPortTaken}, {1, failure, 2, failure},
 	} {
 		tried := 0
-		err := child.OnFreePort(child.FreePort, func(port int) error {
+		err := child.OnFreePort(func(port int) error {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 			if err != nil {
 				t.Error(err)

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
@@ -35,12 +34,11 @@ const (
 type Engine struct {
 	config  Config
 	oneShot bool
-	pick    func() (int, error) // picks a port
 	known   program.Known[identity]
 }
 
 // New makes the engine that uses llama-server, without searching for anything.
-func New(c Config) *Engine { return &Engine{config: c, pick: child.FreePort} }
+func New(c Config) *Engine { return &Engine{config: c} }
 
 // NewOneShot makes the engine that uses llama-completion or its predecessors: a process that loads the model, continues
 // one prompt and ends. It prints text, not tokens. Pieces have the times at which they were read; the program's own
@@ -100,7 +98,7 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the Open call
 		return s, nil
 	}
-	return &session{config: l.config, pick: l.pick, binary: b, probe: p, own: launch.Held[server]{
+	return &session{config: l.config, binary: b, probe: p, own: launch.Held[server]{
 		Name: "llama-server", Closed: errClosed, Turns: engine.Turns{Most: l.config.slots()}}}, nil
 }
 

@@ -25,7 +25,6 @@ const grace = 2 * time.Second
 // session is one launch.
 type session struct {
 	config Config
-	pick   func() (int, error)
 	binary identity
 	probe  engine.Probe
 
@@ -40,10 +39,9 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
 	}
-	return engine.Repeat(ctx, s.probe, "llama-server",
-		func() error {
-			return child.OnFreePort(s.pick, func(port int) error { return s.start(ctx, m, port) })
-		})
+	return engine.Repeat(ctx, s.probe, "llama-server", func() error {
+		return child.OnFreePort(func(port int) error { return s.start(ctx, m, port) })
+	})
 }
 
 // start starts a server on a port and loads the model.

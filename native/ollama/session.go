@@ -126,7 +126,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		s.own, s.client, s.version = srv, srv.client, version
 		return nil
 	}
-	err = engine.Repeat(ctx, s.probe, Name, func() error { return child.OnFreePort(child.FreePort, start) })
+	err = engine.Repeat(ctx, s.probe, Name, func() error { return child.OnFreePort(start) })
 	if err != nil {
 		return err
 	}

@@ -135,8 +135,8 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	}
 	defer done()
 	m := fits.Model
-	if err := s.possible(r); err != nil {
-		return record.Usage{}, err
+	if r.Prompt == "" {
+		return record.Usage{}, engine.Fail(record.SetUp, "the prompt has no tokens")
 	}
 	s.held.Store(-1)
 	said := &engine.Text{Token: token}
@@ -169,18 +169,6 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 		return u, broken
 	}
 	return s.whole(u, run, said)
-}
-
-// possible refuses a request that cannot be met.
-func (s *oneShotSession) possible(r engine.Request) error {
-	switch {
-	case r.Prompt == "":
-		return engine.Fail(record.SetUp, "the prompt has no tokens")
-	// the program would generate until its context is full, and may end before it says so
-	case s.context > 0 && r.MaxTokens >= s.context:
-		return engine.TooLong("a prompt and %d tokens to generate do not fit in a context of %d", r.MaxTokens, s.context)
-	}
-	return nil
 }
 
 // whole completes the usage of a generation that did not fail.

@@ -40,7 +40,6 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	g := &generation{client: s.client, Text: engine.Text{Token: token}, max: r.MaxTokens, body: s.body(l, r)}
 	l.held.Store(-1) // until the end is known
 	if s.config.slots() == 1 {
-		l.fresh = false
 		if s.own != nil {
 			s.own.said.forget() // what the log said of earlier ones
 		}
@@ -132,7 +131,7 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 
 // flush clears the prompt from the cache, if that is wanted.
 func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error {
-	if l.fresh || !s.config.flushes() {
+	if !s.config.flushes() {
 		return nil
 	}
 	// Generate one token after a text that begins differently. At most a BOS, which all prompts share, then remains in
@@ -150,7 +149,6 @@ func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error 
 
 // one generates one token and returns Ollama's counts once the log has them, too.
 func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, error) {
-	l.fresh = false
 	l.held.Store(-1)
 	if s.own != nil {
 		s.own.said.forget()

@@ -54,7 +54,6 @@ type loaded struct {
 	runner     atomic.Int64      // the runner's pid; 0: not visible
 	prompts    map[string]*about // by prompt
 	tokens     func() (*tokenizer.Tokenizer, error)
-	fresh      bool                           // its cache is empty
 	held       atomic.Int64                   // tokens in the cache; -1: unknown
 	slots      int                            // requests that Ollama runs at a time, as far as known
 	going      atomic.Int32                   // generations that are being streamed
@@ -176,7 +175,6 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	ctx, done := engine.Within(outer, s.life)
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), prompts: map[string]*about{},
-		fresh:  s.own != nil,
 		tokens: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.Open(m.Path) })}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)

@@ -82,7 +82,6 @@ func (s *session) renew(ctx context.Context, l *loaded, why string) error {
 	}
 	s.family.look(ctx)
 	l.runner.Store(int64(s.family.runner(l.blobs).pid))
-	l.fresh = s.own != nil
 	return nil
 }
 

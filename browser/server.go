@@ -2,7 +2,6 @@ package browser
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net"
@@ -24,9 +23,7 @@ func serve(site http.Handler) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on loopback: %w", err)
 	}
-	var b [16]byte
-	rand.Read(b[:]) // it never fails
-	token := "/" + hex.EncodeToString(b[:])
+	token := "/" + rand.Text()
 	s := &server{base: "http://" + l.Addr().String() + token}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, site))

@@ -3,7 +3,6 @@ package webllm
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"os"
@@ -34,8 +33,7 @@ func newSite(b Bundle) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(code)
-	s := &site{bundle: b, sha256: hex.EncodeToString(sum[:])}
+	s := &site{bundle: b, sha256: fmt.Sprintf("%x", sha256.Sum256(code))}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", browser.Files(page.Files()))
 	mux.HandleFunc("GET /"+page.Module, func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -57,8 +56,7 @@ func Read(path string, text []byte) (*record.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
-	return f.run(rows, hex.EncodeToString(sum[:])), nil
+	return f.run(rows, fmt.Sprintf("%x", sha256.Sum256(text))), nil
 }
 
 // file is the state of reading a file.

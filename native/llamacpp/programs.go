@@ -2,7 +2,6 @@ package llamacpp
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,8 +98,7 @@ func LibrariesSHA256(program string) string {
 		lines = append(lines, filepath.Base(file)+" "+sum+"\n")
 	}
 	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "")))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, ""))))
 }
 
 // itsOwn matches the names of llama.cpp's libraries.

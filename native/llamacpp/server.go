@@ -73,13 +73,12 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 // said returns what the log says about the load. A thread of its own writes the log, so said waits for the end of it,
 // up to a second.
 func (s *server) said(ctx context.Context) logs.Load {
-	late := time.NewTimer(time.Second)
-	defer late.Stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	select {
 	case <-s.listens:
 	case <-s.Done():
 	case <-ctx.Done():
-	case <-late.C:
 	}
 	return s.read.Said()
 }

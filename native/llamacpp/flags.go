@@ -8,13 +8,7 @@ import (
 // flag is a command-line option of llama.cpp, with its value if it has one.
 type flag []string
 
-func arguments(flags []flag) []string {
-	var args []string
-	for _, f := range flags {
-		args = append(args, f...)
-	}
-	return args
-}
+func arguments(flags []flag) []string { return slices.Concat(flags...) }
 
 // options maps the options in a program's help to the rest of their lines; nil: the help could not be parsed.
 type options map[string]string

@@ -97,18 +97,6 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 	if without := estimated("--mirror", t.TempDir()); *without.Spare != *stated.Spare {
 		t.Errorf("empty mirror: %+v", without)
 	}
-	// An interrupted download has the lists, or only the configuration.
-	work := filepath.Join(own, "models", "webllm", ".fetching-"+id)
-	check(t, os.CopyFS(work, os.DirFS(place)))
-	cut := estimated("--context", "512")
-	if weights(cut) != 4*426624 {
-		t.Errorf("%+v", cut)
-	}
-	says(cut, "lists in the store")
-	check(t, os.Remove(filepath.Join(work, "tensor-cache.json")))
-	if alone := estimated("--context", "512"); weights(alone) != 4*426624 {
-		t.Errorf("from the configuration: %d bytes", weights(alone))
-	}
 }
 
 func TestEstimateAnswersInJSON(t *testing.T) {

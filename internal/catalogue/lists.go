@@ -2,13 +2,10 @@ package catalogue
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,9 +13,6 @@ import (
 	"llmparity/internal/mlc"
 	"llmparity/internal/workers"
 )
-
-// Lists are a package's configuration and its list of weights; nil: not there.
-type Lists struct{ Config, Weights []byte }
 
 // Sizes returns the bytes of the models' weights on a mirror, by id, for the models that it has. If the mirror cannot
 // be reached, the first request ends it.
@@ -45,43 +39,24 @@ func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, er
 	return sizes, err
 }
 
-// Published returns a model's lists on a mirror. The error is fs.ErrNotExist if the mirror has no configuration of it.
-func Published(ctx context.Context, e Entry, o Options) (l Lists, err error) {
+// Published returns a model's configuration and its list of weights on a mirror. The error is fs.ErrNotExist if the
+// mirror lacks one of them.
+func Published(ctx context.Context, e Entry, o Options) (config, weights []byte, err error) {
 	from, err := openSource(o.Mirror, o.Transport)
 	if err != nil {
-		return l, err
+		return nil, nil, err
 	}
 	defer from.close()
-	l.Config, err = from.text(ctx, from.file(e, ConfigName))
-	if missing(err) {
-		return l, fmt.Errorf("mirror %s has no %s of %s: %w", o.Mirror, ConfigName, e.ID, fs.ErrNotExist)
+	if config, err = from.text(ctx, from.file(e, ConfigName)); err == nil {
+		weights, err = from.list(ctx, e)
 	}
-	if err == nil {
-		if l.Weights, err = from.list(ctx, e); missing(err) {
-			err = nil
-		}
+	switch {
+	case missing(err):
+		err = fs.ErrNotExist
+	case err != nil:
+		err = fault.Wrap(fault.Download, err, "check the address", "mirror %s", o.Mirror)
 	}
-	if err != nil {
-		return l, fault.Wrap(fault.Download, err, "check the address", "mirror %s", o.Mirror)
-	}
-	return l, nil
-}
-
-// Kept returns the lists of a model that is only partly in the store. The error is fs.ErrNotExist if it has no
-// configuration.
-func Kept(store, id string) (l Lists, err error) {
-	for _, dir := range []string{filepath.Join(store, id), workDir(store, id)} {
-		if l.Config, err = os.ReadFile(filepath.Join(dir, ConfigName)); err != nil {
-			continue
-		}
-		// Without the list, the configuration is all there is.
-		_ = eitherList(func(name string) error {
-			l.Weights, err = os.ReadFile(filepath.Join(dir, name))
-			return err
-		})
-		return l, nil
-	}
-	return l, fs.ErrNotExist
+	return config, weights, err
 }
 
 // list reads a model's list of weights.

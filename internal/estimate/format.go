@@ -166,9 +166,6 @@ func (e *Estimate) format() (format, error) {
 				"%s does not run %s weights", s.Engine.Title, name)
 		}
 	}
-	if f, ok := mlcFormat(strings.ToLower(m.DType)); ok && m.Packaged() && m.Stored == nil {
-		return f, nil
-	}
 	if q == nil || m.Stored != nil && s.Quantization == "" {
 		return format{name: plain.name, plain: plain}, nil
 	}

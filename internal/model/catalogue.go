@@ -96,8 +96,8 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 	return engine.Model{Model: record.Model{Name: e.ID, Format: WebLLM, Context: window}}, fetch, nil
 }
 
-// Estimated describes a model of the catalogue for an estimate, from the best source: its package in the store; its
-// lists, from the mirror or an interrupted download; or the catalogue's statement. Without a mirror it stays offline.
+// Estimated describes a model of the catalogue for an estimate, from the best source: its lists at the mirror, or its
+// package in the store; else the catalogue's statement. Without a mirror it stays offline.
 // The window is the context that a run uses; 0: the package's own.
 func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, window int, err error) {
 	e, err := f.chat(id)
@@ -144,22 +144,16 @@ func (f Finder) Published(id string) (m estimate.Model, ok bool) {
 
 // lists reads a package's own lists; fs.ErrNotExist if there are none.
 func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m estimate.Model, from string, err error) {
-	if f.Mirror != "" {
-		l, err := catalogue.Published(ctx, e, catalogue.Options{Mirror: f.Mirror})
-		if err != nil {
-			return m, "", err
+	if f.Mirror == "" {
+		p, err := catalogue.Open(store(), e.ID)
+		if err == nil {
+			m, err = modelsize.Open(p.Dir)
 		}
-		m, err = modelsize.FromLists(e.ID, l.Config, l.Weights)
-		return m, "the package's lists at " + f.Mirror, err
-	}
-	if p, err := catalogue.Open(store(), e.ID); err == nil {
-		m, err = modelsize.Open(p.Dir)
 		return m, "the package in the store", err
 	}
-	l, err := catalogue.Kept(store(), e.ID)
-	if err != nil {
-		return m, "", err
+	config, weights, err := catalogue.Published(ctx, e, catalogue.Options{Mirror: f.Mirror})
+	if err == nil {
+		m, err = modelsize.FromLists(e.ID, config, weights)
 	}
-	m, err = modelsize.FromLists(e.ID, l.Config, l.Weights)
-	return m, "the package's lists in the store", err
+	return m, "the package's lists at " + f.Mirror, err
 }

@@ -127,36 +127,13 @@ func FromPackage(dir string) (Model, error) {
 	return m, err
 }
 
-// FromLists reads a WebLLM package's configuration and its list of weights, without the weights themselves. With nil
-// weights, they are calculated from the configuration.
+// FromLists reads a WebLLM package's configuration and its list of weights, without the weights themselves.
 func FromLists(name string, config, weights []byte) (Model, error) {
 	p, err := mlc.Described(config, weights)
 	if err != nil {
 		return Model{}, fault.Wrap(fault.BadModel, err, "", "package %s", name)
 	}
-	if weights == nil {
-		return fromSettings(name, p)
-	}
 	return fromExisting(name, p)
-}
-
-// fromSettings calculates the weights from a package's sizes.
-func fromSettings(name string, p mlc.Existing) (Model, error) {
-	s := p.Shape
-	n := Numbers{Layers: s.NumHiddenLayers, Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads,
-		Hidden: s.HiddenSize, HeadDim: s.HeadDim, Vocab: s.VocabSize, Intermediate: s.IntermediateSize}
-	m, err := FromNumbers(n)
-	if err == nil && s.TieWordEmbeddings {
-		n.Parameters = float64(m.Parameters - int64(n.Vocab)*int64(n.Hidden))
-		m, err = FromNumbers(n)
-	}
-	if err != nil {
-		return m, err
-	}
-	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", s.ModelType, p.Quantization
-	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), s.PrefillChunkSize, Medium, High
-	m.Notes = []string{"the package's list of weights is missing: their size is calculated from its configuration"}
-	return m, nil
 }
 
 // fromExisting takes a package's weights as they are in memory: a float32 stored as bfloat16 has four bytes there.

@@ -177,28 +177,24 @@ func (f *File) floats(a *Architecture) (err error) {
 	if !(a.RMSEpsilon > 0 && a.RMSEpsilon < 1) {
 		return f.bad(again, "metadata %s is %v, want a small positive number", key, a.RMSEpsilon)
 	}
-	a.RopeBase, err = f.base(a.Name+".rope.freq_base", 10000)
+	a.RopeBase, err = f.number(a.Name+".rope.freq_base", 10000, aboveOne, "a number above 1")
 	return err
 }
 
-// base reads a base of the rotation.
-func (f *File) base(key string, otherwise float64) (float64, error) {
-	v, err := f.optionalFloat(key, otherwise)
-	if err != nil {
-		return 0, err
-	}
-	if !(v > 1) || math.IsInf(v, 0) {
-		return 0, f.bad(again, "metadata %s is %v, want a number above 1", key, v)
-	}
-	return v, nil
-}
+func aboveOne(v float64) bool    { return v > 1 }
+func positive(v float64) bool    { return v > 0 }
+func notNegative(v float64) bool { return v >= 0 }
 
-// optionalFloat reads a number that may be missing.
-func (f *File) optionalFloat(key string, otherwise float64) (float64, error) {
+// number reads a finite number that may be missing; want describes the numbers that are allowed.
+func (f *File) number(key string, otherwise float64, allowed func(float64) bool, want string) (float64, error) {
 	if _, ok := f.Lookup(key); !ok {
 		return otherwise, nil
 	}
-	return f.Float(key)
+	v, err := f.Float(key)
+	if err == nil && (!allowed(v) || math.IsInf(v, 0)) {
+		err = f.bad(again, "metadata %s is %v, want %s", key, v, want)
+	}
+	return v, err
 }
 
 // caps reads the soft caps.
@@ -209,12 +205,8 @@ func (f *File) caps(a *Architecture) (err error) {
 			continue
 		}
 		otherwise := map[string]float64{keyAttentionCap: t.attentionCap, keyOutputCap: t.outputCap}[key]
-		key = a.Name + "." + key
-		if *cap, err = f.optionalFloat(key, otherwise); err != nil {
+		if *cap, err = f.number(a.Name+"."+key, otherwise, notNegative, "a number of at least 0"); err != nil {
 			return err
-		}
-		if !(*cap >= 0) || math.IsInf(*cap, 0) {
-			return f.bad(again, "metadata %s is %v, want a number of at least 0", key, *cap)
 		}
 	}
 	return nil

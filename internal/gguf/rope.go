@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -59,12 +60,9 @@ func (f *File) rotation(a *Architecture) error {
 func (f *File) longRope(a Architecture, linear float64) (*LongRope, error) {
 	_, long := f.Tensor(ropeLong)
 	_, short := f.Tensor(ropeShort)
-	magnitude, err := f.optionalFloat(a.Name+"."+keyMagnitude, 1)
+	magnitude, err := f.number(a.Name+"."+keyMagnitude, 1, positive, "a positive number")
 	if err != nil {
 		return nil, err
-	}
-	if !(magnitude > 0) || math.IsInf(magnitude, 0) {
-		return nil, f.bad(again, "metadata %s.%s is %v, want a positive number", a.Name, keyMagnitude, magnitude)
 	}
 	if long != short {
 		return nil, f.bad(again, "the file has only one of the tensors %s and %s", ropeShort, ropeLong)
@@ -120,20 +118,10 @@ func (f *File) ropeScale(arch string) (float64, error) {
 			key, brief(v), ropeFreqs, ropeShort, ropeLong)
 	}
 	for _, key := range []string{arch + ".rope.scaling.factor", arch + ".rope.scale_linear"} {
-		if _, ok := f.Lookup(key); !ok {
-			continue
+		if _, ok := f.Lookup(key); ok {
+			v, err := f.number(key, 1, notNegative, "a positive number")
+			return cmp.Or(v, 1), err // some files have 0 for none
 		}
-		v, err := f.Float(key)
-		if err != nil {
-			return 1, err
-		}
-		if v == 0 { // some files have 0 for none
-			return 1, nil
-		}
-		if !(v > 0) || math.IsInf(v, 0) {
-			return 1, f.bad(again, "metadata %s is %v, want a positive number", key, v)
-		}
-		return v, nil
 	}
 	return 1, nil
 }

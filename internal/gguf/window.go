@@ -59,7 +59,7 @@ func (f *File) localLayers(a *Architecture, t traits) (err error) {
 		}
 	}
 	if t.localBase > 0 && len(a.LocalLayers) > 0 {
-		a.LocalBase, err = f.base(a.Name+"."+keyLocalBase, t.localBase)
+		a.LocalBase, err = f.number(a.Name+"."+keyLocalBase, t.localBase, aboveOne, "a number above 1")
 	}
 	if len(a.LocalLayers) == 0 {
 		a.SlidingWindow = 0

@@ -217,7 +217,7 @@ func (f *fetcher) finish(files []File) (Package, error) {
 	}
 	p := Package{Schema: manifestSchema, Entry: f.entry, Source: f.from.name,
 		Fetched: time.Now().UTC().Truncate(time.Second), Files: files}
-	if err := p.write(f.work); err != nil {
+	if err := whole.JSON(filepath.Join(f.work, manifestName), p); err != nil {
 		return Package{}, err
 	}
 	if err := whole.Replace(f.work, filepath.Join(f.store, f.entry.ID)); err != nil {

@@ -93,14 +93,6 @@ func bytesOf(shards []mlc.Shard) (n int64) {
 	return n
 }
 
-func (p Package) write(dir string) error {
-	text, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, manifestName), append(text, '\n'), 0o644)
-}
-
 // Open returns a stored model. The error is fs.ErrNotExist if files are missing or have another size; Fetch then gets
 // what is missing. Only Fetch compares the content of the small files.
 func Open(store, id string) (Package, error) {

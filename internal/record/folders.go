@@ -24,37 +24,30 @@ func IsRun(dir string) bool {
 // latest is not counted twice.
 func Folders(root string) ([]string, error) {
 	const do = "name a folder that `llmparity run` wrote, or its parent"
+	var out []string
 	at, err := filepath.EvalSymlinks(root)
 	if err == nil {
-		var info os.FileInfo
-		if info, err = os.Stat(at); err == nil && !info.IsDir() {
-			err = errors.New("not a folder")
-		}
+		err = filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case path == at && err == nil && !entry.IsDir():
+				return errors.New("not a folder")
+			case path == at && err != nil:
+				return err
+			case err != nil || !entry.IsDir():
+				return nil // no permission, or a file
+			case path != at && strings.HasPrefix(entry.Name(), "."):
+				return fs.SkipDir // unfinished
+			case IsRun(path):
+				out = append(out, path)
+				return fs.SkipDir
+			}
+			return nil
+		})
 	}
 	if err != nil {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
-		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
-	}
-	var out []string
-	err = filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == at:
-			return err
-		case err != nil:
-			return nil // no permission
-		case !entry.IsDir():
-			return nil
-		case path != at && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir // unfinished
-		case IsRun(path):
-			out = append(out, path)
-			return fs.SkipDir
-		}
-		return nil
-	})
-	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
 	}
 	if len(out) == 0 {

@@ -65,8 +65,8 @@ func (s Series) Run(r *rand.Rand, name string) *record.Run {
 				}
 				return base * float64(c+1) * luck * s.vary(r, each) * s.Factor(name)
 			}
-			a := &record.Attempt{ID: n*s.Cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK,
-				BeginNS: zero}
+			a := &record.Attempt{ID: n*s.Cells + c + 1, Status: record.OK,
+				Beginning: record.Beginning{Cell: spec.ID, Repetition: n + 1}, BeginNS: zero}
 			s.fill(a, of)
 			out.Attempts = append(out.Attempts, a)
 			zero = a.EndNS + int64(time.Second)

@@ -37,7 +37,7 @@ func (f follower) attempt() *record.Attempt {
 	q.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sentAt, EndNS: firstAt},
 		{Name: record.Decode, BeginNS: firstAt, EndNS: last}}
 	end := last + int64(5*time.Millisecond)
-	a := &record.Attempt{ID: f.id, Cell: 1, Repetition: f.id, Status: record.OK, BeginNS: 0,
+	a := &record.Attempt{ID: f.id, Beginning: record.Beginning{Cell: 1, Repetition: f.id}, Status: record.OK,
 		EndNS: end + int64(2*time.Second),
 		Phases: []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: 9e9},
 			{Name: record.Measure, BeginNS: sentAt - 1e6, EndNS: end}},

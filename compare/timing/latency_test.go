@@ -16,7 +16,8 @@ func launched(id int, ttft int64, gaps ...int64) *record.Attempt {
 		q.Tokens = append(q.Tokens, record.TokenRow{Index: i + 1, NS: q.Tokens[i].NS + g*1e6})
 	}
 	q.ReturnedNS = q.Tokens[len(gaps)].NS
-	return &record.Attempt{ID: id, Repetition: id, Status: record.OK, Requests: []*record.Request{q}}
+	return &record.Attempt{ID: id, Beginning: record.Beginning{Repetition: id}, Status: record.OK,
+		Requests: []*record.Request{q}}
 }
 
 func upTo(n int64) []int64 {

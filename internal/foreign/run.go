@@ -55,9 +55,8 @@ func (f *file) run(rows []row, sum string) *record.Run {
 func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 	f.backwards(rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.ns, b.ns) })
-	a := &record.Attempt{ID: cell.ID, Cell: cell.ID, Repetition: 1, Status: record.OK, BeginNS: rows[0].ns,
-		EndNS:   rows[len(rows)-1].ns,
-		Sources: map[int]record.Source{}}
+	a := &record.Attempt{ID: cell.ID, Beginning: record.Beginning{Cell: cell.ID, Repetition: 1}, Status: record.OK,
+		BeginNS: rows[0].ns, EndNS: rows[len(rows)-1].ns, Sources: map[int]record.Source{}}
 	every := interval(rows)
 	ids := map[who]int{}
 	last := map[int]int64{} // time of a source's last row

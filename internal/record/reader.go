@@ -177,10 +177,8 @@ func (b *builder) begin(e entry) error {
 	if _, announced := b.cells[e.Begin.Cell]; !announced {
 		return fmt.Errorf("attempt %d: cell %d is not announced", e.Attempt, e.Begin.Cell)
 	}
-	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup,
-		Load1:    e.Begin.Load1,
-		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted,
-		Sources: map[int]Source{}, Scoring: e.Begin.Scoring, Machine: e.Begin.Machine}
+	a := &Attempt{ID: e.Attempt, Beginning: *e.Begin, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T,
+		Status: Interrupted, Sources: map[int]Source{}}
 	b.attempts[a.ID] = a
 	if a.Scoring != nil {
 		b.run.Scorings = append(b.run.Scorings, a)

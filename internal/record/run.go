@@ -29,24 +29,18 @@ type Run struct {
 
 // Attempt is one try at a launch as it was read. Times are nanoseconds since the start of the run.
 type Attempt struct {
-	ID         int
-	Cell       int
-	Repetition int // from 1; 0: warm-up launch
-	Warmup     bool
-	Load1      float64
-	Machine    *MachineState // just before; nil in older runs
-	OpenedBy   int           // the attempt that opened the session; 0: this one
-	opener     *Attempt
-	Scoring    *Scoring // what it scores; nil if it measures
-	BeginNS    int64
-	EndNS      int64
-	ended      bool // its end is in the journal
-	Status     Status
-	Class      Class
-	Error      string
-	Fault      fault.Kind // class of the error of a refused launch
-	Cost       Cost
-	StolenS    *float64 // CPU seconds that a hypervisor gave to other machines; nil: unknown
+	ID int
+	Beginning
+	opener  *Attempt // the attempt that opened the session; nil: this one
+	BeginNS int64
+	EndNS   int64
+	ended   bool // its end is in the journal
+	Status  Status
+	Class   Class
+	Error   string
+	Fault   fault.Kind // class of the error of a refused launch
+	Cost    Cost
+	StolenS *float64 // CPU seconds that a hypervisor gave to other machines; nil: unknown
 
 	Phases   []PhaseSpan
 	Stages   []NamedSpan // of the load

@@ -20,7 +20,7 @@ func TestPlanListsArgumentsOfSetups(t *testing.T) {
 		}
 		for range 2 {
 			was.Attempts = append(was.Attempts,
-				&record.Attempt{Cell: setup, Status: record.OK,
+				&record.Attempt{Beginning: record.Beginning{Cell: setup}, Status: record.OK,
 					Events: []record.Event{{Engine: info}}})
 		}
 	}

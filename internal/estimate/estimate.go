@@ -115,7 +115,6 @@ type Estimate struct {
 	PerToken   int64            // bytes of KV cache per token: all layers, all devices
 	ScaleBytes int64            // scales and zero points of the weights
 	ByFormat   map[string]int64 // bytes of the weights by dtype
-	PerDevice  []int64          // best total of each device
 	Warnings   []string
 
 	packed []int64 // bytes of the tensors of a package that keeps a file's types; nil: another one
@@ -332,10 +331,6 @@ func (e *Estimate) total() {
 		e.Components = append(e.Components, used)
 	} else if e.Model.Stated == nil {
 		e.warn("the size of the KV cache is unknown and not in the total; set " + kvFlags)
-	}
-	t := int64(e.Setup.TensorParallel)
-	for range t {
-		e.PerDevice = append(e.PerDevice, sum.Best/t)
 	}
 }
 

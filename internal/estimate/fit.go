@@ -117,12 +117,7 @@ func needs(p record.Place) string {
 // tooMuch returns in a few words what does not fit.
 func (e Estimate) tooMuch(p record.Place) string {
 	need, free := pair(p.Need, p.Free)
-	what := ""
-	for _, n := range e.Needs() {
-		if n.Place == p.Name {
-			what = n.What
-		}
-	}
+	holds, _ := e.NeedAt(p.Name)
 	switch {
 	case isMemory(p.Name):
 		return needs(p) + kept(p)
@@ -130,9 +125,9 @@ func (e Estimate) tooMuch(p record.Place) string {
 		return p.How
 	}
 	if p.Name == Buffer {
-		return fmt.Sprintf("%s needs a WebGPU buffer of %s; the limit is %s", what, need, free)
+		return fmt.Sprintf("%s needs a WebGPU buffer of %s; the limit is %s", holds.What, need, free)
 	}
-	return fmt.Sprintf("%s need about %s of %s; the limit is %s", what, need, placeWords[p.Name], free)
+	return fmt.Sprintf("%s need about %s of %s; the limit is %s", holds.What, need, placeWords[p.Name], free)
 }
 
 // kept says which rule decides where a need is too much, although it is not more than what is free; else "".

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -48,6 +49,15 @@ func (e Estimate) Needs() []Need {
 		out = append(out, e.page()...)
 	}
 	return out
+}
+
+// NeedAt returns what a place must hold; false if it holds nothing, or that is unknown.
+func (e Estimate) NeedAt(place string) (Need, bool) {
+	needs := e.Needs()
+	if i := slices.IndexFunc(needs, func(n Need) bool { return n.Place == place }); i >= 0 {
+		return needs[i], true
+	}
+	return Need{}, false
 }
 
 // vram returns the need of GPU memory: everything but the program, or llama.cpp's offloaded layers.

@@ -42,9 +42,8 @@ func (n Need) level(free int64) record.RiskLevel {
 // Risk judges whether the predicted memory fits into the free memory. A place whose free memory is unknown is not
 // judged; if it is RAM or VRAM, the risk is unknown unless another place decides.
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
-	r := record.Risk{Level: record.RiskLow, Places: []record.Place{}}
+	r := record.Risk{Level: e.worst(rooms), Places: []record.Place{}}
 	unknown := ""
-	needs := map[string]Need{}
 	for _, n := range e.Needs() {
 		room, ok := rooms[n.Place]
 		if !ok {
@@ -53,13 +52,8 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 			}
 			continue
 		}
-		p := record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free, Level: n.level(room.Free),
-			How: room.How}
-		r.Places = append(r.Places, p)
-		needs[n.Place] = n
-		if grave(p.Level) > grave(r.Level) {
-			r.Level = p.Level
-		}
+		r.Places = append(r.Places, record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free,
+			Level: n.level(room.Free), How: room.How})
 	}
 	slices.SortStableFunc(r.Places, func(a, b record.Place) int { return cmp.Compare(filled(b), filled(a)) })
 	if unknown != "" {
@@ -78,7 +72,8 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	}
 	if i := slices.IndexFunc(r.Places, func(p record.Place) bool { return p.Level == r.Level }); i >= 0 &&
 		r.Level != record.RiskLow {
-		r.Recommendations = e.recommend(needs[r.Places[i].Name], rooms)
+		n, _ := e.NeedAt(r.Places[i].Name)
+		r.Recommendations = e.recommend(n, rooms)
 	}
 	return r
 }
@@ -143,13 +138,12 @@ func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 		if err != nil {
 			continue
 		}
-		needs := other.Needs()
-		i := slices.IndexFunc(needs, func(o Need) bool { return o.Place == n.Place })
+		less, ok := other.NeedAt(n.Place)
 		level := other.worst(rooms)
-		if i < 0 || grave(level) >= now && n.Best-needs[i].Best < n.Best/20 { // saves less than 5%
+		if !ok || grave(level) >= now && n.Best-less.Best < n.Best/20 { // saves less than 5%
 			continue
 		}
-		advice[level] = append(advice[level], fmt.Sprintf("%s: %s instead of %s, %s", c.say, words.Size(needs[i].Best),
+		advice[level] = append(advice[level], fmt.Sprintf("%s: %s instead of %s, %s", c.say, words.Size(less.Best),
 			words.Size(n.Best), level.Words()))
 	}
 	out := append(advice[record.RiskLow], advice[record.RiskMedium]...)
@@ -214,7 +208,7 @@ func (e Estimate) changes(rooms map[string]Room) []change {
 		out = append(out, c)
 	}
 	for _, n := range e.contexts(rooms) {
-		out = append(out, change{fmt.Sprintf("a context of %d tokens (--context %d)", n, n), e.at(n)})
+		add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) { *c = e.at(n) })
 	}
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
 	if e.runs(engine.GGML) && wide {

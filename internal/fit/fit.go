@@ -185,11 +185,9 @@ func (q *Question) inF32(e estimate.Estimate) string {
 func (q *Question) rooms(ctx context.Context, e estimate.Estimate) map[string]estimate.Room {
 	s := e.Setup
 	var gpus *gpu.Monitor
-	for _, n := range e.Needs() {
-		if n.Place == estimate.VRAM && s.GPUMemoryGiB == 0 && gpus == nil {
-			gpus = gpu.Open(ctx, gpu.Options{})
-			defer gpus.Close()
-		}
+	if _, onGPU := e.NeedAt(estimate.VRAM); onGPU && s.GPUMemoryGiB == 0 {
+		gpus = gpu.Open(ctx, gpu.Options{})
+		defer gpus.Close()
 	}
 	rooms := resolve.Rooms(ctx, e, gpus)
 	set := func(place string, gib float64, how string) {

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/internal/estimate"
@@ -92,9 +93,8 @@ func (e Answer) JSON() Document {
 		if s.Engine == estimate.VLLM {
 			j.GPU.Utilization = s.GPUUtilization
 		}
-		for _, n := range e.PerDevice {
-			j.GPU.PerDevice = append(j.GPU.PerDevice, gibOf(n))
-		}
+		each := e.Component(estimate.Total).Best / int64(s.TensorParallel)
+		j.GPU.PerDevice = slices.Repeat([]float64{gibOf(each)}, s.TensorParallel)
 	}
 	if f := e.Fit; f.Available > 0 {
 		j.Available, j.Spare = &f.Available, &f.Spare

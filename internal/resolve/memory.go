@@ -25,10 +25,6 @@ type predictor struct {
 	by map[int]estimatedCell // estimates of cells, by id, if the engine is known
 }
 
-func newPredictor(r *Resolver, s *Setup) *predictor {
-	return &predictor{r: r, s: s, by: map[int]estimatedCell{}}
-}
-
 type estimatedCell struct {
 	estimate.Estimate
 	engine string
@@ -219,11 +215,9 @@ func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus
 		return estimate.Unjudged("the engine's total memory can't be predicted")
 	}
 	rooms := Rooms(ctx, e.Estimate, gpus)
-	for _, n := range e.Needs() {
-		if n.Place == estimate.Buffer {
-			if room, ok := p.buffer(ctx, e, n.Best); ok {
-				rooms[n.Place] = room
-			}
+	if n, ok := e.NeedAt(estimate.Buffer); ok {
+		if room := p.buffer(ctx, e, n.Best); room.Free > 0 {
+			rooms[n.Place] = room
 		}
 	}
 	return e.Risk(rooms)
@@ -231,9 +225,9 @@ func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus
 
 // buffer returns the size limit of WebGPU buffers. It asks the browser for its adapter only if that matters, and once,
 // even if that fails.
-func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) (estimate.Room, bool) {
+func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) estimate.Room {
 	if need <= estimate.GrantedBuffer {
-		return estimate.Room{Free: estimate.GrantedBuffer, How: "guaranteed by every WebGPU adapter"}, true
+		return estimate.Room{Free: estimate.GrantedBuffer, How: "guaranteed by every WebGPU adapter"}
 	}
 	room, _ := once(p.r.cache, [2]string{"buffer", e.engine}, func() (room estimate.Room, err error) {
 		if e.device == nil {
@@ -241,19 +235,19 @@ func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) (es
 		}
 		d, err := e.device(ctx)
 		if err == nil { // the launch reports errors
-			room, _ = bufferOf(d)
+			room = bufferOf(d)
 		}
 		return room, err
 	})
-	return room, room.Free > 0
+	return room
 }
 
-// bufferOf returns the limit that WebLLM will get from an adapter.
-func bufferOf(d record.Device) (estimate.Room, bool) {
+// bufferOf returns the limit that WebLLM will get from an adapter; none if the adapter reports none.
+func bufferOf(d record.Device) estimate.Room {
 	whole, err := strconv.ParseInt(d.Detail["maxBufferSize"], 10, 64)
 	bound, err2 := strconv.ParseInt(d.Detail["maxStorageBufferBindingSize"], 10, 64)
 	if err != nil || err2 != nil {
-		return estimate.Room{}, false
+		return estimate.Room{}
 	}
-	return estimate.Grants(whole, bound), true
+	return estimate.Grants(whole, bound)
 }

@@ -23,7 +23,8 @@ func (strange) Name() string { return "exec:strange" }
 
 func predictorOf(m engine.Model) *predictor {
 	e := Engine{Engine: strange{}, Kind: &engine.Kind{}}
-	return newPredictor(New(Options{}), &Setup{Model: m, launch: &launch{set: &set{engines: []Engine{e}}}})
+	return &predictor{r: New(Options{}), s: &Setup{Model: m, launch: &launch{set: &set{engines: []Engine{e}}}},
+		by: map[int]estimatedCell{}}
 }
 
 func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
@@ -119,10 +120,10 @@ func TestBuffersOfAdapters(t *testing.T) {
 		{"536870912", "1073741824", 1 << 28},
 		{"", "1073741824", 0}, {"x", "y", 0},
 	} {
-		room, ok := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole,
+		room := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole,
 			"maxStorageBufferBindingSize": c.bound}})
-		if ok != (c.free > 0) || room.Free != c.free {
-			t.Errorf("%q and %q: %+v %v", c.whole, c.bound, room, ok)
+		if room.Free != c.free {
+			t.Errorf("%q and %q: %+v", c.whole, c.bound, room)
 		}
 	}
 }
@@ -135,7 +136,7 @@ func TestAdapterIsRequestedOnce(t *testing.T) {
 		return record.Device{}, errors.New("no browser")
 	}}
 	for range 3 {
-		if room, ok := f.buffer(t.Context(), cell, 1<<29); ok || starts != 1 {
+		if room := f.buffer(t.Context(), cell, 1<<29); room.Free > 0 || starts != 1 {
 			t.Errorf("%+v, started %d times", room, starts)
 		}
 	}

@@ -27,7 +27,7 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		if err != nil {
 			return out, nil, err
 		}
-		reported := newPredictor(r, s)
+		reported := &predictor{r: r, s: s, by: map[int]estimatedCell{}}
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(ctx, s)
 		out.IDs = s.ids
 		if s.Plan.Quality != "" {

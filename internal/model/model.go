@@ -8,8 +8,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,15 +75,7 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 }
 
 // Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
-func Listed(name string) bool {
-	if name == Tiny || name == SmolLM2 || strings.ContainsAny(name, `/\`) ||
-		strings.EqualFold(filepath.Ext(name), ".gguf") ||
-		slices.ContainsFunc([]string{Served, hub, ollama}, func(p string) bool { return strings.HasPrefix(name, p) }) {
-		return false
-	}
-	_, err := os.Lstat(name)
-	return errors.Is(err, fs.ErrNotExist)
-}
+func Listed(name string) bool { return !strings.ContainsAny(name, `/\`) && !Spelled(name) }
 
 // Spelled reports whether a name is a file or folder, or names its source.
 func Spelled(name string) bool {

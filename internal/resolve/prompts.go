@@ -63,9 +63,7 @@ func (c cache) source(shape *plan.Shape) error {
 		for _, item := range read.items {
 			shape.MaxTokens = max(shape.MaxTokens, item.MaxTokens)
 		}
-	case s.Trace == "" || shape.Traffic == nil:
-		return fault.New(fault.Usage, "", "prompts: unknown kind of source")
-	default:
+	default: // a trace, which has traffic
 		t := shape.Traffic
 		t.Trace, t.Requests, shape.MaxTokens = read.trace, len(read.trace)*max(1, t.Turns), 0
 		for _, a := range read.trace {

@@ -58,31 +58,27 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 // the first. It must report token ids, because a text without them can't be forced on an engine. Some engines know that
 // only after they were checked.
 func (p *Plan) reference(s *Setup) (string, error) {
-	of := s.Plan.Reference
 	all := s.launch.set.engines
-	native, first := -1, -1 // engines that can be the reference
+	if of := s.Plan.Reference; of != "" {
+		switch at := slices.IndexFunc(all, func(e Engine) bool { return e.Planned == of }); {
+		case at < 0:
+			return of, nil // of another setup
+		case all[at].Caps().TokenIDs:
+			return all[at].Name(), nil
+		}
+		return of, fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
+			"--reference %s: it does not report token ids, so other engines can't score its text", of)
+	}
+	var able []Engine
 	for at, e := range all {
 		runs := func(c Cell) bool { return c.Setup == s && c.at == at && c.Verdict.Answer != engine.Refused }
-		switch able := e.Caps().TokenIDs; {
-		case e.Planned == of && !able:
-			return e.Name(), fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
-				"--reference %s: it does not report token ids, so other engines can't score its text", of)
-		case e.Planned == of:
-			return e.Name(), nil
-		case !able || !slices.ContainsFunc(p.Cells, runs):
-			continue
-		case native < 0 && !e.Kind.Browser:
-			native = at
-		}
-		if first < 0 {
-			first = at
+		if e.Caps().TokenIDs && slices.ContainsFunc(p.Cells, runs) {
+			able = append(able, e)
 		}
 	}
-	switch {
-	case of != "":
-		return of, nil // of another setup
-	case native >= 0:
-		first = native
+	if len(able) == 0 {
+		able = all[:1]
 	}
-	return all[max(first, 0)].Name(), nil
+	native := slices.IndexFunc(able, func(e Engine) bool { return !e.Kind.Browser })
+	return able[max(native, 0)].Name(), nil
 }

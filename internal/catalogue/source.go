@@ -21,17 +21,12 @@ type source struct {
 	client *http.Client
 }
 
-// newSource returns the public URLs. A nil transport is the default.
-func newSource(transport http.RoundTripper) *source {
+// openSource reads --mirror: "", a URL or a folder. A nil transport is the default.
+func openSource(mirror string, transport http.RoundTripper) (*source, error) {
 	if transport == nil {
 		transport = newTransport()
 	}
-	return &source{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
-}
-
-// openSource reads --mirror: "", a URL or a folder.
-func openSource(mirror string, transport http.RoundTripper) (*source, error) {
-	s := newSource(transport)
+	s := &source{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
 	if mirror == "" {
 		return s, nil
 	}

@@ -30,16 +30,11 @@ var keptLists = []string{"modules_to_not_convert", "llm_int8_skip_modules", "ign
 
 // quantized reads quantization_config; nil if there is none.
 func (r *reader) quantized() *Quantized {
-	name, raw, ok := r.get("quantization_config", "compression_config")
+	name, _, ok := r.get("quantization_config", "compression_config")
 	if !ok {
 		return nil
 	}
-	fields, err := object(raw)
-	if err != nil {
-		r.wrong(name, raw, "want an object")
-		return nil
-	}
-	c := &reader{file: r.file, prefix: r.prefix + "quantization_config.", family: r.family, fields: fields}
+	c := r.sub(name)
 	q := c.method()
 	for _, name := range keptLists {
 		for _, item := range c.list(name) {

@@ -65,36 +65,23 @@ func decodeBF16(b []byte, v []float32) {
 // Types with blocks of 32: a scale; for types ending in 1, a minimum; for 5 bits, all the fifth bits; then the low four
 // bits of values j and j+16 together in a byte.
 
-func decodeQ4_0(b []byte, v []float32) {
-	d, q := half(b), b[2:18]
-	low, high := v[:16], v[16:32]
+func decodeQ4_0(b []byte, v []float32) { centred(b, 0, b[2:18], 8, v) }
+func decodeQ5_0(b []byte, v []float32) { centred(b, binary.LittleEndian.Uint32(b[2:]), b[6:22], 16, v) }
+func decodeQ4_1(b []byte, v []float32) { raised(b, 0, b[4:20], v) }
+func decodeQ5_1(b []byte, v []float32) { raised(b, binary.LittleEndian.Uint32(b[4:]), b[8:24], v) }
+
+// centred decodes values that lie around zero.
+func centred(b []byte, fifth uint32, q []byte, zero int, v []float32) {
+	d, low, high := half(b), v[:16], v[16:32]
 	for j, x := range q {
-		low[j] = d * float32(int(x&15)-8)
-		high[j] = d * float32(int(x>>4)-8)
+		low[j] = d * float32(int(uint32(x&15)|fifth>>j<<4&16)-zero)
+		high[j] = d * float32(int(uint32(x>>4)|fifth>>(j+16)<<4&16)-zero)
 	}
 }
 
-func decodeQ4_1(b []byte, v []float32) {
-	d, m, q := half(b), half(b[2:]), b[4:20]
-	low, high := v[:16], v[16:32]
-	for j, x := range q {
-		low[j] = float32(d*float32(x&15)) + m
-		high[j] = float32(d*float32(x>>4)) + m
-	}
-}
-
-func decodeQ5_0(b []byte, v []float32) {
-	d, fifth, q := half(b), binary.LittleEndian.Uint32(b[2:]), b[6:22]
-	low, high := v[:16], v[16:32]
-	for j, x := range q {
-		low[j] = d * float32(int(uint32(x&15)|fifth>>j<<4&16)-16)
-		high[j] = d * float32(int(uint32(x>>4)|fifth>>(j+16)<<4&16)-16)
-	}
-}
-
-func decodeQ5_1(b []byte, v []float32) {
-	d, m, fifth, q := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:]), b[8:24]
-	low, high := v[:16], v[16:32]
+// raised decodes values that lie above a minimum.
+func raised(b []byte, fifth uint32, q []byte, v []float32) {
+	d, m, low, high := half(b), half(b[2:]), v[:16], v[16:32]
 	for j, x := range q {
 		low[j] = float32(d*float32(uint32(x&15)|fifth>>j<<4&16)) + m
 		high[j] = float32(d*float32(uint32(x>>4)|fifth>>(j+16)<<4&16)) + m
@@ -147,21 +134,12 @@ func scaleAndMin(s []byte, g int) (scale, least byte) {
 	return s[g+4]&15 | s[g-4]>>2&48, s[g+4]>>4 | s[g]>>2&48
 }
 
-func decodeQ4K(b []byte, v []float32) {
-	d, m, scales, q := half(b), half(b[2:]), b[4:16], b[16:144]
-	for g := range 8 {
-		s, l := scaleAndMin(scales, g)
-		scale, least := d*float32(s), float32(m*float32(l))
-		from, shift := q[g/2*32:][:32], g%2*4
-		to := v[g*32:][:32]
-		for j, x := range from {
-			to[j] = float32(scale*float32(x>>shift&15)) - least
-		}
-	}
-}
+func decodeQ4K(b []byte, v []float32) { decodeGroups(b, make([]byte, 32), b[16:144], v) }
+func decodeQ5K(b []byte, v []float32) { decodeGroups(b, b[16:48], b[48:176], v) }
 
-func decodeQ5K(b []byte, v []float32) {
-	d, m, scales, fifth, q := half(b), half(b[2:]), b[4:16], b[16:48], b[48:176]
+// decodeGroups decodes eight groups of 32 values with four bits in q, and one in fifth.
+func decodeGroups(b, fifth, q []byte, v []float32) {
+	d, m, scales := half(b), half(b[2:]), b[4:16]
 	for g := range 8 {
 		s, l := scaleAndMin(scales, g)
 		scale, least := d*float32(s), float32(m*float32(l))

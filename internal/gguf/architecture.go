@@ -108,27 +108,17 @@ func (f *File) ArchitectureName() (string, error) { return f.Text("general.archi
 // are faults of kind UnknownArch.
 func (f *File) Architecture() (Architecture, error) {
 	name, err := f.ArchitectureName()
-	if err != nil {
-		return Architecture{}, err
+	a := Architecture{Name: name}
+	for _, step := range []func(*Architecture) error{f.isModel, f.sizes, f.heads, f.window, f.caps, f.plain, f.complete,
+		f.rotation} {
+		if err == nil {
+			err = step(&a)
+		}
 	}
-	if err := f.isModel(name); err != nil {
-		return Architecture{}, err
-	}
-	a, err := f.sizes(name)
-	if err != nil {
-		return Architecture{}, err
-	}
-	if err := f.plain(a); err != nil {
-		return Architecture{}, err
-	}
-	if err := f.complete(a); err != nil {
-		return Architecture{}, err
-	}
-	return a, f.rotation(&a)
+	return a, err
 }
 
-func (f *File) sizes(name string) (Architecture, error) {
-	a := Architecture{Name: name}
+func (f *File) sizes(a *Architecture) (err error) {
 	for _, field := range []struct {
 		key string
 		to  *int
@@ -136,40 +126,13 @@ func (f *File) sizes(name string) (Architecture, error) {
 		{"context_length", &a.ContextLength}, {"embedding_length", &a.EmbeddingLength}, {"block_count", &a.BlockCount},
 		{"feed_forward_length", &a.FeedForwardLength}, {"attention.head_count", &a.HeadCount},
 	} {
-		n, err := f.count(name + "." + field.key)
-		if err != nil {
-			return a, err
-		}
-		*field.to = n
-	}
-	var err error
-	if a.HeadCountKV, err = f.optional(name+".attention.head_count_kv", a.HeadCount); err != nil {
-		return a, err
-	}
-	if err := f.floats(&a); err != nil {
-		return a, err
-	}
-	tokens, err := f.Texts("tokenizer.ggml.tokens")
-	if err != nil {
-		return a, err
-	}
-	a.VocabSize = len(tokens)
-	_, separate := f.Tensor("output.weight")
-	a.Tied = !separate
-	a.AttentionBias = architectures[name].biased || f.hasBiases()
-	_, a.FusedQKV = f.Tensor("blk.0.attn_qkv.weight")
-	_, gate := f.Tensor("blk.0.ffn_gate.weight")
-	a.FusedGate = architectures[name].fusedGate && !gate
-	for _, read := range []func(*Architecture) error{f.heads, f.window, f.caps} {
-		if err := read(&a); err != nil {
-			return a, err
+		if *field.to, err = f.count(a.Name + "." + field.key); err != nil {
+			return err
 		}
 	}
-	return a, nil
-}
-
-// floats reads the parameters of normalisation and rotation.
-func (f *File) floats(a *Architecture) (err error) {
+	if a.HeadCountKV, err = f.optional(a.Name+".attention.head_count_kv", a.HeadCount); err != nil {
+		return err
+	}
 	key := a.Name + ".attention.layer_norm_rms_epsilon"
 	if a.RMSEpsilon, err = f.Float(key); err != nil {
 		return err
@@ -177,7 +140,17 @@ func (f *File) floats(a *Architecture) (err error) {
 	if !(a.RMSEpsilon > 0 && a.RMSEpsilon < 1) {
 		return f.bad(again, "metadata %s is %v, want a small positive number", key, a.RMSEpsilon)
 	}
-	a.RopeBase, err = f.number(a.Name+".rope.freq_base", 10000, aboveOne, "a number above 1")
+	if a.RopeBase, err = f.number(a.Name+".rope.freq_base", 10000, aboveOne, "a number above 1"); err != nil {
+		return err
+	}
+	tokens, err := f.Texts("tokenizer.ggml.tokens")
+	a.VocabSize = len(tokens)
+	_, separate := f.Tensor("output.weight")
+	a.Tied = !separate
+	a.AttentionBias = architectures[a.Name].biased || f.hasBiases()
+	_, a.FusedQKV = f.Tensor("blk.0.attn_qkv.weight")
+	_, gate := f.Tensor("blk.0.ffn_gate.weight")
+	a.FusedGate = architectures[a.Name].fusedGate && !gate
 	return err
 }
 
@@ -280,7 +253,7 @@ func (f *File) heads(a *Architecture) error {
 }
 
 // complete checks that the file has exactly the model's tensors, each in the right shape.
-func (f *File) complete(a Architecture) error {
+func (f *File) complete(a *Architecture) error {
 	// Before listing the tensors, because the file sets the length of the list.
 	if a.BlockCount > len(f.Tensors) {
 		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,

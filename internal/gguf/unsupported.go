@@ -18,14 +18,12 @@ func (f *File) unsupported(format string, args ...any) error {
 }
 
 // isModel refuses files without a model and other architectures.
-func (f *File) isModel(name string) error {
-	if err := f.Whole(); err != nil {
-		return err
+func (f *File) isModel(a *Architecture) error {
+	err := f.Whole()
+	if _, ok := architectures[a.Name]; err == nil && !ok {
+		err = f.unsupported("architecture %q is not supported", a.Name)
 	}
-	if _, ok := architectures[name]; ok {
-		return nil
-	}
-	return f.unsupported("architecture %q is not supported", name)
+	return err
 }
 
 // Whole refuses files that are not a complete model, which no engine runs.
@@ -46,7 +44,7 @@ func (f *File) Whole() error {
 }
 
 // plain refuses settings that the conversion would drop.
-func (f *File) plain(a Architecture) error {
+func (f *File) plain(a *Architecture) error {
 	for key, want := range map[string]int{".attention.value_length": a.HeadDim, ".rope.dimension_count": a.Rotated()} {
 		key = a.Name + key
 		n, err := f.optional(key, want)

@@ -70,12 +70,12 @@ func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 	err := objects(text, name, func(line int, object map[string]json.RawMessage) (more bool, err error) {
 		item, err := itemOf(object, field)
 		if err != nil {
-			return false, at(name, line, err)
+			return false, err
 		}
 		item.Line = line
 		items = append(items, item)
 		if len(items) > mostItems {
-			return false, at(name, line, fmt.Errorf("more than %d entries", mostItems))
+			return false, fmt.Errorf("more than %d entries", mostItems)
 		}
 		return limit == 0 || len(items) < limit, nil
 	})
@@ -128,8 +128,10 @@ func objects(text []byte, name string, each object) error {
 		case object == nil:
 			return at(name, here, errNoObject)
 		}
-		if more, err := each(here, object); err != nil || !more {
-			return err
+		if more, err := each(here, object); err != nil {
+			return at(name, here, err)
+		} else if !more {
+			return nil
 		}
 	}
 	if _, err := d.Token(); err != nil {

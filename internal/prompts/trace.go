@@ -30,14 +30,14 @@ func ReadTrace(path string, limit int) ([]record.Arrival, error) {
 
 // ParseTrace parses a trace; name is its name in errors.
 func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
-	t := &trace{name: name, limit: limit}
+	t := &trace{limit: limit}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	start := bytes.TrimLeft(text, " \t\r\n")
 	var err error
 	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 		err = objects(text, name, t.object)
 	} else {
-		err = t.table(text)
+		err = t.table(text, name)
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,6 @@ func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
 
 // trace is the state of parsing a trace.
 type trace struct {
-	name     string
 	limit    int
 	first    float64
 	arrivals []record.Arrival
@@ -66,6 +65,9 @@ var (
 		"completion_tokens", "num_decode_tokens"}
 )
 
+// columns are our names of the three columns.
+var columns = [3]string{"time", "input_tokens", "output_tokens"}
+
 // column returns which of the three columns a name means, and the divisor of its times.
 func column(name string) (which int, by float64) {
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -78,25 +80,22 @@ func column(name string) (which int, by float64) {
 }
 
 // table parses CSV.
-func (t *trace) table(text []byte) error {
+func (t *trace) table(text []byte, name string) error {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
 	head, err := r.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return t.broken(err)
+		return broken(name, err)
 	}
-	at, by := [3]int{-1, -1, -1}, 1.0
+	places, by := [3]int{-1, -1, -1}, 1.0
 	for i, name := range head {
-		if which, divided := column(name); which >= 0 && at[which] < 0 {
-			at[which] = i
+		if which, divided := column(name); which >= 0 && places[which] < 0 {
+			places[which] = i
 			by *= divided
 		}
 	}
-	for which, i := range at {
-		if i < 0 {
-			return t.wrong(1, fmt.Errorf("no column %s; want a header such as time,input_tokens,output_tokens",
-				[3]string{"time", "input_tokens", "output_tokens"}[which]))
-		}
+	if which := slices.Index(places[:], -1); which >= 0 {
+		return at(name, 1, fmt.Errorf("no column %s; want a header such as time,input_tokens,output_tokens", columns[which]))
 	}
 	for {
 		row, err := r.Read()
@@ -104,27 +103,27 @@ func (t *trace) table(text []byte) error {
 			return nil
 		}
 		if err != nil {
-			return t.broken(err)
+			return broken(name, err)
 		}
-		line, _ := r.FieldPos(0)
-		if more, err := t.add(line, row[at[0]], row[at[1]], row[at[2]], by); err != nil || !more {
-			return err
+		if more, err := t.add(row[places[0]], row[places[1]], row[places[2]], by); err != nil {
+			line, _ := r.FieldPos(0)
+			return at(name, line, err)
+		} else if !more {
+			return nil
 		}
 	}
 }
 
 // broken adds the line of a CSV error.
-func (t *trace) broken(err error) error {
+func broken(name string, err error) error {
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
-		return t.wrong(p.Line, p.Err)
+		return at(name, p.Line, p.Err)
 	}
-	return t.wrong(1, err)
+	return at(name, 1, err)
 }
 
-func (t *trace) wrong(line int, err error) error { return at(t.name, line, err) }
-
 // object parses a JSON object.
-func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, err error) {
+func (t *trace) object(_ int, object map[string]json.RawMessage) (more bool, err error) {
 	var said [3]string
 	by := 1.0
 	for name, value := range object {
@@ -133,8 +132,7 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 			continue
 		}
 		if said[which] != "" {
-			return false, t.wrong(line, fmt.Errorf(
-				"duplicate %s", [3]string{"time", "prompt length", "output length"}[which]))
+			return false, fmt.Errorf("duplicate %s", [3]string{"time", "prompt length", "output length"}[which])
 		}
 		said[which] = strings.Trim(string(value), `"`)
 		by *= divided
@@ -142,20 +140,17 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 	if object["hash_ids"] != nil { // a published format with times in milliseconds
 		by = 1e3
 	}
-	for which, text := range said {
-		if text == "" {
-			return false, t.wrong(line, fmt.Errorf(
-				"no field %s", [3]string{"time", "input_tokens", "output_tokens"}[which]))
-		}
+	if which := slices.Index(said[:], ""); which >= 0 {
+		return false, fmt.Errorf("no field %s", columns[which])
 	}
-	return t.add(line, said[0], said[1], said[2], by)
+	return t.add(said[0], said[1], said[2], by)
 }
 
 // add adds a request.
-func (t *trace) add(line int, when, input, output string, by float64) (more bool, err error) {
+func (t *trace) add(when, input, output string, by float64) (more bool, err error) {
 	at, err := moment(when)
 	if err != nil {
-		return false, t.wrong(line, err)
+		return false, err
 	}
 	at /= by
 	if len(t.arrivals) == 0 {
@@ -163,11 +158,10 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 	}
 	a := record.Arrival{At: at - t.first}
 	if n := len(t.arrivals); n > 0 && a.At < t.arrivals[n-1].At {
-		return false, t.wrong(line, fmt.Errorf(
-			"earlier than the previous request; sort requests by time"))
+		return false, errors.New("earlier than the previous request; sort requests by time")
 	}
 	if a.At > 1e8 {
-		return false, t.wrong(line, fmt.Errorf("%.0f days after the first request; the maximum is 1157", a.At/86400))
+		return false, fmt.Errorf("%.0f days after the first request; the maximum is 1157", a.At/86400)
 	}
 	for _, n := range []struct {
 		name, text string
@@ -175,14 +169,13 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 	}{{"input", input, &a.InputTokens}, {"output", output, &a.MaxTokens}} {
 		v, err := strconv.Atoi(strings.TrimSpace(n.text))
 		if err != nil || v < 1 || v > MostTokens {
-			return false, t.wrong(line, fmt.Errorf(
-				"%s length is %q, want a whole number from 1 to %d; leave out requests without tokens", n.name,
-				short(n.text), MostTokens))
+			return false, fmt.Errorf("%s length is %q, want a whole number from 1 to %d; leave out requests without tokens",
+				n.name, short(n.text), MostTokens)
 		}
 		*n.to = v
 	}
 	if len(t.arrivals) == mostItems {
-		return false, t.wrong(line, fmt.Errorf("more than %d requests", mostItems))
+		return false, fmt.Errorf("more than %d requests", mostItems)
 	}
 	t.arrivals = append(t.arrivals, a)
 	return t.limit == 0 || len(t.arrivals) < t.limit, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
@@ -150,25 +149,13 @@ func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record
 	return input, output, note
 }
 
-// mostText limits how much of a prompt is tokenised, because that takes quadratic time in the length of a word.
-const mostText = 8 << 10
-
 // counted returns the number of tokens of a prompt, with a note if it is uncertain.
 func (r *Resolver) counted(m engine.Model, text string) (n int, note string) {
-	head := text
-	if len(head) > mostText {
-		head = strings.ToValidUTF8(head[:mostText], "")
+	n, err := r.length(m, text)
+	if err != nil {
+		n, note = len(text)/4, "no tokenizer: assumes 4 bytes of prompt for each token"
 	}
-	n, err := r.length(m, head)
-	n = max(n, 1)
-	switch {
-	case err != nil:
-		return max(len(text)/4, 1), "no tokenizer: assumes 4 bytes of prompt for each token"
-	case head == text:
-		return n, ""
-	}
-	return int(float64(n) * float64(len(text)) / float64(max(len(head), 1))),
-		fmt.Sprintf("prompt tokens extrapolated from the first %d bytes", mostText)
+	return max(n, 1), note
 }
 
 // predicted converts an estimate to the record's form.

@@ -80,7 +80,7 @@ func TestPredictsRequestsBeyondContext(t *testing.T) {
 	check.Err(t, err)
 	f := predictorOf(small)
 	for _, c := range []record.Cell{{Prompt: "\xff\xfe", MaxTokens: 1},
-		{Prompt: strings.Repeat("\xff", 2*mostText), MaxTokens: 100},
+		{Prompt: strings.Repeat("\xff", 16<<10), MaxTokens: 100},
 		{Prompt: strings.Repeat("fox ", 100), MaxTokens: 0}} {
 		c.Engine = "exec:strange"
 		if p := f.predict(t.Context(), c); p.Absent != "" || len(p.Parts) != 3 {
@@ -89,7 +89,7 @@ func TestPredictsRequestsBeyondContext(t *testing.T) {
 	}
 }
 
-// The length of a prompt decides how much of a compute buffer is used. Long prompts are extrapolated.
+// The length of a prompt decides how much of a compute buffer is used.
 func TestPromptsAreCounted(t *testing.T) {
 	small, err := (model.Finder{}).Find(t.Context(), model.Tiny, 512)
 	check.Err(t, err)
@@ -97,10 +97,6 @@ func TestPromptsAreCounted(t *testing.T) {
 	short, note := f.r.counted(small, "The quick brown fox jumps over the lazy dog.")
 	if short != 25 || note != "" {
 		t.Errorf("%d tokens, %q", short, note)
-	}
-	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 10000)
-	if n, note := f.r.counted(small, text); n < 200_000 || n > 300_000 || !strings.Contains(note, "extrapolated") {
-		t.Errorf("%d tokens, %q", n, note)
 	}
 	other := engine.Model{Model: record.Model{Format: model.WebLLM}}
 	if n, note := f.r.counted(other, "12345678"); n != 2 || note == "" {

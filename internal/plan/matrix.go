@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,15 +22,7 @@ const MostCells = 10_000
 type combination []int
 
 // launch identifies the setup of a combination.
-func (c combination) launch() string {
-	var key []byte
-	for a, i := range c {
-		if axis(a) < ofPrompt || axis(a) >= axisCount {
-			key = binary.AppendUvarint(key, uint64(i))
-		}
-	}
-	return string(key)
-}
+func (c combination) launch() string { return fmt.Sprint(c[:ofPrompt], c[axisCount:]) }
 
 // cell is a combination before and after include.
 type cell struct{ was, is combination }

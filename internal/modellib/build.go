@@ -64,11 +64,9 @@ func (t Tools) kept(s Shape, v Variant) string {
 // first time. say receives progress. Concurrent builds are safe. When ctx ends, so do all processes.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
 	lib := Library{Path: t.kept(s, v)}
-	if sum, err := cache.HashFile(lib.Path); err == nil {
-		lib.SHA256 = sum
-		return lib, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return Library{}, fmt.Errorf("cached model library: %w", err)
+	var err error
+	if lib.SHA256, err = cache.HashFile(lib.Path); !errors.Is(err, fs.ErrNotExist) {
+		return lib, err
 	}
 	if err := t.check(); err != nil {
 		return Library{}, err
@@ -79,12 +77,8 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	if err := compile(ctx, t, s, v, lib.Path, say); err != nil {
 		return Library{}, fmt.Errorf("compile model library: %w", err)
 	}
-	sum, err := cache.HashFile(lib.Path)
-	if err != nil {
-		return Library{}, fmt.Errorf("compiled model library: %w", err)
-	}
-	lib.SHA256 = sum
-	return lib, nil
+	lib.SHA256, err = cache.HashFile(lib.Path)
+	return lib, err
 }
 
 // compile copies the compiler to a temporary folder and runs it there.

@@ -138,8 +138,8 @@ func TestRowsInPieces(t *testing.T) {
 		t.Errorf("the dominant type is %v", f.Dominant())
 	}
 	for n, sizes := range map[int][]int{0: {1, 1, 1, 1, 1, 1, 1}, 3: {3, 3, 1}, 7: {7}, 1 << 40: {7}} {
-		rows, err := f.Rows(f.Tensors[0], n)
-		check.Err(t, err)
+		var rows gguf.Rows
+		check.Err(t, rows.Reset(f, f.Tensors[0], n))
 		var all []float32
 		var got []int
 		for {

@@ -88,16 +88,7 @@ type Rows struct {
 	left   int64     // rows not yet read
 }
 
-// Rows starts reading a tensor of f, n rows at a time.
-func (f *File) Rows(t Tensor, n int) (*Rows, error) {
-	r := new(Rows)
-	if err := r.Reset(f, t, n); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// Reset starts reading another tensor, reusing memory.
+// Reset starts reading a tensor of f, n rows at a time. It reuses the memory of an earlier one.
 func (r *Rows) Reset(f *File, t Tensor, n int) error {
 	if err := f.readable(t); err != nil {
 		return err
@@ -148,8 +139,8 @@ func (r *Rows) NextBlocks() (blocks []byte, row int, err error) {
 
 // Floats reads all values of a tensor.
 func (f *File) Floats(t Tensor) ([]float32, error) {
-	rows, err := f.Rows(t, int(t.Elements()/int64(t.Shape[0])))
-	if err != nil {
+	var rows Rows
+	if err := rows.Reset(f, t, int(t.Elements()/int64(t.Shape[0]))); err != nil {
 		return nil, err
 	}
 	return rows.Next()

@@ -47,8 +47,8 @@ func (f *File) Unquantised() []Weights {
 	var out []Weights
 	for _, t := range f.Tensors {
 		out = append(out, Weights{Name: t.Name, Shape: t.Shape, Stream: func(write func([]float32) error) error {
-			rows, err := f.Rows(t, int(max(1, (1<<18)/t.Shape[0])))
-			if err != nil {
+			var rows Rows
+			if err := rows.Reset(f, t, int(max(1, (1<<18)/t.Shape[0]))); err != nil {
 				return err
 			}
 			for {

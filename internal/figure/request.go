@@ -90,19 +90,12 @@ func prefillRate(r *record.Request) float64 {
 	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
 }
 
-func promptTokens(r *record.Request) float64 {
-	if r.Prompted() == 0 {
+// known is a number of tokens; NaN for the number that stands for an unknown one.
+func known(n, unknown int) float64 {
+	if n == unknown {
 		return math.NaN()
 	}
-	return float64(r.Prompted())
-}
-
-// cachedTokens is not known where the engine does not say.
-func cachedTokens(r *record.Request) float64 {
-	if r.CachedTokens == record.CacheUnknown {
-		return math.NaN()
-	}
-	return float64(r.CachedTokens)
+	return float64(n)
 }
 
 // Gaps are the times between a request's tokens, in ms. Tokens of one time came in one chunk: nobody saw when each was

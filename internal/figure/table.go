@@ -133,11 +133,13 @@ func times() []Row {
 			Request: func(r *record.Request) float64 { return float64(r.Tokened()) },
 			Column:  Column{18, "tokens_generated", "generated tokens"}},
 		{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine reports neither ids nor a count",
-			How: "the number of tokens into which the engine splits the prompt", Request: promptTokens,
-			Column: Column{19, "prompt_tokens", "tokens of the prompt, as the engine splits it"}},
-		{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: noRequest, Request: cachedTokens,
-			How:    "the number of prompt tokens that an earlier request computed. Prefill covers only the other prompt tokens",
-			Column: Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
+			How:     "the number of tokens into which the engine splits the prompt",
+			Request: func(r *record.Request) float64 { return known(r.Prompted(), 0) },
+			Column:  Column{19, "prompt_tokens", "tokens of the prompt, as the engine splits it"}},
+		{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: noRequest,
+			Request: func(r *record.Request) float64 { return known(r.CachedTokens, record.CacheUnknown) },
+			How:     "the number of prompt tokens that an earlier request computed. Prefill covers only the other prompt tokens",
+			Column:  Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
 	}
 }
 

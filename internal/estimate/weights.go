@@ -21,23 +21,19 @@ type weighed struct {
 // weigh predicts the weights.
 func (e *Estimate) weigh(f format) (weighed, error) {
 	m, s := e.Model, e.Setup
-	var w weighed
-	if e.packed = e.asIs(); e.packed != nil {
-		n := sum(e.packed)
-		name, how := m.DType, "the tensors of WebLLM's package, in the types of the file"
-		if s.Weights == mlc.Requantized {
-			name, how = s.Weights, "the tensors of WebLLM's package, requantized"
-		}
-		w.whole = exact(Weights, n, name, how, m.Trust)
+	inOneType := func(n int64, name, how string) (weighed, error) {
 		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
-		return w, e.possible(n)
+		return weighed{whole: exact(Weights, n, name, how, m.Trust)}, e.possible(n)
+	}
+	if e.packed = e.asIs(); e.packed != nil && s.Weights == mlc.Requantized {
+		return inOneType(sum(e.packed), s.Weights, "the tensors of WebLLM's package, requantized")
+	} else if e.packed != nil {
+		return inOneType(sum(e.packed), m.DType, "the tensors of WebLLM's package, in the types of the file")
 	}
 	if as, how, ok := e.dequantised(); ok {
-		n := bitsOf(m.Parameters, as.bits)
-		w.whole = exact(Weights, n, as.name, how, m.Trust)
-		e.DTypes.Weights, e.ByFormat = as.name, map[string]int64{as.name: n}
-		return w, e.possible(n)
+		return inOneType(bitsOf(m.Parameters, as.bits), as.name, how)
 	}
+	var w weighed
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
 		types := e.loaded(f)

@@ -465,9 +465,8 @@ func (p *Plan) setAxis(a axis, texts []string) error {
 	case ofConcurrency:
 		p.BatchSizes = nil
 		if p.Traffic != nil {
-			t := *p.Traffic
-			t.Concurrency = 0
-			p.Traffic = &t
+			p.Traffic = copied(p.Traffic)
+			p.Traffic.Concurrency = 0
 		}
 	}
 	if a >= axisCount {

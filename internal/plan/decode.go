@@ -29,13 +29,9 @@ func newReader(kinds engine.Kinds) *reader {
 // own returns the function that reads a value of a type with a form of its own; nil: there is none.
 func (r *reader) own(into any) func(n *document.Node, path string) error {
 	switch v := into.(type) {
-	case *Group:
-		return func(n *document.Node, path string) error { return v.read(r, n, path) }
-	case *Cells:
-		return func(n *document.Node, path string) error { return v.read(r, n, path) }
-	case *section:
-		return func(n *document.Node, path string) error { return v.read(r, n, path) }
-	case *figureChanges:
+	case interface {
+		read(*reader, *document.Node, string) error
+	}:
 		return func(n *document.Node, path string) error { return v.read(r, n, path) }
 	case *gates.Gate:
 		return func(n *document.Node, path string) error { return r.gate(v, n, path) }

@@ -35,14 +35,6 @@ type reader struct {
 	err    error
 }
 
-func newReader(file string, text []byte) (*reader, error) {
-	fields, err := object(text)
-	if err != nil {
-		return nil, bad(file, "want a Hugging Face config.json", "not a JSON object: %v", err)
-	}
-	return &reader{file: file, fields: fields}, nil
-}
-
 // object decodes a text that consists of one object.
 func object(text []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage

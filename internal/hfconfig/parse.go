@@ -33,10 +33,11 @@ func Open(path string) (Model, error) {
 
 // Parse reads a config.
 func Parse(file string, text []byte) (Model, error) {
-	outer, err := newReader(file, text)
+	fields, err := object(text)
 	if err != nil {
-		return Model{}, err
+		return Model{}, bad(file, "want a Hugging Face config.json", "not a JSON object: %v", err)
 	}
+	outer := &reader{file: file, fields: fields}
 	r, notes := outer.textPart()
 	kind := r.text("model_type")
 	if r.err != nil {

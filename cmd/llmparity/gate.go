@@ -145,7 +145,7 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 		if g.Parity == nil {
 			g.Parity = &gates.Parity{}
 		}
-		g.Parity.MinAgreement = least
+		g.Parity.MinAgreement = gates.Share(least)
 	}
 	if err := g.Validate(); err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "", "the checks given by flags")

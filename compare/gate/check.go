@@ -236,7 +236,7 @@ func phrase(p *gates.Parity) string {
 		out += " as the baseline run"
 	}
 	if p.MinAgreement > 0 {
-		out += fmt.Sprintf(", %s%% of tokens", num(100*p.MinAgreement))
+		out += fmt.Sprintf(", %s%% of tokens", num(100*float64(p.MinAgreement)))
 	}
 	if p.FirstDiffers > 0 {
 		out += fmt.Sprintf(", no difference before token %d", p.FirstDiffers)
@@ -256,7 +256,7 @@ func (j *judge) said(check gates.Check, level gates.Level, said parity.Parity) {
 	case said.ByText && p.FirstDiffers > 0 && !said.Identical:
 		j.add(check, level, gates.Inconclusive,
 			"there are no token ids, so the first different token is not known: "+said.Verdict)
-	case share < p.MinAgreement, p.FirstDiffers > 0 && place > 0 && place < p.FirstDiffers:
+	case share < float64(p.MinAgreement), p.FirstDiffers > 0 && place > 0 && place < p.FirstDiffers:
 		j.add(check, level, gates.Failed, said.Verdict)
 	default:
 		j.add(check, level, gates.Passed, said.Verdict)

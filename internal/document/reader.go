@@ -21,10 +21,13 @@ type Reader struct {
 	values int // read so far
 }
 
-// Scalar reads its text; Wanted describes it, with an example.
+// wanted describes itself in errors, with an example.
+type wanted interface{ Wanted() string }
+
+// Scalar reads its text.
 type Scalar interface {
 	Parse(text string) error
-	Wanted() string
+	wanted
 }
 
 // Shorthand is a group that may be written as the value of one of its fields alone.
@@ -135,6 +138,9 @@ func (r *Reader) Struct(n *Node, into any, path string) error {
 	}
 	if to, ok := into.(Shorthand); ok {
 		return r.To(n, to.Alone(), path)
+	}
+	if described, ok := into.(wanted); ok {
+		return n.Group(path, described.Wanted())
 	}
 	return n.Group(path, "")
 }

@@ -98,6 +98,9 @@ type Limit struct {
 	Level  Level `yaml:"level,omitempty"`
 }
 
+// Wanted describes one.
+func (*Limit) Wanted() string { return "a limit such as {max: 900}" }
+
 // Change says how much worse than the baseline's a figure may be.
 type Change struct {
 	Figure *figure.Row
@@ -115,12 +118,31 @@ const (
 
 // Parity says how alike words must be.
 type Parity struct {
-	MinAgreement float64 // the share of tokens before the first difference; 1: all
-	FirstDiffers int     // the first different token, from 1, may not come before this one; 0: any
-	With         string  // OtherEngines, TheBaseline; empty: OtherEngines
-	Scope
-	Level Level
+	MinAgreement Share  `yaml:"min_agreement,omitempty"`    // of tokens before the first difference; 1: all
+	FirstDiffers int    `yaml:"first_divergence,omitempty"` // the first different token may not come before; 0: any
+	With         string `yaml:"with,omitempty"`             // OtherEngines, TheBaseline; empty: OtherEngines
+	Scope        `yaml:",inline"`
+	Level        Level `yaml:"level,omitempty"`
 }
+
+// Wanted describes one.
+func (*Parity) Wanted() string { return "a group such as {min_agreement: 100%}" }
+
+// Share is written like 99.5%.
+type Share float64
+
+// Parse reads a share.
+func (s *Share) Parse(text string) error {
+	v, err := ParseShare(text)
+	*s = Share(v)
+	return err
+}
+
+// Wanted describes one.
+func (*Share) Wanted() string { return "a percentage; use one such as -5%, +3% or 100%" }
+
+// MarshalYAML writes the share with its sign.
+func (s Share) MarshalYAML() (any, error) { return share(float64(s)), nil }
 
 // BaselineOptional is the value of no_baseline that lets a gate pass where there is no baseline run yet.
 const BaselineOptional = "ok"
@@ -280,7 +302,7 @@ func (p *Parity) Valid() error {
 	case p == nil:
 		return nil
 	case p.MinAgreement < 0 || p.MinAgreement > 1:
-		return fmt.Errorf("min_agreement: %s, give a share from 0%% to 100%%", share(p.MinAgreement))
+		return fmt.Errorf("min_agreement: %s, give a share from 0%% to 100%%", share(float64(p.MinAgreement)))
 	case p.FirstDiffers < 0:
 		return fmt.Errorf("first_divergence: %d, tokens are numbered from 1", p.FirstDiffers)
 	case p.MinAgreement == 0 && p.FirstDiffers == 0:

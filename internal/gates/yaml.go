@@ -17,15 +17,6 @@ type ChangeText struct {
 	Level  Level `yaml:"level,omitempty"`
 }
 
-// ParityText is a Parity as it is written.
-type ParityText struct {
-	MinAgreement string `yaml:"min_agreement,omitempty"`
-	FirstDiffers int    `yaml:"first_divergence,omitempty"`
-	With         string `yaml:"with,omitempty"`
-	Scope        `yaml:",inline"`
-	Level        Level `yaml:"level,omitempty"`
-}
-
 // MarshalYAML writes the section so that it is read again as the same.
 func (g Gate) MarshalYAML() (any, error) {
 	out := yaml.MapSlice{}
@@ -51,9 +42,7 @@ func (g Gate) MarshalYAML() (any, error) {
 	}
 	out = append(out, limits...)
 	put("vs_baseline", changes)
-	if p := g.Parity; p != nil {
-		put("parity", ParityText{shareOrNone(p.MinAgreement), p.FirstDiffers, p.With, p.Scope, p.Level})
-	}
+	put("parity", g.Parity)
 	return out, nil
 }
 

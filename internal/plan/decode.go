@@ -35,12 +35,8 @@ func (r *reader) own(into any) func(n *document.Node, path string) error {
 		return func(n *document.Node, path string) error { return v.read(r, n, path) }
 	case *gates.Gate:
 		return func(n *document.Node, path string) error { return r.gate(v, n, path) }
-	case *gates.Limit:
-		return func(n *document.Node, path string) error { return r.limit(v, n, path) }
 	case *gates.Change:
 		return func(n *document.Node, path string) error { return r.change(v, n, path) }
-	case *gates.Parity:
-		return func(n *document.Node, path string) error { return r.parity(v, n, path) }
 	}
 	return nil
 }

@@ -132,16 +132,6 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 	return n.Placed(path, err)
 }
 
-func (r *reader) limit(l *gates.Limit, n *document.Node, path string) error {
-	if err := n.Group(path, "a limit such as {max: 900}"); err != nil {
-		return err
-	}
-	if err := r.Struct(n, l, path); err != nil {
-		return err
-	}
-	return n.Placed(path, l.Valid())
-}
-
 // figureChanges are written as a group whose fields are figures.
 type figureChanges []gates.Change
 
@@ -186,21 +176,4 @@ func (r *reader) change(c *gates.Change, n *document.Node, path string) (err err
 		err = fmt.Errorf("detect: %w", err)
 	}
 	return n.Placed(path, err)
-}
-
-func (r *reader) parity(p *gates.Parity, n *document.Node, path string) (err error) {
-	if err := n.Group(path, "a group such as {min_agreement: 100%}"); err != nil {
-		return err
-	}
-	t := gates.ParityText{}
-	if err := r.Struct(n, &t, path); err != nil {
-		return err
-	}
-	p.FirstDiffers, p.With, p.Scope, p.Level = t.FirstDiffers, t.With, t.Scope, t.Level
-	if t.MinAgreement != "" {
-		if p.MinAgreement, err = gates.ParseShare(t.MinAgreement); err != nil {
-			return n.Placed(path, fmt.Errorf("min_agreement: %w", err))
-		}
-	}
-	return n.Placed(path, p.Valid())
 }

@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -15,23 +16,9 @@ const Variable = "LLMPARITY_CACHE"
 // Dir returns the cache folder: $LLMPARITY_CACHE, else $XDG_CACHE_HOME/llmparity, else ~/.cache/llmparity. The setup
 // script does the same, so macOS and Windows have no special folder.
 func Dir(getenv func(string) string) string {
-	if dir := getenv(Variable); dir != "" {
-		return dir
-	}
-	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "llmparity")
-	}
-	return filepath.Join(home(getenv), ".cache", "llmparity")
-}
-
-// home returns the home folder, or the temporary folder for a service without a home.
-func home(getenv func(string) string) string {
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if dir := getenv(name); dir != "" {
-			return dir
-		}
-	}
-	return os.TempDir()
+	home := cmp.Or(getenv("HOME"), getenv("USERPROFILE"), os.TempDir()) // a service may have no home
+	caches := cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache"))
+	return cmp.Or(getenv(Variable), filepath.Join(caches, "llmparity"))
 }
 
 // MkdirAll creates dir in the cache, with its parents.

@@ -136,9 +136,7 @@ const (
 
 // Of predicts the memory of a model.
 func Of(m Model, s Setup) (Estimate, error) {
-	if s.Engine == nil {
-		s.Engine = &engine.Memory{Name: "an unknown engine", Runtime: engine.GGML}
-	}
+	s.Engine = cmp.Or(s.Engine, &engine.Memory{Name: "an unknown engine", Runtime: engine.GGML})
 	if err := s.check(m); err != nil {
 		return Estimate{}, err
 	}
@@ -297,9 +295,7 @@ func (e *Estimate) chooseText() {
 				"webllm-package": ", of its mlc-chat-config.json"}[m.Source])
 	}
 	e.Tokens = int64(cmp.Or(text, s.Context))
-	if s.InputLen == 0 {
-		s.InputLen = max(int(e.Tokens)-s.OutputLen, 1)
-	}
+	s.InputLen = cmp.Or(s.InputLen, max(int(e.Tokens)-s.OutputLen, 1))
 }
 
 func (e *Estimate) warn(format string, args ...any) {

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 
 	"llmparity/internal/engine"
@@ -35,11 +36,8 @@ func (e *Estimate) activations() Component {
 
 // sizes returns the sizes of a token's tensors, in values.
 func sizes(m Model) (hidden, inter, queries, keys float64) {
-	inter = float64(m.Inter)
-	if inter == 0 {
-		inter = 4 * float64(m.Hidden)
-	}
-	return float64(m.Hidden), inter, float64(m.Heads * m.HeadDim), float64(m.KVHeads * m.HeadDim)
+	return float64(m.Hidden), float64(cmp.Or(m.Inter, 4*m.Hidden)), float64(m.Heads * m.HeadDim),
+		float64(m.KVHeads * m.HeadDim)
 }
 
 // framework predicts the memory of the engine itself.

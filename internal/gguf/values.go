@@ -45,11 +45,8 @@ func unsigned(v any) (uint64, bool) {
 // Float returns a floating-point number.
 func (f *File) Float(key string) (float64, error) {
 	v, _ := f.Lookup(key)
-	switch v := v.(type) {
-	case float32:
-		return float64(v), nil
-	case float64:
-		return v, nil
+	if r := reflect.ValueOf(v); r.CanFloat() {
+		return r.Float(), nil
 	}
 	return 0, f.want(key, "a float")
 }

@@ -69,10 +69,7 @@ func Parse(file string, text []byte) (Model, error) {
 	m := d.model(r)
 	m.Notes = notes
 	m.about(outer, r)
-	if r.err == nil {
-		r.err = outer.err
-	}
-	return m, cmp.Or(r.err, m.sound())
+	return m, cmp.Or(r.err, outer.err, m.sound())
 }
 
 const notText = "multimodal model: only its text part is counted, without encoders of images and sound"
@@ -109,10 +106,7 @@ func unknown(file, kind string) error {
 
 // about reads the fields other than sizes.
 func (m *Model) about(outer, r *reader) {
-	m.Name = outer.text("_name_or_path")
-	if m.Name == "" {
-		m.Name = nameOf(m.File)
-	}
+	m.Name = cmp.Or(outer.text("_name_or_path"), nameOf(m.File))
 	m.DType = strings.TrimPrefix(cmp.Or(r.text("torch_dtype", "dtype"), outer.text("torch_dtype", "dtype")), "torch.")
 	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
 		"max_sequence_length")

@@ -1,6 +1,7 @@
 package modellib
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,14 +28,8 @@ type Tools struct {
 
 // FindTools returns the tools for a cache folder, without checking that they exist.
 func FindTools(cache string, getenv func(string) string) Tools {
-	t := Tools{Python: getenv(PythonVariable), Emcc: getenv(EmccVariable), Cache: cache}
-	if t.Python == "" {
-		t.Python = filepath.Join(VenvDir(cache), "bin", "python")
-	}
-	if t.Emcc == "" {
-		t.Emcc = "emcc"
-	}
-	return t
+	return Tools{Python: cmp.Or(getenv(PythonVariable), filepath.Join(VenvDir(cache), "bin", "python")),
+		Emcc: cmp.Or(getenv(EmccVariable), "emcc"), Cache: cache}
 }
 
 // VenvDir returns the folder of the compiler's Python environment, named after its requirements.

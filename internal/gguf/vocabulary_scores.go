@@ -1,9 +1,10 @@
 package gguf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -75,16 +76,10 @@ func (v Vocabulary) joins(ids map[string]int) []join {
 		}
 	}
 	length := utf8.RuneCountInString
-	sort.SliceStable(list, func(i, j int) bool {
-		a, b := list[i], list[j]
+	slices.SortStableFunc(list, func(a, b join) int {
 		x, y := v.Tokens[a.token], v.Tokens[b.token]
-		switch {
-		case v.Scores[a.token] != v.Scores[b.token]:
-			return v.Scores[a.token] > v.Scores[b.token]
-		case a.cut != b.cut:
-			return length(x[:a.cut]) > length(y[:b.cut])
-		}
-		return length(x[a.cut:]) > length(y[b.cut:])
+		return cmp.Or(cmp.Compare(v.Scores[b.token], v.Scores[a.token]),
+			cmp.Compare(length(y[:b.cut]), length(x[:a.cut])), cmp.Compare(length(y[b.cut:]), length(x[a.cut:])))
 	})
 	return list
 }

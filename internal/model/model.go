@@ -153,15 +153,14 @@ func open(path, typed string, window int) (engine.Model, error) {
 	if err := f.Whole(); err != nil {
 		return engine.Model{}, err
 	}
-	arch, unsupported := f.Architecture()
-	if unsupported != nil {
-		if arch, err = outline(f); err != nil {
-			return engine.Model{}, unsupported
-		}
+	_, unsupported := f.Architecture()
+	of, err := modelsize.FromGGUF(f)
+	if err != nil {
+		return engine.Model{}, cmp.Or(unsupported, err)
 	}
-	if arch.ContextLength > 0 && window > arch.ContextLength {
+	if of.MaxContext > 0 && window > of.MaxContext {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
-			"context %d exceeds the maximum of %d of model %s (context_length in the GGUF)", window, arch.ContextLength, typed)
+			"context %d exceeds the maximum of %d of model %s (context_length in the GGUF)", window, of.MaxContext, typed)
 	}
 	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
 	_, m.Template = f.Lookup("tokenizer.chat_template")
@@ -184,23 +183,15 @@ func open(path, typed string, window int) (engine.Model, error) {
 		name = filepath.Base(path)
 	}
 	m.Model = record.Model{
-		Name: name, SHA256: sum, Format: GGUF, Architecture: arch.Name,
-		DType: f.DType(), FileB: f.Size, Context: cmp.Or(window, arch.ContextLength),
-		MaxContext: arch.ContextLength, Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV,
-		HeadDim: arch.HeadDim, Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
+		Name: name, SHA256: sum, Format: GGUF, Architecture: of.Type,
+		DType: f.DType(), FileB: f.Size, Context: cmp.Or(window, of.MaxContext), MaxContext: of.MaxContext,
+		Parameters: of.Parameters, Layers: of.Layers, Heads: of.Heads, KVHeads: of.KVHeads, HeadDim: of.HeadDim,
+		Hidden: of.Hidden, Vocab: of.Vocab,
 	}
 	for _, t := range f.Tensors {
-		m.Parameters += t.Elements()
 		m.WeightsB += t.Size
 	}
 	return m, nil
-}
-
-// outline describes a model that llmparity cannot compute with.
-func outline(f *gguf.File) (gguf.Architecture, error) {
-	e, err := modelsize.FromGGUF(f)
-	return gguf.Architecture{Name: e.Type, ContextLength: e.MaxContext, BlockCount: e.Layers, HeadCount: e.Heads,
-		HeadCountKV: e.KVHeads, HeadDim: e.HeadDim, EmbeddingLength: e.Hidden, VocabSize: e.Vocab}, err
 }
 
 // OpenPackage reads the description of a package. A context of 0 is the package's own.

@@ -23,7 +23,6 @@ const (
 
 // Item is an entry of a data set: what a user says, turn by turn, mostly one turn.
 type Item struct {
-	Line      int
 	Turns     []string
 	MaxTokens int // output length; 0: not given
 }
@@ -67,12 +66,11 @@ func ReadData(path, field string, limit int) ([]Item, error) {
 // ParseData parses a data set; name is its name in errors.
 func ParseData(text []byte, name, field string, limit int) ([]Item, error) {
 	var items []Item
-	err := objects(text, name, func(line int, object map[string]json.RawMessage) (more bool, err error) {
+	err := objects(text, name, func(object map[string]json.RawMessage) (more bool, err error) {
 		item, err := itemOf(object, field)
 		if err != nil {
 			return false, err
 		}
-		item.Line = line
 		items = append(items, item)
 		if len(items) > mostItems {
 			return false, fmt.Errorf("more than %d entries", mostItems)
@@ -94,7 +92,7 @@ func at(name string, line int, err error) error {
 }
 
 // object takes an object of a file; more reports whether to continue.
-type object = func(line int, object map[string]json.RawMessage) (more bool, err error)
+type object = func(map[string]json.RawMessage) (more bool, err error)
 
 // errNoObject says that a JSON value is not an object.
 var errNoObject = errors.New(`not an object, such as {"prompt": "…"}`)
@@ -128,7 +126,7 @@ func objects(text []byte, name string, each object) error {
 		case object == nil:
 			return at(name, here, errNoObject)
 		}
-		if more, err := each(here, object); err != nil {
+		if more, err := each(object); err != nil {
 			return at(name, here, err)
 		} else if !more {
 			return nil

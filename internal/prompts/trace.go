@@ -123,7 +123,7 @@ func broken(name string, err error) error {
 }
 
 // object parses a JSON object.
-func (t *trace) object(_ int, object map[string]json.RawMessage) (more bool, err error) {
+func (t *trace) object(object map[string]json.RawMessage) (more bool, err error) {
 	var said [3]string
 	by := 1.0
 	for name, value := range object {

@@ -14,27 +14,13 @@ import (
 	"llmparity/internal/regular"
 )
 
-// Stored is a tensor of a safetensors file.
+// Stored is what safetensors files hold.
 type Stored struct {
-	Name  string
-	DType string // F32, BF16, I32, F8_E4M3 …
-	Shape []int64
-	Bytes int64
+	Values int64
+	Bytes  map[string]int64 // by dtype: f32, bf16, i32, f8_e4m3 …
 }
 
-// Values returns the number of values.
-func (s Stored) Values() int64 {
-	n, ok := product(s.Shape...)
-	if !ok {
-		return 0
-	}
-	return n
-}
-
-const (
-	maxHeader  = 100 << 20 // the format's own limit
-	maxTensors = 1 << 20
-)
+const maxHeader = 100 << 20 // the format's own limit
 
 // indexed returns the files in a folder's model.safetensors.index.json; none if there is no index.
 func indexed(dir string) ([]string, error) {
@@ -55,13 +41,13 @@ func indexed(dir string) ([]string, error) {
 	return slices.Compact(slices.Sorted(maps.Values(index.Files))), nil
 }
 
-// Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers. There may
-// be none. Of a folder, the files in the index count; without an index, those that transformers would load.
-func Safetensors(path string) ([]Stored, error) {
-	files := []string{path}
+// Safetensors counts the tensors of the .safetensors files in a folder, or of one such file, by their headers. There
+// may be none. Of a folder, the files in the index count; without an index, those that transformers would load.
+func Safetensors(path string) (Stored, error) {
+	files, all := []string{path}, Stored{Bytes: map[string]int64{}}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if files, err = indexed(path); err != nil {
-			return nil, err
+			return all, err
 		}
 		if len(files) == 0 {
 			files = []string{"model*.safetensors"}
@@ -70,14 +56,9 @@ func Safetensors(path string) ([]Stored, error) {
 			files = glob(path, "*.safetensors")
 		}
 	}
-	var all []Stored
 	for _, file := range files {
-		list, err := readHeader(file)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, list...); len(all) > maxTensors {
-			return nil, bad(path, "", "more than %d tensors", maxTensors)
+		if err := all.add(file); err != nil {
+			return all, err
 		}
 	}
 	return all, nil
@@ -96,39 +77,39 @@ func glob(dir string, patterns ...string) (files []string) {
 
 const again = "download it again"
 
-func readHeader(file string) ([]Stored, error) {
+// add adds the tensors of a file.
+func (s *Stored) add(file string) error {
 	f, err := regular.Open(file)
 	if err != nil {
-		return nil, unreadable(file, err)
+		return unreadable(file, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, unreadable(file, err)
+		return unreadable(file, err)
 	}
-	return parseHeader(file, f, info.Size())
+	return s.parse(file, f, info.Size())
 }
 
-// parseHeader reads a header: its length, and JSON with the dtype, shape and position of each tensor.
-func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
+// parse reads a header: its length, and JSON with the dtype, shape and position of each tensor.
+func (s *Stored) parse(file string, r io.Reader, size int64) error {
 	var length [8]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, bad(file, again, "not a safetensors file: %d bytes", size)
+		return bad(file, again, "not a safetensors file: %d bytes", size)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, bad(file, again, "truncated or not a safetensors file: a header of %d bytes in a file of %d", n,
+		return bad(file, again, "truncated or not a safetensors file: a header of %d bytes in a file of %d", n,
 			size)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, bad(file, again, "cannot read the header: %v", err)
+		return bad(file, again, "cannot read the header: %v", err)
 	}
 	fields, err := object(text)
 	if err != nil {
-		return nil, bad(file, again, "damaged header: %v", err)
+		return bad(file, again, "damaged header: %v", err)
 	}
-	var list []Stored
 	for name, raw := range fields {
 		if name == "__metadata__" {
 			continue
@@ -139,16 +120,15 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 			Offsets [2]int64 `json:"data_offsets"`
 		}
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return nil, bad(file, again, "tensor %s has the invalid description %s", name, brief(raw))
+			return bad(file, again, "tensor %s has the invalid description %s", name, brief(raw))
 		}
-		s := Stored{Name: name, DType: t.DType, Shape: t.Shape, Bytes: t.Offsets[1] - t.Offsets[0]}
-		_, fits := product(t.Shape...)
-		if t.Offsets[0] < 0 || s.Bytes < 0 || t.Offsets[1] > size-8-int64(n) || !fits {
-			return nil, bad(file, again, "tensor %s of %s %v at %v does not fit into the file of %d bytes", name, t.DType, t.Shape,
+		values, fits := product(t.Shape...)
+		if t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > size-8-int64(n) || !fits {
+			return bad(file, again, "tensor %s of %s %v at %v does not fit into the file of %d bytes", name, t.DType, t.Shape,
 				t.Offsets, size)
 		}
-		list = append(list, s)
+		s.Values += values
+		s.Bytes[strings.ToLower(t.DType)] += t.Offsets[1] - t.Offsets[0]
 	}
-	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+	return nil
 }

@@ -27,16 +27,8 @@ func TestSafetensors(t *testing.T) {
 	path := filepath.Join(dir, "model.safetensors")
 	check.Err(t, os.WriteFile(path, tensorFile(twoLayers, 384), 0o600))
 	for _, where := range []string{dir, path} {
-		list, err := Safetensors(where)
-		if err != nil || len(list) != 5 {
-			t.Fatal(list, err)
-		}
-		var bytes, values int64
-		for _, s := range list {
-			bytes, values = bytes+s.Bytes, values+s.Values()
-		}
-		if bytes != 384 || values != 192 {
-			t.Errorf("%d bytes, %d values", bytes, values)
+		if s, err := Safetensors(where); err != nil || len(s.Bytes) != 1 || s.Bytes["bf16"] != 384 || s.Values != 192 {
+			t.Errorf("%+v, %v", s, err)
 		}
 	}
 }
@@ -64,14 +56,14 @@ func FuzzHeader(f *testing.F) {
 	f.Add(tensorFile(twoLayers, 384))
 	f.Add(tensorFile(`{}`, 0))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := parseHeader("x", bytes.NewReader(text), int64(len(text)))
+		s := Stored{Bytes: map[string]int64{}}
+		err := s.parse("x", bytes.NewReader(text), int64(len(text)))
 		if err != nil && fault.Of(err) != fault.BadModel {
 			t.Fatalf("%v has class %s", err, fault.Of(err))
 		}
-		var sum int64
-		for _, s := range list {
-			if sum += s.Bytes; s.Bytes < 0 || s.Bytes > int64(len(text)) || s.Values() < 0 {
-				t.Fatalf("%+v", s)
+		for dtype, n := range s.Bytes {
+			if n < 0 {
+				t.Fatalf("%s: %d bytes", dtype, n)
 			}
 		}
 	})

@@ -83,27 +83,17 @@ func fromFolder(dir, wanted string) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
-	tensors, err := hfconfig.Safetensors(dir)
 	m := FromConfig(c)
-	m.hold(tensors)
-	return m, err
-}
-
-// hold compares the config with the files.
-func (m *Model) hold(tensors []hfconfig.Stored) {
-	if len(tensors) == 0 {
-		return
+	files, err := hfconfig.Safetensors(dir)
+	if len(files.Bytes) == 0 {
+		return m, err
 	}
-	m.Stored = map[string]int64{}
-	var values int64
-	for _, t := range tensors {
-		m.Stored[strings.ToLower(t.DType)] += t.Bytes
-		values += t.Values()
-	}
-	if m.Quantized == nil && math.Abs(float64(values-m.Parameters)) > 0.02*float64(max(values, m.Parameters)) {
-		m.note("the safetensors files have %d values, but the config's sizes add up to %d", values, m.Parameters)
+	m.Stored = files.Bytes
+	if n := files.Values; m.Quantized == nil && math.Abs(float64(n-m.Parameters)) > 0.02*float64(max(n, m.Parameters)) {
+		m.note("the safetensors files have %d values, but the config's sizes add up to %d", n, m.Parameters)
 		m.Trust = Medium
 	}
+	return m, err
 }
 
 // lump adds a weight of which only the number of values is known.

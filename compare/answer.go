@@ -65,7 +65,7 @@ func (c *Card) Sentence() string {
 // Answer is the result's, made of what it holds.
 func (r *Result) Answer() *Answer {
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Launches.Counted > 0 }) {
+	if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Output = r.outputCard()
 		a.Quote = r.quote(a)
@@ -96,8 +96,8 @@ func (r *Result) gravest() []evidence.Warning {
 // distinct are the values of cells, in the order in which they come first.
 func (r *Result) distinct(of func(*Cell) string) []string {
 	var out []string
-	for i := range r.Cells {
-		if s := of(&r.Cells[i]); s != "" {
+	for _, c := range r.Cells {
+		if s := of(c); s != "" {
 			out = explain.AppendNew(out, s)
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Result) title() string {
 	r = r.ran()
 	const letters = 40 // of a name of others
 	engines := r.distinct(func(c *Cell) string { return explain.Cut(c.Title(), letters) })
-	foreign := !slices.ContainsFunc(r.Cells, func(c Cell) bool { return !c.Foreign() })
+	foreign := !slices.ContainsFunc(r.Cells, func(c *Cell) bool { return !c.Foreign() })
 	switch {
 	case len(r.Cells) == 0:
 		return "Nothing was measured"
@@ -197,7 +197,7 @@ func (r *Result) runTitle(run int) string {
 
 // ran has only the cells that ran, if any did.
 func (r *Result) ran() *Result {
-	ran := slices.DeleteFunc(slices.Clone(r.Cells), func(c Cell) bool { return c.Refused != "" })
+	ran := slices.DeleteFunc(slices.Clone(r.Cells), func(c *Cell) bool { return c.Refused != "" })
 	if len(ran) == 0 {
 		return r
 	}
@@ -213,8 +213,8 @@ func (r *Result) facts() []string {
 			out = append(out, s)
 		}
 	}
-	random := func(c Cell) bool { return c.Spec.Model.Random() }
-	switch known := slices.IndexFunc(r.Cells, func(c Cell) bool { return !random(c) }); {
+	random := func(c *Cell) bool { return c.Spec.Model.Random() }
+	switch known := slices.IndexFunc(r.Cells, func(c *Cell) bool { return !random(c) }); {
 	case len(r.Cells) > 0 && known < 0:
 		add("random weights: the text is meaningless, the measurements are not")
 	case slices.ContainsFunc(r.Cells, random):
@@ -250,8 +250,8 @@ func (r *Result) sameness() string {
 		return ""
 	}
 	of := func(c *Cell) string {
-		if i := slices.IndexFunc(r.Cells, func(o Cell) bool { return c.formOf(&o) }); i >= 0 {
-			return sameness(c, &r.Cells[i])
+		if i := slices.IndexFunc(r.Cells, func(o *Cell) bool { return c.formOf(o) }); i >= 0 {
+			return sameness(c, r.Cells[i])
 		}
 		return explain.Sameness(c.Policy("weights"))
 	}
@@ -270,8 +270,8 @@ func (r *Result) sameness() string {
 func (r *Result) tokens() string {
 	of := func(name string) string {
 		var all []float64
-		for i := range r.Cells {
-			if f := r.Cells[i].Figure(name); f.Known() {
+		for _, c := range r.Cells {
+			if f := c.Figure(name); f.Known() {
 				all = append(all, f.Center())
 			}
 		}
@@ -303,7 +303,7 @@ func to(all []float64) string {
 func (r *Result) launches() string {
 	var all []float64
 	one, many := "launch", "launches"
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if c.Refused == "" && c.Launches.Counted > 0 {
 			all = append(all, float64(c.Launches.Counted))
 			if c.Repeated() != one {
@@ -332,7 +332,7 @@ func (r *Result) sure() Card {
 	var counted, lost, refused, tooLarge int
 	var classes []string
 	least, reason := -1, ""
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if c.Refused != "" {
 			refused++
 			if c.Risk != nil && c.Risk.Refused {
@@ -401,7 +401,7 @@ func (r *Result) intervals() string {
 			continue // the answer has no such figure to be sure of
 		}
 		widest, words, known := 0.0, "", 0
-		for _, c := range r.each() {
+		for _, c := range r.Cells {
 			f := q.of(c)
 			half, ok := f.HalfWidth()
 			if !ok {

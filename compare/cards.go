@@ -86,10 +86,10 @@ func (r *Result) memoryCard() Card {
 	var bases []float64
 	var engines []string
 	browser := true
-	for i := range r.Cells {
-		if f := r.Cells[i].Figure(figure.Baseline); f.Known() {
-			bases, browser = append(bases, f.Center()), browser && r.Cells[i].Browser() != ""
-			engines = explain.AppendNew(engines, r.Cells[i].Title())
+	for _, c := range r.Cells {
+		if f := c.Figure(figure.Baseline); f.Known() {
+			bases, browser = append(bases, f.Center()), browser && c.Browser() != ""
+			engines = explain.AppendNew(engines, c.Title())
 		}
 	}
 	if len(bases) > 0 && !c.Unknown {
@@ -120,11 +120,11 @@ func (r *Result) speedCard() Card {
 		return c // the table has the times
 	}
 	var words []string
-	for i := range r.Cells {
-		if f := r.Cells[i].Figure(figure.TTFT); f.Known() && r.Cells[i].Load == nil {
-			who := r.Cells[i].Title()
+	for i, c := range r.Cells {
+		if f := c.Figure(figure.TTFT); f.Known() && c.Load == nil {
+			who := c.Title()
 			if len(r.Cells) == 2 && who == r.Cells[1-i].Title() {
-				who = r.Cells[i].Label
+				who = c.Label
 			}
 			words = append(words, who+" "+valued(f, "ms"))
 		}
@@ -140,7 +140,7 @@ func (r *Result) card(q *question) Card {
 	var known []*Cell
 	var values []float64
 	absent := ""
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if f := q.of(c); f.Known() {
 			known, values = append(known, c), append(values, f.Center())
 		} else if f.Absent != "refused" {
@@ -238,7 +238,7 @@ func (r *Result) duels(q *question) []duel {
 	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		d := duel{a: &r.Cells[c.A], b: &r.Cells[c.B], family: c.Family}
+		d := duel{a: r.Cells[c.A], b: r.Cells[c.B], family: c.Family}
 		x, y := q.of(d.a), q.of(d.b)
 		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || requestsDiffer(d.a, d.b) != nil {
 			continue
@@ -268,7 +268,7 @@ func (r *Result) duels(q *question) []duel {
 // Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
 // amounts may be compared. False for others.
 func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
-	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name ||
 		a.memory.ProgramWords() != "" || b.memory.ProgramWords() != "" {
 		return ratio.Ratio{}, false
@@ -557,7 +557,7 @@ func (q *question) winner(duels []duel, known []*Cell) *Cell {
 
 // cellTitle is a cell's name: its engine, if it has only one cell.
 func (r *Result) cellTitle(c *Cell) string {
-	other := func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && o.Label != c.Label }
+	other := func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine && o.Label != c.Label }
 	if slices.ContainsFunc(r.Cells, other) {
 		return c.Label
 	}
@@ -588,7 +588,7 @@ func (r *Result) extremes(q *question, known []*Cell) string {
 
 // upper begins a sentence, unless that begins with a name.
 func (r *Result) upper(s string) string {
-	name := func(c Cell) bool {
+	name := func(c *Cell) bool {
 		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title()) ||
 			strings.HasPrefix(s, r.runTitle(c.Run)+" ")
 	}
@@ -603,15 +603,15 @@ func (r *Result) outputCard() Card {
 	if len(r.Parity) == 0 {
 		return r.selfCard()
 	}
-	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(&r.Cells[cell]) })
+	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(r.Cells[cell]) })
 	return Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
 }
 
 // selfCard says whether the launches of each cell agree.
 func (r *Result) selfCard() Card {
 	known, identical, text := 0, 0, ""
-	for i := range r.Cells {
-		if s := r.Cells[i].Self; s.Known {
+	for _, c := range r.Cells {
+		if s := c.Self; s.Known {
 			known, text = known+1, r.upper(s.Verdict)+"."
 			if s.Identical {
 				identical++

@@ -37,7 +37,7 @@ func (r *Result) reasons() []Reason {
 	prompts := ""
 	for _, c := range r.Comparisons {
 		if c.Refused == "" {
-			prompts = cmp.Or(prompts, promptsDiffer(&r.Cells[c.A], &r.Cells[c.B]))
+			prompts = cmp.Or(prompts, promptsDiffer(r.Cells[c.A], r.Cells[c.B]))
 		}
 	}
 	add(is(false) && prompts == "", explain.Comparable)
@@ -72,7 +72,7 @@ func (r *Result) reasons() []Reason {
 // paired tells whether a cell is compared with one for which something holds.
 func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
-		a, b := &r.Cells[c.A], &r.Cells[c.B]
+		a, b := r.Cells[c.A], r.Cells[c.B]
 		return a == cell && with(b) || b == cell && with(a)
 	})
 }
@@ -133,7 +133,7 @@ func (r *Result) whose(pairs []int) string {
 // kernels says where model libraries come from.
 func (r *Result) kernels() []Reason {
 	var out []Reason
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		library := c.Part("model_library")
 		if library == "" {
 			continue
@@ -159,7 +159,7 @@ func (r *Result) unpaired() []Reason {
 	for run := 1; run < len(r.Runs); run++ {
 		all := 0
 		var by evidence.Groups[string, string] // labels by why
-		for _, c := range r.each() {
+		for _, c := range r.Cells {
 			if c.Run != run || c.Foreign() || c.Refused != "" {
 				continue
 			}
@@ -181,8 +181,8 @@ func (r *Result) unpaired() []Reason {
 // difference says in what a cell of a later run differs from all of the first run: in the first thing that leaves none.
 func (r *Result) difference(c *Cell) string {
 	var like []*Cell
-	for i := range r.Cells {
-		if o := &r.Cells[i]; o.Run == 0 && !o.Foreign() && o.Refused == "" {
+	for _, o := range r.Cells {
+		if o.Run == 0 && !o.Foreign() && o.Refused == "" {
 			like = append(like, o)
 		}
 	}

@@ -21,7 +21,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -55,7 +54,7 @@ type Result struct {
 	Reasons       []Reason           `json:"comparability_reasons"`
 	Settings      *settings.Table    `json:"settings,omitempty"` // what engines report; nil: nothing
 	Runs          []Run              `json:"runs"`
-	Cells         []Cell             `json:"cells"`
+	Cells         []*Cell            `json:"cells"`
 	Parity        []parity.Parity    `json:"parity"`
 	Matrices      []parity.Matrix    `json:"parity_matrices"` // the same pairs, a table a prompt
 	Comparisons   []Comparison       `json:"comparisons"`
@@ -129,22 +128,11 @@ type Cell struct {
 	inconstant string // in which way its launches did not run the same; empty: they did
 }
 
-// each has the cells by their indexes.
-func (r *Result) each() iter.Seq2[int, *Cell] {
-	return func(yield func(int, *Cell) bool) {
-		for i := range r.Cells {
-			if !yield(i, &r.Cells[i]) {
-				return
-			}
-		}
-	}
-}
-
 // Attempts is the number of attempts of all cells, however they ended.
 func (r *Result) Attempts() int {
 	n := 0
-	for i := range r.Cells {
-		l := r.Cells[i].Launches
+	for _, c := range r.Cells {
+		l := c.Launches
 		n += l.Counted + l.Warmup + l.Failed + l.Interrupted
 	}
 	return n
@@ -187,7 +175,7 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 
 // With compares what is in these runs; the first is the baseline. It changes none of them.
 func With(o Options, runs ...*record.Run) *Result {
-	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
+	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			AllowDifferent: o.AllowDifferent, By: o.By}}
@@ -224,7 +212,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	}
 	r.pairForeign(o)
 	r.Matrices = parity.Matrices(r.Parity, parity.Cells{
-		Alike: func(a, b int) bool { return sameTask(&r.Cells[a], &r.Cells[b]) },
+		Alike: func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
 		Self:  func(cell int) parity.SelfParity { return r.Cells[cell].Self },
 		Title: func(cell int) string {
 			return fmt.Sprintf("%s, prompt %d", r.Cells[cell].Spec.Model.Name, r.Cells[cell].Spec.PromptID)
@@ -241,8 +229,8 @@ func With(o Options, runs ...*record.Run) *Result {
 }
 
 // newCell is a cell of a run with all that its attempts say.
-func newCell(at int, run *record.Run, spec record.Cell) Cell {
-	c := Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID)}
+func newCell(at int, run *record.Run, spec record.Cell) *Cell {
+	c := &Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID)}
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range run.Attempts {
 		if a.Cell == spec.ID {

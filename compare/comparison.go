@@ -39,7 +39,7 @@ func compared(together bool) []string {
 // Over several runs an engine is set against itself in the first one, the baseline, or in another where the first has
 // no such cell; and against others only where its own run has none of them.
 func (r *Result) related(i, j int) bool {
-	a, b := &r.Cells[i], &r.Cells[j]
+	a, b := r.Cells[i], r.Cells[j]
 	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) || r.nearer(a, b) {
 		return false
 	}
@@ -53,8 +53,8 @@ func (r *Result) related(i, j int) bool {
 }
 
 func (r *Result) has(run int, like *Cell) bool {
-	return slices.ContainsFunc(r.Cells, func(c Cell) bool {
-		return c.Run == run && c.Spec.Engine == like.Spec.Engine && sameTask(&c, like)
+	return slices.ContainsFunc(r.Cells, func(c *Cell) bool {
+		return c.Run == run && c.Spec.Engine == like.Spec.Engine && sameTask(c, like)
 	})
 }
 
@@ -96,7 +96,7 @@ func (r *Result) nearer(a, b *Cell) bool {
 		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine && (a.Spec.Engine == b.Spec.Engine ||
 			c.Spec.Weights == of.Spec.Weights && c.Set() == of.Set())
 	}
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if instead(c, b) && sameTask(a, c) && apartBy(a, c) < apart ||
 			instead(c, a) && sameTask(c, b) && apartBy(c, b) < apart {
 			return true
@@ -148,7 +148,7 @@ func (c *Cell) unverified() bool {
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
 func (r *Result) pair(i, j int, o Options) {
-	a, b := &r.Cells[i], &r.Cells[j]
+	a, b := r.Cells[i], r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 	if d := requestsDiffer(a, b); d != nil {
 		c.add(*d)
@@ -156,7 +156,7 @@ func (r *Result) pair(i, j int, o Options) {
 		return
 	}
 	p := parity.Of(r.party(i), r.party(j))
-	if prompts := promptsDiffer(&r.Cells[i], &r.Cells[j]); prompts != "" && p.SamePrompt == nil {
+	if prompts := promptsDiffer(r.Cells[i], r.Cells[j]); prompts != "" && p.SamePrompt == nil {
 		p.Tokenisation = "different: " + prompts
 	}
 	r.Parity = append(r.Parity, p)
@@ -202,7 +202,7 @@ func (c *Comparison) add(reasons ...Reason) {
 
 // party is what parity takes of a cell.
 func (r *Result) party(cell int) parity.Party {
-	c := &r.Cells[cell]
+	c := r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
 		Half:    c.Says("activations_dtype") == "f16",
@@ -210,7 +210,7 @@ func (r *Result) party(cell int) parity.Party {
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
-	its := func(o Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
+	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
 	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
 		s.TextOf = r.Cells[at].Label
 	}
@@ -302,7 +302,7 @@ func (r *Result) pairForeign(o Options) {
 	}
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
-			a, b := &r.Cells[i], &r.Cells[j]
+			a, b := r.Cells[i], r.Cells[j]
 			if !a.Foreign() && !b.Foreign() {
 				continue
 			}

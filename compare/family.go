@@ -49,7 +49,7 @@ func (r *Result) word(o Options) {
 			if x.Call == stats.Differs && x.Ratio != nil && small(*x.Ratio) {
 				x.Call = stats.TooSmall
 			}
-			a, b := &r.Cells[c.A], &r.Cells[c.B]
+			a, b := r.Cells[c.A], r.Cells[c.B]
 			x.Agree()
 			x.Spread(a.Label, b.Label)
 			disturbed(x, a, b)
@@ -71,7 +71,7 @@ func (r *Result) word(o Options) {
 // enlist puts a comparison's tests into their family.
 func (r *Result) enlist(i int) {
 	c := &r.Comparisons[i]
-	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	a, b := r.Cells[c.A], r.Cells[c.B]
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
 		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if a.Run != b.Run {
@@ -133,7 +133,7 @@ func (r *Result) comparedIn(comparisons []int) []string {
 
 // common names what both cells of a comparison have of the asked fields.
 func (r *Result) common(c *Comparison, by []string) string {
-	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !slices.Contains(by, "device") {
 		by = append(slices.Clone(by), "device")
 	}

@@ -144,7 +144,7 @@ func (r *Result) varied(cells []int, but []string) []string {
 		}
 		values := map[string]bool{}
 		for _, i := range cells {
-			values[r.field(&r.Cells[i], name)] = true
+			values[r.field(r.Cells[i], name)] = true
 		}
 		if len(values) > 1 {
 			out = append(out, fmt.Sprintf("%s (%d)", name, len(values)))
@@ -188,7 +188,7 @@ func (r *Result) group(o Options) {
 		run  int
 	}
 	var by evidence.Groups[key, int]
-	for i, c := range r.each() {
+	for i, c := range r.Cells {
 		var words []string
 		for _, name := range o.By {
 			words = append(words, name+" "+r.field(c, name))
@@ -201,7 +201,7 @@ func (r *Result) group(o Options) {
 		g := Group{Name: k.name, Run: k.run, Cells: cells, Over: r.varied(cells, o.By), Figures: []GroupValue{}}
 		classes := map[string]bool{}
 		for _, at := range cells {
-			classes[deviceClass(&r.Cells[at])] = true
+			classes[deviceClass(r.Cells[at])] = true
 		}
 		if len(classes) > 1 && !o.AllowDifferent {
 			g.Refused = "the cells of this group ran on different classes of device (" + explain.List(classes) +

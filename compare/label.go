@@ -27,11 +27,11 @@ func (r *Result) label() {
 	ran := []func(*evidence.Setup) string{(*evidence.Setup).Set, (*evidence.Setup).ShortVersion,
 		(*evidence.Setup).ShortLibrary, (*evidence.Setup).Weights, (*evidence.Setup).DTypes, (*evidence.Setup).Threads,
 		(*evidence.Setup).Worker, (*evidence.Setup).Browser, (*evidence.Setup).On}
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		var what []string
 		for i, part := range ran {
 			word := part(&c.Setup)
-			if word != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool {
+			if word != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
 				return o.Refused == "" && o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) &&
 					part(&o.Setup) != word
 			}) {
@@ -44,7 +44,7 @@ func (r *Result) label() {
 		}
 		for _, part := range asked {
 			if slices.ContainsFunc(r.Cells,
-				func(o Cell) bool { return o.Foreign() == c.Foreign() && part(&o) != part(c) }) && part(c) != "" {
+				func(o *Cell) bool { return o.Foreign() == c.Foreign() && part(o) != part(c) }) && part(c) != "" {
 				words = append(words, part(c))
 			}
 		}
@@ -64,7 +64,7 @@ func (r *Result) tellApart() {
 		runs[c.Label][c.Run] = true
 	}
 	seen := map[string]int{}
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if len(runs[c.Label]) > 1 {
 			c.Label += ", " + r.runName(c.Run)
 		}
@@ -87,7 +87,7 @@ func (r *Result) Engines() []Ran {
 	type key struct{ engine, with string }
 	var by evidence.Groups[key, int]
 	of := map[string]int{} // groups of an engine
-	for i, c := range r.each() {
+	for i, c := range r.Cells {
 		k := key{c.Spec.Engine, c.With}
 		if by.Of[k] == nil {
 			of[k.engine]++

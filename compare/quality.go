@@ -15,25 +15,24 @@ import (
 // quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells: the
 // first setup's reference engine, or the first cell that scored.
 func (r *Result) quality() {
-	scored := func(c Cell) bool { return c.Quality != nil }
+	scored := func(c *Cell) bool { return c.Quality != nil }
 	first := slices.IndexFunc(r.Cells, scored)
 	if first < 0 {
 		return
 	}
-	of := &r.Cells[first]
-	if at := slices.IndexFunc(r.Cells, func(c Cell) bool {
+	of := r.Cells[first]
+	if at := slices.IndexFunc(r.Cells, func(c *Cell) bool {
 		return scored(c) && c.Run == of.Run && c.Spec.ID == of.Quality.Compared
 	}); at >= 0 {
-		of = &r.Cells[at]
+		of = r.Cells[at]
 	}
-	for i := range r.Cells {
-		if c := &r.Cells[i]; scored(*c) {
+	for _, c := range r.Cells {
+		if scored(c) {
 			c.Quality.Against(of.Quality)
 			c.Quality.Reference = of.Label
 		}
 	}
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.Cells {
 		c.Figures = append(c.Figures, c.qualityFigures(c.Quality != nil && c.Label == of.Label)...)
 	}
 }

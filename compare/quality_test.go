@@ -40,7 +40,7 @@ func scoredText(t *testing.T, lower float64, change func(web, llama *comparetest
 
 func TestQuality(t *testing.T) {
 	r := compare.Runs(scoredText(t, 0.9, nil))
-	web, llama := &r.Cells[0], &r.Cells[1]
+	web, llama := r.Cells[0], r.Cells[1]
 	// The mean of -ln 0.4, 0.35, 0.3 and 0.25 with Student's interval, of 3 degrees of freedom.
 	ppl := llama.Figure(figure.Perplexity)
 	if math.Abs(ppl.Center()-3.1239) > 1e-3 || ppl.N != 4 || math.Abs(ppl.Interval.Lo-2.2637) > 1e-3 ||

@@ -36,7 +36,7 @@ type objection struct {
 // quote says which answers may be quoted, as browser against native where the result has both: those that no objection
 // is about. Of each the first objection that holds is given.
 func (r *Result) quote(a *Answer) Card {
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Foreign() }) {
+	if slices.ContainsFunc(r.Cells, (*Cell).Foreign) {
 		return Card{}
 	}
 	objections := r.objections()
@@ -58,14 +58,14 @@ func (r *Result) quote(a *Answer) Card {
 		}
 	}
 	ours, remark := "", ""
-	if slices.ContainsFunc(r.Cells, func(c Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }) {
+	if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }) {
 		ours = "the model library was llmparity's, not MLC's"
 		remark = "; say that " + ours
 	}
 	var words []string
 	if adapter := r.softwareAdapter(); adapter != "" {
 		as := "as a browser on a GPU"
-		if slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }) {
+		if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }) {
 			as = "as browser against native"
 		}
 		remark = " with this remark"
@@ -116,7 +116,7 @@ const onTheCPU = "WebGPU ran on the CPU"
 
 // softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
 func (r *Result) softwareAdapter() string {
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if d := c.Device; d != nil && d.Class == record.SoftwareAdapter {
 			return cmp.Or(d.Name, "a software adapter")
 		}
@@ -129,7 +129,7 @@ func (r *Result) objections() []objection {
 	adapter := r.softwareAdapter()
 	refused, different, interrupted, prompts, texts := "", false, false, "", ""
 	lost, all, least, noMemory, noRates, random := 0, 0, stats.MinRuns, "", "", ""
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		if c.Refused != "" {
 			continue
 		}
@@ -153,14 +153,14 @@ func (r *Result) objections() []objection {
 		interrupted = interrupted || run.Status == record.Interrupted
 	}
 	for _, c := range r.Comparisons {
-		d := devicesDiffer(&r.Cells[c.A], &r.Cells[c.B], Refuses)
+		d := devicesDiffer(r.Cells[c.A], r.Cells[c.B], Refuses)
 		if adapter == "" || d == nil || c.Refused != d.Text {
 			refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		}
 		different = different || len(c.Different) > 0
 	}
 	for _, p := range r.Parity {
-		a, b := &r.Cells[p.A], &r.Cells[p.B]
+		a, b := r.Cells[p.A], r.Cells[p.B]
 		if p.SamePrompt != nil && !*p.SamePrompt || promptsDiffer(a, b) != "" {
 			prompts = cmp.Or(prompts, fmt.Sprintf("%s and %s did not have the same prompt tokens", r.cellTitle(a),
 				r.cellTitle(b)))
@@ -217,7 +217,7 @@ func tooWide(half float64) string {
 // unsettled objects to figures whose intervals are wide, and to differences that launches are too noisy to tell.
 func (r *Result) unsettled(q *question, about subject) []objection {
 	widest := 0.0
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		half, _ := q.of(c).HalfWidth()
 		widest = max(widest, half)
 	}

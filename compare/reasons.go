@@ -282,7 +282,7 @@ func memoryShared(a, b *Cell) *Reason {
 func (r *Result) settings() *settings.Table {
 	var t settings.Table
 	alone := len(r.distinct((*Cell).Title)) == 1
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		side := c.Title()
 		if set := c.Set(); set != "" {
 			side += " (" + set + ")"

@@ -53,7 +53,7 @@ func TestFailedRequestsDoNotCount(t *testing.T) {
 			}
 		}
 	}
-	c := &compare.Runs(run).Cells[0]
+	c := compare.Runs(run).Cells[0]
 	if got := loadFigure(t, c, figure.Percentile(figure.E2E, 0.5)); math.Abs(got-80) > 5 {
 		t.Errorf("end to end %g ms, want those that were answered, 80", got)
 	}
@@ -107,7 +107,7 @@ func TestOtherTrafficIsAnotherTask(t *testing.T) {
 	}
 	for _, words := range []string{"input of 128", "KV cache f16", "cold start", "16 tokens", "concurrency 2",
 		"batch 2"} {
-		if !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return strings.Contains(c.Label, words) }) {
+		if !slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return strings.Contains(c.Label, words) }) {
 			t.Errorf("no label says %q", words)
 		}
 	}

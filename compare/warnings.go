@@ -37,7 +37,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 			add(explain.BusyMachine.With(words))
 		}
 	}
-	for _, c := range r.each() {
+	for _, c := range r.Cells {
 		all = append(all, c.launchRemarks()...)
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
 			all = append(all, evidence.Warning{Warning: w, Where: c.Label})
@@ -79,7 +79,7 @@ func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 // EveryCell says so in place of the names of all cells.
 func (r *Result) EveryCell(names []string) string {
 	if len(names) > 2 && len(names) == len(r.Cells) &&
-		!slices.ContainsFunc(r.Cells, func(c Cell) bool { return !slices.Contains(names, c.Label) }) {
+		!slices.ContainsFunc(r.Cells, func(c *Cell) bool { return !slices.Contains(names, c.Label) }) {
 		return "every cell"
 	}
 	return strings.Join(names, "; ")

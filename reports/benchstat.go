@@ -36,8 +36,8 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 	for _, remark := range benchRemarks(res, names) {
 		text.WriteString("# " + plain.Line(remark) + "\n")
 	}
-	for i := range res.Cells {
-		for _, r := range benchResults(res, &res.Cells[i], names[i]) {
+	for i, c := range res.Cells {
+		for _, r := range benchResults(res, c, names[i]) {
 			_ = to.Write(r)
 		}
 	}
@@ -84,13 +84,13 @@ func benchNames(res *compare.Result) []string {
 	var out []string
 	several := map[string]int{} // cells of a run that have a name
 	key := func(i int) string { return fmt.Sprint(res.Cells[i].Run, " ", out[i]) }
-	for i := range res.Cells {
-		out = append(out, benchName(&res.Cells[i]))
+	for i, c := range res.Cells {
+		out = append(out, benchName(c))
 		several[key(i)]++
 	}
-	for i := range res.Cells {
+	for i, c := range res.Cells {
 		if several[key(i)] > 1 { // a numbered name is unique
-			out[i] = fmt.Sprintf("%s%s%d", out[i], cellPart, res.Cells[i].Spec.ID)
+			out[i] = fmt.Sprintf("%s%s%d", out[i], cellPart, c.Spec.ID)
 		}
 	}
 	return out
@@ -171,8 +171,8 @@ func benchRemarks(res *compare.Result, names []string) []string {
 	for _, text := range section.WarningLines(res.Warnings, res) {
 		out = append(out, "warning: "+text)
 	}
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Launches.Opened > 0 { // lines that are not independent
+	for _, c := range res.Cells {
+		if c.Launches.Opened > 0 { // lines that are not independent
 			out = append(out, fmt.Sprintf(
 				"warning: %s: its %d repetitions ran in %d launches, so they are not independent samples",
 				c.Label, c.Launches.Counted, c.Launches.Opened))

@@ -212,7 +212,7 @@ func newEnding(res *compare.Result, a *compare.Answer) *ending {
 		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
 		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }},
 		{"perplexity", "", named(figure.Perplexity)}} {
-		if slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return f.of(&c).Known() }) {
+		if slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return f.of(c).Known() }) {
 			e.figures = append(e.figures, f)
 		}
 	}
@@ -265,9 +265,9 @@ func (e *ending) rows(lines int) string {
 
 // marked explains the mark of figures that warnings are about.
 func (e *ending) marked() string {
-	for i := range e.res.Cells {
+	for _, c := range e.res.Cells {
 		for _, f := range e.figures {
-			if len(f.of(&e.res.Cells[i]).Warnings) > 0 {
+			if len(f.of(c).Warnings) > 0 {
 				return "!: outliers, a drift, noise or a busy machine; see the warnings\n"
 			}
 		}
@@ -302,9 +302,9 @@ func (e *ending) sideBySide() string {
 	wide := (endingWidth - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
-	for i := range cells {
-		names := plain.Fold(cells[i].Label, wide)
-		with := plain.Fold(cells[i].With, wide)
+	for i, c := range cells {
+		names := plain.Fold(c.Label, wide)
+		with := plain.Fold(c.With, wide)
 		if len(with) > 3 {
 			with = append(with[:2], plain.Shorten(with[2]+" …", wide))
 		}
@@ -320,8 +320,8 @@ func (e *ending) sideBySide() string {
 	}
 	for _, f := range e.figures {
 		row := []string{f.title}
-		for i := range cells {
-			x := f.of(&cells[i])
+		for _, c := range cells {
+			x := f.of(c)
 			text := value(x, " "+f.unit+"  ")
 			if x.Name == figure.PeakRSS {
 				text += " " + e.note("the sum of RSS, in which shared pages count more than once")
@@ -330,7 +330,7 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	if same := section.ParityOf(e.res, &cells[0]); same != "–" {
+	if same := section.ParityOf(e.res, cells[0]); same != "–" {
 		output := slices.Clone(blank)
 		output[0], output[1] = "output", same
 		if !strings.HasPrefix(same, "differs") {
@@ -360,7 +360,7 @@ func (e *ending) difference(f endingFigure) string {
 		return ""
 	}
 	c := &e.res.Comparisons[0]
-	a, b := f.of(&e.res.Cells[c.A]), f.of(&e.res.Cells[c.B])
+	a, b := f.of(e.res.Cells[c.A]), f.of(e.res.Cells[c.B])
 	same := func(r ratio.Ratio) bool { return r.Figure == a.Name && a.Name == b.Name }
 	var r ratio.Ratio
 	amount := false

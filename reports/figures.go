@@ -188,18 +188,17 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
-func shownBy(v *chart.View, c *chart.Chart) []compare.Cell {
+func shownBy(v *chart.View, c *chart.Chart) []*compare.Cell {
 	if c.Cell > 0 {
 		return v.Res.Cells[c.Cell-1 : c.Cell]
 	}
-	return slices.DeleteFunc(slices.Clone(v.Res.Cells), func(c compare.Cell) bool { return c.Foreign() })
+	return slices.DeleteFunc(slices.Clone(v.Res.Cells), (*compare.Cell).Foreign)
 }
 
 // models names the models of cells and the dtypes of their weights.
-func models(cells []compare.Cell) string {
+func models(cells []*compare.Cell) string {
 	var out []string
-	for i := range cells {
-		c := &cells[i]
+	for _, c := range cells {
 		words, dtype := cmp.Or(plain.Line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
 		if c.Engine != nil {
 			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
@@ -347,7 +346,7 @@ var sources = []struct{ id, from string }{
 }
 
 // sourceOf says what a chart of some cells is drawn from.
-func sourceOf(c *chart.Chart, cells []compare.Cell) string {
+func sourceOf(c *chart.Chart, cells []*compare.Cell) string {
 	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}

@@ -28,7 +28,7 @@ func TestJUnitPassesNearTies(t *testing.T) {
 		p := parity.Parity{Compared: true, Verdict: "they part at token 3",
 			First: &parity.Divergence{Index: 2, Rounding: true}}
 		c.change(&p)
-		res := &compare.Result{Cells: []compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []parity.Parity{p}}
+		res := &compare.Result{Cells: []*compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []parity.Parity{p}}
 		res.Parity[0].A, res.Parity[0].B = 0, 1
 		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })
 		if failed := strings.Contains(text, `type="parity"`); failed == c.passes {

@@ -213,11 +213,11 @@ const promptShown = 240
 // onlyPrompt is the prompt that all cells share.
 func onlyPrompt(res *compare.Result) string {
 	prompt := ""
-	for i := range res.Cells {
-		if i > 0 && res.Cells[i].Spec.Prompt != prompt {
+	for i, c := range res.Cells {
+		if i > 0 && c.Spec.Prompt != prompt {
 			return ""
 		}
-		prompt = res.Cells[i].Spec.Prompt
+		prompt = c.Spec.Prompt
 	}
 	return plain.Shorten(prompt, promptShown)
 }

@@ -111,7 +111,7 @@ func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
 // launchSuite has one case per cell: all planned launches succeeded.
 func launchSuite(res *compare.Result) junitSuite {
 	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
-		c := &res.Cells[i]
+		c := res.Cells[i]
 		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(res, c), "\n")}
 		switch {
 		case c.Refused != "":
@@ -151,7 +151,7 @@ func figureLines(res *compare.Result, c *compare.Cell) []string {
 
 func selfSuite(res *compare.Result) junitSuite {
 	return suiteOf("repeatability", len(res.Cells), func(i int) junitCase {
-		c := &res.Cells[i]
+		c := res.Cells[i]
 		test := junitCase{Name: plain.Line(c.Label)}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
@@ -191,8 +191,7 @@ func nearTie(p parity.Parity) bool {
 // predictionSuite has one case per component of a cell: the measurement is within the predicted range.
 func predictionSuite(res *compare.Result) junitSuite {
 	s := junitSuite{Name: "forecasts"}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		if c.Prediction == nil || c.Prediction.Absent != "" {
 			continue
 		}

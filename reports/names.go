@@ -28,8 +28,8 @@ type names struct{ cut *strings.Replacer } // long labels, also within sentences
 
 func newNames(res *compare.Result) *names {
 	var pairs []string
-	for i := range res.Cells {
-		for _, s := range []string{plain.Line(res.Cells[i].Label), plain.Line(res.Cells[i].Spec.Engine)} {
+	for _, c := range res.Cells {
+		for _, s := range []string{plain.Line(c.Label), plain.Line(c.Spec.Engine)} {
 			if utf8.RuneCountInString(s) > nameLimit && !slices.Contains(pairs, s) {
 				number := len(pairs)/2 + 1 // no two alike
 				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", plain.Shorten(s, nameLimit), number))

@@ -14,7 +14,7 @@ import (
 
 func TestLongNamesAreCut(t *testing.T) {
 	long, hebrew := strings.Repeat("w", 10000), "מנוע"
-	res := &compare.Result{Cells: []compare.Cell{{Label: long, Setup: evidence.Setup{Spec: record.Cell{Engine: long}}},
+	res := &compare.Result{Cells: []*compare.Cell{{Label: long, Setup: evidence.Setup{Spec: record.Cell{Engine: long}}},
 		{Label: hebrew}, {Label: "plain"}}}
 	n := newNames(res)
 	if s := string(n.sentence(long + " beats <b> and plain, as " + long + " did")); len(s) > 3*nameLimit ||

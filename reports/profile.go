@@ -146,9 +146,9 @@ type gpuDetails struct {
 
 // Profile writes a cell of a result of one run as a memory profile of schema 2.0.
 func Profile(w io.Writer, res *compare.Result, cell int) error {
-	for i := range res.Cells {
-		if res.Cells[i].Spec.ID == cell {
-			return JSON(w, newProfile(res, &res.Cells[i]))
+	for _, c := range res.Cells {
+		if c.Spec.ID == cell {
+			return JSON(w, newProfile(res, c))
 		}
 	}
 	dir := ""

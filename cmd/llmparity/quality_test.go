@@ -36,9 +36,7 @@ func TestQualityOfTinyModel(t *testing.T) {
 		}
 		nll += meanNLL(known, f) / float64(len(windows))
 	}
-	cells := compare.Runs(r).Cells
-	for i := range cells {
-		c := &cells[i]
+	for _, c := range compare.Runs(r).Cells {
 		if got := math.Log(c.Figure(figure.Perplexity).Center()); !c.Quality.Whole() || math.Abs(got-nll) > 1e-3*nll {
 			t.Errorf("%s: %g nats per token, the reference has %g", c.Label, got, nll)
 		}

@@ -72,8 +72,7 @@ func (r recomputed) differences(res *compare.Result) (out []string, compared int
 			out = append(out, fmt.Sprintf("%s: %v, recomputed %v to %v", what, got, want[0], want[1]))
 		}
 	}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		for name, want := range r.Cells[c.Spec.ID] {
 			f, what := c.Figure(name), c.Label+", "+name
 			near(what+", launches", float64(f.N), float64(len(want.Values)))

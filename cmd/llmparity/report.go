@@ -127,7 +127,7 @@ func places(w io.Writer, dir, report string, result *compare.Result, enough bool
 	if enough {
 		return
 	}
-	if slices.ContainsFunc(result.Cells, func(c compare.Cell) bool { return len(c.Failures) > 0 }) {
+	if slices.ContainsFunc(result.Cells, func(c *compare.Cell) bool { return len(c.Failures) > 0 }) {
 		fmt.Fprintf(w, "logs     %s\n", filepath.Join(dir, "logs"))
 	}
 	fmt.Fprintf(w, "details  llmparity report %s --details\n", dir)

@@ -21,8 +21,7 @@ import (
 // launches asks of each cell whether all of its launches ended well.
 func (j *judge) launches() {
 	level := cmp.Or(j.gate.Failed, gates.Error)
-	for i := range j.now.Cells {
-		c := &j.now.Cells[i]
+	for _, c := range j.now.Cells {
 		l := c.Launches
 		check := gates.Check{Name: "all launches succeed", Kind: gates.KindLaunches, Cell: c.Label,
 			Launches: l.Counted}
@@ -70,8 +69,8 @@ func of(s gates.Scope) string {
 func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 	check.Cell = "no cell"
 	var engines []string
-	for i := range j.now.Cells {
-		engines = explain.AppendNew(engines, j.now.Cells[i].Spec.Engine)
+	for _, c := range j.now.Cells {
+		engines = explain.AppendNew(engines, c.Spec.Engine)
 	}
 	j.add(check, level, gates.Inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
 		"any kind"), strings.Join(engines, ", ")))
@@ -85,8 +84,8 @@ func (j *judge) limits() {
 			Figure: l.Figure.Name, Column: l.Figure.Column.Name,
 			Min: l.Min, Max: l.Max}
 		found := false
-		for i := range j.now.Cells {
-			if c := &j.now.Cells[i]; within(l.Scope, c) {
+		for _, c := range j.now.Cells {
+			if within(l.Scope, c) {
 				found = true
 				j.limit(check, level, l, c)
 			}
@@ -211,7 +210,7 @@ func (j *judge) parity() {
 		}
 	} else {
 		for _, said := range j.now.Parity {
-			a, b := &j.now.Cells[said.A], &j.now.Cells[said.B]
+			a, b := j.now.Cells[said.A], j.now.Cells[said.B]
 			if !within(p.Scope, a) && !within(p.Scope, b) {
 				continue
 			}

@@ -40,8 +40,8 @@ func (j *judge) match() {
 // that asked for the same, then those whose task is the same.
 func pairs(base, now *compare.Result) []pair {
 	out := make([]pair, len(base.Cells))
-	for i := range base.Cells {
-		out[i].base = &base.Cells[i]
+	for i, c := range base.Cells {
+		out[i].base = c
 	}
 	taken := map[*compare.Cell]bool{}
 	exact := func(c *compare.Cell) string { return request(c) + " " + version(c) }
@@ -61,8 +61,8 @@ func pairs(base, now *compare.Result) []pair {
 			}
 		}
 	}
-	for i := range now.Cells {
-		if n := &now.Cells[i]; !taken[n] {
+	for _, n := range now.Cells {
+		if !taken[n] {
 			out = append(out, pair{now: n})
 		}
 	}
@@ -87,9 +87,9 @@ func Differences(was, is *compare.Result) []string {
 // by sorts cells by what they have in common.
 func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare.Cell {
 	out := map[string][]*compare.Cell{}
-	for i := range r.Cells {
-		k := key(&r.Cells[i])
-		out[k] = append(out[k], &r.Cells[i])
+	for _, c := range r.Cells {
+		k := key(c)
+		out[k] = append(out[k], c)
 	}
 	return out
 }

@@ -40,8 +40,8 @@ func Runs(ctx context.Context, root string) (*memory.Validation, error) {
 func Predictions(run *record.Run) []memory.PredictedCell {
 	res := compare.Runs(run)
 	var out []memory.PredictedCell
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Prediction != nil {
+	for _, c := range res.Cells {
+		if c.Prediction != nil {
 			out = append(out, memory.PredictedCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine,
 				Model: c.Spec.Model.Name, Context: c.Context(), Prediction: *c.Prediction})
 		}

@@ -43,7 +43,7 @@ var alongAxes = []struct {
 // DrawnOver draws the charts over contexts, lengths or requests.
 func (v *View) DrawnOver(what figure.Over) []Chart {
 	var out []Chart
-	pss := func(c compare.Cell) bool { return c.Figure(figure.PeakPSS).Known() }
+	pss := func(c *compare.Cell) bool { return c.Figure(figure.PeakPSS).Known() }
 	without := "" // a sum of RSS shows no growth that PSS does not
 	if what == figure.Contexts && slices.ContainsFunc(v.Res.Cells, pss) {
 		without = figure.PeakRSS
@@ -78,7 +78,7 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	title := ""
 	var at []float64
-	var cells []compare.Cell
+	var cells []*compare.Cell
 	for _, s := range v.Res.Sweeps {
 		if s.Axis == axis {
 			title, at = s.Title, append(at, s.At...)
@@ -103,7 +103,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 			var data [][2]any
 			var lines []opts.MarkLineNameCoordItem
 			for n, i := range s.Cells {
-				x := along(&v.Res.Cells[i], f)
+				x := along(v.Res.Cells[i], f)
 				if !x.Known() {
 					continue
 				}
@@ -126,7 +126,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 			}
 			if t := s.Theory; t != nil && f.Over&figure.Contexts != 0 && len(data) > 1 && !s.Flat() {
 				x0, x1 := s.At[0], s.At[len(s.At)-1]
-				y0 := along(&v.Res.Cells[s.Cells[0]], f).Center()
+				y0 := along(v.Res.Cells[s.Cells[0]], f).Center()
 				calculated = append(calculated, [][2]any{datum(x0, y0), datum(x1, y0+t.Bytes*(x1-x0)/record.MiB)})
 			}
 		}
@@ -167,10 +167,9 @@ func ticked(l *charts.Line, at []float64) map[string]any {
 
 // Setup says what ran in cells: the engines, each on its device, with its model, the dtype of its KV cache and its
 // launches.
-func Setup(cells []compare.Cell) string {
+func Setup(cells []*compare.Cell) string {
 	var by evidence.Groups[string, int]
-	for i := range cells {
-		c := &cells[i]
+	for _, c := range cells {
 		if c.Foreign() || c.Launches.Counted == 0 {
 			continue
 		}
@@ -198,7 +197,7 @@ func Setup(cells []compare.Cell) string {
 func (v *View) launchesAt(s growth.Sweep, f *figure.Row) []opts.ScatterData {
 	var out []opts.ScatterData
 	for n, i := range s.Cells {
-		c := &v.Res.Cells[i]
+		c := v.Res.Cells[i]
 		for _, x := range along(c, f).Values {
 			out = append(out, spot(c.LaunchName(x.Attempt), digits(s.At[n]), fine(x.Value), 5))
 		}
@@ -217,14 +216,13 @@ type ofKind struct {
 func (v *View) kindsAndAlone() []ofKind {
 	var out []ofKind
 	seen := map[int]bool{}
-	for i := range v.Res.Cells {
-		c := &v.Res.Cells[i]
+	for i, c := range v.Res.Cells {
 		if c.Load == nil {
 			continue
 		}
 		for _, k := range c.Load.Kinds {
-			for j := range v.Res.Cells {
-				if o := &v.Res.Cells[j]; !seen[j] && byItself(o, c, k.Kind) {
+			for j, o := range v.Res.Cells {
+				if !seen[j] && byItself(o, c, k.Kind) {
 					seen[j] = true
 					out = append(out, ofKind{j, plain.Line(o.Label) + ": " + plain.Line(k.Kind) + " alone", o.Figure})
 				}
@@ -317,8 +315,8 @@ func fade(at int, kinds []ofKind) float32 {
 func Latencies(v *View) []Chart {
 	var names []string
 	title, unit := map[string]string{}, "ms"
-	for i := range v.Res.Cells {
-		for _, d := range v.Res.Cells[i].Distributions {
+	for _, c := range v.Res.Cells {
+		for _, d := range c.Distributions {
 			if title[d.Name] == "" {
 				names = append(names, d.Name)
 				title[d.Name] = plain.TitleCase(d.Title)
@@ -352,8 +350,7 @@ func (v *View) ecdf(name, unit string) map[string]any {
 	least, most := 0.0, 0.0
 	dots := charts.NewScatter()
 	drawn := map[string]int{}
-	for i := range v.Res.Cells {
-		c := &v.Res.Cells[i]
+	for i, c := range v.Res.Cells {
 		d := taken(c, name)
 		if d == nil {
 			continue

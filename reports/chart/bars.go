@@ -26,8 +26,7 @@ func Bars(id, name, title string) func(*View) []Chart {
 		var intervals []*stats.Interval
 		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
 			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
-		for i := range v.Res.Cells {
-			c := &v.Res.Cells[i]
+		for i, c := range v.Res.Cells {
 			f := c.Figure(name)
 			if !f.Known() {
 				continue
@@ -174,7 +173,7 @@ func Headlines(v *View) []Chart {
 		return append(out, beside...)
 	}
 	name := figure.DecodeTPS
-	if slices.ContainsFunc(v.Res.Cells, func(c compare.Cell) bool { return c.Load != nil }) {
+	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool { return c.Load != nil }) {
 		name = figure.AggregateTPS
 	}
 	speed := Bars("headline-speed", name, plain.TitleCase(figure.Title(name)))(v)
@@ -189,8 +188,7 @@ func Headlines(v *View) []Chart {
 func PeakStack(v *View) []Chart {
 	var cells []*compare.Cell
 	t := &barTable{}
-	for i := range v.Res.Cells {
-		c := &v.Res.Cells[i]
+	for _, c := range v.Res.Cells {
 		p := c.Points()
 		if !p.Peak.Known() {
 			continue
@@ -283,7 +281,7 @@ func added(v *View) []Chart {
 	}
 	t := &barTable{apart: true, labelled: true}
 	note := "Median increase over the baseline, by component."
-	if slices.ContainsFunc(v.Res.Cells, func(c compare.Cell) bool { return remainder(&c) < 0 }) {
+	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool { return remainder(c) < 0 }) {
 		note += " Everything else is what the other components leave of the increase; below zero, components overlap."
 	}
 	var names []string
@@ -299,8 +297,8 @@ func added(v *View) []Chart {
 	if len(names) == 0 {
 		return nil
 	}
-	for i := range v.Res.Cells {
-		t.add(plain.Line(v.Res.Cells[i].Label), func(bar int) float64 { return size(i, names[bar]) },
+	for i, c := range v.Res.Cells {
+		t.add(plain.Line(c.Label), func(bar int) float64 { return size(i, names[bar]) },
 			inked(v.Colour(i), 0), charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
 			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
 				Color: "var(--muted)"}))

@@ -13,7 +13,7 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 	of := func(engines ...string) map[string]int {
 		res := &compare.Result{}
 		for _, e := range engines {
-			res.Cells = append(res.Cells, compare.Cell{Setup: evidence.Setup{Spec: record.Cell{Engine: e}}})
+			res.Cells = append(res.Cells, &compare.Cell{Setup: evidence.Setup{Spec: record.Cell{Engine: e}}})
 		}
 		return (&View{Res: res, Own: map[string]int{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5}}).engineColour()
 	}

@@ -20,8 +20,7 @@ func Quality(v *View) []Chart {
 		s.SetGlobalOptions(global("item", legendBelow(), opts.Grid{Left: "4", Right: "30", Top: "26", Bottom: "58"},
 			opts.XAxis{Type: "value", Name: title, NameLocation: "middle", NameGap: 26, Scale: opts.Bool(true)},
 			opts.YAxis{Type: "value", Name: "perplexity", Scale: opts.Bool(true)})...)
-		for i := range v.Res.Cells {
-			c := &v.Res.Cells[i]
+		for i, c := range v.Res.Cells {
 			x, y := c.Figure(name), c.Figure(figure.Perplexity)
 			if !x.Known() || !y.Known() {
 				continue

@@ -22,9 +22,9 @@ const pointBudget = 45000
 func MemoryOverTime(v *View) []Chart {
 	all, drawn := make([][]*record.Attempt, len(v.Res.Cells)), make([][]*record.Attempt, len(v.Res.Cells))
 	lines := 0
-	for i := range v.Res.Cells {
+	for i, c := range v.Res.Cells {
 		all[i] = v.launchesOf(i)
-		drawn[i] = v.fewer(&v.Res.Cells[i], all[i])
+		drawn[i] = v.fewer(c, all[i])
 		for _, a := range drawn[i] {
 			lines += len(a.Sources) + 2
 		}
@@ -45,7 +45,7 @@ func MemoryOverTime(v *View) []Chart {
 
 // launchesOf are the launches of a cell that have something to draw.
 func (v *View) launchesOf(cell int) []*record.Attempt {
-	c := &v.Res.Cells[cell]
+	c := v.Res.Cells[cell]
 	var out []*record.Attempt
 	for _, a := range v.Runs[c.Run].Attempts {
 		if a.Cell == c.Spec.ID && (len(a.Totals) > 0 || c.Foreign()) {
@@ -77,7 +77,7 @@ func (v *View) fewer(c *compare.Cell, all []*record.Attempt) []*record.Attempt {
 }
 
 func (v *View) memoryOf(i, points int, launches []*record.Attempt) (Chart, bool) {
-	c := &v.Res.Cells[i]
+	c := v.Res.Cells[i]
 	name := plain.Line(c.Label)
 	out := Chart{ID: fmt.Sprintf("memory-%d", i), Title: name, Unit: "MiB", Wide: true, Cell: i + 1,
 		Choice: plain.TitleCase(c.Repeated()),

@@ -20,8 +20,8 @@ const alignedBudget = 20000
 // MemoryOverTokens draws one chart per cell, with one drawing per quantity: launches, their median and its interval.
 func MemoryOverTokens(v *View) []Chart {
 	lines := 1
-	for i := range v.Res.Cells {
-		if o := v.Res.Cells[i].OverTokens; o != nil {
+	for _, c := range v.Res.Cells {
+		if o := c.OverTokens; o != nil {
 			for _, l := range o.Lines {
 				lines += min(len(l.Launches), v.launchesDrawn()) + 3
 			}
@@ -30,8 +30,7 @@ func MemoryOverTokens(v *View) []Chart {
 	points := max(12, alignedBudget/lines)
 	rows := min(8, max(3, 80/max(1, len(v.Res.Cells))))
 	var out []Chart
-	for i := range v.Res.Cells {
-		c := &v.Res.Cells[i]
+	for i, c := range v.Res.Cells {
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
@@ -62,7 +61,7 @@ func (v *View) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 }
 
 func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
-	c := &v.Res.Cells[cell]
+	c := v.Res.Cells[cell]
 	tokens := c.OverTokens.Tokens
 	step := max(1, (len(tokens)+points-1)/points)
 	l := lineChart(c.OverTokens.Axis)

@@ -26,8 +26,7 @@ type Legend struct {
 // PerCell is a table of each cell's rows, which begin with its label; nil without rows.
 func PerCell(res *compare.Result, head []string, rows func(c *compare.Cell, add func(...string))) *Grid {
 	t := &Grid{Head: head}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		rows(c, func(fields ...string) {
 			t.Rows = append(t.Rows, append([]string{Line(c.Label)}, fields...))
 		})

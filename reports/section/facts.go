@@ -57,12 +57,12 @@ func environmentSections(v *chart.View) []Section {
 func engineFacts(v *chart.View) []fact {
 	var out []fact
 	of := map[string][]int{}
-	for i := range v.Res.Cells {
-		engine := v.Res.Cells[i].Spec.Engine
+	for i, c := range v.Res.Cells {
+		engine := c.Spec.Engine
 		of[engine] = append(of[engine], i)
 	}
-	for i := range v.Res.Cells {
-		engine := v.Res.Cells[i].Spec.Engine
+	for i, c := range v.Res.Cells {
+		engine := c.Spec.Engine
 		if cells := of[engine]; cells[0] == i {
 			out = append(out, sharing(v, cells)...)
 		}
@@ -105,7 +105,7 @@ func sharing(v *chart.View, cells []int) []fact {
 }
 
 func engineFact(v *chart.View, i int) fact {
-	c := &v.Res.Cells[i]
+	c := v.Res.Cells[i]
 	f := fact{Name: plain.Line(c.Label), Colour: template.CSS(v.Colour(i))}
 	if c.Foreign() { // another program recorded it
 		if e := c.Engine; e != nil {

@@ -79,8 +79,8 @@ func howSections(res *compare.Result) []Section {
 // explained is a table on the page of each figure of all cells.
 func explained(res *compare.Result, of func(*compare.Cell) []evidence.Figure) Section {
 	var all []ofCell
-	for i := range res.Cells {
-		all = append(all, ofCell{res.Cells[i].Label, of(&res.Cells[i])})
+	for _, c := range res.Cells {
+		all = append(all, ofCell{c.Label, of(c)})
 	}
 	return explainedFor(res, all)
 }

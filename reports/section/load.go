@@ -60,8 +60,8 @@ func growthSection(res *compare.Result) Section {
 	}
 	over := len(slopes.Rows) > 0
 	var left []string
-	for i := range res.Cells {
-		g := res.Cells[i].Growth
+	for _, c := range res.Cells {
+		g := c.Growth
 		if g == nil {
 			continue
 		}
@@ -72,7 +72,7 @@ func growthSection(res *compare.Result) Section {
 			left = []string{"Left out: slopes within launches of engines that reserve the KV cache during the load; JSON has them."}
 			continue
 		}
-		add(res.Cells[i].Label, withinLaunches, g.Theory, g.Rates, reserved)
+		add(c.Label, withinLaunches, g.Theory, g.Rates, reserved)
 	}
 	switch n := len(undecided); {
 	case len(slopes.Rows) == 0:
@@ -102,7 +102,7 @@ const (
 // trafficSection shows concurrent requests.
 func trafficSection(res *compare.Result) Section {
 	goal := slices.ContainsFunc(res.Cells,
-		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
+		func(c *compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
 	words := trafficWords
 	head := []string{"cell", "aggregate tokens/s", "95% interval", "requests/s"}
 	if goal {

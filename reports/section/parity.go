@@ -34,8 +34,8 @@ func paritySection(v *chart.View) Section {
 // selfLines say how cells agree with themselves, once for all cells with the same answer.
 func selfLines(res *compare.Result) []string {
 	var verdicts grouped
-	for i := range res.Cells {
-		verdicts.add(res.Cells[i].Self.Verdict, res.Cells[i].Label)
+	for _, c := range res.Cells {
+		verdicts.add(c.Self.Verdict, c.Label)
 	}
 	return verdicts.lines(func(verdict string, cells []string) string {
 		switch len(cells) {

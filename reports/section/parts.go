@@ -62,8 +62,7 @@ func insideFigures(b *memory.Breakdown) []evidence.Figure {
 // breakdownNotes are the notes on each cell's memory.
 func breakdownNotes(res *compare.Result) []string {
 	var out []string
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		if c.Memory == nil {
 			continue
 		}
@@ -178,7 +177,7 @@ func headsOf(columns []*figure.Row) []string {
 func componentColumns(res *compare.Result) []*figure.Row {
 	return slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
 		return (col.Name == figure.MultiGPUOverhead || col.Name == figure.BrowserShare) &&
-			!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
+			!slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
 				reported, _ := c.Prediction.Part(col.Name)
 				return c.Parts.Component(col.Name).Center() > 0 || reported.Best != nil && *reported.Best > 0
 			})
@@ -218,8 +217,7 @@ func componentGrid(res *compare.Result) *plain.Grid {
 // origins say where components come from, once for all cells with the same answer.
 func origins(res *compare.Result) []string {
 	var out grouped
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		if c.Parts == nil {
 			continue
 		}
@@ -256,8 +254,7 @@ func partGrid(res *compare.Result) *plain.Grid {
 // negative lists the cells whose remainder is negative.
 func negative(res *compare.Result) []string {
 	var out []string
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		if f := c.Parts.Component(figure.FrameworkOverhead); f.Words != "" {
 			out = append(out, c.Label+": "+f.Words+".")
 		}
@@ -336,7 +333,7 @@ func hardwareSections(res *compare.Result) []Section {
 func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 	name func(hardware.Hardware) []string) *plain.Grid {
 	columns = slices.DeleteFunc(slices.Clone(columns), func(col hardwareColumn) bool {
-		return !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool {
+		return !slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
 			return slices.ContainsFunc(c.Hardware, func(h hardware.Hardware) bool { return col.figure(h).Known() })
 		})
 	})

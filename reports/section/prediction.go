@@ -132,8 +132,8 @@ func recommendations(res *compare.Result) []string {
 
 func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) []string {
 	var out grouped
-	for i := range res.Cells {
-		if c := &res.Cells[i]; c.Prediction != nil {
+	for _, c := range res.Cells {
+		if c.Prediction != nil {
 			for _, words := range said(c.Prediction) {
 				out.add(words, c.Label)
 			}
@@ -222,8 +222,7 @@ func cellErrors(v *memory.Validation) *plain.Grid {
 		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead
 	})
 	g := &plain.Grid{Head: append(append([]string{"run", "cell", "model", "context"}, headsOf(columns)...), "worst")}
-	for i := range v.Cells {
-		c := &v.Cells[i]
+	for _, c := range v.Cells {
 		row := []string{plain.Line(filepath.Base(c.Dir)), plain.Line(c.Label), plain.Line(c.Model),
 			fmt.Sprint(c.Context)}
 		for _, col := range columns {

@@ -166,8 +166,7 @@ func overTokensSection(res *compare.Result) Section {
 	s := Section{ID: "overtokens", Title: "Memory over tokens", For: OnPage, Mark: "- ",
 		Draw: chart.MemoryOverTokens, Across: "pair"}
 	clock := Section{Title: "How precisely tokens are timed", Folded: true, Mark: "- "}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		if c.OverTokens == nil {
 			continue
 		}

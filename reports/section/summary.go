@@ -24,7 +24,7 @@ func Columns(res *compare.Result) []*figure.Row {
 // shown reports whether a table has a figure: an optional one, if a cell has it.
 func shown(res *compare.Result, r *figure.Row) bool {
 	return !r.Optional ||
-		slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Figure(r.Name).Title != "" })
+		slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return c.Figure(r.Name).Title != "" })
 }
 
 // Headed is a title with its unit.
@@ -74,8 +74,7 @@ func summaryWords(res *compare.Result) []string {
 	out := []string{originsWords + " Median over counted launches; ±: the wider side of the median's 95% interval, whose ends are shown above ±20%; " +
 		"(n=…): too few launches for one."}
 	marked, pieces := false, []string(nil)
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		marked = marked || slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
 		if c.BetweenPieces() && c.Figure(figure.ITL50).Known() {
 			pieces = append(pieces, c.Label)
@@ -95,7 +94,7 @@ func summaryWords(res *compare.Result) []string {
 func ParityOf(res *compare.Result, c *compare.Cell) string {
 	best := ""
 	for _, p := range res.Parity {
-		if &res.Cells[p.A] != c && &res.Cells[p.B] != c || !p.Compared {
+		if res.Cells[p.A] != c && res.Cells[p.B] != c || !p.Compared {
 			continue
 		}
 		switch {
@@ -140,9 +139,9 @@ func summaryView(v *chart.View) Section {
 		t.Heads = append(t.Heads, summaryHead{r.Summary, r.Unit})
 	}
 	said := map[[3]string]bool{}
-	for i := range v.Res.Cells {
+	for i, c := range v.Res.Cells {
 		row := newSummaryRow(v, i)
-		key := [3]string{v.Res.Cells[i].Spec.Engine, row.Device, row.With}
+		key := [3]string{c.Spec.Engine, row.Device, row.With}
 		if said[key] { // the first row of an engine says it
 			row.Device, row.With = "", ""
 		}
@@ -164,7 +163,7 @@ func inSummary(res *compare.Result) []*figure.Row {
 }
 
 func newSummaryRow(v *chart.View, i int) summaryRow {
-	c := &v.Res.Cells[i]
+	c := v.Res.Cells[i]
 	row := summaryRow{Label: plain.Line(c.Label), Colour: template.CSS(v.Colour(i)), Device: "unknown device",
 		With:     plain.Line(c.With),
 		Launches: Launches(c.Launches), Parity: ParityOf(v.Res, c)}
@@ -202,8 +201,7 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 // missingPoints say why one has no baseline.
 func missingPoints(res *compare.Result) []string {
 	var out grouped
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		p := c.Points()
 		if !p.Peak.Known() {
 			continue

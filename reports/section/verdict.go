@@ -17,8 +17,7 @@ import (
 // riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
 func riskSection(res *compare.Result) Section {
 	s := Section{ID: "risk", Title: "Risk of running out of memory", Class: "notice", Mark: "! "}
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for _, c := range res.Cells {
 		r := c.Risk
 		if r == nil || r.Level != record.RiskHigh && r.Level != record.RiskMedium && c.Refused == "" {
 			continue

@@ -61,9 +61,9 @@ func summary(res *compare.Result) Table {
 		columns[i] = f.Column
 	}
 	return Table{"summary", columns, func(emit func([]Value) error) error {
-		for i := range res.Cells {
+		for _, c := range res.Cells {
 			for n, f := range fields {
-				row[n] = f.of(&res.Cells[i])
+				row[n] = f.of(c)
 			}
 			if err := emit(row); err != nil {
 				return err

@@ -157,8 +157,7 @@ func TestEveryFigureHasAColumn(t *testing.T) {
 		resident)
 	res := compare.Runs(run)
 	table := tables.Of(res, run)[0]
-	for i := range res.Cells {
-		c := &res.Cells[i]
+	for i, c := range res.Cells {
 		var row []tables.Value
 		n := 0
 		if err := table.Rows(func(r []tables.Value) error {

@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/progress"
 	"llmparity/internal/record"
+	"llmparity/internal/run"
 	"llmparity/internal/schematest"
 )
 
@@ -21,7 +22,7 @@ func TestEventsOfRun(t *testing.T) {
 	if code != 0 || strings.Contains(stderr, "[") {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	var kinds []progress.Kind
+	var kinds []run.EventKind
 	var all []progress.Line
 	for line := range strings.Lines(stdout) {
 		schematest.Valid(t, "events", []byte(line))
@@ -32,7 +33,7 @@ func TestEventsOfRun(t *testing.T) {
 		all = append(all, e)
 		kinds = append(kinds, e.Kind)
 	}
-	for _, want := range []progress.Kind{"recording", "launched", "phase", "tokens", "ended"} {
+	for _, want := range []run.EventKind{"recording", "launched", "phase", "tokens", "ended"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no event %s in %v", want, kinds)
 		}

@@ -11,29 +11,13 @@ import (
 // Schema names the format of a Line. New fields keep the name; existing ones keep their meaning.
 const Schema = "llmparity.event/1"
 
-// Kind is what happened.
-type Kind string
-
-// The kinds, in the order in which a run goes through them.
-const (
-	kindPreparing Kind = "preparing" // a file for the cache is made or downloaded
-	kindNote      Kind = "note"      // a remark, e.g. that a cell cannot run here
-	kindRecording Kind = "recording" // the run folder exists
-	kindLaunched  Kind = "launched"
-	kindPhase     Kind = "phase"
-	kindTokens    Kind = "tokens" // at most four a second, of all requests together
-	kindEnded     Kind = "ended"  // a repetition
-	kindScoring   Kind = "scoring"
-	kindDone      Kind = "done" // the last one of every run
-)
-
 // Line is one line of `llmparity run --json`.
 type Line struct {
-	Schema string    `json:"schema"`
-	Time   time.Time `json:"time"`
-	Kind   Kind      `json:"kind"`
-	Text   string    `json:"text,omitempty"`
-	Side   string    `json:"side,omitempty"` // "baseline run" for the other one of two runs that alternate
+	Schema string        `json:"schema"`
+	Time   time.Time     `json:"time"`
+	Kind   run.EventKind `json:"kind"`
+	Text   string        `json:"text,omitempty"`
+	Side   string        `json:"side,omitempty"` // "baseline run" for the other one of two runs that alternate
 
 	run.Event
 
@@ -50,11 +34,6 @@ type Line struct {
 	Gate   string        `json:"gate,omitempty"`      // done: pass, fail, inconclusive; absent: no gate
 }
 
-// kinds of lines about the runner's events.
-var kinds = map[run.EventKind]Kind{run.Preparing: kindPreparing, run.Recording: kindRecording, run.Judged: kindNote,
-	run.Launched: kindLaunched, run.Entered: kindPhase, run.Generated: kindTokens, run.Scoring: kindScoring,
-	run.Ended: kindEnded}
-
 func (p *Progress) write(e Line, now time.Time) {
 	e.Schema, e.Time = Schema, now
 	_ = p.json.Encode(e) // a reader that went away must not end the measurement
@@ -62,7 +41,7 @@ func (p *Progress) write(e Line, now time.Time) {
 
 // line is what programs read of an event of the runner.
 func (p *Progress) line(e run.Event, now time.Time) Line {
-	out := Line{Kind: kinds[e.Kind], Text: e.Text, Side: p.side, Event: e}
+	out := Line{Kind: e.Kind, Text: e.Text, Side: p.side, Event: e}
 	if e.Err != nil {
 		out.Error = fault.OneLine(e.Err.Error())
 	}
@@ -78,16 +57,14 @@ func (p *Progress) line(e run.Event, now time.Time) Line {
 		out.Status, out.Text, out.MemoryB = record.Status(e.Text), "", p.pace.memory
 	}
 	if rest, known := p.pace.rest(now); known && e.Launches > 0 {
-		s := rest.Round(time.Second).Seconds()
-		out.LeftS = &s
+		out.LeftS = new(rest.Round(time.Second).Seconds())
 	}
 	return out
 }
 
 // Ended completes the last event with the run's error, and with the one that decides the exit code.
 func (e Line) Ended(err, why error) Line {
-	code := fault.ExitCode(why)
-	e.Class, e.Code, e.Status = fault.Of(why), &code, record.OK
+	e.Class, e.Code, e.Status = fault.Of(why), new(fault.ExitCode(why)), record.OK
 	switch {
 	case e.Class == fault.Interrupted || e.Class == fault.Terminated:
 		e.Status = record.Interrupted

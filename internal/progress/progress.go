@@ -98,7 +98,7 @@ func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.write(Line{Kind: kindNote, Text: text, Side: p.side}, time.Now())
+		p.write(Line{Kind: run.Judged, Text: text, Side: p.side}, time.Now())
 		return
 	}
 	p.clear()
@@ -110,7 +110,7 @@ func (p *Progress) Done(e Line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		e.Kind = kindDone
+		e.Kind = run.Done
 		p.write(e, time.Now())
 	}
 }

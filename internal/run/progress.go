@@ -26,19 +26,21 @@ type Event struct {
 	Err    error        `json:"-"` // Ended
 }
 
-// EventKind is what happened.
-type EventKind int
+// EventKind is what happened, as `run --json` names it.
+type EventKind string
 
-// The kinds of events, in the order of a launch.
+// The kinds, in the order in which a run goes through them.
 const (
-	Preparing EventKind = iota // a package or library is being made for the cache
-	Recording                  // the run folder exists; Text is its path
-	Launched
-	Entered
-	Generated
-	Ended
-	Scoring // after all launches: an engine starts scoring a text (Token 0), or has scored so many tokens
-	Judged  // before a cell's first launch, if its memory may not fit: Text says why; Err is set if it is skipped
+	Preparing EventKind = "preparing" // a file for the cache is made or downloaded
+	// Judged comes before a cell's first launch, if its memory may not fit: Text says why; Err is set if it is skipped.
+	Judged    EventKind = "note"
+	Recording EventKind = "recording" // the run folder exists; Text is its path
+	Launched  EventKind = "launched"
+	Entered   EventKind = "phase"
+	Generated EventKind = "tokens"
+	Ended     EventKind = "ended"   // a repetition
+	Scoring   EventKind = "scoring" // an engine starts scoring a text (Token 0), or has scored so many tokens
+	Done      EventKind = "done"    // the last line of every `run --json`; the runner has no such event
 )
 
 // Progress receives events. It must return quickly, because it is called during measurements.

@@ -97,9 +97,7 @@ func (c *Cell) launchRemarks() []evidence.Warning {
 			if left := c.memory.LeftOut(); w.Code == record.ProgramShared && left > 0 {
 				w.Text += fmt.Sprintf("; up to %s of the peak is left out", explain.Share(left))
 			}
-			if !slices.Contains(by.Of[w], name) {
-				by.Add(w, name)
-			}
+			evidence.AddNew(&by, w, name)
 		}
 	}
 	var out []evidence.Warning

@@ -72,9 +72,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	}
 	var refused evidence.Groups[string, string] // launches by reason
 	refuse := func(a *record.Attempt, why string) {
-		if name := fmt.Sprint(a.Repetition); !slices.Contains(refused.Of[why], name) {
-			refused.Add(why, name)
-		}
+		evidence.AddNew(&refused, why, fmt.Sprint(a.Repetition))
 	}
 	var worst clocks
 	for a, c := range timed(counted) {

@@ -179,14 +179,13 @@ func Setup(cells []*compare.Cell) string {
 		}
 		by.Add(words, c.Launches.Counted)
 	}
-	var out []string
-	for words, launches := range by.All() {
+	out := by.Lines(func(words string, launches []int) string {
 		n := fmt.Sprint(slices.Min(launches))
 		if most := slices.Max(launches); fmt.Sprint(most) != n {
 			n += " to " + fmt.Sprint(most)
 		}
-		out = append(out, words+", "+n+" launches a cell")
-	}
+		return words + ", " + n + " launches a cell"
+	})
 	if len(out) == 0 {
 		return ""
 	}

@@ -94,8 +94,8 @@ type ofCell struct {
 // explainedFor says once for all cells with the same explanation what a figure is.
 func explainedFor(res *compare.Result, all []ofCell) Section {
 	type row [4]string
-	var rows []row
-	cells, order := map[row][]string{}, map[string]int{} // order: by the first mention of a figure
+	var cells evidence.Groups[row, string]
+	order := map[string]int{} // by the first mention of a figure
 	for _, of := range all {
 		for _, f := range of.figures {
 			words := f.How
@@ -103,22 +103,17 @@ func explainedFor(res *compare.Result, all []ofCell) Section {
 				words = f.Absent
 			}
 			r := row{plain.Line(f.Title), plain.OrDash(f.From()), plain.Line(words), plain.OrDash(plain.Line(f.Blind))}
-			if cells[r] == nil {
-				rows = append(rows, r)
-			}
-			if !slices.Contains(cells[r], of.cell) {
-				cells[r] = append(cells[r], of.cell)
-			}
+			evidence.AddNew(&cells, r, of.cell)
 			if _, seen := order[r[0]]; !seen {
 				order[r[0]] = len(order)
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return order[a[0]] - order[b[0]] })
+	slices.SortStableFunc(cells.Keys, func(a, b row) int { return order[a[0]] - order[b[0]] })
 	t := &plain.Grid{Head: []string{"figure", "from", "what it is, or why it is missing",
 		"what the method cannot see", "cells"}}
-	for _, r := range rows {
-		t.Rows = append(t.Rows, append(r[:], plain.Line(res.EveryCell(cells[r]))))
+	for r, which := range cells.All() {
+		t.Rows = append(t.Rows, append(r[:], plain.Line(res.EveryCell(which))))
 	}
 	return Section{Title: "What each figure is, and what its method cannot see", For: OnPage, Folded: true,
 		Grid: t.OrNil()}

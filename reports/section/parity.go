@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -33,11 +34,11 @@ func paritySection(v *chart.View) Section {
 
 // selfLines say how cells agree with themselves, once for all cells with the same answer.
 func selfLines(res *compare.Result) []string {
-	var verdicts grouped
+	var verdicts evidence.Groups[string, string]
 	for _, c := range res.Cells {
-		verdicts.add(c.Self.Verdict, c.Label)
+		evidence.AddNew(&verdicts, c.Self.Verdict, c.Label)
 	}
-	return verdicts.lines(func(verdict string, cells []string) string {
+	return verdicts.Lines(func(verdict string, cells []string) string {
 		switch len(cells) {
 		case 1:
 			return fmt.Sprintf("%s with itself: %s.", cells[0], verdict)

@@ -216,24 +216,24 @@ func componentGrid(res *compare.Result) *plain.Grid {
 
 // origins say where components come from, once for all cells with the same answer.
 func origins(res *compare.Result) []string {
-	var out grouped
+	var out evidence.Groups[string, string]
 	for _, c := range res.Cells {
 		if c.Parts == nil {
 			continue
 		}
-		var by grouped
+		var by evidence.Groups[string, string]
 		for _, p := range c.Parts.Components {
 			if p.Known() && !(p.Name == figure.MultiGPUOverhead && p.Center() == 0) { // one device has none of several
-				by.add(plain.OriginWords(p.Origin), chart.PartName(p.Name))
+				evidence.AddNew(&by, plain.OriginWords(p.Origin), chart.PartName(p.Name))
 			}
 		}
-		if len(by.keys) > 0 {
-			out.add(strings.Join(by.lines(func(origin string, names []string) string {
+		if len(by.Keys) > 0 {
+			evidence.AddNew(&out, strings.Join(by.Lines(func(origin string, names []string) string {
 				return origin + ": " + strings.Join(names, ", ")
 			}), "; "), c.Label)
 		}
 	}
-	return out.lines(sentence)
+	return out.Lines(sentence)
 }
 
 // partGrid has every component of every cell with origin, confidence and dtype.

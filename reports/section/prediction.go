@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/words"
@@ -131,15 +132,15 @@ func recommendations(res *compare.Result) []string {
 }
 
 func ofPredictions(res *compare.Result, said func(*memory.Prediction) []string) []string {
-	var out grouped
+	var out evidence.Groups[string, string]
 	for _, c := range res.Cells {
 		if c.Prediction != nil {
 			for _, words := range said(c.Prediction) {
-				out.add(words, c.Label)
+				evidence.AddNew(&out, words, c.Label)
 			}
 		}
 	}
-	return out.lines(sentence)
+	return out.Lines(sentence)
 }
 
 func validationWords(v *memory.Validation) string {

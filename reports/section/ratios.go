@@ -60,7 +60,7 @@ func familyPart(res *compare.Result, f int) Section {
 	}
 	g := &plain.Grid{Name: title, Grouped: true, Head: []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B),
 		"change", "95% interval", "absolute", "p", "result"}}
-	var notes grouped
+	var notes evidence.Groups[string, string]
 	for _, c := range res.Comparisons {
 		if c.Family != f {
 			continue
@@ -69,29 +69,29 @@ func familyPart(res *compare.Result, f int) Section {
 		for _, r := range c.Ratios {
 			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
 			if r.Different != "" {
-				notes.add("≠ not alike: "+r.Different, "")
+				evidence.AddNew(&notes, "≠ not alike: "+r.Different, "")
 			}
 			if r.Note != "" {
-				notes.add("* "+r.Note, r.Title)
+				evidence.AddNew(&notes, "* "+r.Note, r.Title)
 			}
 			for _, w := range r.Warnings {
-				notes.add(fmt.Sprintf("! %s: %s (%s)", w.Where, w.Text, w.Code), r.Title)
+				evidence.AddNew(&notes, fmt.Sprintf("! %s: %s (%s)", w.Where, w.Text, w.Code), r.Title)
 			}
 		}
 	}
 	for _, m := range x.Means {
 		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics)...))
 		if m.Different != "" {
-			notes.add("≠ not alike: "+m.Different, "")
+			evidence.AddNew(&notes, "≠ not alike: "+m.Different, "")
 		}
 	}
 	return Section{Title: title, Grid: g.OrNil(), Words: []string{fmt.Sprintf(
 		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
 		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
-		Mark: noMark, Lines: notes.lines(func(note string, figures []string) string {
+		Mark: noMark, Lines: notes.Lines(func(note string, figures []string) string {
 			mark, text, _ := strings.Cut(note, " ")
-			if len(figures) > 0 {
-				text = strings.Join(figures, ", ") + ": " + text
+			if names := strings.Join(figures, ", "); names != "" {
+				text = names + ": " + text
 			}
 			return mark + " " + plain.Line(text)
 		})}

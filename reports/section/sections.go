@@ -109,35 +109,6 @@ func Drawn(v *chart.View, all []Section) []Section {
 	return all
 }
 
-// grouped are names by key, in the order of the keys.
-type grouped struct {
-	keys []string
-	of   map[string][]string
-}
-
-// add adds a name to a key, once.
-func (g *grouped) add(key, name string) {
-	if g.of == nil {
-		g.of = map[string][]string{}
-	}
-	if _, known := g.of[key]; !known {
-		g.keys = append(g.keys, key)
-		g.of[key] = nil
-	}
-	if name != "" && !slices.Contains(g.of[key], name) {
-		g.of[key] = append(g.of[key], name)
-	}
-}
-
-// lines has one line per key.
-func (g *grouped) lines(say func(key string, names []string) string) []string {
-	var out []string
-	for _, key := range g.keys {
-		out = append(out, say(key, g.of[key]))
-	}
-	return out
-}
-
 // sentence is a remark on some cells.
 func sentence(words string, cells []string) string {
 	return strings.Join(cells, "; ") + ": " + strings.TrimSuffix(words, ".") + "."

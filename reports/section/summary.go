@@ -200,7 +200,7 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 
 // missingPoints say why one has no baseline.
 func missingPoints(res *compare.Result) []string {
-	var out grouped
+	var out evidence.Groups[string, string]
 	for _, c := range res.Cells {
 		p := c.Points()
 		if !p.Peak.Known() {
@@ -208,11 +208,11 @@ func missingPoints(res *compare.Result) []string {
 		}
 		for _, f := range []evidence.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
 			if !f.Known() {
-				out.add(f.Title+": "+f.Absent, c.Label)
+				evidence.AddNew(&out, f.Title+": "+f.Absent, c.Label)
 			}
 		}
 	}
-	return out.lines(func(why string, cells []string) string {
+	return out.Lines(func(why string, cells []string) string {
 		return fmt.Sprintf("%s, %s.", strings.Join(cells, "; "), why)
 	})
 }

@@ -100,8 +100,8 @@ func (r *Result) ofPairs() []Reason {
 			func(o Reason) bool { return o.Code == d.Code && o.Text == d.Text && o.Effect == d.Effect })
 		if at < 0 {
 			out = append(out, d)
-		} else if !slices.Contains(out[at].Pairs, d.Pairs[0]) {
-			out[at].Pairs = append(out[at].Pairs, d.Pairs[0])
+		} else {
+			out[at].Pairs = explain.AppendNew(out[at].Pairs, d.Pairs[0])
 		}
 	}
 	for i := range out {

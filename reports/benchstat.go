@@ -12,6 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
@@ -51,9 +52,7 @@ func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt
 	values := map[int][]benchfmt.Value{}
 	for _, b := range benched() {
 		for _, v := range c.Figure(b.Name).Values {
-			if !slices.Contains(attempts, v.Attempt) {
-				attempts = append(attempts, v.Attempt)
-			}
+			attempts = explain.AppendNew(attempts, v.Attempt)
 			values[v.Attempt] = append(values[v.Attempt],
 				benchfmt.Value{Value: scaled(v.Value, b.Base()), Unit: b.Bench})
 		}

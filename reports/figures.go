@@ -20,6 +20,7 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
@@ -206,9 +207,7 @@ func models(cells []*compare.Cell) string {
 		if dtype != "" {
 			words += ", weights " + plain.Line(dtype)
 		}
-		if words = plain.Shorten(words, 80); !slices.Contains(out, words) {
-			out = append(out, words)
-		}
+		out = explain.AppendNew(out, plain.Shorten(words, 80))
 	}
 	return plain.Shorten(strings.Join(out, "; "), 500)
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -157,9 +158,7 @@ func (t *terms) link(title string) template.HTML {
 	if r == nil {
 		return t.other(title)
 	}
-	if !slices.Contains(t.used, r) {
-		t.used = append(t.used, r)
-	}
+	t.used = explain.AppendNew(t.used, r)
 	shown := template.HTMLEscapeString(name)
 	if unit != "" {
 		shown += " <span class=\"unit\">(" + template.HTMLEscapeString(unit) + "</span>"

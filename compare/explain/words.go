@@ -54,12 +54,12 @@ func CI(i *stats.Interval, write func(float64) string) string {
 	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, lo, hi)
 }
 
-// AppendNew appends s unless the list has it.
-func AppendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
+// AppendNew appends v unless the list has it.
+func AppendNew[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
 		return list
 	}
-	return append(list, s)
+	return append(list, v)
 }
 
 // Short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.

@@ -91,9 +91,7 @@ func (j *judge) add(c gates.Check, level gates.Level, came gates.Status, why str
 }
 
 func (j *judge) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(j.out.Notes, text) {
-		j.out.Notes = append(j.out.Notes, text)
-	}
+	j.out.Notes = explain.AppendNew(j.out.Notes, fmt.Sprintf(format, args...))
 }
 
 // statuses in the order in which they are shown: the gravest first.

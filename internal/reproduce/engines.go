@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/model"
@@ -70,9 +71,7 @@ func (e *ranEngine) policies() (out [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var values []string
 		for _, s := range e.setups {
-			if v := cmp.Or(s.info.Policy[name], "not reported"); !slices.Contains(values, v) {
-				values = append(values, v)
-			}
+			values = explain.AppendNew(values, cmp.Or(s.info.Policy[name], "not reported"))
 		}
 		out = append(out, [2]string{name, strings.Join(values, " or ")})
 	}

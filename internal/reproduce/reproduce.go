@@ -126,9 +126,7 @@ func (r *Reproduction) differ(what, was, is string, figures bool) {
 }
 
 func (r *Reproduction) unknown(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Unknown, text) {
-		r.Unknown = append(r.Unknown, text)
-	}
+	r.Unknown = explain.AppendNew(r.Unknown, fmt.Sprintf(format, args...))
 }
 
 // sort puts differences that can change figures first, and removes duplicates.
@@ -139,9 +137,7 @@ func (r *Reproduction) sort() {
 	})
 	once := []machine.Difference{}
 	for _, d := range r.Differences {
-		if !slices.Contains(once, d) {
-			once = append(once, d)
-		}
+		once = explain.AppendNew(once, d)
 	}
 	r.Differences = once
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -178,8 +179,8 @@ func warningCodes(res *compare.Result, c *compare.Cell) string {
 	for _, w := range res.Warnings {
 		here := w.Where == c.Label || strings.HasPrefix(w.Where, c.Label+",") || strings.HasPrefix(w.Where, c.Label+" ")
 		here = here || w.Where == "run" || w.Where == "run "+res.Runs[c.Run].Name
-		if here && !slices.Contains(out, w.Code) {
-			out = append(out, w.Code)
+		if here {
+			out = explain.AppendNew(out, w.Code)
 		}
 	}
 	return strings.Join(out, ";")

@@ -327,7 +327,4 @@ func gib(f evidence.Figure) *float64 {
 }
 
 // rounded keeps six decimals.
-func rounded(v float64) *float64 {
-	v = math.Round(v*1e6) / 1e6
-	return &v
-}
+func rounded(v float64) *float64 { return new(math.Round(v*1e6) / 1e6) }

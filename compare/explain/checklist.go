@@ -120,10 +120,11 @@ func sameMaxTokens(run *record.Run) (Answer, string) {
 
 func deterministic(run *record.Run) (Answer, string) {
 	temperatures := byValue(run, func(c *record.Cell) float64 { return c.Temperature })
-	return yesIf(len(temperatures) == 1 && temperatures[0] != nil), "temperature of every cell: " + List(temperatures)
+	return YesIf(len(temperatures) == 1 && temperatures[0] != nil), "temperature of every cell: " + List(temperatures)
 }
 
-func yesIf(is bool) Answer {
+// YesIf answers by what is known.
+func YesIf(is bool) Answer {
 	if is {
 		return Yes
 	}
@@ -217,7 +218,7 @@ func Quiet(e record.Environment) Check {
 	for i, p := range b.Busiest {
 		why += map[bool]string{true: "; the busiest: ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
 	}
-	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
+	return Check{QuietMachine, YesIf(b.Cores+b.Stolen <= quiet*all), why}
 }
 
 // Busy says what else used a run's machine; empty if little did, or it is not known. Only the load average before the
@@ -248,7 +249,7 @@ func severalRuns(run *record.Run) (Answer, string) {
 	for _, c := range run.Cells {
 		least = min(least, counted[c.ID])
 	}
-	return yesIf(least >= Enough),
+	return YesIf(least >= Enough),
 		fmt.Sprintf("the smallest number of counted launches in a cell is %d; a 95%% interval needs %d", least, Enough)
 }
 

@@ -108,24 +108,18 @@ func promised(e record.Environment, kinds engine.Kinds) []explain.Check {
 	if err != nil {
 		panic(err) // a test parses it
 	}
-	yes := func(is bool) explain.Answer {
-		if is {
-			return explain.Yes
-		}
-		return explain.No
-	}
 	return []explain.Check{
 		{Item: explain.SameModel, Answer: explain.Yes,
 			Why: "every engine gets the same file, identified by its SHA-256; a warning says if dtypes of weights differ"},
 		{Item: explain.SamePrompt, Answer: explain.Yes, Why: "every engine gets the same prompts, without a template"},
-		{Item: explain.SameMaxTokens, Answer: yes(p.MaxTokens > 0),
+		{Item: explain.SameMaxTokens, Answer: explain.YesIf(p.MaxTokens > 0),
 			Why: "max_tokens applies to all engines, which continue after end of text if they can"},
-		{Item: explain.Deterministic, Answer: yes(p.Temperature == 0),
+		{Item: explain.Deterministic, Answer: explain.YesIf(p.Temperature == 0),
 			Why: "temperature is 0 (greedy)"},
 		explain.Quiet(e),
-		{Item: explain.SeveralRuns, Answer: yes(p.Repetitions >= explain.Enough),
+		{Item: explain.SeveralRuns, Answer: explain.YesIf(p.Repetitions >= explain.Enough),
 			Why: "6 launches of each engine, enough for a 95% confidence interval, after a warm-up launch"},
-		{Item: explain.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""),
+		{Item: explain.SystemState, Answer: explain.YesIf(e.OS != "" && e.Kernel != ""),
 			Why: "environment.json has the machine; the journal has each engine's version, path, hash and arguments"},
 	}
 }

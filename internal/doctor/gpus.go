@@ -49,8 +49,7 @@ func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found
 		g.UsedB = bytesOf(memory[info.Role], "memory_used_bytes")
 		if g.FreeB = bytesOf(memory[info.Role], "memory_free_bytes"); g.FreeB == nil && g.UsedB != nil &&
 			info.MemoryB > *g.UsedB {
-			free := info.MemoryB - *g.UsedB
-			g.FreeB = &free
+			g.FreeB = new(info.MemoryB - *g.UsedB)
 		}
 		found = append(found, g)
 	}
@@ -62,8 +61,7 @@ func bytesOf(values map[string]float64, name string) *int64 {
 	if !ok || v < 0 {
 		return nil
 	}
-	b := int64(v)
-	return &b
+	return new(int64(v))
 }
 
 // wanted are libraries that programs need to use GPUs.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,18 +32,18 @@ func parseCPUInfo(text string) cpuInfo {
 			if _, err := strconv.Atoi(value); err == nil {
 				c.logical++
 			} else {
-				first(&c.model, value) // on older ARM kernels
+				c.model = cmp.Or(c.model, value) // on older ARM kernels
 			}
 		case "model name", "cpu model", "cpu", "Processor", "uarch":
-			first(&c.model, value)
+			c.model = cmp.Or(c.model, value)
 		case "vendor_id":
-			first(&c.vendor, value)
+			c.vendor = cmp.Or(c.vendor, value)
 		case "microcode":
-			first(&c.microcode, value)
+			c.microcode = cmp.Or(c.microcode, value)
 		case "Model", "machine":
 			c.board = value
 		case "Hardware": // name of the chip, which is less specific
-			first(&c.board, value)
+			c.board = cmp.Or(c.board, value)
 		case "physical id":
 			socket = value
 		case "core id":
@@ -54,7 +55,7 @@ func parseCPUInfo(text string) cpuInfo {
 			}
 		case "CPU implementer":
 			implementer = value
-			first(&c.vendor, armMaker(value))
+			c.vendor = cmp.Or(c.vendor, armMaker(value))
 		case "CPU part":
 			if name := armCore(implementer, value); !slices.Contains(c.parts, name) {
 				c.parts = append(c.parts, name)
@@ -66,12 +67,6 @@ func parseCPUInfo(text string) cpuInfo {
 		}
 	}
 	return c
-}
-
-func first(s *string, value string) {
-	if *s == "" {
-		*s = value
-	}
 }
 
 // name returns the model, or the names of the cores and the board; empty if unknown.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aclements/go-moremath/vec"
+
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
@@ -347,7 +349,7 @@ func (b *builder) memory(of []record.Source) {
 		b.add(f, func(l *hardwareLog) float64 {
 			var most []float64
 			for _, pass := range l.passes(of, usedBytes) {
-				if len(pass) == len(of) && (most == nil || stats.Sum(pass) > stats.Sum(most)) {
+				if len(pass) == len(of) && (most == nil || vec.Sum(pass) > vec.Sum(most)) {
 					most = pass
 				}
 			}
@@ -386,7 +388,7 @@ func (b *builder) held() {
 		b.add(f, func(l *hardwareLog) float64 {
 			peak := math.NaN()
 			for _, pass := range l.passes(b.of, name) {
-				peak = evidence.MaxKnown(peak, stats.Sum(pass))
+				peak = evidence.MaxKnown(peak, vec.Sum(pass))
 			}
 			return evidence.Mebi(peak)
 		})

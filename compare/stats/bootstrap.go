@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/aclements/go-moremath/mathx"
 )
 
 // law is how the median of a sample drawn anew from its own values is distributed: the bootstrap's answer to what
@@ -35,7 +37,7 @@ func medianLaw(sample []float64) law {
 		return newLaw(atoms)
 	}
 	half := n / 2
-	ways := math.Exp(logChoose(n, half))
+	ways := math.Exp(mathx.Lchoose(n, half))
 	share := make([]float64, n+1) // the chance that half of the draws are among the first so many
 	for i := range share {
 		share[i] = math.Pow(float64(i)/float64(n), float64(half))
@@ -83,7 +85,7 @@ func atLeast(n, k int, p float64) float64 {
 	}
 	sum, succeeds, fails := 0.0, math.Log(p), math.Log1p(-p)
 	for i := k; i <= n; i++ {
-		sum += math.Exp(logChoose(n, i) + float64(i)*succeeds + float64(n-i)*fails)
+		sum += math.Exp(mathx.Lchoose(n, i) + float64(i)*succeeds + float64(n-i)*fails)
 	}
 	return min(1, sum)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aclements/go-moremath/mathx"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -27,7 +28,7 @@ const exactly = 60
 // Chance is Mann and Whitney's test, two-sided.
 func (s Sides) Chance() Test {
 	t := Test{Left: len(s.A), Right: len(s.B)}
-	t.Least = min(1, 2/math.Exp(logChoose(t.Left+t.Right, t.Left)))
+	t.Least = min(1, 2/math.Exp(mathx.Lchoose(t.Left+t.Right, t.Left)))
 	if len(s.ranks) <= exactly {
 		t.P = outlying(s.rankSums())
 		return t
@@ -107,7 +108,7 @@ func OverCells(cells []Sides) Test {
 	logLeast := math.Log(2)
 	for _, c := range cells {
 		t.Left, t.Right = t.Left+len(c.A), t.Right+len(c.B)
-		logLeast -= logChoose(len(c.A)+len(c.B), len(c.A))
+		logLeast -= mathx.Lchoose(len(c.A)+len(c.B), len(c.A))
 	}
 	n = t.Left + t.Right
 	t.Least = min(1, math.Exp(logLeast))
@@ -190,11 +191,4 @@ func doubledRanks(x, y []float64) []int {
 		ranks[i] = first + last + 2
 	}
 	return ranks
-}
-
-func logChoose(n, k int) float64 {
-	a, _ := math.Lgamma(float64(n + 1))
-	b, _ := math.Lgamma(float64(k + 1))
-	c, _ := math.Lgamma(float64(n - k + 1))
-	return a - b - c
 }

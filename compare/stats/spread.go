@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"github.com/aclements/go-moremath/mathx"
 )
 
 const (
@@ -117,7 +119,7 @@ func rankOf(share float64, n, m int) int {
 			ways[at] += ways[at-i]
 		}
 	}
-	allowed, sum := share*math.Exp(logChoose(n+m, n))*(1+1e-9), 0.0
+	allowed, sum := share*math.Exp(mathx.Lchoose(n+m, n))*(1+1e-9), 0.0
 	for k, w := range ways {
 		if sum += w; sum > allowed {
 			return k

@@ -12,7 +12,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/aclements/go-moremath/mathx"
 	moremath "github.com/aclements/go-moremath/stats"
+	"github.com/aclements/go-moremath/vec"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -28,7 +30,7 @@ const (
 // Suffice is the fewest launches a side with which each of so many questions can be answered, and has an interval.
 func Suffice(questions int) int {
 	for n := MinRuns; ; n++ {
-		if least := 2 / math.Exp(logChoose(2*n, n)); least*float64(max(questions, 1)) <= Alpha {
+		if least := 2 / math.Exp(mathx.Lchoose(2*n, n)); least*float64(max(questions, 1)) <= Alpha {
 			return n
 		}
 	}
@@ -97,21 +99,12 @@ func NearestRank(values []float64, share float64) float64 {
 	return values[max(0, int(math.Ceil(share*float64(len(values))))-1)]
 }
 
-// Sum of nothing is 0.
-func Sum(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum
-}
-
 // Moments are those of all values, not of a sample of them; NaN of none.
 func Moments(values []float64) (mean, most, deviation float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
-	mean, squares := Sum(values)/float64(len(values)), 0.0
+	mean, squares := vec.Sum(values)/float64(len(values)), 0.0
 	for _, v := range values {
 		squares += (v - mean) * (v - mean)
 	}

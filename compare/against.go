@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -52,14 +53,14 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 		}
 	}
 	was, is := a.PerLaunch(base.counted), b.PerLaunch(now.counted)
-	moved := make([]float64, len(was))
+	shifted := make([]float64, len(was))
 	for i, v := range was {
-		moved[i] = v * (1 + change)
+		shifted[i] = v * (1 + change)
 	}
-	plain, from := stats.NewSides(was, is), stats.NewSides(moved, is)
+	plain, from := stats.NewSides(was, is), stats.NewSides(shifted, is)
 	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
-	out.Note = alikeNote(name, base, now)
+	out.Note = strings.Join(moved(name, base, now, false), "; ")
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))

@@ -100,18 +100,16 @@ func (r *Result) memoryCard() Card {
 		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, to(bases))
 	}
 	held := r.distinct(func(c *Cell) string { return c.Policy("kv_dtype") })
-	if each := r.distinct(heldIn); len(held) > 1 && len(each) <= mostValues {
+	each := r.distinct(func(c *Cell) string {
+		if dtype := c.Policy("kv_dtype"); dtype != "" {
+			return c.Title() + " " + dtype
+		}
+		return ""
+	})
+	if len(held) > 1 && len(each) <= mostValues {
 		c.Text += " The KV caches differ in dtype: " + strings.Join(each, ", ") + "."
 	}
 	return c
-}
-
-// heldIn is an engine with the dtype of its KV cache; empty where that is not known.
-func heldIn(c *Cell) string {
-	if c.Policy("kv_dtype") == "" {
-		return ""
-	}
-	return c.Title() + " " + c.Policy("kv_dtype")
 }
 
 func (r *Result) speedCard() Card {

@@ -206,19 +206,19 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
-				r.pair(i, j, o)
+				r.pair(i, j)
 			}
 		}
 	}
-	r.pairForeign(o)
-	r.Matrices = parity.Matrices(r.Parity, parity.Cells{
-		Alike: func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
-		Self:  func(cell int) parity.SelfParity { return r.Cells[cell].Self },
-		Title: func(cell int) string {
-			return fmt.Sprintf("%s, prompt %d", r.Cells[cell].Spec.Model.Name, r.Cells[cell].Spec.PromptID)
-		}})
-	r.judge(o)
-	r.group(o)
+	r.pairForeign()
+	r.Matrices = parity.Matrices(r.Parity, func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
+		func(cell int) parity.SelfParity { return r.Cells[cell].Self })
+	for i := range r.Matrices {
+		of := r.Cells[r.Matrices[i].Cells[0]].Spec
+		r.Matrices[i].Title = fmt.Sprintf("%s, prompt %d", of.Model.Name, of.PromptID)
+	}
+	r.judge()
+	r.group()
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)

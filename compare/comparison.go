@@ -147,7 +147,7 @@ func (c *Cell) unverified() bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
-func (r *Result) pair(i, j int, o Options) {
+func (r *Result) pair(i, j int) {
 	a, b := r.Cells[i], r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 	if d := requestsDiffer(a, b); d != nil {
@@ -156,12 +156,12 @@ func (r *Result) pair(i, j int, o Options) {
 		return
 	}
 	p := parity.Of(r.party(i), r.party(j))
-	if prompts := promptsDiffer(r.Cells[i], r.Cells[j]); prompts != "" && p.SamePrompt == nil {
+	if prompts := promptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
 		p.Tokenisation = "different: " + prompts
 	}
 	r.Parity = append(r.Parity, p)
 	effect := Refuses
-	if o.AllowDifferent {
+	if r.Statistics.AllowDifferent {
 		effect = Marks
 	}
 	if d := unknown(a, b); d != nil {
@@ -231,7 +231,7 @@ func (c *Comparison) fill(a, b *Cell) {
 		r := ratio.New(fa, fb, s)
 		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		r.Test.Weight, r.Test.Same = stats.Weight(r.Headline, r.Test.Least), stats.OrderOf(s)
-		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
+		r.Note, r.Different = strings.Join(moved(name, a, b, false), "; "), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {
 			for _, w := range c.Figure(name).Warnings {
 				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
@@ -249,7 +249,7 @@ var movers = []struct {
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
-// moved lists what moves a figure of one of two cells.
+// moved lists what moves a figure of one of two cells, so that it is not quite the other's, or forbids comparing them.
 func moved(name string, a, b *Cell, forbids bool) []string {
 	var out []string
 	row := figure.Of(name)
@@ -262,9 +262,6 @@ func moved(name string, a, b *Cell, forbids bool) []string {
 	}
 	return out
 }
-
-// alikeNote says in which way a figure of one cell is not quite that of the other.
-func alikeNote(name string, a, b *Cell) string { return strings.Join(moved(name, a, b, false), "; ") }
 
 // unlike says why a figure is not the same thing on both sides; empty: it is.
 func unlike(name string, a, b *Cell) string {
@@ -296,8 +293,8 @@ func comparedOf(a, b *Cell) []string {
 
 // pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
 // asked for. Each ratio is marked: nobody knows that they are about the same thing.
-func (r *Result) pairForeign(o Options) {
-	if !o.AllowDifferent {
+func (r *Result) pairForeign() {
+	if !r.Statistics.AllowDifferent {
 		return
 	}
 	for i := range r.Cells {

@@ -13,11 +13,11 @@ import (
 )
 
 // judge tests families, and puts what comes of it into words.
-func (r *Result) judge(o Options) {
+func (r *Result) judge() {
 	for i := range r.Comparisons {
 		r.enlist(i)
 	}
-	r.means(o)
+	r.means()
 	for f := range r.Families {
 		var of []*ratio.Judgement
 		for i := range r.Comparisons {
@@ -36,12 +36,14 @@ func (r *Result) judge(o Options) {
 			j.Family = f
 		}
 	}
-	r.word(o)
+	r.word()
 }
 
 // word writes the verdicts, when effects that are too small are known.
-func (r *Result) word(o Options) {
-	small := func(times float64) bool { return math.Abs(math.Log(times)) < math.Log1p(o.MinEffect)*(1-1e-9) }
+func (r *Result) word() {
+	small := func(times float64) bool {
+		return math.Abs(math.Log(times)) < math.Log1p(r.Statistics.MinEffect)*(1-1e-9)
+	}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		for k := range c.Ratios {
@@ -53,7 +55,7 @@ func (r *Result) word(o Options) {
 			x.Agree()
 			x.Spread(a.Label, b.Label)
 			disturbed(x, a, b)
-			x.Say(a.Label, b.Label, a.Spec.Reused, o.MinEffect)
+			x.Say(a.Label, b.Label, a.Spec.Reused, r.Statistics.MinEffect)
 		}
 	}
 	for f := range r.Families {
@@ -63,7 +65,7 @@ func (r *Result) word(o Options) {
 				m.Call = stats.TooSmall
 			}
 			m.Agree()
-			m.Say(&r.Families[f], o.MinEffect)
+			m.Say(&r.Families[f], r.Statistics.MinEffect)
 		}
 	}
 }
@@ -93,10 +95,10 @@ func (r *Result) enlist(i int) {
 
 // means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
 // their devices: those that may be compared.
-func (r *Result) means(o Options) {
+func (r *Result) means() {
 	fields := []string{"engine"}
-	if o.By != nil {
-		fields = o.By
+	if r.Statistics.By != nil {
+		fields = r.Statistics.By
 	}
 	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "run" }) // a family has its runs
 	for f := range r.Families {

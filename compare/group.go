@@ -179,31 +179,32 @@ type GroupValue struct {
 
 // group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of
 // device are never averaged with the rest, unless that was asked for too.
-func (r *Result) group(o Options) {
-	if o.By == nil {
+func (r *Result) group() {
+	by := r.Statistics.By
+	if by == nil {
 		return
 	}
 	type key struct {
 		name string
 		run  int
 	}
-	var by evidence.Groups[key, int]
+	var all evidence.Groups[key, int]
 	for i, c := range r.Cells {
 		var words []string
-		for _, name := range o.By {
+		for _, name := range by {
 			words = append(words, name+" "+r.field(c, name))
 		}
 		if c.Launches.Counted > 0 {
-			by.Add(key{cmp.Or(strings.Join(words, ", "), "all cells"), c.Run}, i)
+			all.Add(key{cmp.Or(strings.Join(words, ", "), "all cells"), c.Run}, i)
 		}
 	}
-	for k, cells := range by.All() {
-		g := Group{Name: k.name, Run: k.run, Cells: cells, Over: r.varied(cells, o.By), Figures: []GroupValue{}}
+	for k, cells := range all.All() {
+		g := Group{Name: k.name, Run: k.run, Cells: cells, Over: r.varied(cells, by), Figures: []GroupValue{}}
 		classes := map[string]bool{}
 		for _, at := range cells {
 			classes[deviceClass(r.Cells[at])] = true
 		}
-		if len(classes) > 1 && !o.AllowDifferent {
+		if len(classes) > 1 && !r.Statistics.AllowDifferent {
 			g.Refused = "the cells of this group ran on different classes of device (" + explain.List(classes) +
 				"); group by device too"
 		} else {

@@ -30,19 +30,12 @@ const (
 	ByItself    = "itself" // a cell's launches against each other
 )
 
-// Cells are what tables say of cells, by index.
-type Cells struct {
-	Alike func(a, b int) bool // they are about the same task
-	Title func(cell int) string
-	Self  func(cell int) SelfParity
-}
-
-// Matrices puts the pairs into tables, in the order of the cells.
-func Matrices(pairs []Parity, of Cells) []Matrix {
+// Matrices puts the pairs into tables, in the order of the cells. alike tells whether two are about the same task, self
+// how each agrees with itself.
+func Matrices(pairs []Parity, alike func(a, b int) bool, self func(cell int) SelfParity) []Matrix {
 	out := []Matrix{}
-	for k := range pairs {
-		p := &pairs[k]
-		at := slices.IndexFunc(out, func(m Matrix) bool { return of.Alike(m.Cells[0], p.A) })
+	for _, p := range pairs {
+		at := slices.IndexFunc(out, func(m Matrix) bool { return alike(m.Cells[0], p.A) })
 		if at < 0 {
 			out = append(out, Matrix{})
 			at = len(out) - 1
@@ -56,12 +49,11 @@ func Matrices(pairs []Parity, of Cells) []Matrix {
 	for i := range out {
 		m := &out[i]
 		slices.Sort(m.Cells)
-		m.Title = of.Title(m.Cells[0])
 		for _, a := range m.Cells {
 			var row []MatrixEntry
 			for _, b := range m.Cells {
 				if a == b {
-					row = append(row, of.Self(a).entry())
+					row = append(row, self(a).entry())
 				} else {
 					row = append(row, entry(pairs, a, b))
 				}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
 	"llmparity/reports/chart"
@@ -56,16 +57,12 @@ func environmentSections(v *chart.View) []Section {
 // engineFacts list what ran. What all cells of an engine share comes first, then what differs.
 func engineFacts(v *chart.View) []fact {
 	var out []fact
-	of := map[string][]int{}
+	var by evidence.Groups[string, int]
 	for i, c := range v.Res.Cells {
-		engine := c.Spec.Engine
-		of[engine] = append(of[engine], i)
+		by.Add(c.Spec.Engine, i)
 	}
-	for i, c := range v.Res.Cells {
-		engine := c.Spec.Engine
-		if cells := of[engine]; cells[0] == i {
-			out = append(out, sharing(v, cells)...)
-		}
+	for _, cells := range by.All() {
+		out = append(out, sharing(v, cells)...)
 	}
 	return out
 }

@@ -85,11 +85,9 @@ func growthSection(res *compare.Result) Section {
 		return Section{}
 	}
 	return Section{ID: "growth", Title: "Memory per token", Words: []string{growthWords}, Lines: left,
-		Method: []string{growthMethod}, Draw: growthCharts, Across: "pair", Grid: slopes,
-		Parts: []Section{explainedFor(res, all)}}
+		Method: []string{growthMethod}, Across: "pair", Grid: slopes, Parts: []Section{explainedFor(res, all)},
+		Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Contexts) }}
 }
-
-func growthCharts(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Contexts) }
 
 // How to read traffic.
 const (

@@ -90,21 +90,22 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	copied := filepath.Join(aside.Path, "run")
 	b := Baseline{Schema: Schema, Name: name, Run: run.Meta.Name, Started: run.Meta.Started,
 		Saved: time.Now().UTC().Truncate(time.Second), From: run.Dir}
-	if err := copyRun(run.Dir, copied); err != nil {
-		return Baseline{}, s.unwritten(err)
+	if err = copyRun(run.Dir, copied); err == nil {
+		err = b.digest(copied)
 	}
-	if err := b.digest(copied); err != nil {
+	if err != nil {
 		return Baseline{}, s.unwritten(err)
 	}
 	b.Folder = folder(b)
 	b.Dir = filepath.Join(s.Dir, b.Folder)
 	// otherwise the same copy exists
 	if there := (&Baseline{}); there.digest(b.Dir) != nil || there.SHA256 != b.SHA256 {
-		if err := errors.Join(os.RemoveAll(b.Dir), os.Rename(copied, b.Dir)); err != nil {
-			return Baseline{}, s.unwritten(err)
-		}
+		err = errors.Join(os.RemoveAll(b.Dir), os.Rename(copied, b.Dir))
 	}
-	if err := whole.JSON(filepath.Join(s.Dir, name+suffix), b); err != nil {
+	if err == nil {
+		err = whole.JSON(filepath.Join(s.Dir, name+suffix), b)
+	}
+	if err != nil {
 		return Baseline{}, s.unwritten(err)
 	}
 	if old.Folder != "" && old.Folder != b.Folder {
@@ -146,21 +147,17 @@ func copyRun(from, to string) error {
 	return nil
 }
 
-func copyFile(from, to string) (err error) {
+// copyFile also syncs the copy, before a name refers to it.
+func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
+	return whole.Write(to, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
 		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if _, err = io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Sync() // before a name refers to it
+	})
 }
 
 // digest hashes all files of a copy, in the order of their names.
@@ -281,16 +278,11 @@ func (s Store) Remove(name string) error {
 	if err != nil && fault.Of(err) != fault.BadRecord {
 		return err
 	}
-	if err := os.Remove(filepath.Join(s.Dir, name+suffix)); err != nil {
-		return s.unwritten(err)
+	err = os.Remove(filepath.Join(s.Dir, name+suffix))
+	if err == nil && b.Folder != "" { // else broken: its copy is not known
+		err = os.RemoveAll(b.Dir)
 	}
-	if b.Folder == "" {
-		return nil // broken: its copy is not known
-	}
-	if err := os.RemoveAll(b.Dir); err != nil {
-		return s.unwritten(err)
-	}
-	return nil
+	return s.unwritten(err)
 }
 
 // Missing is the error for a baseline run that does not exist, unlike one that can't be read.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"llmparity/internal/gguf"
@@ -196,12 +197,4 @@ func (e *engine) generate(r request) (fields, error) {
 		"reported": fields{"total_ms": float64(time.Since(begin).Microseconds()) / 1000}}, nil
 }
 
-func largest(logits []float32) int {
-	best := 0
-	for i, v := range logits {
-		if v > logits[best] {
-			best = i
-		}
-	}
-	return best
-}
+func largest(logits []float32) int { return slices.Index(logits, slices.Max(logits)) }

@@ -75,13 +75,13 @@ const Schema = "llmparity.dry-run/1"
 
 // Run is what a plan would do.
 type Run struct {
-	Cells   []Cell
+	Cells   []*Cell
 	Summary Summary
 }
 
 // Of returns what a resolved plan would do. notes are printed below.
 func Of(p *resolve.Plan, notes ...string) Run {
-	out := Run{make([]Cell, len(p.Cells)), Summary{Schema: Schema, Name: p.Name, Setups: len(p.Setups),
+	out := Run{make([]*Cell, len(p.Cells)), Summary{Schema: Schema, Name: p.Name, Setups: len(p.Setups),
 		Cells: len(p.Cells), CantRun: p.Refused(), Fetches: append([]model.Fetch{}, p.Fetches...),
 		Missing: append([]string{}, p.Lines()...), Notes: append([]string{}, notes...)}}
 	sum, seconds := &out.Summary, 0.0
@@ -101,9 +101,9 @@ func Of(p *resolve.Plan, notes ...string) Run {
 	return out
 }
 
-func cellOf(of *resolve.Cell) Cell {
+func cellOf(of *resolve.Cell) *Cell {
 	s, shape, p := of.Setup, of.Shape, &of.Setup.Planned
-	c := Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
+	c := &Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
 		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
 		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType,
 		Weights: p.WeightsOf(of.Engine), Start: p.Start,
@@ -134,11 +134,11 @@ func (r Run) JSON(to io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	fmt.Fprintln(w, `{"cells_planned":[`)
-	for i := range r.Cells {
+	for i, c := range r.Cells {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		_ = e.Encode(&r.Cells[i]) // Flush reports the error
+		_ = e.Encode(c) // Flush reports the error
 	}
 	if text, err := json.Marshal(r.Summary); err == nil {
 		fmt.Fprintf(w, "],%s\n", text[1:])
@@ -156,21 +156,20 @@ func (r Run) Print(to io.Writer) error {
 
 func (r Run) table(w io.Writer) {
 	engine, model, how, form := 6, 5, 3, ""
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.Cells {
 		engine, model = max(engine, utf8.RuneCountInString(c.Engine)), max(model, utf8.RuneCountInString(c.Model))
 		how = max(how, utf8.RuneCountInString(c.how()))
 	}
-	const most = 40                                                                    // a longer one, which stands behind all numbers, shifts no column
-	for _, width := range []int{4, -engine, -model, 9, 6, 7, 10, 8, -min(how, most)} { // negative: aligned left
+	const most = 40 // a longer one, which stands behind all numbers, shifts no column
+	// negative: aligned left
+	for _, width := range []int{4, -engine, -model, 9, 6, 7, 10, 8, -min(how, most)} {
 		form += fmt.Sprintf("%%%dv  ", width)
 	}
 	row := func(values ...any) {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(form+"%v", values...), " "))
 	}
 	row("CELL", "ENGINE", "MODEL", "INPUT", "OUTPUT", "CONTEXT", "MEMORY", "TIME", "HOW", "")
-	for i := range r.Cells {
-		c := &r.Cells[i]
+	for _, c := range r.Cells {
 		memory, time, in, note := "?", "?", "prompt "+strconv.Itoa(c.Prompt), ""
 		if c.MemoryB > 0 {
 			memory = words.Size(c.MemoryB)
@@ -234,15 +233,12 @@ func (sum Summary) print(w io.Writer) {
 
 // how describes dtypes, start and load of a cell.
 func (c *Cell) how() string {
-	kv := c.KVDType
-	if kv != "" {
-		kv = "KV " + kv
+	var out []string
+	for _, part := range [][2]string{{"", c.DType}, {"KV ", c.KVDType}, {"weights ", c.Weights}, {"", c.Start}} {
+		if part[1] != "" {
+			out = append(out, part[0]+part[1])
+		}
 	}
-	weights := c.Weights
-	if weights != "" {
-		weights = "weights " + weights
-	}
-	out := slices.DeleteFunc([]string{c.DType, kv, weights, c.Start}, func(text string) bool { return text == "" })
 	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
 		out = append(out, key+" "+c.Settings[key])
 	}

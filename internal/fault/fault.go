@@ -64,8 +64,7 @@ func NoSpace(err error) bool {
 // of the file system. do names another place to write to: "name another folder with -o". It returns every other error
 // as it is, and one that already has a class.
 func WriteError(err error, path, do string) error {
-	var known *Error
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*Error](err); known || err == nil {
 		return err
 	}
 	kind, cause := Unwritable, err

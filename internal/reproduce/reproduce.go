@@ -131,13 +131,13 @@ func (r *Reproduction) unknown(format string, args ...any) {
 
 // sort puts differences that can change figures first, and removes duplicates.
 func (r *Reproduction) sort() {
-	order := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(r.Differences, func(a, b machine.Difference) int {
-		return cmp.Compare(order[a.Figures], order[b.Figures])
-	})
 	once := []machine.Difference{}
-	for _, d := range r.Differences {
-		once = explain.AppendNew(once, d)
+	for _, figures := range []bool{true, false} {
+		for _, d := range r.Differences {
+			if d.Figures == figures {
+				once = explain.AppendNew(once, d)
+			}
+		}
 	}
 	r.Differences = once
 }

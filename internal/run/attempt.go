@@ -128,7 +128,6 @@ func (launchTimeout) Unwrap() error { return context.DeadlineExceeded }
 
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
 	var over *runTimeout
-	var refused *refusal
 	switch {
 	case err == nil:
 		return record.OK, ""
@@ -136,12 +135,11 @@ func outcome(parent context.Context, err error) (record.Status, record.Class) {
 		return record.Interrupted, record.Timeout
 	case parent.Err() != nil:
 		return record.Interrupted, record.Cancelled
-	case errors.As(err, &refused):
+	case refuses(err):
 		return record.Interrupted, record.SetUp
 	}
 	class := engine.ClassOf(err)
-	var f *fault.Error
-	if class == record.Other && errors.As(err, &f) {
+	if _, ok := errors.AsType[*fault.Error](err); ok && class == record.Other {
 		class = record.SetUp
 	}
 	return record.Failed, class

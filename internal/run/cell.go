@@ -93,13 +93,12 @@ func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 
 // giveUp ends a cell whose error only a person can fix, or whose launches don't start.
 func (c *cell) giveUp(err error) {
-	var f *fault.Error
 	if engine.ClassOf(err) == record.Start {
 		if c.failedStarts++; c.failedStarts < mostFailedStarts {
 			return
 		}
 		c.gaveUp = err
-	} else if errors.As(err, &f) {
+	} else if _, ok := errors.AsType[*fault.Error](err); ok {
 		c.gaveUp = err
 	}
 }

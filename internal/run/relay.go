@@ -168,14 +168,11 @@ func (r *relay) Warn(w record.Warning) {
 type sink struct{ *relay }
 
 // Warn writes a warning that holds for the rest of the session.
-func (s sink) Warn(w record.Warning) { s.stand(w) }
-
-// stand writes a warning that holds for the rest of the session.
-func (r *relay) stand(w record.Warning) {
-	defer r.lock()()
-	r.warnings = append(r.warnings, w)
-	if r.rec != nil {
-		r.rec.Warn(w)
+func (s sink) Warn(w record.Warning) {
+	defer s.lock()()
+	s.warnings = append(s.warnings, w)
+	if s.rec != nil {
+		s.rec.Warn(w)
 	}
 }
 

@@ -129,8 +129,8 @@ func (p *past) sameModel(s *current) error {
 
 // refuses reports whether err is a refusal.
 func refuses(err error) bool {
-	var refused *refusal
-	return errors.As(err, &refused)
+	_, is := errors.AsType[*refusal](err)
+	return is
 }
 
 // made returns a cell's number of warm-up launches, its repetitions, and whether it was given up. A failed warm-up

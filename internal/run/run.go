@@ -169,13 +169,11 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 
 // open creates the run folder, or reopens it.
 func (r *runner) open(env record.Environment) error {
-	var err error
+	begin := r.create
 	if r.Resume != "" {
-		err = r.reopen(env)
-	} else {
-		err = r.create(env)
+		begin = r.reopen
 	}
-	if err != nil {
+	if err := begin(env); err != nil {
 		return err
 	}
 	r.Progress(Event{Kind: Recording, Text: r.w.Dir()})

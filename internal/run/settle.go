@@ -73,7 +73,7 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
 	if !s.Settled && s.Spread != record.Absent {
-		relay.stand(record.Warnf("baseline-not-settled", "baseline not steady after %v: RSS still moved by %.1f MiB "+
+		sink{relay}.Warn(record.Warnf("baseline-not-settled", "baseline not steady after %v: RSS still moved by %.1f MiB "+
 			"in %v; increases may be off by as much", s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB,
 			settleWindow))
 	}

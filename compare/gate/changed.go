@@ -120,10 +120,8 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
 		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
 	}
-	keys := maps.Clone(was.Parts)
-	if keys == nil {
-		keys = map[string]string{}
-	}
+	keys := map[string]string{}
+	maps.Copy(keys, was.Parts)
 	maps.Copy(keys, is.Parts)
 	seen := map[string]bool{}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {

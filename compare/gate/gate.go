@@ -32,11 +32,7 @@ func Evaluate(g *gates.Gate, now, base *compare.Result) *gates.Outcome {
 	return evaluate(g, now, base, "")
 }
 
-// Without is Evaluate of a gate that names a baseline run which is not there.
-func Without(g *gates.Gate, now *compare.Result, missing string) *gates.Outcome {
-	return evaluate(g, now, nil, missing)
-}
-
+// evaluate is Evaluate of a gate that may name a baseline run which is missing.
 func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.Outcome {
 	j := &judge{gate: g, now: now, base: base, missing: missing, out: &gates.Outcome{Schema: gates.Schema,
 		Run:    side(now),

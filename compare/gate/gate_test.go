@@ -269,8 +269,9 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	}
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"no_baseline: ok\n": gates.Passed} {
-		if got := gate.Without(parse(t, text+"peak_pss: {max: 900}").Against(), result(t, native(8)),
-			"main"); got.Status != want {
+		got, err := gate.Judge(comparetest.Run(t, "run", native(8)),
+			parse(t, text+"peak_pss: {max: 900}").Against(), "main", t.TempDir(), compare.Defaults())
+		if check.Err(t, err); got.Status != want {
 			t.Errorf("%q: %s: %s", text, got.Status, got.Verdict)
 		}
 	}

@@ -60,7 +60,7 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 	dir, stored, err := baseline.Store{Dir: store}.Find(name)
 	missing, err := without(g, err)
 	if missing {
-		judged := Without(g, compare.With(o, run), name)
+		judged := evaluate(g, compare.With(o, run), nil, name)
 		why := fault.OneLine(err.Error())
 		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
 		judged.Missing = why

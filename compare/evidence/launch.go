@@ -43,14 +43,17 @@ func Rejoined(attempts []*record.Attempt) bool {
 
 // Uncounted tells whether rows of a request are pieces of text of several tokens.
 func Uncounted(spec record.Cell, attempts []*record.Attempt) bool {
+	return spec.Pieces && slices.ContainsFunc(Requests(attempts), func(r *record.Request) bool {
+		return len(r.Tokens) > 0 && r.Generated != len(r.Tokens)
+	})
+}
+
+// Requests are the measured requests of attempts.
+func Requests(attempts []*record.Attempt) (out []*record.Request) {
 	for _, a := range attempts {
-		for _, r := range a.Measured() {
-			if spec.Pieces && len(r.Tokens) > 0 && r.Generated != len(r.Tokens) {
-				return true
-			}
-		}
+		out = append(out, a.Measured()...)
 	}
-	return false
+	return out
 }
 
 // InFlight is the largest number of concurrent requests.

@@ -82,11 +82,11 @@ func byValue[T cmp.Ordered](run *record.Run, of func(*record.Cell) T) ran[T] {
 	out := ran[T]{}
 	for i := range run.Cells {
 		c := &run.Cells[i]
-		if v := of(c); out[v] == nil {
-			out[v] = map[string]bool{c.Engine: true}
-		} else {
-			out[v][c.Engine] = true
+		v := of(c)
+		if out[v] == nil {
+			out[v] = map[string]bool{}
 		}
+		out[v][c.Engine] = true
 	}
 	return out
 }

@@ -159,10 +159,8 @@ func (c clocks) note() string {
 // places are the counts at which launches are compared: every one, or as many as are drawn.
 func places(counted []*record.Attempt) []int {
 	most := 0
-	for _, a := range counted {
-		for _, r := range a.Measured() {
-			most = max(most, len(r.Tokens))
-		}
+	for _, r := range evidence.Requests(counted) {
+		most = max(most, len(r.Tokens))
 	}
 	if most == 0 {
 		return nil

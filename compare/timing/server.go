@@ -89,13 +89,9 @@ func served(a *record.Attempt, name string, counted bool) (float64, bool) {
 
 // Reported are the engine's own, in the order of their names.
 func Reported(attempts []*record.Attempt) []evidence.Figure {
-	names := map[string]bool{}
-	for _, a := range attempts {
-		for _, r := range a.Measured() {
-			for name := range r.Reported {
-				names[name] = true
-			}
-		}
+	names := map[string]float64{}
+	for _, r := range evidence.Requests(attempts) {
+		maps.Copy(names, r.Reported)
 	}
 	out := []evidence.Figure{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -119,15 +120,13 @@ func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
 
 // clumped says why there is no decode; empty where tokens came one by one, or nearly.
 func clumped(attempts []*record.Attempt) string {
-	for _, a := range attempts {
-		for _, r := range a.Measured() {
-			if figure.Sparse(r) {
-				return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated,
-					len(r.Tokens))
-			}
-			if len(r.Tokens) > 1 && math.IsNaN(figure.DecodeRate(r)) {
-				return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
-			}
+	for _, r := range evidence.Requests(attempts) {
+		if figure.Sparse(r) {
+			return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated,
+				len(r.Tokens))
+		}
+		if len(r.Tokens) > 1 && math.IsNaN(figure.DecodeRate(r)) {
+			return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
 		}
 	}
 	return ""
@@ -135,14 +134,8 @@ func clumped(attempts []*record.Attempt) string {
 
 // unreported tells whether an engine whose cache is on did not say of every request what came from it.
 func unreported(spec record.Cell, attempts []*record.Attempt) bool {
-	for _, a := range attempts {
-		for _, r := range a.Measured() {
-			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUnknown {
-				return true
-			}
-		}
-	}
-	return false
+	return spec.PromptCache == record.CacheOn && slices.ContainsFunc(evidence.Requests(attempts),
+		func(r *record.Request) bool { return r.CachedTokens == record.CacheUnknown })
 }
 
 // UnknownPrefills are the requests of which an unknown part of the prompt may have come from a cache, because a server
@@ -161,11 +154,9 @@ func UnknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.R
 }
 
 func spanHow(attempts []*record.Attempt) string {
-	for _, a := range attempts {
-		for _, r := range a.Measured() {
-			if s, ok := r.Span(record.Prefill); ok && s.How != "" {
-				return s.How
-			}
+	for _, r := range evidence.Requests(attempts) {
+		if s, ok := r.Span(record.Prefill); ok && s.How != "" {
+			return s.How
 		}
 	}
 	return "as the engine reports it"

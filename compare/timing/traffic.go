@@ -40,11 +40,9 @@ func Together(spec record.Cell, counted []*record.Attempt) *Load {
 	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...),
 		Caveats: trafficCaveats(spec, counted)}
 	var kinds []string
-	for _, a := range counted {
-		for _, r := range a.Measured() {
-			if r.Kind != "" {
-				kinds = explain.AppendNew(kinds, r.Kind)
-			}
+	for _, r := range evidence.Requests(counted) {
+		if r.Kind != "" {
+			kinds = explain.AppendNew(kinds, r.Kind)
 		}
 	}
 	if len(spec.Traffic.Mix) == 0 && len(kinds) < 2 {

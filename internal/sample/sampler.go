@@ -127,13 +127,9 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 	return func() { s.drop(g, m) }
 }
 
+// drop ends the sampling of a source without waiting; a read in progress is discarded.
 func (s *Sampler) drop(g *group, m *member) {
 	s.carry.leaves(m)
-	g.drop(m)
-}
-
-// drop ends the sampling of a source without waiting; a read in progress is discarded.
-func (g *group) drop(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if m.dropped {

@@ -50,15 +50,11 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	find := proc.SourcesOfOurs
-	if p.chrome.attached {
-		find = proc.Sources // peaks of a browser that we did not start are not reset
-	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
 		if _, known := ps.attached[pid]; known {
 			continue
 		}
-		sources, err := find(pid, roles[pid])
+		sources, err := proc.Sources(pid, roles[pid], !p.chrome.attached)
 		if errors.Is(err, sample.ErrGone) {
 			continue
 		}

@@ -68,7 +68,7 @@ func newSpiked(t testing.TB) *spiked {
 	if !p.answers.Scan() {
 		t.Fatal("the spiker did not start")
 	}
-	sources, err := proc.SourcesOfOurs(cmd.Process.Pid, "spiker")
+	sources, err := proc.Sources(cmd.Process.Pid, "spiker", true)
 	check.Err(t, err)
 	for _, s := range sources {
 		p.sampler.Attach(s)

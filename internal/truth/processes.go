@@ -111,7 +111,7 @@ func start(t testing.TB, cmd *exec.Cmd, files ...*os.File) *allocating {
 		process.Stop(time.Second)
 	})
 	a.do(t, giveBack) // now it has executed its program, and has the memory for answering
-	a.sources, err = proc.Sources(process.PID(), "process")
+	a.sources, err = proc.Sources(process.PID(), "process", false)
 	check.Err(t, err)
 	return a
 }

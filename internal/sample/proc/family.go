@@ -82,7 +82,7 @@ func (f *Family) add(p Process) (*Member, error) {
 	if m := f.members[p.PID]; m != nil && m.Start == p.Start && m.Alive() {
 		return m, nil
 	}
-	sources, err := Sources(p.PID, "")
+	sources, err := Sources(p.PID, "", false)
 	if isGone(err) {
 		return nil, err
 	}

@@ -20,14 +20,9 @@ const cheapMethod = record.MethodStatm
 
 // Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 //
-// It does not modify the process: the highest RSS is that since its start.
-func Sources(pid int, role string) ([]sample.Source, error) { return sources(pid, role, false) }
-
-// SourcesOfOurs is Sources for processes that we started: the highest RSS is reset at every phase edge. Other readers
-// of that figure would be disturbed.
-func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return sources(pid, role, true) }
-
-func sources(pid int, role string, ours bool) ([]sample.Source, error) {
+// If it is ours, because we started it, the highest RSS is reset at every phase edge, which would disturb other readers
+// of that figure. Otherwise it is that since the start.
+func Sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	now, err := Look(pid)
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)

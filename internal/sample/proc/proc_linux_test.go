@@ -66,7 +66,7 @@ func TestSourcesSeeAllocations(t *testing.T) {
 	cmd.Env = append(os.Environ(), asChild+"=1")
 	in, out := proctest.Start(t, cmd)
 	out.Scan()
-	sources, err := proc.Sources(cmd.Process.Pid, "test")
+	sources, err := proc.Sources(cmd.Process.Pid, "test", false)
 	check.Err(t, err)
 	before := read(t, sources)
 	fmt.Fprintln(in)
@@ -101,7 +101,7 @@ func TestSourcesSeeAllocations(t *testing.T) {
 			t.Errorf("%s of an ended process: %v", src.Describe().Method, err)
 		}
 	}
-	if _, err := proc.Sources(cmd.Process.Pid, "test"); !errors.Is(err, sample.ErrGone) {
+	if _, err := proc.Sources(cmd.Process.Pid, "test", false); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("sources of an ended process: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestPeakIsReset(t *testing.T) {
 	cmd.Env = append(os.Environ(), asChild+"=1", spike+"=1")
 	in, out := proctest.Start(t, cmd)
 	out.Scan()
-	ours, err := proc.SourcesOfOurs(cmd.Process.Pid, "test")
+	ours, err := proc.Sources(cmd.Process.Pid, "test", true)
 	check.Err(t, err)
 	fmt.Fprintln(in)
 	out.Scan() // allocated, and freed again
@@ -128,7 +128,7 @@ func TestPeakIsReset(t *testing.T) {
 	if r := read(t, ours)[record.MethodSmapsRollup]; r.HWM-r.RSS > record.MiB {
 		t.Errorf("after the reset the peak is %d MiB above what is there", (r.HWM-r.RSS)/record.MiB)
 	}
-	others, err := proc.Sources(cmd.Process.Pid, "test")
+	others, err := proc.Sources(cmd.Process.Pid, "test", false)
 	check.Err(t, err)
 	for _, src := range others {
 		if _, ok := src.(sample.Peaker); ok {

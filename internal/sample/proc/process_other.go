@@ -91,8 +91,9 @@ func lastPID() int { return 0 }
 // cheapMethod is the method of the cheap source.
 const cheapMethod = Portable
 
-// Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
-func Sources(pid int, role string) ([]sample.Source, error) {
+// Sources returns the sources of a process. role is what the process is to its engine: renderer, server … No peak can
+// be reset here.
+func Sources(pid int, role string, _ bool) ([]sample.Source, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
 		return nil, gone(pid, err)
@@ -106,9 +107,6 @@ func Sources(pid int, role string) ([]sample.Source, error) {
 		Sees:  "RSS and VMS as the system reports them",
 		Blind: "PSS and USS, compression, GPU memory, peaks between two reads"}}}, nil
 }
-
-// SourcesOfOurs is Sources, because no peak can be reset here.
-func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return Sources(pid, role) }
 
 type portable struct {
 	record.Source

@@ -17,7 +17,7 @@ import (
 type Tree struct {
 	role   func(cmdline []string) string
 	attach func(sample.Source) func()
-	read   func(pid int, role string) ([]sample.Source, error)
+	ours   bool // because we started it
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -47,10 +47,7 @@ const NotYet = "-"
 func NewTree(root int, role func(cmdline []string) string, attach func(sample.Source) (detach func()), ours bool) (
 	*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Tree{role: role, attach: attach, read: Sources, stop: cancel, done: make(chan struct{}), family: NewFamily()}
-	if ours {
-		t.read = SourcesOfOurs
-	}
+	t := &Tree{role: role, attach: attach, ours: ours, stop: cancel, done: make(chan struct{}), family: NewFamily()}
 	m, err := t.family.Add(root)
 	if err != nil {
 		cancel()
@@ -150,7 +147,7 @@ func (t *Tree) take(b *branch) {
 	if !b.IsItself() {
 		b.copied = CommandLine(b.PID)
 	}
-	sources, err := t.read(p.PID, role)
+	sources, err := Sources(p.PID, role, t.ours)
 	switch {
 	case isGone(err):
 	case err != nil:

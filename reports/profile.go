@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
+	"llmparity/compare/stats"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -166,8 +167,8 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 		Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType,
 		MaxModelLen: m.Context}
 	if in, out := c.Figure(figure.Prompt), c.Figure(figure.Tokens); in.Known() && out.Known() {
-		all := *in.Median + *out.Median
-		p.Model.Prompt, p.Model.Generated, p.Model.Sequence = in.Median, out.Median, &all
+		p.Model.Prompt, p.Model.Generated = in.Median, out.Median
+		p.Model.Sequence = new(*in.Median + *out.Median)
 	}
 	p.Engine = profileEngine{Type: c.Spec.Engine}
 	if c.Engine != nil {
@@ -274,11 +275,6 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	return b
 }
 
-// inLatency are the figures whose medians are in latencyStats.
-func inLatency() []*figure.Row {
-	return figure.Rows(func(r *figure.Row) bool { return r.Profile != "" && !r.Component })
-}
-
 // Keys of latencyStats that are means over launches.
 const meanLatency, meanRate = "mean_latency_ms", "tokens_per_second"
 
@@ -288,7 +284,7 @@ func newLatency(c *compare.Cell) latencyStats {
 		return nil
 	}
 	l := latencyStats{meanLatency: mean(latency.Numbers())}
-	for _, r := range inLatency() {
+	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Profile != "" && !r.Component }) {
 		if f := c.Figure(r.Name); f.Known() {
 			l[r.Profile] = f.Center()
 		}
@@ -307,11 +303,8 @@ func newLatency(c *compare.Cell) latencyStats {
 }
 
 func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return *rounded(sum / float64(len(values)))
+	mean, _, _ := stats.Moments(values)
+	return *rounded(mean)
 }
 
 func pointOf(f evidence.Figure) point {

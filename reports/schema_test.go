@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/memory"
 	"llmparity/internal/check"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
@@ -42,7 +43,7 @@ func latencySchema(t *testing.T) string {
 	t.Helper()
 	number := map[string]string{"type": "number"}
 	keys := map[string]any{meanLatency: number, meanRate: number}
-	for _, r := range inLatency() {
+	for _, r := range figure.Rows(func(r *figure.Row) bool { return r.Profile != "" && !r.Component }) {
 		keys[r.Profile] = number
 	}
 	text, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false,

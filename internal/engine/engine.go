@@ -242,9 +242,9 @@ func Warn(to Teller, code, format string, args ...any) {
 
 // ClassOf returns the class of an error: that of a Failure in its chain, else one derived from the context error.
 func ClassOf(err error) record.Class {
-	var f *Failure
+	f, classed := errors.AsType[*Failure](err)
 	switch {
-	case errors.As(err, &f):
+	case classed:
 		return f.Class
 	case errors.Is(err, context.DeadlineExceeded):
 		return record.Timeout

@@ -40,8 +40,8 @@ type Teller interface {
 func Repeat(ctx context.Context, to Teller, name string, start func() error) error {
 	for n := 1; ; n++ {
 		err := start()
-		var failed *NotStarted
-		if err == nil || ctx.Err() != nil || !errors.As(err, &failed) {
+		failed, again := errors.AsType[*NotStarted](err)
+		if !again || ctx.Err() != nil {
 			return err
 		}
 		what, output := fmt.Sprintf("%s (start %d of %d)", failed.What, n, Starts), ""

@@ -3,6 +3,7 @@ package mlc
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // GGUF's Q4_0 and MLC's q4f16_1 and q4f32_1 divide the rows of a matrix into the same groups of 32, each with a scale.
@@ -78,12 +79,7 @@ func UnpackQ4(block, packed []byte, scale uint16) {
 
 // has reports whether one of the numbers, two a byte, is n.
 func has(numbers []byte, n byte) bool {
-	for _, v := range numbers {
-		if v&15 == n || v>>4 == n {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(numbers, func(v byte) bool { return v&15 == n || v>>4 == n })
 }
 
 // QuantizeQ4 appends values as blocks of Q4_0, rounded as llama.cpp's quantize_row_q4_0_ref does.

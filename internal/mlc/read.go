@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -343,12 +344,7 @@ func ChatTemplate(v gguf.Vocabulary) (name string, known bool) {
 // Component returns the part of a model that a weight belongs to, by its name in a package or GGUF.
 func Component(name string) string {
 	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(name, p) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(name, p) })
 	}
 	switch {
 	case has("norm", ".ln_", ".ln."):

@@ -31,14 +31,8 @@ type conversation struct {
 // chat returns the conversation for the model's chat template, or ChatML and false if the template is unknown. It has
 // no default system message and no dates, because finding them would require running the Jinja template.
 func chat(v gguf.Vocabulary) (c conversation, known bool) {
-	has := func(all ...string) bool {
-		for _, text := range all {
-			if !strings.Contains(v.ChatTemplate, text) {
-				return false
-			}
-		}
-		return true
-	}
+	lacks := func(text string) bool { return !strings.Contains(v.ChatTemplate, text) }
+	has := func(all ...string) bool { return !slices.ContainsFunc(all, lacks) }
 	known = true
 	switch {
 	case has("<|im_start|>", "<|im_sep|>", "<|im_end|>"):

@@ -34,7 +34,9 @@ type stretch struct {
 }
 
 // located finds the weights of a package by name.
-type located map[string]struct {
+type located map[string]place
+
+type place struct {
 	shard  string
 	tensor Tensor
 }
@@ -43,10 +45,7 @@ func (p Existing) located() located {
 	all := located{}
 	for _, s := range p.Shards {
 		for _, t := range s.Tensors {
-			all[t.Name] = struct {
-				shard  string
-				tensor Tensor
-			}{filepath.Join(p.Dir, s.File), t}
+			all[t.Name] = place{filepath.Join(p.Dir, s.File), t}
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package tiny
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
 	"io"
 	"math"
 	"strings"
@@ -198,11 +199,8 @@ func (s Spec) llama3Factors() []float32 {
 	return out
 }
 
-// hash is FNV-1a.
 func hash(text string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for _, b := range []byte(text) {
-		h = (h ^ uint64(b)) * 0x100000001b3
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text) // it takes everything
+	return h.Sum64()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -98,10 +99,6 @@ var rowOf = map[string]string{"summary": "cell", "samples": "process and reading
 
 // suffixed tells whether a column of the summary goes with the column of a figure.
 func suffixed(name string) bool {
-	for _, s := range []string{"_lo", "_hi", "_n", "_from"} {
-		if strings.HasSuffix(name, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"_lo", "_hi", "_n", "_from"},
+		func(s string) bool { return strings.HasSuffix(name, s) })
 }

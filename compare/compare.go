@@ -179,7 +179,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			AllowDifferent: o.AllowDifferent, By: o.By}}
-	var of []growth.Cell
+	var of []*growth.Cell
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
@@ -193,7 +193,7 @@ func With(o Options, runs ...*record.Run) *Result {
 				}
 			}
 			r.Cells = append(r.Cells, cell)
-			of = append(of, growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
+			of = append(of, &growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
 		}
 	}
 	r.label()

@@ -55,44 +55,33 @@ const (
 // axis is what cells can differ in: a number of tokens, the same in all launches of a cell.
 type axis struct {
 	name, title string
-	of          func(*Cell) (float64, bool)
-	word        func(*Cell) string // of one without numbers
+	of          func(*Cell) float64 // above 0 where it is known
+	word        func(*Cell) string  // of one without numbers
+	tokens      bool                // memory may grow along it by so many bytes a token
 }
 
-// ofTokens tells that memory may grow along an axis by so many bytes a token.
-func (x axis) ofTokens() bool {
-	return x.name == AxisPrompt || x.name == AxisContext || x.name == AxisOutput
-}
-
-func above0(n int) (float64, bool) { return float64(n), n > 0 }
-
-func axes() []axis {
-	return []axis{
-		{name: AxisPrompt, title: "prompt tokens", of: func(c *Cell) (float64, bool) {
-			f := c.Figure(figure.Prompt)
-			return f.Center(), f.Known()
-		}},
-		{name: AxisContext, title: "context",
-			of: func(c *Cell) (float64, bool) { return above0(c.Context()) }},
-		{name: AxisOutput, title: "requested tokens",
-			of: func(c *Cell) (float64, bool) { return above0(c.Spec.MaxTokens) }},
-		{name: AxisClients, title: "concurrent clients",
-			of: func(c *Cell) (float64, bool) { return above0(c.AtOnce(record.ClosedLoop)) }},
-		{name: AxisBatch, title: "requests in a batch",
-			of: func(c *Cell) (float64, bool) { return above0(c.AtOnce(record.Batch)) }},
-		{name: AxisKVType, title: "KV cache dtype", of: func(c *Cell) (float64, bool) { return 0, true },
-			word: func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }},
-	}
+var axes = []axis{
+	{name: AxisPrompt, title: "prompt tokens", tokens: true,
+		of: func(c *Cell) float64 { return c.Figure(figure.Prompt).Center() }},
+	{name: AxisContext, title: "context", tokens: true,
+		of: func(c *Cell) float64 { return float64(c.Context()) }},
+	{name: AxisOutput, title: "requested tokens", tokens: true,
+		of: func(c *Cell) float64 { return float64(c.Spec.MaxTokens) }},
+	{name: AxisClients, title: "concurrent clients",
+		of: func(c *Cell) float64 { return float64(c.AtOnce(record.ClosedLoop)) }},
+	{name: AxisBatch, title: "requests in a batch",
+		of: func(c *Cell) float64 { return float64(c.AtOnce(record.Batch)) }},
+	{name: AxisKVType, title: "KV cache dtype",
+		word: func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }},
 }
 
 // Sweeps finds the cells that belong together, in the order in which they come.
-func Sweeps(cells []Cell) []Sweep {
+func Sweeps(cells []*Cell) []Sweep {
 	out := []Sweep{}
-	for _, x := range axes() {
+	for _, x := range axes {
 		var by evidence.Groups[string, int]
-		for i := range cells {
-			c := &cells[i]
-			if _, ok := x.of(c); ok && len(c.Counted) > 0 {
+		for i, c := range cells {
+			if len(c.Counted) > 0 && (x.word != nil || x.of(c) > 0) {
 				by.Add(c.otherwise(x.name), i)
 			}
 		}
@@ -157,27 +146,27 @@ func trafficKey(t *record.Traffic) string {
 	return string(text)
 }
 
-func sweep(all []Cell, x axis, cells []int) (Sweep, bool) {
+func sweep(all []*Cell, x axis, cells []int) (Sweep, bool) {
 	var names []string
-	at := func(i int) float64 { v, _ := x.of(&all[i]); return v }
+	at := func(i int) float64 { return x.of(all[i]) }
 	if x.word != nil {
 		for _, i := range cells {
-			names = explain.AppendNew(names, x.word(&all[i]))
+			names = explain.AppendNew(names, x.word(all[i]))
 		}
 		slices.Sort(names)
-		at = func(i int) float64 { return float64(slices.Index(names, x.word(&all[i]))) }
+		at = func(i int) float64 { return float64(slices.Index(names, x.word(all[i]))) }
 	}
 	slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(at(a), at(b)) })
 	if len(cells) < 2 || at(cells[0]) == at(cells[len(cells)-1]) {
 		return Sweep{}, false
 	}
-	first := &all[cells[0]]
+	first := all[cells[0]]
 	s := Sweep{Axis: x.name, Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{},
 		Verdict: []string{}}
 	for _, i := range cells {
 		s.At = append(s.At, at(i))
 	}
-	if !x.ofTokens() {
+	if !x.tokens {
 		return s, true
 	}
 	if first.Growth != nil && first.Spec.Traffic == nil { // of several requests as many caches grow
@@ -269,7 +258,7 @@ const sweepHow = "the median slope between all pairs of launches of different ce
 const sharedHow = "the median slope between all pairs of repetitions of different cells (Theil-Sen), with Sen's interval; repetitions share a " +
 	"launch, so the interval does not cover differences between launches. For each repetition: "
 
-func (s *Sweep) rate(cells []Cell, q swept) {
+func (s *Sweep) rate(cells []*Cell, q swept) {
 	rate := Rate{Of: q.of}
 	var points []stats.Point
 	how := sweepHow
@@ -277,7 +266,7 @@ func (s *Sweep) rate(cells []Cell, q swept) {
 		how = sharedHow
 	}
 	for n, i := range s.Cells {
-		f := q.get(&cells[i])
+		f := q.get(cells[i])
 		if !f.Known() {
 			continue
 		}
@@ -332,9 +321,9 @@ func (s *Sweep) judge() {
 }
 
 // sweepLabel is the engine, with as much more as tells it from other sweeps of the same axis.
-func sweepLabel(all []Sweep, at int, cells []Cell) string {
+func sweepLabel(all []Sweep, at int, cells []*Cell) string {
 	s := all[at]
-	c := &cells[s.Cells[0]]
+	c := cells[s.Cells[0]]
 	words := []string{s.Engine}
 	for _, part := range []struct {
 		but  []string // axes that say it by themselves
@@ -343,18 +332,16 @@ func sweepLabel(all []Sweep, at int, cells []Cell) string {
 		{nil, func(c *Cell) string { return c.Spec.Model.Name }},
 		{[]string{AxisContext}, func(c *Cell) string { return fmt.Sprintf("context %d", c.Context()) }},
 		{[]string{AxisOutput}, func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) }},
-		{[]string{AxisClients, AxisBatch}, func(c *Cell) string { return c.Traffic() }},
-		{[]string{AxisPrompt}, func(c *Cell) string { return c.Prompt() }},
-		{nil, func(c *Cell) string { return c.Start() }}, {nil, func(c *Cell) string { return c.Isolation() }},
-		{nil, func(c *Cell) string { return c.Set() }}, {nil, func(c *Cell) string { return c.ShortVersion() }},
-		{nil, func(c *Cell) string { return c.ShortLibrary() }},
-		{[]string{AxisKVType}, func(c *Cell) string { return c.DTypes() }},
-		{nil, func(c *Cell) string { return c.Threads() }}, {nil, func(c *Cell) string { return c.Worker() }},
-		{nil, func(c *Cell) string { return c.Browser() }}, {nil, func(c *Cell) string { return c.On() }},
+		{[]string{AxisClients, AxisBatch}, (*Cell).Traffic},
+		{[]string{AxisPrompt}, (*Cell).Prompt},
+		{nil, (*Cell).Start}, {nil, (*Cell).Isolation}, {nil, (*Cell).Set},
+		{nil, (*Cell).ShortVersion}, {nil, (*Cell).ShortLibrary},
+		{[]string{AxisKVType}, (*Cell).DTypes},
+		{nil, (*Cell).Threads}, {nil, (*Cell).Worker}, {nil, (*Cell).Browser}, {nil, (*Cell).On},
 		{nil, func(c *Cell) string { return c.Environment.CPU }},
 	} {
 		if !slices.Contains(part.but, s.Axis) && slices.ContainsFunc(all, func(o Sweep) bool {
-			return o.Axis == s.Axis && o.Engine == s.Engine && part.word(&cells[o.Cells[0]]) != part.word(c)
+			return o.Axis == s.Axis && o.Engine == s.Engine && part.word(cells[o.Cells[0]]) != part.word(c)
 		}) {
 			words = append(words, part.word(c))
 		}

@@ -122,15 +122,13 @@ func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
 
 // byEngine groups the cells that share a launch, in the order of each engine's first.
 func byEngine(all []*cell) [][]*cell {
-	at := map[string]int{}
 	var out [][]*cell
 	for _, c := range all {
-		i, ok := at[c.Engine]
-		if !ok {
-			i, out = len(out), append(out, nil)
-			at[c.Engine] = i
+		at := slices.IndexFunc(out, func(group []*cell) bool { return group[0].Engine == c.Engine })
+		if at < 0 {
+			at, out = len(out), append(out, nil)
 		}
-		out[i] = append(out[i], c)
+		out[at] = append(out[at], c)
 	}
 	return out
 }

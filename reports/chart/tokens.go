@@ -129,10 +129,7 @@ func fine(v float64) float64 {
 	if a := math.Abs(v); a >= 1 || a == 0 {
 		return math.Round(v*1000) / 1000
 	}
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-	if err != nil {
-		return digits(v)
-	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // what was formatted parses
 	return r
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,10 +104,8 @@ type DTypes struct {
 
 // dtypes are those that the engine reports; for weights, else those of the file.
 func (c *Cell) dtypes() DTypes {
-	d := DTypes{Weights: c.Says("weights_dtype"), Activations: c.Says("activations_dtype"), KVCache: c.Says("kv_dtype")}
-	if d.Weights == "" {
-		d.Weights = c.Spec.Model.DType
-	}
+	d := DTypes{Weights: cmp.Or(c.Says("weights_dtype"), c.Spec.Model.DType), Activations: c.Says("activations_dtype"),
+		KVCache: c.Says("kv_dtype")}
 	if d.Activations == "" && c.Breakdown != nil &&
 		evidence.Held(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
 		d.Activations = "f32" // only llama.cpp and engines built on it have such logs, and they compute in f32

@@ -56,16 +56,13 @@ func (r *Result) label() {
 // tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not
 // enough numbers them.
 func (r *Result) tellApart() {
-	runs := map[string]map[int]bool{} // in which a label is
+	var runs evidence.Groups[string, int] // in which a label is
 	for _, c := range r.Cells {
-		if runs[c.Label] == nil {
-			runs[c.Label] = map[int]bool{}
-		}
-		runs[c.Label][c.Run] = true
+		evidence.AddNew(&runs, c.Label, c.Run)
 	}
 	seen := map[string]int{}
 	for _, c := range r.Cells {
-		if len(runs[c.Label]) > 1 {
+		if len(runs.Of[c.Label]) > 1 {
 			c.Label += ", " + r.runName(c.Run)
 		}
 		if seen[c.Label]++; seen[c.Label] > 1 {

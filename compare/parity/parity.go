@@ -176,7 +176,7 @@ func Itself(counted []*record.Attempt) SelfParity {
 }
 
 // agreed is the length of what two sequences begin with.
-func agreed(a, b []int) int {
+func agreed[E comparable](a, b []E) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -355,10 +355,7 @@ func (p *Parity) byText(a, b output) {
 
 // sharedText is the length in bytes of what two texts begin with, never cutting a character.
 func sharedText(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
+	n := agreed([]byte(a), []byte(b))
 	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
 		n--
 	}

@@ -13,12 +13,7 @@ type Prediction struct {
 
 // Part returns the component with the given name.
 func (p Prediction) Part(name string) (Predicted, bool) {
-	for _, f := range p.Parts {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return Predicted{}, false
+	return first(p.Parts, func(f Predicted) bool { return f.Name == name })
 }
 
 // Predicted is a predicted component of a cell's memory, with the name of the measured component: model_weights,

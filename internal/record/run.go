@@ -136,12 +136,15 @@ func (a *Attempt) Launch() *Attempt {
 
 // Phase returns a phase; false if it did not end.
 func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {
-	for _, s := range a.Phases {
-		if s.Name == p {
-			return s, true
-		}
+	return first(a.Phases, func(s PhaseSpan) bool { return s.Name == p })
+}
+
+// first returns the first value of a list that is wanted.
+func first[T any](list []T, wanted func(T) bool) (v T, ok bool) {
+	if i := slices.IndexFunc(list, wanted); i >= 0 {
+		return list[i], true
 	}
-	return PhaseSpan{}, false
+	return v, false
 }
 
 // AtEdge returns the values with the given name that a method's sources read at the end of a phase, by source.
@@ -223,12 +226,7 @@ func (r *Request) Tokened() int {
 
 // Span returns the span with the given name.
 func (r *Request) Span(name string) (NamedSpan, bool) {
-	for _, s := range r.Spans {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return NamedSpan{}, false
+	return first(r.Spans, func(s NamedSpan) bool { return s.Name == name })
 }
 
 func (s NamedSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
@@ -237,10 +235,6 @@ func (s PhaseSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.B
 
 // CellByID returns a cell, or the zero cell.
 func (r *Run) CellByID(id int) Cell {
-	for _, c := range r.Cells {
-		if c.ID == id {
-			return c
-		}
-	}
-	return Cell{}
+	c, _ := first(r.Cells, func(c Cell) bool { return c.ID == id })
+	return c
 }

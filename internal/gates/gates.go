@@ -191,12 +191,9 @@ func (g *Gate) Tests(what string) bool {
 	if len(g.UnderTest) == 0 {
 		return what != TestModel
 	}
-	for _, t := range g.UnderTest {
-		if t == what || t == TestLibrary && what == TestKernels || t == TestAll && what != TestModel {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.UnderTest, func(t string) bool {
+		return t == what || t == TestLibrary && what == TestKernels || t == TestAll && what != TestModel
+	})
 }
 
 // Empty tells that there is nothing to judge but whether launches failed.

@@ -86,23 +86,3 @@ func (a *Asker) fresh(length int, seed uint64) (string, error) {
 	a.made[key] = text
 	return text, nil
 }
-
-// Check returns why prompts of a traffic can't be generated.
-func (a *Asker) Check(c record.Cell) error {
-	lengths := map[int]bool{}
-	for _, arrival := range c.Traffic.Trace {
-		lengths[arrival.InputTokens] = true
-	}
-	for _, k := range c.Traffic.Mix {
-		lengths[k.InputTokens] = true
-	}
-	if len(lengths) == 0 {
-		lengths[c.InputTokens] = true
-	}
-	for n := range lengths {
-		if n > 0 && a.Maker != nil && (n <= a.Maker.added || n > MostTokens) {
-			return a.Maker.impossible(n)
-		}
-	}
-	return nil
-}

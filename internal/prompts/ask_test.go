@@ -1,7 +1,6 @@
 package prompts
 
 import (
-	"strings"
 	"testing"
 
 	"llmparity/internal/check"
@@ -69,22 +68,4 @@ func TestAsk(t *testing.T) {
 	if text, _ := ask(t, a, c, traffic.Request{Conversation: 5, Turn: 2, Before: "said"}); text != "said\ntwo" {
 		t.Errorf("a conversation that all have: %q", text)
 	}
-}
-
-func TestCheckRefusesImpossibleLengths(t *testing.T) {
-	v := vocabularies(t)["spm"]
-	m, err := NewMaker(tokenizer.New(v))
-	check.Err(t, err)
-	a := &Asker{Maker: m}
-	for _, c := range []record.Cell{
-		{InputTokens: 1, Traffic: &record.Traffic{}},
-		{InputTokens: 9, Traffic: &record.Traffic{Mix: []record.Kind{{InputTokens: 9}, {InputTokens: 1}}}},
-		{Traffic: &record.Traffic{Arrivals: record.TraceArrivals,
-			Trace: []record.Arrival{{InputTokens: MostTokens + 1}}}},
-	} {
-		if err := a.Check(c); err == nil || !strings.Contains(err.Error(), "from 2 to") {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-	check.Also(t, a.Check(record.Cell{InputTokens: 2, Traffic: &record.Traffic{}}))
 }

@@ -104,8 +104,8 @@ const fewWords = 8
 // some hundred differ in the first word, if the vocabulary allows it, so a prompt cache never has the beginning of
 // another text. Nor is a text the beginning of a longer one. Very short texts are shared by seeds.
 func (m *Maker) OfLength(n int, seed uint64) (string, error) {
-	if n <= m.added || n > MostTokens {
-		return "", m.impossible(n)
+	if err := m.Check(n); err != nil {
+		return "", err
 	}
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	var text strings.Builder
@@ -135,7 +135,11 @@ func scattered(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-func (m *Maker) impossible(n int) error {
+// Check refuses a length that no text has.
+func (m *Maker) Check(n int) error {
+	if n > m.added && n <= MostTokens {
+		return nil
+	}
 	return fault.New(fault.Usage, "", "can't generate a prompt of %d tokens for this model: from %d to %d are possible",
 		n, m.added+1, MostTokens)
 }

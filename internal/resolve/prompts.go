@@ -101,15 +101,16 @@ func (r *Resolver) write(ctx context.Context, s *Setup, shape *plan.Shape) error
 		}
 		k.Prompt = text
 	}
-	if !fresh(shape) {
-		return nil
+	for _, n := range lengths(shape) {
+		maker, err := r.maker(ctx, s)
+		if err == nil {
+			err = maker.Check(n)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	maker, err := r.maker(ctx, s)
-	if err != nil {
-		return err
-	}
-	a := prompts.Asker{Maker: maker}
-	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
+	return nil
 }
 
 // ofLength returns a prompt of exactly n tokens.
@@ -248,10 +249,17 @@ func (c cache) length(m engine.Model, text string) (int, error) {
 	})
 }
 
-// fresh reports whether each request has its own prompt of a given length.
-func fresh(s *plan.Shape) bool {
-	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0 ||
-		slices.ContainsFunc(s.Traffic.Mix, func(k record.Kind) bool { return k.InputTokens > 0 })
+// lengths are those of which each request has its own prompt.
+func lengths(s *plan.Shape) []int {
+	out := []int{s.InputTokens}
+	for _, a := range s.Traffic.Trace {
+		out = append(out, a.InputTokens)
+	}
+	for _, k := range s.Traffic.Mix {
+		out = append(out, k.InputTokens)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(n int) bool { return n == 0 })
 }
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
@@ -268,7 +276,7 @@ func (r *Resolver) ask(ctx context.Context, s *Setup) func(record.Cell, traffic.
 		if shape.Source != nil {
 			a.Turns = shape.Source.Conversation
 		}
-		if fresh(shape) {
+		if len(lengths(shape)) > 0 {
 			a.Maker, _ = r.maker(ctx, s)
 		}
 		askers[shape.PromptID] = a

@@ -78,6 +78,12 @@ func TestSourcesCompleteShapes(t *testing.T) {
 	if err := r.write(t.Context(), served, &shapes[3]); err == nil {
 		t.Error("generated prompts for an unknown vocabulary")
 	}
+	for _, n := range []int{0, 1 << 22} {
+		long := plan.Shape{Traffic: &record.Traffic{Trace: []record.Arrival{{InputTokens: 8}, {InputTokens: n}}}}
+		if err := r.write(t.Context(), &Setup{Model: m}, &long); (err == nil) != (n == 0) {
+			t.Errorf("a prompt of %d tokens: %v", n, err)
+		}
+	}
 }
 
 func TestUnreadableSources(t *testing.T) {

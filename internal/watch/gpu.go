@@ -73,9 +73,6 @@ func (g *gpus) stop() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []string
-	for method := range g.passes {
-		g.sum(method)
-	}
 	for _, method := range slices.Sorted(maps.Keys(g.held)) {
 		out = append(out, fmt.Sprintf("peak GPU memory of the processes: %s (total, by %s)",
 			size(int64(g.held[method])), method))
@@ -127,19 +124,12 @@ func (g *gpus) Warn(w record.Warning) { g.say(w.Text) }
 
 // hold takes the GPU memory of a process. A source that is read again starts a new pass.
 func (g *gpus) hold(method string, source int, bytes float64) {
-	if _, again := g.passes[method][source]; again || g.passes[method] == nil {
-		g.sum(method)
-		g.passes[method] = map[int]float64{}
-	}
-	g.passes[method][source] = bytes
-}
-
-// sum ends a pass.
-func (g *gpus) sum(method string) {
 	pass := g.passes[method]
-	if len(pass) == 0 {
-		return
+	if _, again := pass[source]; again || pass == nil {
+		pass = map[int]float64{}
+		g.passes[method] = pass
 	}
+	pass[source] = bytes
 	sum := 0.0
 	for _, bytes := range pass {
 		sum += bytes // whole numbers: exact in any order

@@ -234,42 +234,37 @@ func (g *generation) contradiction() string {
 	return ""
 }
 
-// warnings returns what affects the figures of this generation.
-func (g *generation) warnings() []record.Warning {
+// warn reports what affects the figures of this generation.
+func (g *generation) warn(to engine.Teller) {
 	if g.pieces == 0 || g.usage.Finish == "" && !g.done {
-		return nil // it failed
-	}
-	var out []record.Warning
-	warn := func(code, format string, args ...any) {
-		out = append(out, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+		return // it failed
 	}
 	counted := g.serverCount.Completion
 	if what := g.contradiction(); what != "" {
-		warn("counts-differ", "%s; both are recorded, and our own count is used", what)
+		engine.Warn(to, "counts-differ", "%s; both are recorded, and our own count is used", what)
 	} else if counted != nil && *counted > g.N {
-		warn("several-per-piece", "%d tokens arrived in %d pieces of text, and the server does not say how many in each: "+
+		engine.Warn(to, "several-per-piece", "%d tokens arrived in %d pieces of text, and the server does not say how many in each: "+
 			"the tokens in the first piece, and so decode, are only estimated", *counted, g.pieces)
 	}
 	if counted == nil {
-		warn("no-usage", "the server does not report the number of tokens; %d pieces of text were counted instead, each of which may be several tokens", g.pieces)
+		engine.Warn(to, "no-usage", "the server does not report the number of tokens; %d pieces of text were counted instead, each of which may be several tokens", g.pieces)
 	}
 	if g.burst() {
-		warn("burst", "%d pieces of text arrived in %d reads, delayed by a proxy or the network: decode is unknown, "+
+		engine.Warn(to, "burst", "%d pieces of text arrived in %d reads, delayed by a proxy or the network: decode is unknown, "+
 			"and the time to first token may include the delay", g.pieces, g.reads)
 	}
 	if g.usage.Finish == "" {
-		warn("no-reason", "the server does not say why the text ended (finish_reason), so it may be incomplete")
+		engine.Warn(to, "no-reason", "the server does not say why the text ended (finish_reason), so it may be incomplete")
 	}
 	if !g.done {
-		warn("cut-stream", "the stream broke after the finish reason; figures after it, such as usage, may be missing")
+		engine.Warn(to, "cut-stream", "the stream broke after the finish reason; figures after it, such as usage, may be missing")
 	}
 	if n := g.usage.CachedTokens; n > 0 {
-		warn("cached-prompt", "%d of %d prompt tokens came from the server's cache: the time to first token excludes their prefill", n, g.usage.PromptTokens)
+		engine.Warn(to, "cached-prompt", "%d of %d prompt tokens came from the server's cache: the time to first token excludes their prefill", n, g.usage.PromptTokens)
 	}
 	if g.usage.CachedTokens == record.CacheUnknown {
-		warn("cache-unknown", "the server does not say whether prompt tokens came from a cache: the time to first token may exclude some of the prefill")
+		engine.Warn(to, "cache-unknown", "the server does not say whether prompt tokens came from a cache: the time to first token may exclude some of the prefill")
 	}
-	return out
 }
 
 // chunk is an event of a stream, in either API.

@@ -226,9 +226,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	g := s.generation(r, token)
 	g.usage.PromptIDs = ids
 	err = g.run(inner)
-	for _, w := range g.warnings() {
-		s.probe.Warn(w)
-	}
+	g.warn(s.probe)
 	if err == nil {
 		return g.usage, nil
 	}

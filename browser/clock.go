@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 )
@@ -42,14 +43,12 @@ func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, err
 
 // drifted warns if the clocks have certainly drifted apart by more than the time between two samples, so that tokens
 // and phases no longer match samples.
-func (c pageClock) drifted(end record.Clock) (record.Warning, bool) {
+func (c pageClock) drifted(to engine.Teller, end record.Clock) {
 	by := time.Duration(end.OffsetNS - c.offset).Abs()
-	if by-time.Duration(end.ErrorNS) <= proc.FastEvery {
-		return record.Warning{}, false
+	if by-time.Duration(end.ErrorNS) > proc.FastEvery {
+		engine.Warn(to, "clock-drift", "the clock of the engine's thread (%s) and ours drifted apart by %v during the "+
+			"launch: its times can be off by that much", end.Isolate, by.Round(time.Millisecond))
 	}
-	return record.Warning{Code: "clock-drift",
-		Text: fmt.Sprintf("the clock of the engine's thread (%s) and ours drifted apart by %v during the launch: "+
-			"its times can be off by that much", end.Isolate, by.Round(time.Millisecond))}, true
 }
 
 // At returns the time at which the clock of the engine's thread showed ms.

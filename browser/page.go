@@ -252,9 +252,7 @@ func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 		return err
 	}
 	probe.Event(record.Event{At: time.Now(), Clock: &clock})
-	if w, ok := p.clock.drifted(clock); ok {
-		probe.Warn(w)
-	}
+	p.clock.drifted(probe, clock)
 	return nil
 }
 

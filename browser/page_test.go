@@ -242,14 +242,16 @@ func TestClockDriftWarning(t *testing.T) {
 	c := pageClock{offset: int64(5 * time.Second)}
 	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true,
 		-150 * time.Millisecond: true} {
-		w, ok := c.drifted(record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by),
-			ErrorNS: int64(time.Millisecond)})
-		if ok != want || ok && (w.Code != "clock-drift" || !strings.Contains(w.Text, "150ms")) {
-			t.Errorf("moved by %v: %v, %+v", by, ok, w)
+		p := &enginetest.Probe{}
+		c.drifted(p, record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by), ErrorNS: int64(time.Millisecond)})
+		if w := p.Warned("clock-drift"); (len(w) == 1) != want || want && !strings.Contains(w[0], "150ms") {
+			t.Errorf("moved by %v: %q", by, w)
 		}
 	}
 	// Within the second measurement's error.
-	if w, ok := c.drifted(record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)}); ok {
+	p := &enginetest.Probe{}
+	c.drifted(p, record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)})
+	if w := p.Warnings(); len(w) > 0 {
 		t.Errorf("%+v", w)
 	}
 }

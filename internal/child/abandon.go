@@ -10,7 +10,7 @@ import (
 func Abandon() {
 	const pause, atMost = 5 * time.Millisecond, time.Second
 	for deadline := time.Now().Add(atMost); time.Now().Before(deadline); time.Sleep(pause) {
-		running := endTagged()
+		running := killMarked(ownedBy(os.Getpid()))
 		left := Scratches(os.Getpid())
 		for _, dir := range left {
 			_ = os.RemoveAll(dir) // tried again: a dying process may still write

@@ -144,8 +144,11 @@ func (p *Process) Kill() {
 	// Once, because the group number may be reused.
 	p.killed.Do(func() {
 		signalGroup(p.cmd.Process, syscall.SIGKILL)
-		if p.mark != "" {
-			killMarked(p.mark)
+		for range 200 { // again, because one may start another meanwhile
+			if p.mark == "" || killMarked(p.mark) == 0 {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
 		}
 	})
 	<-p.done

@@ -43,9 +43,9 @@ func carrying(mark string) (found []int) {
 	return found
 }
 
-// endTagged kills the processes that we or our children started, with their groups, and counts them.
-func endTagged() int {
-	pids := Tagged(os.Getpid())
+// killMarked kills the living processes whose marks begin so, with their groups, and counts them.
+func killMarked(mark string) int {
+	pids := carrying(mark)
 	for _, pid := range pids {
 		if group, err := syscall.Getpgid(pid); err == nil && group != syscall.Getpgrp() {
 			_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended

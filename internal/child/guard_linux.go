@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // guard is a process in another process's group that kills the group when we are gone.
@@ -33,20 +32,5 @@ func newGuard(pid int) (*guard, error) {
 func (g *guard) wait() {
 	if g != nil {
 		<-g.done
-	}
-}
-
-// killMarked kills the processes with a mark. It repeats, because one may start another meanwhile.
-func killMarked(mark string) {
-	const step, patience = 5 * time.Millisecond, time.Second
-	for range int(patience / step) {
-		found := carrying(mark)
-		if len(found) == 0 {
-			return
-		}
-		for _, pid := range found {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-		}
-		time.Sleep(step)
 	}
 }

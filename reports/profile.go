@@ -218,7 +218,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
 	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
 		PromptID: c.Spec.PromptID,
-		Output:   c.Spec.MaxTokens, BatchSize: batch(c.Spec.Traffic), Device: c.Device, Warnings: res.Warnings,
+		Output:   c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
@@ -237,14 +237,6 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		md.Input = f.Median
 	}
 	return md
-}
-
-// batch is the number of requests that are sent at once.
-func batch(t *record.Traffic) int {
-	if t == nil || t.Loop != record.Batch {
-		return 1
-	}
-	return max(t.Concurrency, 1)
 }
 
 // newBreakdown has every known component; nil if no launch counts.

@@ -168,13 +168,10 @@ func ability(ctx context.Context, k *engine.Kind, e engine.Engine, m engine.Mode
 	if err == nil && k.Makes != nil {
 		err = k.Makes(m)
 	}
-	switch {
-	case err != nil:
-		return Ability{Cannot: err.Error()}
-	case v.Answer == engine.Unknown:
+	if err == nil && v.Answer == engine.Unknown {
 		return Ability{Unknown: v.Reason.Error()}
 	}
-	return Ability{Can: k.Runs(m.DType)}
+	return abilityOf(k.Runs(m.DType), err)
 }
 
 // describeConfig describes a model by a Hugging Face configuration, and the safetensors files beside it.
@@ -326,18 +323,16 @@ func kvOf(valuesPerToken int64, context int) *KV {
 // Print prints the description.
 func (i Info) Print(w io.Writer) {
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+		if text := fmt.Sprintf(format, args...); text != "" {
+			fmt.Fprintf(w, "%-14s %s\n", name, text)
+		}
 	}
 	row("kind", "%s", map[string]string{"gguf": "GGUF", "webllm-package": "WebLLM package",
 		"model-library": "model library for WebLLM", "hf-config": "Hugging Face configuration"}[i.Kind])
 	row("name", "%s", i.Name)
-	if i.SHA256 != "" {
-		row("sha256", "%s", i.SHA256)
-	}
+	row("sha256", "%s", i.SHA256)
 	row("architecture", "%s", i.architecture())
-	if i.Quantization != "" {
-		row("quantization", "%s", i.Quantization)
-	}
+	row("quantization", "%s", i.Quantization)
 	if i.Parameters > 0 {
 		row("parameters", "%d", i.Parameters)
 	}
@@ -374,9 +369,7 @@ func (i Info) Print(w io.Writer) {
 	if i.Tokenizer != "" || i.Kind == "hf-config" {
 		row("tokenizer", "%s, %d tokens", cmp.Or(i.Tokenizer, "not read"), i.Vocab)
 	}
-	if i.ChatTemplate != "" {
-		row("chat template", "%s", i.ChatTemplate)
-	}
+	row("chat template", "%s", i.ChatTemplate)
 	if l := i.Library; l != nil {
 		row("library", "%s, %s, prefill in chunks of %d tokens", l.Origin, mib(i.FileB), l.PrefillChunk)
 		for _, function := range slices.Sorted(maps.Keys(l.MemoryUsage)) {

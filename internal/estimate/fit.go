@@ -123,8 +123,7 @@ func (e Estimate) tooMuch(p record.Place) string {
 		return needs(p) + kept(p)
 	case p.Name == Buffer && p.Free == 0:
 		return p.How
-	}
-	if p.Name == Buffer {
+	case p.Name == Buffer:
 		return fmt.Sprintf("%s needs a WebGPU buffer of %s; the limit is %s", holds.What, need, free)
 	}
 	return fmt.Sprintf("%s need about %s of %s; the limit is %s", holds.What, need, placeWords[p.Name], free)

@@ -226,17 +226,16 @@ func (m *Model) doubt(k keys) {
 	for _, e := range k.f.Metadata {
 		key, ok := strings.CutPrefix(e.Key, k.name+".")
 		switch {
-		case !ok:
-		case strings.HasPrefix(key, "ssm."):
-			m.CacheTrust = Low
+		case ok && strings.HasPrefix(key, "ssm."):
 			m.note("some layers keep a state instead of keys and values (%s); it is not counted", e.Key)
-			return
-		case strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") && key != "attention.key_length_swa" &&
-			key != "attention.value_length_swa":
-			m.CacheTrust = Low
+		case ok && strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") &&
+			key != "attention.key_length_swa" && key != "attention.value_length_swa":
 			m.note("sliding-window layers differ in %s, which is not modelled: the KV cache may be wrong", e.Key)
-			return
+		default:
+			continue
 		}
+		m.CacheTrust = Low
+		return
 	}
 }
 

@@ -119,12 +119,10 @@ func (r *reader) axes(n *document.Node, into any, x *Axes, p *Plan, path string)
 		return err
 	}
 	to := document.FieldsOf(into)
-	lists, ones := map[string]*[]string{}, map[string]*string{}
 	for _, name := range r.kinds.VersionAxes() {
-		lists[name], ones[name] = new([]string), new(string)
-		to[listOf(name)] = reflect.ValueOf(lists[name]).Elem()
+		to[listOf(name)] = reflect.ValueOf(new([]string)).Elem()
 		if p != nil {
-			to[name] = reflect.ValueOf(ones[name]).Elem()
+			to[name] = reflect.ValueOf(new(string)).Elem()
 		}
 	}
 	var sections []*section
@@ -141,10 +139,11 @@ func (r *reader) axes(n *document.Node, into any, x *Axes, p *Plan, path string)
 	if err := take(); err != nil {
 		return n.Placed(path, err)
 	}
-	for name, list := range lists {
-		x.VersionLists = with(x.VersionLists, name, *list, len(*list) > 0)
+	for _, name := range r.kinds.VersionAxes() {
+		list := to[listOf(name)]
+		x.VersionLists = with(x.VersionLists, name, list.Interface().([]string), list.Len() > 0)
 		if p != nil {
-			p.Versions = with(p.Versions, name, *ones[name], *ones[name] != "")
+			p.Versions = with(p.Versions, name, to[name].String(), to[name].Len() > 0)
 		}
 	}
 	for _, s := range sections {

@@ -60,7 +60,7 @@ func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, 10, 20, 30, ""))
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
 	f, ok := c.Prediction.Part(figure.FrameworkOverhead)
-	if !ok || f.Title != "memory of the browser itself and everything else" ||
+	if !ok || f.Title != "growth of the browser itself and everything else" ||
 		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}

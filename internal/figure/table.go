@@ -257,7 +257,7 @@ func components() []Row {
 // growths from the baseline to the peak.
 func beyond() []Row {
 	out := []Row{
-		{Name: BrowserShare, Title: "memory of the browser itself", Part: "browser\nitself",
+		{Name: BrowserShare, Title: "growth of the browser itself", Part: "browser\ngrowth",
 			How: "the memory that the browser's processes use besides weights, KV cache and activations"},
 		{Name: PageCopies, Title: "page: copies of weights during the load",
 			How: "anonymous memory of the page's process at the peak minus the same after the measured requests: " +

@@ -133,7 +133,7 @@ func processGrid(res *compare.Result) *plain.Grid {
 // How to read the components.
 const (
 	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the total increase minus the other components; a value below zero means that components overlap."
-	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, memory of the browser itself and everything else add up to the increase. " +
+	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, growth of the browser itself and everything else add up to the increase. " +
 		"Everything else is calculated as the difference, so everything else has the errors of all other components and can be negative. " +
 		"The filled part of the KV cache is calculated from the number of tokens; the reserved size contains the filled part. The total includes the baseline."
 )

@@ -92,15 +92,19 @@ class Arguments:
         """What tokens bring to the sums in a step of columns, of which it adds the squares for the norm."""
         found, lanes = [self.weight.source() for _ in tokens], self.weight.lanes
         for i in range(self.weight.step // lanes):
-            at = step * self.weight.step + i * lanes
-            gain = None if self.gain is None else self.weight.k.keep(self.gain(at, lanes=lanes), lanes)
-            for token, source, square in zip(tokens, found, squares):
-                vector = source.vectors[i]
-                vector.set(self.x(0, token, at, lanes=lanes))
-                if square is not None:
-                    square.add_product(vector, vector)
-                    vector.set(vector.get() * gain)
+            self.read(tokens, step * self.weight.step + i * lanes, squares, [source.vectors[i] for source in found])
         return found
+
+    def read(self, tokens, at, squares, vectors):
+        """Reads vectors of tokens at a column, and adds their squares."""
+        lanes = self.weight.lanes
+        gain = None if self.gain is None else self.weight.k.keep(self.gain(at, lanes=lanes), lanes)
+        for token, vector, square in zip(tokens, vectors, squares):
+            vector.set(self.x(0, token, at, lanes=lanes))
+            if square is not None:
+                square.add_product(vector, vector)
+            if gain is not None:
+                vector.set(vector.get() * gain)
 
     def scale(self, squares):
         """What normalises a token's sums, given the sum of its squares."""
@@ -130,9 +134,10 @@ def sizes(p):
     shaders."""
     if p.single:
         return 1, 4 if p.rows >= 1024 and p.rows % 4 == 0 else 1
-    if all(part.type == "plain" for part in p.parts) and p.rows >= 512:
-        return 8, math.gcd(p.rows, 8 // len(p.halves))
-    return 4, 1 if p.gated or p.rows < 512 or p.rows % 2 else 2  # restoring a row's values takes a long shader by itself
+    plain = all(part.type == "plain" for part in p.parts)
+    if p.rows >= 512:
+        return 8, math.gcd(p.rows, (8 if plain else 4) // len(p.halves))
+    return 4, 1
 
 
 def one_thread_an_output(k, p, a):
@@ -147,11 +152,21 @@ def one_thread_an_output(k, p, a):
         squares = [k.local(kept) if p.eps is not None else None for _ in source]
         for variable in filter(None, dots + squares):
             variable.set(0)
+        runs = [[j * stack + r + half for r in range(stack)] for half in p.halves]
+        totals = [[dots[r * width + h::stack * width] for r in range(stack)] for h in range(width)]
         with T.serial(0, p.columns // step) as i:
-            sources = a.sources(source, i, squares)
-            for h, half in enumerate(p.halves):
-                rows = [j * stack + r + half for r in range(stack)]
-                a.weight.add(rows, i, sources, [dots[r * width + h::stack * width] for r in range(stack)])
+            if tile > 1 and not a.weight.plain:
+                vectors = [k.local(lanes) for _ in source]
+
+                def read(vector, first):
+                    a.read(source, i * step + vector * lanes, squares if first else [None] * tile, vectors)
+                    return vectors
+
+                a.weight.add_many(runs, i, read, sum(totals, []))
+            else:
+                sources = a.sources(source, i, squares)
+                for rows, sums in zip(runs, totals):
+                    a.weight.add(rows, i, sources, sums)
 
         def write(m, r):
             sums = [dots[(m * stack + r) * width + h].sum() for h in range(width)]

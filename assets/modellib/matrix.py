@@ -160,15 +160,6 @@ class Reader:
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
         terms = form.terms(lambda base: self.words(tensors[0], row, base), extra, step, groups)
         scales = form.scales(extra, step, groups)
-        if len(sources) > 1:  # restoring a value once costs less than what its bits cost each source
-            scales = [(self.k.keep(scale), least if least is None else self.k.keep(least)) for scale, least in scales]
-            terms = [(factor if factor is None else self.k.keep(factor), vector) for factor, vector in terms]
-            value = self.k.local(4)
-            for i in range(FOURS):
-                self.restore(value, terms, scales, i)
-                for source, total in zip(sources, totals):
-                    total.add_product(source.vectors[i], value)
-            return
         length = FOURS // len(scales)
         for half, (scale, least) in enumerate(scales):
             span, scale = range(half * length, (half + 1) * length), self.k.keep(scale)
@@ -178,6 +169,49 @@ class Reader:
                 least = self.lanes_of(least)
                 for source, total in zip(sources, totals):
                     total.add(-(source.sum(span) * least))
+
+    def add_many(self, runs, group, sources, totals):
+        """Adds to the totals of each row, one for each of many sources, its products with the row in a group of columns. Each run has
+        rows that are neighbours. sources reads vector i of the group, the first time or again.
+
+        Restoring a value once costs less than what its bits cost each source. Written out, all of a group take long to compile."""
+        if len(self.parts) == 1:
+            runs = [sum(runs, [])]
+        elif any(first % len(run) for first, _, _ in self.parts for run in runs):  # they may lie in different parts
+            runs = [[row] for run in runs for row in run]
+        totals = iter(totals)
+        for run in runs:
+            mine = [next(totals) for _ in run]
+            for form, tensors, first in self.among(run[0]):
+                rows = run if len(self.parts) == 1 else [row - run[0] + first for row in run]
+                restorers = [self.restorer(form, tensors, row, group) for row in rows]
+                with T.serial(0, FOURS) as i:
+                    vectors = sources(i, run is runs[0])
+                    for restore, sums in zip(restorers, mine):
+                        value = restore(i)
+                        for vector, total in zip(vectors, sums):
+                            total.add_product(vector, value)
+
+    def restorer(self, form, tensors, row, group):
+        """A function that restores vector i of a group."""
+        value = self.k.local(4)
+        if isinstance(form, Plain):
+            def read(i):
+                value.set(tensors[0](row, group * GROUP + i * 4, lanes=4))
+                return value
+
+            return read
+        extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
+        terms = form.terms(lambda base: lambda offset: tensors[0](row, base + offset), extra, group, groups)
+        terms = [(factor if factor is None else self.k.keep(factor), vector) for factor, vector in terms]
+        scales = [(self.k.keep(scale), least if least is None else self.k.keep(least))
+                  for scale, least in form.scales(extra, group, groups)]
+
+        def restore(i):
+            self.restore(value, terms, scales, i)
+            return value
+
+        return restore
 
     def add_term(self, vectors, span, scale, sources, totals):
         """Adds the products with some vectors of a group, which have one scale."""

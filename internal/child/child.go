@@ -40,7 +40,7 @@ func Tag(cmd *exec.Cmd) string {
 	return mark
 }
 
-// ownedBy begins the marks of a process. No mark is the begin of another.
+// ownedBy is how all marks of a process begin. No mark begins with another.
 func ownedBy(pid int) string { return fmt.Sprintf("LLMPARITY_OWNER=%d/", pid) }
 
 // Process is a started command.

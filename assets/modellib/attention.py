@@ -1,16 +1,17 @@
-"""Attention kernels of the KV cache for software adapters: one thread for each head of a token, without barriers.
+"""Attention kernels of the KV cache for software adapters: a few threads for each head of a token, without barriers.
 
 They compute full attention of one sequence, or attention within a sliding window. Kernels skip positions before the window, so
 the cache does not know it. Positions count from the start of the sequence. The GPU kernels in attention_gpu take the same
 arguments.
 """
 
+import contextlib
+
 import attention_gpu
-from schedule import T, capped, kernel, lanes_of, when
+from schedule import NEIGHBOURS, T, capped, joined, kernel, lanes_of, when
 from shape import cache_dtype
 
 PAGE = 16  # tokens in a page; WebLLM uses no other size
-FEW = 16  # up to so many vectors of a head, loops are unrolled
 SEQUENCES = 1  # in a prefill; kernels refuse more
 ALL = 1 << 30  # more positions than any context has
 
@@ -63,25 +64,32 @@ class New:
         """The positions that token t sees: the first, and the one after the last."""
         return self._h.begin(t, self.signed), t + 1
 
-    def key(self, t, head, p, i):
-        return self._key(p, head // self._h.group, i, lanes=self._h.lanes)
+    def place(self, t, p):
+        """Indices of what token t reads for a position."""
+        return (p,)
 
-    def value(self, t, head, p, i):
-        return self._value(p, head // self._h.group, i, lanes=self._h.lanes)
+    def key(self, place, head, i):
+        return self._key(*place, head, i, lanes=self._h.lanes)
+
+    def value(self, place, head, i):
+        return self._value(*place, head, i, lanes=self._h.lanes)
 
 
 class Paged:
     """Attention over the cache."""
 
-    def key(self, t, head, p, i):
-        return self._read(0, t, head, p, i)
+    def place(self, t, p):
+        return self.numbers(self.first(t) + p // PAGE), p % PAGE
 
-    def value(self, t, head, p, i):
-        return self._read(1, t, head, p, i)
+    def key(self, place, head, i):
+        return self._read(0, place, head, i)
 
-    def _read(self, kind, t, head, p, i):
-        page = self.numbers(self.first(t) + p // PAGE)
-        return self.pages(page, kind, head // self._h.group, p % PAGE, i, lanes=self._h.lanes)
+    def value(self, place, head, i):
+        return self._read(1, place, head, i)
+
+    def _read(self, kind, place, head, i):
+        page, slot = place
+        return self.pages(page, kind, head, slot, i, lanes=self._h.lanes)
 
 
 class Cached(Paged):
@@ -152,7 +160,7 @@ def attend(kernels, shape, arguments):
     def body(k):
         a = arguments(k, h)
         if kernels != "gpu":
-            one_thread_a_head(k, h, a)
+            neighbours_a_head(k, h, a)
         elif arguments is Decoded:
             attention_gpu.split_positions(k, h, a)
         else:
@@ -161,55 +169,62 @@ def attend(kernels, shape, arguments):
     return kernel(arguments.name, body)
 
 
-def one_thread_a_head(k, h, a):
-    """Online softmax: sums are rescaled when a greater score comes."""
+def neighbours_a_head(k, h, a):
+    """Online softmax: sums are rescaled when a greater score comes. The threads of a subgroup share out the vectors of a head, which
+    makes the kernel short: written out for one thread, it takes 50 MiB to compile."""
     lanes = h.lanes
     columns = h.width // lanes
+    most = (columns + NEIGHBOURS - 1) // NEIGHBOURS
 
     def spread(value):
         return T.broadcast(value, lanes) if lanes > 1 else value
 
-    def each(act):
-        """Acts on every vector of a head: written out where they are few, since a loop costs time, and in a loop where they are
-        many, since a long shader takes a second to compile."""
-        if columns <= FEW:
-            for i in range(columns):
-                act(i)
-            return
-        with T.serial(0, columns) as i:
-            act(i)
-
-    with k.threads(a.n * h.heads) as (at,):
-        t, head = at // h.heads, at % h.heads
-        begin, end = a.span(t)
-        q, out = vectors(k, columns, lanes), vectors(k, columns, lanes)
-        high, mass, score = k.local(), k.local(), k.local()
-        dot, shrink = k.local(lanes), k.local()
-        each(lambda i: q[i].set(a.q(t, head, i * lanes, lanes=lanes) * spread(a.scale)))
-        each(lambda i: out[i].set(0))
+    with k.groups(NEIGHBOURS, h.heads, a.n) as (thread, head, t):
+        begin, end = map(k.number, a.span(t))
+        q, out = ([k.local(lanes) for _ in range(most)] for _ in range(2))
+        high, mass, score, shrink = (k.local() for _ in range(4))
+        dot = k.local(lanes)
+        for i in range(most):
+            out[i].set(0)
+            q[i].set(0)
+            with owned(columns, i, thread) as at:
+                q[i].set(a.q(t, head, at * lanes, lanes=lanes) * spread(a.scale))
         high.set(T.float32(-1e30))
         mass.set(T.float32(0))
         with T.serial(begin, end) as p:
+            place = [k.number(index) for index in a.place(t, p)]
             dot.set(0)
-            each(lambda i: dot.add(q[i].get() * a.key(t, head, p, i * lanes)))
-            score.set(h.score(dot.sum()))
-            with when(score.get() > high.get()):
-                shrink.set(T.exp(high.get() - score.get()))
-                high.set(score.get())
-                mass.set(mass.get() * shrink.get())
-                each(lambda i: out[i].set(out[i].get() * spread(shrink.get())))
+            for i in range(most):
+                at = T.min(i * NEIGHBOURS + thread, columns - 1)
+                dot.add(q[i].get() * a.key(place, head // h.group, at * lanes))
+            score.set(dot.sum())
+            joined(score)
+            score.set(h.score(score.get()))
+            shrink.set(T.Select(score.get() > high.get(), T.exp(high.get() - score.get()), T.float32(1)))
+            high.set(T.max(high.get(), score.get()))
             score.set(T.exp(score.get() - high.get()))
-            mass.add(score.get())
-            each(lambda i: out[i].add(spread(score.get()) * a.value(t, head, p, i * lanes)))
+            mass.set(mass.get() * shrink.get() + score.get())
+            for i in range(most):
+                at = T.min(i * NEIGHBOURS + thread, columns - 1)
+                out[i].set(out[i].get() * spread(shrink.get()) + spread(score.get()) * a.value(place, head // h.group, at * lanes))
         if h.window:  # a token may see no position of the cache
             mass.set(T.max(mass.get(), T.float32(1e-30)))
-        each(lambda i: a.out.set(out[i].get() / spread(mass.get()), t, head, i * lanes, lanes=lanes))
-        a.lse.set(high.get() + T.log(mass.get()), t, head)
+        for i in range(most):
+            with owned(columns, i, thread) as at:
+                a.out.set(out[i].get() / spread(mass.get()), t, head, at * lanes, lanes=lanes)
+        with when(thread == 0):
+            a.lse.set(high.get() + T.log(mass.get()), t, head)
 
 
-def vectors(k, count, lanes):
-    """count vectors of a thread's own: variables, which stay in registers, as long as no loop steps through them."""
-    return [k.local(lanes) for _ in range(count)] if count <= FEW else k.locals(count, lanes)
+@contextlib.contextmanager
+def owned(columns, i, thread):
+    """Yields the number of the vector that is a thread's own number i, where there is one."""
+    at = i * NEIGHBOURS + thread
+    if columns % NEIGHBOURS == 0:
+        yield at
+        return
+    with when(at < columns):
+        yield at
 
 
 class Parts:

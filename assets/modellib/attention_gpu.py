@@ -68,13 +68,13 @@ def split_positions(k, h, a):
             with when(first + thread < end):
                 dot.set(0)
                 with T.serial(0, columns) as i:
-                    dot.add(query(i) * a.key(t, head, first + thread, i * h.lanes))
+                    dot.add(query(i) * a.key(a.place(t, first + thread), head // h.group, i * h.lanes))
                 scores.set(h.score(dot.sum()), thread)
             k.barrier()
             state.rise(scores, (columns, lambda j: j * groups + group))
             with T.serial(0, columns) as j:
                 with when(first + j * groups + group < end):
-                    value = a.value(t, head, first + j * groups + group, column * h.lanes)
+                    value = a.value(a.place(t, first + j * groups + group), head // h.group, column * h.lanes)
                     state.take(scores(j * groups + group), ([value], [True]))
             k.barrier()
         join(k, h, a, state, scores, (t, head), (thread, column, group), (columns, groups))
@@ -138,7 +138,7 @@ def tiles(k, h, a):
             with T.serial(0, (positions * columns + threads - 1) // threads) as j:
                 at = j * threads + thread
                 with when(at < positions * columns):
-                    key = a.key(0, head, T.min(first + at // columns, end - 1), at % columns * h.lanes)
+                    key = a.key(a.place(0, T.min(first + at // columns, end - 1)), head // h.group, at % columns * h.lanes)
                     keys.set(key, at // columns * line + at % columns)
             k.barrier()
             with when(column < positions):
@@ -153,7 +153,7 @@ def tiles(k, h, a):
             with T.serial(0, positions) as j:
                 score.set(scores(row * positions + j))
                 with when(score.get() > T.float32(LEAST)):
-                    values = [a.value(0, head, first + j, (i + column) * h.lanes) for i in owned]
+                    values = [a.value(a.place(0, first + j), head // h.group, (i + column) * h.lanes) for i in owned]
                     state.take(score.get(), (values, [i + column < columns for i in owned]))
         with when(block * tokens + row < a.n):
             mass = T.max(state.mass.get(), T.float32(1e-30)) if h.window else state.mass.get()

@@ -3,7 +3,6 @@
 Weights, activations and cache have the shape's dtype. Sums and logits are float32.
 """
 
-import functools
 import math
 from types import SimpleNamespace
 
@@ -102,25 +101,30 @@ class Decoder(Tree, Sampler):
         of the last token, or of every one."""
         s = self.shape
         hidden, inner, eps, heads = s["hidden_size"], s["intermediate_size"], s["rms_norm_eps"], s["num_attention_heads"]
-        count, suffix = x.shape[1], "_one" if tokens else "_many"
+        count, suffix, kernels = x.shape[1], "_one" if tokens else "_many", self.variant["kernels"]
+        apart = not tokens and kernels != "gpu"  # norms are kernels of their own
+        norm = norms.rows(kernels, "norm_many", hidden, s["dtype"], eps)
 
-        def product(name, rows, columns, **fused):
-            @functools.cache
-            def of(parts):
-                return linear.product(self.variant["kernels"], name + suffix, parts, columns, s["dtype"], tokens=tokens, **fused)
+        def normed(x, gain):
+            """The first arguments of products that begin with a norm."""
+            return [call(norm, [x, gain], ((1, count, hidden), s["dtype"]))] if apart else [x, gain]
+
+        def product(name, rows, columns, norm=False, **fused):
+            name, fused["eps"] = (f"norm_{name}", eps) if norm and not apart else (name, None)
 
             def apply(*args):
                 parts = next(arg.parts for arg in args if isinstance(arg, Matrix))
-                return call(of(parts), flat(args), ((1, count, rows), s["dtype"]))
+                func = linear.product(kernels, name + suffix, parts, columns, s["dtype"], tokens=tokens, **fused)
+                return call(func, flat(args), ((1, count, rows), s["dtype"]))
 
             return apply
 
-        queries = self._queries(product, cache, count, suffix)
+        queries = self._queries(product, normed, cache, count, suffix)
         merge = product("attention_out", hidden, heads * s["head_dim"], residual=not s["post_norms"],
                         source=cache_dtype(s))
-        gate_up = product("norm_gate_up", inner, hidden, eps=eps, gated="gelu" if s["gelu"] else "silu")
+        gate_up = product("gate_up", inner, hidden, norm=True, gated="gelu" if s["gelu"] else "silu")
         down = product("down", hidden, inner, residual=not s["post_norms"])
-        add = norms.add(self.variant["kernels"], "add_norm" + suffix, hidden, s["dtype"], eps)
+        add = norms.rows(kernels, "add_norm" + suffix, hidden, s["dtype"], eps, residual=True)
 
         def join(func, source, weight, gain, x):
             """Adds a product to x, normalised by itself where the model has such a norm."""
@@ -132,33 +136,35 @@ class Decoder(Tree, Sampler):
             mixed = cache.attention_with_fused_qkv(i, queries(i, layer, x), heads, self._score_scale(i))
             mixed = op.reshape(mixed, (1, count, heads * s["head_dim"]))
             x = join(merge, mixed, layer.out, layer.post_gains[0], x)
-            x = join(down, gate_up(x, layer.second_gain, layer.gate_up), layer.down, layer.post_gains[1], x)
+            x = join(down, gate_up(*normed(x, layer.second_gain), layer.gate_up), layer.down, layer.post_gains[1], x)
         head = self.parts.head
-        logits = linear.product(self.variant["kernels"], "norm_logits" + "_every" * every, head.parts, hidden, s["dtype"], eps=eps,
-                                last=not every, every=every, cap=s["final_logit_softcapping"])
-        return call(logits, [x, self.parts.gain, *head.tensors], (1, count if every else 1, s["vocab_size"])), cache
+        name, arguments = ("logits_every", normed(x, self.parts.gain)) if every else ("norm_logits", [x, self.parts.gain])
+        logits = linear.product(kernels, name, head.parts, hidden, s["dtype"], eps=eps if len(arguments) > 1 else None, last=not every,
+                                every=every, cap=s["final_logit_softcapping"])
+        return call(logits, [*arguments, *head.tensors], (1, count if every else 1, s["vocab_size"])), cache
 
-    def _queries(self, product, cache, count, suffix):
+    def _queries(self, product, normed, cache, count, suffix):
         """A function that computes a layer's queries, keys and values, [1, tokens, heads, width]."""
         s = self.shape
         kv_heads, width, hidden = s["num_key_value_heads"], s["head_dim"], s["hidden_size"]
         heads = s["num_attention_heads"] + 2 * kv_heads
-        fused = {"eps": s["rms_norm_eps"], "bias": s["attention_bias"]}
+        fused = {"norm": True, "bias": s["attention_bias"]}
         single = len(self.parts.layers[0].queries) == 1
         if single:
-            products = [product("norm_qkv", heads * width, hidden, **fused)]
+            products = [product("qkv", heads * width, hidden, **fused)]
         else:
-            one = product("norm_kv", kv_heads * width, hidden, **fused)
-            products = [product("norm_q", s["num_attention_heads"] * width, hidden, **fused), one, one]
+            one = product("kv", kv_heads * width, hidden, **fused)
+            products = [product("q", s["num_attention_heads"] * width, hidden, **fused), one, one]
         shape = (1, count, heads, width)
         if not rotation.before_cache(s):
-            return lambda _, layer, x: op.reshape(products[0](x, layer.first_gain, *layer.queries[0]), shape)
+            return lambda _, layer, x: op.reshape(products[0](*normed(x, layer.first_gain), *layer.queries[0]), shape)
         func = norms.heads(self.variant["kernels"], "norm_rotate" + suffix, s, single)
         positions = cache.get_query_positions(count)
         tables = [nn.Tensor(_expr=relax.const(rotation.table(s, local))) for local in (False, True)]
 
         def prepared(i, layer, x):
-            parts = [p(x, layer.first_gain, *weights) for p, weights in zip(products, layer.queries)]
+            x = normed(x, layer.first_gain)
+            parts = [p(*x, *weights) for p, weights in zip(products, layer.queries)]
             gains = layer.head_gains if s["qk_norm"] else []
             return call(func, [*parts, *gains, positions, tables[i in s["local_layers"]]], (shape, cache_dtype(s)))
 

@@ -17,6 +17,7 @@ TARGET = {
     "host": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown-wasm"},
     "max_num_threads": 256,
 }
+SOFTWARE = {**TARGET, "supports_subgroups": True}  # SwiftShader and lavapipe have them; a GPU's browser may not
 VERIFIED = 32  # tokens whose logits batch_verify returns at most; as in assets/page/scoring.js
 UNSTATED = ["batch_verify"]  # functions that no measured request calls
 
@@ -24,7 +25,8 @@ UNSTATED = ["batch_verify"]  # functions that no measured request calls
 def objects(shape, variant, folder):
     """Compiles the model into object files in folder and returns their names, in the order to link them."""
     kind, target, kernels = (
-        (mlc.Mlc, mlc.TARGET, "default") if variant["kernels"] == "mlc" else (decoder.Decoder, TARGET, vectors.NAME))
+        (mlc.Mlc, mlc.TARGET, "default") if variant["kernels"] == "mlc" else
+        (decoder.Decoder, SOFTWARE if variant["kernels"] == "software" else TARGET, vectors.NAME))
     target, found = tvm.target.Target(target), []
     with target, tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
         vectors.register()

@@ -31,9 +31,9 @@ def vector(k, p, a):
         with T.serial(0, (steps + threads - 1) // threads) as i:
             at = i * threads + thread
             with when(at < steps):
-                sources = a.sources([a.n - 1 if p.last else 0], at, [sums[-1] if p.eps is not None else None])
+                source = a.source(a.n - 1 if p.last else 0, at, sums[-1] if p.eps is not None else None)
                 for h, half in enumerate(p.halves):
-                    a.weight.add([row + half for row in rows], at, sources, [[sums[r * width + h]] for r in range(ROWS)])
+                    a.weight.add([row + half for row in rows], at, source, sums[h:ROWS * width:width])
         *totals, square = join(k, [variable.sum() for variable in sums], thread, threads) + ([] if p.eps is not None else [None])
         for r in range(ROWS):
             with when(all_of(thread == r, block * ROWS + r < p.rows)):

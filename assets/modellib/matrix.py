@@ -78,7 +78,7 @@ class Source:
 class Reader:
     """A matrix among the arguments of a kernel."""
 
-    def __init__(self, k, parts, columns, dtype):
+    def __init__(self, k, parts, columns, dtype, vectors=1):
         self.k, self.columns, self.parts, first = k, columns, [], 0
         for i, part in enumerate(parts):
             tensors = [k.tensor(f"{name}{i or ''}", (part.rows, width), kind)
@@ -87,7 +87,7 @@ class Reader:
             first += part.rows
         self.plain = all(isinstance(part.form, Plain) for part in parts)
         self.lanes = lanes_of(columns)
-        self.step = self.lanes if self.plain else GROUP  # columns that add takes
+        self.step = self.lanes * vectors if self.plain else GROUP  # columns that add takes
 
     def source(self):
         """Room for what a row is multiplied with in a step."""
@@ -106,21 +106,13 @@ class Reader:
         """The vector of a row at a column, in a variable."""
         value = self.k.local(self.lanes)
         for form, tensors, row in self.among(row):
-            if isinstance(form, Plain):
-                value.set(tensors[0](row, at, lanes=self.lanes))
-                continue
-            group, groups = at // GROUP, self.columns // GROUP
-            extra = self.extra(form, tensors[1], row)
-            terms = form.terms(lambda base: lambda offset: tensors[0](row, base + offset), extra, group, groups)
-            self.restore(value, terms, form.scales(extra, group, groups), at // 4 % FOURS)
+            self.restorer(form, tensors, row, at // self.step)(value, at % self.step // self.lanes)
         return value.get()
 
     def restore(self, value, terms, scales, i):
         """Sets a variable to vector i of a group."""
         if len(scales) == 1:
             scale, least = scales[0]
-        elif isinstance(i, int):
-            scale, least = scales[i * len(scales) // FOURS]
         else:
             scale, least = (T.Select(i < FOURS // 2, *values) for values in zip(*scales))
         value.set(0)
@@ -132,30 +124,34 @@ class Reader:
         if least is not None:
             value.add(-self.lanes_of(least))
 
-    def add(self, rows, step, sources, totals):
-        """Adds to the totals of each row, one for each of the sources, its products with the row in the columns of a step. The rows
-        are neighbours."""
-        if any(first % len(rows) for first, _, _ in self.parts):  # they may lie in different parts
-            for row, sums in zip(rows, totals):
-                self.add([row], step, sources, [sums])
+    def add(self, rows, step, source, totals):
+        """Adds to the total of each row its product with the source in the columns of a step. The rows are neighbours."""
+        if self.apart(rows):
+            for row, total in zip(rows, totals):
+                self.add([row], step, source, [total])
             return
-        kept = [source.kept for source in sources]
+        kept = source.kept
         for form, tensors, first in self.among(rows[0]):
             if len(self.parts) > 1:  # what one branch keeps, another doesn't have
-                for source, values in zip(sources, kept):
-                    source.kept = dict(values)
-            for i, sums in enumerate(totals):
-                self.add_row(form, tensors, rows[i] if len(self.parts) == 1 else rows[i] - rows[0] + first, step, sources, sums)
-        for source, values in zip(sources, kept):
-            source.kept = values
+                source.kept = dict(kept)
+            for row, total in zip(self.rows(rows, first), totals):
+                self.add_row(form, tensors, row, step, source, total)
+        source.kept = kept
 
-    def add_row(self, form, tensors, row, step, sources, totals):
+    def apart(self, rows):
+        """Whether neighbouring rows may lie in different parts."""
+        return any(first % len(rows) for first, _, _ in self.parts)
+
+    def rows(self, rows, first):
+        """The numbers of neighbouring rows in a part, given that of the first."""
+        return rows if len(self.parts) == 1 else [row - rows[0] + first for row in rows]
+
+    def add_row(self, form, tensors, row, step, source, total):
         if isinstance(form, Plain):
-            for i in range(self.step // self.lanes):
+            for i, vector in enumerate(source.vectors):
                 weight = self.k.local(self.lanes)
                 weight.set(tensors[0](row, step * self.step + i * self.lanes, lanes=self.lanes))
-                for source, total in zip(sources, totals):
-                    total.add_product(source.vectors[i], weight)
+                total.add_product(vector, weight)
             return
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
         terms = form.terms(lambda base: self.words(tensors[0], row, base), extra, step, groups)
@@ -164,68 +160,51 @@ class Reader:
         for half, (scale, least) in enumerate(scales):
             span, scale = range(half * length, (half + 1) * length), self.k.keep(scale)
             for factor, vector in terms:
-                self.add_term([vector(i) for i in span], span, scale if factor is None else scale * factor, sources, totals)
+                self.add_term([vector(i) for i in span], span, scale if factor is None else scale * factor, source, total)
             if least is not None:
-                least = self.lanes_of(least)
-                for source, total in zip(sources, totals):
-                    total.add(-(source.sum(span) * least))
+                total.add(-(source.sum(span) * self.lanes_of(least)))
 
-    def add_many(self, runs, group, sources, totals):
-        """Adds to the totals of each row, one for each of many sources, its products with the row in a group of columns. Each run has
-        rows that are neighbours. sources reads vector i of the group, the first time or again.
+    def add_many(self, runs, step, sources, totals):
+        """Adds to the totals of each row, one for each of many sources, its products with the row in the columns of a step. Each run
+        has rows that are neighbours. sources reads the vectors at a column.
 
-        Restoring a value once costs less than what its bits cost each source. Written out, all of a group take long to compile."""
+        Restoring a value once costs less than what its bits cost each source. Written out, all of a step take long to compile."""
         if len(self.parts) == 1:
             runs = [sum(runs, [])]
-        elif any(first % len(run) for first, _, _ in self.parts for run in runs):  # they may lie in different parts
+        elif any(map(self.apart, runs)):
             runs = [[row] for run in runs for row in run]
-        totals = iter(totals)
-        for run in runs:
-            mine = [next(totals) for _ in run]
-            for form, tensors, first in self.among(run[0]):
-                rows = run if len(self.parts) == 1 else [row - run[0] + first for row in run]
-                restorers = [self.restorer(form, tensors, row, group) for row in rows]
-                with T.serial(0, FOURS) as i:
-                    vectors = sources(i, run is runs[0])
-                    for restore, sums in zip(restorers, mine):
-                        value = restore(i)
-                        for vector, total in zip(vectors, sums):
-                            total.add_product(vector, value)
+        restorers = [[[self.restorer(form, tensors, row, step) for row in self.rows(run, first)]
+                      for form, tensors, first in self.among(run[0])] for run in runs]
+        with T.serial(0, self.step // self.lanes) as i:
+            vectors, rest = sources(step * self.step + i * self.lanes), iter(totals)
+            for run, of_parts in zip(runs, restorers):
+                values = [self.k.local(self.lanes) for _ in run]
+                for part, _ in enumerate(self.among(run[0])):
+                    for restore, value in zip(of_parts[part], values):
+                        restore(value, i)
+                for value, sums in zip(values, rest):
+                    for vector, total in zip(vectors, sums):
+                        total.add_product(vector, value)
 
-    def restorer(self, form, tensors, row, group):
-        """A function that restores vector i of a group."""
-        value = self.k.local(4)
+    def restorer(self, form, tensors, row, step):
+        """A function that sets a variable to vector i of a step."""
         if isinstance(form, Plain):
-            def read(i):
-                value.set(tensors[0](row, group * GROUP + i * 4, lanes=4))
-                return value
-
-            return read
+            return lambda value, i: value.set(tensors[0](row, step * self.step + i * self.lanes, lanes=self.lanes))
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP
-        terms = form.terms(lambda base: lambda offset: tensors[0](row, base + offset), extra, group, groups)
+        terms = form.terms(lambda base: lambda offset: tensors[0](row, base + offset), extra, step, groups)
         terms = [(factor if factor is None else self.k.keep(factor), vector) for factor, vector in terms]
         scales = [(self.k.keep(scale), least if least is None else self.k.keep(least))
-                  for scale, least in form.scales(extra, group, groups)]
+                  for scale, least in form.scales(extra, step, groups)]
+        return lambda value, i: self.restore(value, terms, scales, i)
 
-        def restore(i):
-            self.restore(value, terms, scales, i)
-            return value
-
-        return restore
-
-    def add_term(self, vectors, span, scale, sources, totals):
-        """Adds the products with some vectors of a group, which have one scale."""
-        products = [self.k.local(4) for _ in sources]
+    def add_term(self, vectors, span, scale, source, total):
+        """Adds the product with some vectors of a group, which have one scale."""
+        product = self.k.local(4)
         offsets = tuple(found.offset for found in vectors)
-        for product, source in zip(products, sources):
-            product.set(source.sum(span, offsets) if any(map(any, offsets)) else 0)
+        product.set(source.sum(span, offsets) if any(map(any, offsets)) else 0)
         for i, found in zip(span, vectors):
-            bits = self.k.keep(found.bits.astype("float32x4"), 4)
-            for product, source in zip(products, sources):
-                product.add(source.moved(i, found) * bits)
-        scale = self.lanes_of(scale)
-        for product, total in zip(products, totals):
-            total.add(product.get() * scale)
+            product.add(source.moved(i, found) * self.k.keep(found.bits.astype("float32x4"), 4))
+        total.add(product.get() * self.lanes_of(scale))
 
     def lanes_of(self, value):
         return T.broadcast(self.k.keep(value), 4)

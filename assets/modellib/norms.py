@@ -1,4 +1,4 @@
-"""Kernels of the norms that no product includes: of heads, and of what is added to the hidden state."""
+"""Kernels of the norms that no product includes."""
 
 from tvm.tirx import all as all_of
 
@@ -106,22 +106,22 @@ def store(band, at, scale, positions, rotation, out):
         out.set(value, 0, t, head, place)
 
 
-def add(kernels, name, width, dtype, eps):
-    """out[t] = residual[t] + x[t] normalised."""
+def rows(kernels, name, width, dtype, eps, residual=False):
+    """out[t] = x[t] normalised, plus residual[t] if there is one."""
 
     def body(k):
         n = k.size("n")
         x = k.tensor("x", (1, n, width), dtype)
         gain = k.tensor("gain", (width,), dtype)
-        residual = k.tensor("residual", (1, n, width), dtype)
+        more = k.tensor("residual", (1, n, width), dtype) if residual else None
         out = k.tensor("out", (1, n, width), dtype)
         lanes = lanes_of(width)
 
         def put(t, i, scale):
             """Writes the vector numbered i."""
             value = x(0, t, i * lanes, lanes=lanes) * (T.broadcast(scale, lanes) if lanes > 1 else scale)
-            value = value * gain(i * lanes, lanes=lanes) + residual(0, t, i * lanes, lanes=lanes)
-            out.set(value, 0, t, i * lanes, lanes=lanes)
+            value = value * gain(i * lanes, lanes=lanes)
+            out.set(value + more(0, t, i * lanes, lanes=lanes) if residual else value, 0, t, i * lanes, lanes=lanes)
 
         if kernels == "gpu":
             row_on_gpu(k, (x, n, width, eps), put)

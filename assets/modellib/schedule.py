@@ -12,6 +12,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
 THREADS = 64  # threads a workgroup; 16 rows of four lanes on a software adapter
+NEIGHBOURS = 4  # threads that every subgroup has; SwiftShader's have no more
 MOST_THREADS, MOST_SHARED = 256, 16384  # a workgroup's invocations and bytes that every WebGPU adapter grants
 
 
@@ -58,9 +59,14 @@ class Kernel:
         variable.set(value)
         return variable.get()
 
+    def number(self, value):
+        """A whole number, computed once."""
+        return value if isinstance(value, int) else self.keep(value.astype("int32"), dtype="int32")
+
     @contextlib.contextmanager
-    def threads(self, width, *rows):
-        """A thread for each of width outputs in each of up to one further dimension of rows; yields their indices.
+    def threads(self, width, *rows, all_act=False):
+        """A thread for each of width outputs in each of up to one further dimension of rows; yields their indices. Threads beyond the
+        width, which fill the last workgroup, do nothing unless all act.
 
         The row is the workgroup's y. A third dimension would need blockIdx.z, which the page's runtime keeps for itself."""
         assert len(rows) <= 1
@@ -70,10 +76,9 @@ class Kernel:
             thread = stack.enter_context(T.thread_binding(THREADS, thread="threadIdx.x"))
             stack.enter_context(T.sblock("output"))
             at = block * THREADS + thread
-            if not isinstance(width, int) or width % THREADS:
+            if not all_act and (not isinstance(width, int) or width % THREADS):
                 stack.enter_context(when(at < width))
             yield (at, *row)
-
 
     @contextlib.contextmanager
     def groups(self, threads, blocks, *rows):
@@ -94,6 +99,22 @@ class Kernel:
     def barrier(self):
         """A barrier for a workgroup's threads; all of them must reach it."""
         T.evaluate(T.tvm_storage_sync("shared"))
+
+
+def of_neighbour(variable, number):
+    """The value of a variable in a subgroup's thread of this number. All threads of the subgroup must ask for it."""
+    return across("subgroupBroadcast", variable, number)
+
+
+def joined(variable):
+    """Sums a variable over neighbouring threads, which all get the sum."""
+    for distance in (1, 2):
+        variable.add(across("subgroupShuffleXor", variable, distance))
+
+
+def across(function, variable, number):
+    value = variable.get()
+    return tirx.call_pure_extern(value.ty, function, value, T.uint32(number))
 
 
 class Named:

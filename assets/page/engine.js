@@ -42,8 +42,11 @@ function watchDevices() {
     return requestAdapter.apply(this, args);
   };
   const requestDevice = GPUAdapter.prototype.requestDevice;
-  GPUAdapter.prototype.requestDevice = async function (...args) {
-    const device = await requestDevice.apply(this, args);
+  GPUAdapter.prototype.requestDevice = async function (wanted) {
+    // llmparity's kernels for software adapters need subgroups, which WebLLM asks for since 0.2.83.
+    const features = ["subgroups"].filter((name) => this.features.has(name));
+    const requiredFeatures = [...(wanted?.requiredFeatures ?? []), ...features];
+    const device = await requestDevice.call(this, { ...wanted, requiredFeatures });
     mark("tokenizer");
     devices.push(device);
     watchDevice(device);

@@ -38,7 +38,7 @@ const (
 	mappedLater  = 4 * mib  // the driver's, when it compiles
 	otherGrowth  = 4 * mib  // other browser processes while fetching
 	driverItself = 20 * mib // compiled kernels and the driver
-	compiling    = 20 * mib // temporarily, plus a share of the hidden size
+	compiling    = 14 * mib // temporarily, plus a share of the hidden size
 	compilingTop = 23 * mib
 )
 

@@ -83,12 +83,12 @@ func TestAdviceFitsEverywhere(t *testing.T) {
 	rooms := map[string]Room{RAM: {3 * gib, "said"}, Buffer: {128 * mib, "said"}}
 	r := e.Risk(rooms)
 	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 ||
-		!strings.HasPrefix(r.Recommendations[0], "a context of 28160 tokens") {
+		!strings.HasPrefix(r.Recommendations[0], "a context of 28416 tokens") {
 		t.Fatalf("%+v", r)
 	}
 	s := e.Setup
 	// 256 tokens more need a larger buffer, and would fit into memory
-	for context, want := range map[int]record.RiskLevel{28160 + 256: record.RiskMedium, 28160: record.RiskLow} {
+	for context, want := range map[int]record.RiskLevel{28416 + 256: record.RiskMedium, 28416: record.RiskLow} {
 		if s.Context = context; of(t, e.Model, s).Risk(rooms).Level != want {
 			t.Errorf("%d tokens are not %s", context, want)
 		}

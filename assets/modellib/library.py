@@ -18,7 +18,7 @@ TARGET = {
     "max_num_threads": 256,
 }
 SOFTWARE = {**TARGET, "supports_subgroups": True}  # SwiftShader and lavapipe have them; a GPU's browser may not
-VERIFIED = 32  # tokens whose logits batch_verify returns at most; as in assets/page/scoring.js
+LOGITS = 1 << 23  # that batch_verify returns at most, 32 MiB; as in assets/page/scoring.js
 UNSTATED = ["batch_verify"]  # functions that no measured request calls
 
 
@@ -48,7 +48,8 @@ def bounded(module, shape):
 
 
 def bounds(shape):
-    return {"seq_len": shape["prefill_chunk_size"], "verify_len": VERIFIED, "vocab_size": shape["vocab_size"]}
+    chunk, vocab = shape["prefill_chunk_size"], shape["vocab_size"]
+    return {"seq_len": chunk, "verify_len": min(chunk, LOGITS // vocab), "vocab_size": vocab}
 
 
 def pipeline(shape, variant, params):

@@ -38,8 +38,6 @@ export class Scoring {
   }
 }
 
-const verified = 32; // tokens that our libraries take at a time
-
 // verifier returns the library's function for the logits of many tokens, which ours and MLC's have; undefined: this one
 // has none.
 export function verifier({ tvm, vm }) {
@@ -58,8 +56,10 @@ export async function scoreWhole(pipeline, verify, prompt, scoring, interrupted,
   const { tvm } = pipeline, { forced } = scoring;
   pipeline.resetChat();
   const ids = [...prompt, ...forced.slice(0, -1)], scored = prompt.length - 1;
+  // Our libraries return at most 32 MiB of logits; see library.py.
+  const most = Math.min(pipeline.prefillChunkSize, Math.floor(2 ** 23 / pipeline.fullVocabSize));
   for (let at = 0, n; at < ids.length && !interrupted(); at += n) {
-    const end = at < scored ? Math.min(scored, at + pipeline.prefillChunkSize) : at + verified;
+    const end = at < scored ? Math.min(scored, at + pipeline.prefillChunkSize) : at + most;
     const chunk = ids.slice(at, end);
     n = chunk.length;
     tvm.beginScope();

@@ -182,6 +182,8 @@ def neighbours_a_head(k, h, a):
     with k.groups(NEIGHBOURS, h.heads, a.n) as (thread, head, t):
         begin, end = map(k.number, a.span(t))
         q, out = ([k.local(lanes) for _ in range(most)] for _ in range(2))
+        # A thread that has fewer vectors than others reads the last one again, and its part of the query is zero there.
+        columns_read = [T.min(i * NEIGHBOURS + thread, columns - 1) * lanes for i in range(most)]
         high, mass, score, shrink = (k.local() for _ in range(4))
         dot = k.local(lanes)
         for i in range(most):
@@ -194,9 +196,8 @@ def neighbours_a_head(k, h, a):
         with T.serial(begin, end) as p:
             place = [k.number(index) for index in a.place(t, p)]
             dot.set(0)
-            for i in range(most):
-                at = T.min(i * NEIGHBOURS + thread, columns - 1)
-                dot.add(q[i].get() * a.key(place, head // h.group, at * lanes))
+            for vector, at in zip(q, columns_read):
+                dot.add(vector.get() * a.key(place, head // h.group, at))
             score.set(dot.sum())
             joined(score)
             score.set(h.score(score.get()))
@@ -204,9 +205,8 @@ def neighbours_a_head(k, h, a):
             high.set(T.max(high.get(), score.get()))
             score.set(T.exp(score.get() - high.get()))
             mass.set(mass.get() * shrink.get() + score.get())
-            for i in range(most):
-                at = T.min(i * NEIGHBOURS + thread, columns - 1)
-                out[i].set(out[i].get() * spread(shrink.get()) + spread(score.get()) * a.value(place, head // h.group, at * lanes))
+            for vector, at in zip(out, columns_read):
+                vector.set(vector.get() * spread(shrink.get()) + spread(score.get()) * a.value(place, head // h.group, at))
         if h.window:  # a token may see no position of the cache
             mass.set(T.max(mass.get(), T.float32(1e-30)))
         for i in range(most):

@@ -138,9 +138,9 @@ class Decoder(Tree, Sampler):
             x = join(merge, mixed, layer.out, layer.post_gains[0], x)
             x = join(down, gate_up(*normed(x, layer.second_gain), layer.gate_up), layer.down, layer.post_gains[1], x)
         head = self.parts.head
-        name, arguments = ("logits_every", normed(x, self.parts.gain)) if every else ("norm_logits", [x, self.parts.gain])
-        logits = linear.product(kernels, name, head.parts, hidden, s["dtype"], eps=eps if len(arguments) > 1 else None, last=not every,
-                                every=every, cap=s["final_logit_softcapping"])
+        arguments = normed(x, self.parts.gain) if every else [x, self.parts.gain]
+        logits = linear.product(kernels, "logits_every" if every else "norm_logits", head.parts, hidden, s["dtype"], last=not every,
+                                eps=None if every and apart else eps, every=every, cap=s["final_logit_softcapping"])
         return call(logits, [*arguments, *head.tensors], (1, count if every else 1, s["vocab_size"])), cache
 
     def _queries(self, product, normed, cache, count, suffix):

@@ -18,7 +18,7 @@ TARGET = {
     "max_num_threads": 256,
 }
 SOFTWARE = {**TARGET, "supports_subgroups": True}  # SwiftShader and lavapipe have them; a GPU's browser may not
-LOGITS = 1 << 23  # that batch_verify returns at most, 32 MiB; as in assets/page/scoring.js
+LOGITS = 1 << 23  # at most from one call of batch_verify: 32 MiB. assets/page/scoring.js has the same number
 UNSTATED = ["batch_verify"]  # functions that no measured request calls
 
 

@@ -124,7 +124,7 @@ class Arguments:
 
 @functools.cache
 def product(kernels, name, parts, columns, dtype, **fused):
-    """The kernel of a Product, of the variant that is asked for."""
+    """The kernel of a Product, of the variant that is asked for. All functions of a library must call the same one, hence the cache."""
     name = "_".join([name, *(part.type for part in parts if part.type != "plain" or len(parts) > 1)])
     p = Product(name, parts, columns, dtype, **fused)
     if kernels == "gpu":
@@ -140,7 +140,7 @@ def one_token(k, p, a):
     most = (4 if p.rows >= 1024 else 2 if p.rows >= 512 else 1) // len(p.halves)
     stack = math.gcd(p.rows, max(most, 1))
     width, threads = len(p.halves), p.rows // stack
-    with k.threads(threads, 1, all_act=True) as (at, _):
+    with k.threads(threads, all_act=True) as (at,):
         j = k.number(T.min(at, threads - 1)) if threads % THREADS else at
         thread = at % NEIGHBOURS if a.weight.step // a.weight.lanes % NEIGHBOURS == 0 else None
         sums = [[k.local(a.weight.lanes) for _ in range(stack)] for _ in p.halves]

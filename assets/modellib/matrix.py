@@ -148,9 +148,10 @@ class Reader:
 
     def add_row(self, form, tensors, row, step, source, total):
         if isinstance(form, Plain):
+            read = self.restorer(form, tensors, row, step)
             for i, vector in enumerate(source.vectors):
                 weight = self.k.local(self.lanes)
-                weight.set(tensors[0](row, step * self.step + i * self.lanes, lanes=self.lanes))
+                read(weight, i)
                 total.add_product(vector, weight)
             return
         extra, groups = self.extra(form, tensors[1], row), self.columns // GROUP

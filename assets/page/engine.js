@@ -43,9 +43,9 @@ function watchDevices() {
   };
   const requestDevice = GPUAdapter.prototype.requestDevice;
   GPUAdapter.prototype.requestDevice = async function (wanted) {
-    // llmparity's kernels for software adapters need subgroups, which WebLLM asks for since 0.2.83.
-    const features = ["subgroups"].filter((name) => this.features.has(name));
-    const requiredFeatures = [...(wanted?.requiredFeatures ?? []), ...features];
+    // llmparity's kernels for software adapters need subgroups. WebLLM requests them itself only since 0.2.83.
+    const requiredFeatures = [...(wanted?.requiredFeatures ?? [])];
+    if (this.features.has("subgroups")) requiredFeatures.push("subgroups");
     const device = await requestDevice.call(this, { ...wanted, requiredFeatures });
     mark("tokenizer");
     devices.push(device);

@@ -56,7 +56,7 @@ export async function scoreWhole(pipeline, verify, prompt, scoring, interrupted,
   const { tvm } = pipeline, { forced } = scoring;
   pipeline.resetChat();
   const ids = [...prompt, ...forced.slice(0, -1)], scored = prompt.length - 1;
-  // Our libraries return at most 32 MiB of logits; see library.py.
+  // One call of our libraries returns at most 2**23 logits, as library.py says.
   const most = Math.min(pipeline.prefillChunkSize, Math.floor(2 ** 23 / pipeline.fullVocabSize));
   for (let at = 0, n; at < ids.length && !interrupted(); at += n) {
     const end = at < scored ? Math.min(scored, at + pipeline.prefillChunkSize) : at + most;

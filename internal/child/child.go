@@ -40,7 +40,7 @@ func Tag(cmd *exec.Cmd) string {
 	return mark
 }
 
-// ownedBy is how all marks of a process begin. No mark begins with another.
+// ownedBy returns what all marks of a process begin with. No mark begins with another one.
 func ownedBy(pid int) string { return fmt.Sprintf("LLMPARITY_OWNER=%d/", pid) }
 
 // Process is a started command.

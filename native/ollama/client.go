@@ -133,7 +133,7 @@ func (c *client) create(ctx context.Context, name, sha256 string) error {
 	return nil
 }
 
-// ensure makes a model from a file, unless the server has it. give hands the server the file.
+// ensure makes a model from a file, unless the server has it. give sends the file to the server.
 func (c *client) ensure(ctx context.Context, name, sha256 string, give func() error) (had bool, err error) {
 	models, err := c.tags(ctx)
 	if _, had = find(models, name); err != nil || had {

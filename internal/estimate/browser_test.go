@@ -30,7 +30,8 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 }
 
 // Increases of PSS from baseline to peak, read from smaps_rollup 15 to 20 times a second (Chromium 156, SwiftShader, 2
-// cores); tiny is llmparity's own figure. The rules were fitted to the first part; the last part was measured afterwards.
+// cores); tiny is llmparity's own figure. The rules were fitted to the first part; the last part was measured
+// afterwards.
 func TestBrowserIncreasesMatchMeasurements(t *testing.T) {
 	for _, c := range []struct {
 		name    string

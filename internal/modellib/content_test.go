@@ -19,7 +19,7 @@ var every = []string{
 	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits",
 }
 
-// separateNorm matches shaders that begin with a norm on a GPU. On a software adapter, that norm is a shader of its own.
+// separateNorm matches shaders that begin with a norm on a GPU. On a software adapter, the norm is a separate shader.
 var separateNorm = regexp.MustCompile(`^norm_((gate_up|qkv|q|kv)_many)$`)
 
 var (

@@ -76,7 +76,7 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	parts, _, err := r.Parts(resolved)(ctx, resolved.Setups[0].Setup)
+	parts, err := r.Parts(resolved)(ctx, resolved.Setups[0].Setup)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 		}
 	}
 	for s := range p.Setups() {
-		set, _, err := r.Parts(before)(t.Context(), s)
+		set, err := r.Parts(before)(t.Context(), s)
 		check(t, err)
 		for range set.Shapes {
 			is("dry run", doc.Planned[id].Missing)

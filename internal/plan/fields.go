@@ -330,6 +330,8 @@ func (p Plan) validateSchedule() error {
 
 // validateLoad refuses contradicting loads.
 func (p Plan) validateLoad() error {
+	several := func(n int) bool { return n > 1 }
+	t := cmp.Or(p.Traffic, &Traffic{})
 	for _, s := range p.scopes() {
 		if len(s.BatchSizes) == 0 {
 			s.BatchSizes = p.BatchSizes
@@ -337,30 +339,21 @@ func (p Plan) validateLoad() error {
 		if len(s.Concurrency) == 0 {
 			s.Concurrency = p.Concurrency
 		}
-		if err := p.load(s); err != nil {
-			return err
+		for _, c := range []struct {
+			set  bool
+			what string
+		}{{slices.ContainsFunc(s.Concurrency, several), "concurrency; remove one, or set it to 1"},
+			{p.traced(), "a trace; remove one"},
+			{t.Loop != "" && t.Loop != record.Batch, "traffic.loop: " + t.Loop + "; remove one"},
+			{t.Rate > 0, "traffic.rate; remove one"}, {t.Concurrency > 0, "traffic.concurrency; remove one"}} {
+			if c.set && slices.ContainsFunc(s.BatchSizes, several) {
+				return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
+			}
 		}
-	}
-	return nil
-}
-
-func (p Plan) load(s scope) error {
-	several := func(n int) bool { return n > 1 }
-	t := cmp.Or(p.Traffic, &Traffic{})
-	for _, c := range []struct {
-		set  bool
-		what string
-	}{{slices.ContainsFunc(s.Concurrency, several), "concurrency; remove one, or set it to 1"},
-		{p.traced(), "a trace; remove one"},
-		{t.Loop != "" && t.Loop != record.Batch, "traffic.loop: " + t.Loop + "; remove one"},
-		{t.Rate > 0, "traffic.rate; remove one"}, {t.Concurrency > 0, "traffic.concurrency; remove one"}} {
-		if c.set && slices.ContainsFunc(s.BatchSizes, several) {
-			return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
+		most := slices.Max(slices.Concat([]int{t.Concurrency}, s.BatchSizes, s.Concurrency))
+		if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
+			return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
 		}
-	}
-	most := slices.Max(slices.Concat([]int{t.Concurrency}, s.BatchSizes, s.Concurrency))
-	if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
-		return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
 	}
 	return nil
 }

@@ -291,17 +291,13 @@ func (m *matrix) combine(g *group, exclude []rule) {
 			}
 			return
 		}
+		unused := func(a axis) bool { return c[a] > 0 && !m.concerns(a, g.engine(c)) }
 		chosen := func(r rule) bool { return m.chooses(r, g, c) }
-		if m.concerned(g, c) && !slices.ContainsFunc(exclude, chosen) {
+		if !slices.ContainsFunc(m.axes, unused) && !slices.ContainsFunc(exclude, chosen) {
 			g.cells = append(g.cells, cell{slices.Clone(c), slices.Clone(c)})
 		}
 	}
 	from(m.axes)
-}
-
-// concerned reports whether the engine uses all axes that differ from their first value.
-func (m *matrix) concerned(g *group, c combination) bool {
-	return !slices.ContainsFunc(m.axes, func(a axis) bool { return c[a] > 0 && !m.concerns(a, g.engine(c)) })
 }
 
 func (g *group) engine(c combination) string { return g.values[ofEngine][c[ofEngine]].text }
@@ -332,6 +328,7 @@ func (d Deployment) with(own Deployment) Deployment {
 // Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
 type Setup struct {
 	ID     int  // from 1, in the plan's order
+	First  int  // number of its first cell
 	Plan   Plan // with single values instead of lists
 	Shapes []Shape
 	Varied map[string]map[string]string // fields of engines' sections that are axes, with their values, by engine
@@ -392,6 +389,7 @@ func (p Plan) expand() ([]Setup, error) {
 		return nil, err
 	}
 	var out []Setup
+	first := 1
 	for _, g := range m.groups {
 		var order []string
 		cells := map[string][]combination{}
@@ -410,6 +408,8 @@ func (p Plan) expand() ([]Setup, error) {
 					return nil, err
 				}
 			}
+			s.First = first
+			first += s.Cells()
 			out = append(out, s)
 		}
 	}

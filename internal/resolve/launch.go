@@ -53,7 +53,8 @@ func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
 		default:
 			l.model, l.err = r.model(ctx, p)
 		}
-		if l.err != nil && l.set != nil && model.OfHub(p.Model) && l.set.serves() {
+		filed := func(e Engine) bool { return !e.Caps().Served }
+		if l.err != nil && l.set != nil && model.OfHub(p.Model) && !slices.ContainsFunc(l.set.engines, filed) {
 			p.Model = model.Served + p.Model // servers name models as Hugging Face does
 			l.model, l.err = r.model(ctx, p)
 		}
@@ -122,11 +123,6 @@ func (r *Resolver) unpacked(ctx context.Context, m engine.Model) (engine.Model, 
 	return once(r.cache, [2]string{"unpacked", m.Path}, func() (engine.Model, error) {
 		return r.Models.Unpacked(ctx, m, r.Dry)
 	})
-}
-
-// serves reports whether all engines run models that are on a server.
-func (in *set) serves() bool {
-	return !slices.ContainsFunc(in.engines, func(e Engine) bool { return !e.Caps().Served })
 }
 
 // model finds a model once, and fetches it if needed. The result is the same for every context that the model supports.

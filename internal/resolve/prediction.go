@@ -53,16 +53,16 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, inpu
 		}
 		return f
 	}
-	if r.rooms == nil {
+	rooms, _ := once(r.cache, "rooms", func() (map[string]estimate.Room, error) {
 		var gpus *gpu.Monitor
 		if r.GPU {
 			gpus = gpu.Open(ctx, gpu.Options{})
 			defer gpus.Close()
 		}
-		r.rooms = Rooms(ctx, est, gpus)
-	}
-	r.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
-	f.Risk = est.Risk(r.rooms).Level
+		return Rooms(ctx, est, gpus), nil
+	})
+	rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
+	f.Risk = est.Risk(rooms).Level
 	for _, n := range est.Needs() {
 		if n.Place == estimate.RAM || n.Place == estimate.VRAM {
 			f.Best, f.High = f.Best+n.Best, f.High+n.High

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
@@ -93,7 +92,6 @@ type Resolver struct {
 	cache
 	opened  *set // engines of the current setup
 	fetches []model.Fetch
-	rooms   map[string]estimate.Room // free memory, read once
 }
 
 // New returns a Resolver for one plan.

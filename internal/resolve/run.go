@@ -13,19 +13,19 @@ import (
 )
 
 // Parts returns a function that builds what executes a setup. Its engines stay open until another setup needs others.
-func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, func(), error) {
-	return func(ctx context.Context, planned plan.Setup) (run.Setup, func(), error) {
+func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, error) {
+	return func(ctx context.Context, planned plan.Setup) (run.Setup, error) {
 		s := p.Setups[planned.ID-1]
 		out := run.Setup{Setup: s.Setup}
 		if s.err != nil {
-			return out, nil, s.err
+			return out, s.err
 		}
 		err := r.open(ctx, s.launch.set)
 		if err == nil {
 			out.Expected, err = expected(s)
 		}
 		if err != nil {
-			return out, nil, err
+			return out, err
 		}
 		reported := &predictor{r: r, s: s, by: map[int]estimatedCell{}}
 		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.ask(ctx, s)
@@ -39,18 +39,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		known := map[engine.Engine]Engine{}
 		for _, e := range s.launch.set.engines {
 			out.Engines, known[e.Engine] = append(out.Engines, e.Engine), e
-			if e.Caps().Rounds {
-				out.Unsure = append(out.Unsure, e.Name())
-			}
 		}
 		out.Form = func(e engine.Engine) engine.Model { return known[e].form(s.Model) }
-		out.Files = func(e engine.Engine) []string {
-			if reader, ok := e.(engine.Reader); ok {
-				return reader.Files(out.Form(e))
-			}
-			return out.Form(e).Files()
-		}
-		return out, nil, nil
+		return out, nil
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/internal/traffic"
 	"llmparity/internal/words"
 )
@@ -52,7 +52,9 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 		if a.turn.session() != nil {
 			of = parent // it may outlive the attempt
 		}
-		a.live = newLive(of, a.rec.ID(), a.turn.session(), &a.memory)
+		a.memory.Store(0)
+		r := &relay{memory: &a.memory}
+		a.live = &live{relay: r, sampler: sample.New(of, sink{r}), opener: a.rec.ID(), of: a.turn.session()}
 	}
 	l, kept := a.live, false
 	defer func() {
@@ -73,10 +75,13 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 		err = fmt.Errorf("%w (%w)", cause, err)
 	}
 	continues := a.keep && err == nil
-	cost := less(a.rest(continues), before)
-	if !continues {
+	if continues {
+		l.sampler.Pause()
+	} else {
+		l.sampler.Stop()
 		err = errors.Join(err, l.close())
 	}
+	cost := less(l.sampler.Cost(), before)
 	l.relay.end()
 	cost.SelfCPUNS = int64(machine.SelfCPU() - cpu)
 	if now := machine.Stolen(); stolen != nil && now != nil {
@@ -90,15 +95,6 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	}
 	kept = true
 	return l, nil
-}
-
-// rest ends sampling, or pauses it if the session is kept, and returns its cost.
-func (a *attempt) rest(kept bool) record.Cost {
-	if !kept {
-		return a.live.sampler.Stop()
-	}
-	a.live.sampler.Pause()
-	return a.live.sampler.Cost()
 }
 
 // limited returns a context that ends with the attempt's time: that of a launch, or what is left of the cell's.
@@ -295,7 +291,7 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 
 // known returns the model's answer to a prompt, if it is certain.
 func (a *attempt) known(prompt string) []int {
-	if slices.Contains(a.setup.Unsure, a.cell.Engine) {
+	if a.cell.engine.Caps().Rounds {
 		return nil
 	}
 	return a.setup.Expected[prompt]

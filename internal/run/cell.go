@@ -41,13 +41,11 @@ func (c *cell) named(err error) error {
 	return fmt.Errorf("%s: %w", c.Engine, err)
 }
 
-// cellsOf returns a setup's cells, request shape by request shape, numbered from from.
-func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
-	sketched := plan.Setup{ID: planned.ID, Plan: s.Plan, Shapes: s.Shapes, Varied: planned.Varied}
-	sketched.Plan.Engines = planned.Plan.Engines
-	cells := sketches(sketched, from)
+// cellsOf returns a setup's cells, request shape by request shape.
+func cellsOf(s Setup) []*cell {
+	cells := sketches(s.Setup)
 	for _, c := range cells {
-		c.engine = s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
+		c.engine = s.Engines[slices.Index(s.Plan.Engines, c.Engine)]
 		caps := c.engine.Caps()
 		c.Engine = c.engine.Name()
 		c.Model = s.Model.Model
@@ -67,28 +65,23 @@ func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 }
 
 // sketches are a setup's cells in order, as far as the plan alone defines them.
-func sketches(s plan.Setup, from int) (out []*cell) {
+func sketches(s plan.Setup) (out []*cell) {
+	p := s.Plan
+	shared := p.Isolation == plan.Shared
 	for _, shape := range s.Shapes {
-		for _, e := range s.Plan.Engines {
-			if shape.Asks(e) {
-				c := sketch(s, shape, e, from+len(out))
-				c.Settings = s.Varied[e]
-				out = append(out, &cell{Cell: c})
+		for _, e := range p.Engines {
+			if !shape.Asks(e) {
+				continue
 			}
+			out = append(out, &cell{Cell: record.Cell{ID: s.First + len(out), Engine: e,
+				Model:    record.Model{Name: p.Model, Context: max(p.Context, 0)},
+				PromptID: shape.PromptID, Prompt: shape.Prompt, InputTokens: shape.InputTokens,
+				MaxTokens: shape.MaxTokens, Temperature: p.Temperature, Repetitions: p.Repetitions, Setup: s.ID,
+				KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic, Weights: p.WeightsOf(e),
+				Settings: s.Varied[e], Reused: p.Isolation == plan.Reused || shared, Shared: shared}})
 		}
 	}
 	return out
-}
-
-func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
-	p := s.Plan
-	c := record.Cell{ID: id, Engine: engine, Model: record.Model{Name: p.Model, Context: max(p.Context, 0)},
-		PromptID: shape.PromptID,
-		Prompt:   shape.Prompt, InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Temperature: p.Temperature,
-		Repetitions: p.Repetitions, Setup: s.ID, KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic,
-		Weights: p.WeightsOf(engine)}
-	c.Reused, c.Shared = p.Isolation == plan.Reused || p.Isolation == plan.Shared, p.Isolation == plan.Shared
-	return c
 }
 
 // giveUp ends a cell whose error only a person can fix, or whose launches don't start.

@@ -85,9 +85,9 @@ func twoSetups(builds bool) func(*run.Options, *telling) {
 			return &scripted{name: name}
 		})
 		build := o.Setups
-		o.Setups = func(ctx context.Context, s plan.Setup) (run.Setup, func(), error) {
+		o.Setups = func(ctx context.Context, s plan.Setup) (run.Setup, error) {
 			if s.ID == 1 && !builds {
-				return run.Setup{}, nil, fault.New(fault.BadModel, "get one", "there is no such model")
+				return run.Setup{}, fault.New(fault.BadModel, "get one", "there is no such model")
 			}
 			return build(ctx, s)
 		}

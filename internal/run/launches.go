@@ -13,7 +13,7 @@ import (
 )
 
 // arrange puts a setup's attempts in order and records refused cells, before any launch.
-func (r *runner) arrange(s *current) error {
+func (r *runner) arrange(s *current) (first error) {
 	s.order = turns(s.Setup.Setup, s.cells)
 	for _, c := range s.cells {
 		c.enough = newLooks(s.Plan)
@@ -25,9 +25,18 @@ func (r *runner) arrange(s *current) error {
 	for _, t := range s.order {
 		t.left++
 	}
-	err := r.recordRefused(s)
-	r.failed = r.failed || err != nil
-	return err
+	for _, c := range s.cells {
+		if c.gaveUp == nil || c.recorded {
+			continue
+		}
+		if !r.past.failed(r, c.ID) {
+			r.fail(c, c.gaveUp)
+		}
+		if !r.optional(c.Engine) {
+			first, r.failed = fault.First(first, c.named(c.gaveUp)), true
+		}
+	}
+	return first
 }
 
 // launches makes every missing attempt of setups, a repetition of each at a time. It returns the error whose exit code
@@ -74,22 +83,6 @@ func (r *runner) await(ctx context.Context, t turn) error {
 	}
 	r.closeLive() // nothing of this run may continue meanwhile
 	return r.Turn(ctx)
-}
-
-// recordRefused records the cells that can't run here, before any launch.
-func (r *runner) recordRefused(s *current) (first error) {
-	for _, c := range s.cells {
-		if c.gaveUp == nil || c.recorded {
-			continue
-		}
-		if !r.past.failed(r, c.ID) {
-			r.fail(c, c.gaveUp)
-		}
-		if !r.optional(c.Engine) {
-			first = fault.First(first, c.named(c.gaveUp))
-		}
-	}
-	return first
 }
 
 // turn makes an attempt, unless the cell's memory does not fit.

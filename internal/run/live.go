@@ -1,9 +1,6 @@
 package run
 
 import (
-	"context"
-	"sync/atomic"
-
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -17,12 +14,6 @@ type live struct {
 	session engine.Session // nil until it is open
 	opener  int            // the attempt that opened it
 	of      any            // what shares it, from turn.session
-}
-
-func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *live {
-	memory.Store(0)
-	r := &relay{memory: memory}
-	return &live{relay: r, sampler: sample.New(ctx, sink{r}), opener: opener, of: of}
 }
 
 // close ends the session. Its last reports still reach the attempt's record.

@@ -24,8 +24,8 @@ func BenchmarkManyCells(b *testing.B) {
 	for b.Loop() {
 		var folder time.Time
 		o := run.Options{Plan: p, Out: b.TempDir(),
-			Setups: func(context.Context, plan.Setup) (run.Setup, func(), error) {
-				return run.Setup{}, nil, errors.New("not here")
+			Setups: func(context.Context, plan.Setup) (run.Setup, error) {
+				return run.Setup{}, errors.New("not here")
 			}, Progress: func(e run.Event) {
 				if e.Kind == run.Recording {
 					folder = time.Now()

@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -33,36 +32,21 @@ func (t turn) session() any {
 // over reports that the attempt is not to be made.
 func (t turn) over() bool { return t.made || t.cell.over() }
 
-// numbered is a setup with the number of its first cell.
-type numbered struct {
-	plan.Setup
-	from int
-}
-
 // mostTogether limits the setups that are prepared at the same time.
 const mostTogether = 64
 
 // together groups setups whose launches alternate: those of one model, in which each launch has its own process.
-func (r *runner) together() iter.Seq[[]numbered] {
-	return func(yield func([]numbered) bool) {
-		var group []numbered
-		from := 1
-		for s := range r.Plan.Setups() {
-			p := s.Plan
-			alone := p.Order == plan.Grouped || p.Isolation != "" && p.Isolation != plan.OfLaunch
-			if n := len(group); n > 0 && (alone || n == mostTogether || group[0].Plan.Model != p.Model) {
-				if !yield(group) {
-					return
-				}
-				group = nil
-			}
-			group = append(group, numbered{s, from})
-			from += s.Cells()
+func (r *runner) together() (groups [][]plan.Setup) {
+	for _, s := range r.setups {
+		last := len(groups) - 1
+		alone := s.Plan.Order == plan.Grouped || s.Plan.Isolation != "" && s.Plan.Isolation != plan.OfLaunch
+		if last < 0 || alone || len(groups[last]) == mostTogether || groups[last][0].Plan.Model != s.Plan.Model {
+			groups = append(groups, nil)
+			last++
 		}
-		if len(group) > 0 {
-			yield(group)
-		}
+		groups[last] = append(groups[last], s)
 	}
+	return groups
 }
 
 // turns puts a setup's attempts in order. Interleaved: cells alternate, so that a machine that slows down affects all
@@ -134,7 +118,7 @@ func byEngine(all []*cell) [][]*cell {
 }
 
 // launchesOf returns the largest number of attempts of a setup.
-func launchesOf(s plan.Setup) int { return len(turns(s, sketches(s, 1))) }
+func launchesOf(s plan.Setup) int { return len(turns(s, sketches(s))) }
 
 // newSeed returns a random seed that is short enough to type.
 func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

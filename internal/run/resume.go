@@ -232,11 +232,11 @@ func (c *cell) restore(a *record.Attempt) {
 }
 
 // over reports whether a setup is complete.
-func (p *past) over(r *runner, planned plan.Setup, from int) bool {
+func (p *past) over(r *runner, planned plan.Setup) bool {
 	if p.Dir == "" {
 		return false
 	}
-	cells := sketches(planned, from)
+	cells := sketches(planned)
 	order := turns(planned, cells)
 	p.mark(r, cells, order)
 	return !slices.ContainsFunc(order, func(t turn) bool { return !t.over() })
@@ -293,29 +293,10 @@ func (p *past) scored(j job) bool {
 	})
 }
 
-// complete reports whether a setup's cells were announced with everything known about them.
-func (p *past) complete(s *current) bool {
-	if len(s.cells) == 0 {
-		return false
-	}
-	last := s.cells[len(s.cells)-1].ID // announced after the others
-	was, _ := p.Cell(last)
-	return was.Isolation != ""
-}
-
 // whole reports whether the run is complete.
 func (p *past) whole(r *runner) bool {
-	if p.Status == record.Interrupted {
-		return false
-	}
-	from := 1
-	for planned := range r.Plan.Setups() {
-		if !p.over(r, planned, from) {
-			return false
-		}
-		from += planned.Cells()
-	}
-	return true
+	incomplete := func(s plan.Setup) bool { return !p.over(r, s) }
+	return p.Status != record.Interrupted && !slices.ContainsFunc(r.setups, incomplete)
 }
 
 // sameEngine refuses an engine or browser that changed; with AllowChanged it warns.

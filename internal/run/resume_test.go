@@ -116,9 +116,9 @@ func TestResumeKeepsPrompts(t *testing.T) {
 			return e.atOnce(ctx, r, token)
 		}
 		dir := brokenOff(t, o, e, 2)
-		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, func(), error) {
+		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
 			s.Shapes[0].Prompt = "of another seed"
-			return run.Setup{Setup: s, Parts: o.Parts}, nil, nil
+			return run.Setup{Setup: s, Parts: o.Parts}, nil
 		}
 		if r, err := resumed(t, o, dir); err != nil || len(asked) != 1 || !asked["p"] || len(r.Attempts) != 4 {
 			t.Errorf("%v; %d attempts with %v", err, len(r.Attempts), asked)
@@ -165,7 +165,6 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 			"was started by another llmparity":         func(o *run.Options) { o.Tool.SHA256 = "y" },
 			"the model of the run in":                  func(o *run.Options) { o.Model.SHA256 = "def" },
 			"is not a run folder":                      func(o *run.Options) { o.Resume = t.TempDir() },
-			//DEL \"repetitions: 3\", is \"repetitions": func(o *run.Options) { o.Plan.Repetitions = 4 },
 		} {
 			o := fresh()
 			o.Resume = dir

@@ -176,14 +176,8 @@ func TestSamplerWarningsHoldForLaterRepetitions(t *testing.T) {
 		o := reused(t, e)
 		o.Plan.Warmup.Launches = 0
 		r := whole(t, o)
-		for _, a := range r.Attempts[1:] { // the second attempt noticed it first
-			n := 0
-			for _, w := range a.Warnings {
-				if w.Code == "unanswered-source" {
-					n++
-				}
-			}
-			if n != 1 {
+		for i, a := range r.Attempts { // the second attempt noticed it first
+			if n := warned(r, i, "unanswered-source"); n != min(i, 1) {
 				t.Errorf("attempt %d warns %d times: %v", a.ID, n, a.Warnings)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +28,9 @@ import (
 // Options is what a run needs.
 type Options struct {
 	Plan plan.Plan
-	// Setups builds what a setup needs, when its turn comes. The function that it returns releases that, and may be
-	// nil. If a setup of several can't be built, its cells fail and the run continues.
-	Setups func(context.Context, plan.Setup) (Setup, func(), error)
+	// Setups builds what a setup needs, when its turn comes. If a setup of several can't be built, its cells fail and
+	// the run continues.
+	Setups func(context.Context, plan.Setup) (Setup, error)
 	Parts  // for every setup, if Setups is nil
 	// Optional reports whether an engine, by its name in records, was not requested by name. If it can't run, the run
 	// still succeeds. nil: all were requested.
@@ -57,6 +58,7 @@ type runner struct {
 	w        *record.Writer
 	gpus     *gpu.Monitor
 	past     *past
+	setups   []plan.Setup
 	count    counts       // for the whole run
 	live     *live        // session that the next attempt continues in, or nil
 	oneModel bool         // all setups have the same model, and so the same token ids
@@ -69,8 +71,8 @@ type runner struct {
 
 // counts holds totals and what is done so far.
 type counts struct {
-	setups, cells, cellsDone int
-	launch, launches         int
+	cells, cellsDone int
+	launch, launches int
 }
 
 // Do executes the plan and returns the run folder; it is empty if an error came before the first launch. The error is a
@@ -87,8 +89,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if r.past.whole(r) {
 		return r.Resume, r.past.failure(r)
 	}
-	one, done, err := r.only(ctx)
-	defer done()
+	one, err := r.only(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -123,45 +124,40 @@ func (r *runner) look() (err error) {
 			return err
 		}
 	}
-	if r.count.setups, r.count.cells, err = r.Plan.Count(); err != nil {
+	if _, r.count.cells, err = r.Plan.Count(); err != nil {
 		return err
 	}
-	models := map[string]bool{}
-	for s := range r.Plan.Setups() {
+	r.setups, r.oneModel = slices.Collect(r.Plan.Setups()), true
+	for _, s := range r.setups {
 		r.count.launches += launchesOf(s)
-		models[s.Plan.Model] = true
+		r.oneModel = r.oneModel && s.Plan.Model == r.setups[0].Plan.Model
 	}
-	r.oneModel = len(models) == 1
 	return nil
 }
 
 // only builds the setup of a plan with a single setup, so that its errors come before there is a run folder.
-func (r *runner) only(ctx context.Context) (s *current, done func(), err error) {
-	if r.count.setups != 1 {
-		return nil, func() {}, nil
+func (r *runner) only(ctx context.Context) (s *current, err error) {
+	if len(r.setups) != 1 {
+		return nil, nil
 	}
-	for planned := range r.Plan.Setups() {
-		if s, done, err = r.build(ctx, planned, 1); err == nil {
-			err = r.alive(s, r.check(ctx, s))
-		}
+	if s, err = r.build(ctx, r.setups[0]); err == nil {
+		err = s.alive(r.check(ctx, s))
 	}
-	return s, done, err
+	return s, err
 }
 
 // describe describes the machine while the engines of the only setup prepare.
 func (r *runner) describe(ctx context.Context, one *current) (env record.Environment, err error) {
-	described := make(chan record.Environment, 1)
-	go func() {
-		described <- machine.Describe(ctx, heard, []machine.Folder{{Role: "results", Path: r.Out},
+	var machines sync.WaitGroup
+	machines.Go(func() {
+		env = machine.Describe(ctx, heard, []machine.Folder{{Role: "results", Path: r.Out},
 			{Role: "cache", Path: cache.Dir(os.Getenv)}, {Role: "temporary", Path: os.TempDir()}}...)
-	}()
-	gpus := make(chan *gpu.Monitor, 1)
-	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // drivers can take seconds to wake up
+	})
+	machines.Go(func() { r.gpus = gpu.Open(ctx, r.GPU) }) // drivers can take seconds to wake up
 	if one != nil {
-		err = r.alive(one, r.prepare(ctx, one))
+		err = one.alive(r.prepare(ctx, one))
 	}
-	env = <-described
-	r.gpus = <-gpus
+	machines.Wait()
 	env.GPUs = r.gpus.GPUs()
 	env.Load1 = machine.Load1(ctx) // after preparing
 	return env, err
@@ -195,7 +191,7 @@ func (r *runner) create(env record.Environment) error {
 
 // unasked returns the engines from a default list.
 func (r *runner) unasked() (out []string) {
-	for s := range r.Plan.Setups() {
+	for _, s := range r.setups {
 		for _, e := range s.Plan.Engines {
 			if r.optional(e) && !slices.Contains(out, e) {
 				out = append(out, e)
@@ -210,7 +206,7 @@ func (r *runner) all(ctx context.Context, one *current) error {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
 	r.announce(one)
-	for group := range r.together() {
+	for _, group := range r.together() {
 		err := r.group(ctx, group, one)
 		if r.w.Err() != nil {
 			return nil // Close returns it
@@ -228,14 +224,13 @@ func (r *runner) all(ctx context.Context, one *current) error {
 }
 
 // within limits the run's time, and ends it when the record can't be written.
-func (r *runner) within(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
+func (r *runner) within(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	if limit := time.Duration(r.Plan.RunTimeout); limit > 0 {
 		over := &runTimeout{fault.New(fault.Run, "continue with: llmparity run --resume "+r.w.Dir(),
 			"the run exceeded its time limit of %s", limit)}
-		limited, free := context.WithTimeoutCause(ctx, limit, over)
-		stop := cancel
-		ctx, cancel = limited, func() { free(); stop() }
+		ctx, cancel = context.WithTimeoutCause(parent, limit, over)
+	} else {
+		ctx, cancel = context.WithCancel(parent)
 	}
 	go func() {
 		select {

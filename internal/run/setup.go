@@ -29,9 +29,6 @@ type Parts struct {
 	// Expected maps prompts to the tokens that the model certainly generates; it may cover only the first ones. A
 	// launch that generates others has failed.
 	Expected map[string][]int
-	// Unsure lists engines for which Expected does not hold, because they compute with another dtype or in another
-	// order.
-	Unsure []string
 	// Reference names the engine, as in records, whose text all engines score; nil: none. It is called after all
 	// engines were checked, because some know only then what they can do.
 	Reference func() (string, error)
@@ -46,11 +43,9 @@ type Parts struct {
 	// Refused returns why a cell can't run here; nil: all can.
 	Refused func(record.Cell) error
 	IDs     map[string][]int // token ids of prompts that a chat template was rendered for; nil: none
-	// Ask returns the prompt and length of a request of a cell's traffic; nil: as the cell or the kind of request says.
-	// In a conversation, Before has all earlier turns.
+	// Ask returns the prompt and length of a request of a cell's traffic. In a conversation, Before has all earlier
+	// turns.
 	Ask func(record.Cell, traffic.Request) engine.Request
-	// Files returns the model files that an engine reads, for cold and warm starts; nil: the model's own.
-	Files func(engine.Engine) []string
 }
 
 // Text is a text in windows of the model's tokens.
@@ -76,45 +71,43 @@ type current struct {
 	reference string
 }
 
-// build builds a setup's parts and its cells, numbered from from. done releases the parts and is never nil.
-func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *current, done func(), err error) {
+// build builds a setup's parts and its cells.
+func (r *runner) build(ctx context.Context, planned plan.Setup) (_ *current, err error) {
 	built := Setup{planned, r.Parts}
 	if r.Setups != nil {
-		built, done, err = r.Setups(ctx, planned)
+		if built, err = r.Setups(ctx, planned); err != nil {
+			return nil, err
+		}
 	}
-	if done == nil {
-		done = func() {}
-	}
-	if err != nil {
-		return nil, done, err
-	}
-	if len(built.Engines) != len(planned.Plan.Engines) || len(built.Shapes) != len(planned.Shapes) {
-		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, but %d and %d were built", planned.ID,
-			len(planned.Plan.Engines), len(planned.Shapes), len(built.Engines), len(built.Shapes))
-	}
-	s = &current{Setup: built}
-	s.cells = cellsOf(built, planned, from)
-	return s, done, nil
+	return &current{Setup: built, cells: cellsOf(built)}, nil
 }
 
-// refuse refuses an engine's cells because of an error, and the others continue. It returns errors that end the run: of
-// a plan with one setup before its run folder exists, with Strict, or what the user can correct at once.
-func (r *runner) refuse(ctx context.Context, s *current, e engine.Engine, err error) error {
-	one := r.count.setups == 1
-	if ctx.Err() != nil || one && (r.Strict || fault.Of(err) == fault.Usage) {
-		return err
-	}
-	if !one {
-		err = fmt.Errorf("setup %d: %w", s.ID, err)
-	}
-	for _, c := range s.of(e) {
-		c.gaveUp = err
+// each calls do for each engine that has cells. An error refuses the engine's cells, and the others continue. It
+// returns errors that end the run: of a plan with one setup before its run folder exists, with Strict, or what the user
+// can correct at once.
+func (r *runner) each(ctx context.Context, s *current, do func(engine.Engine) error) error {
+	one := len(r.setups) == 1
+	for _, e := range s.Engines {
+		cells := s.of(e)
+		if len(cells) == 0 {
+			continue
+		}
+		err := do(e)
+		if err != nil && (ctx.Err() != nil || one && (r.Strict || fault.Of(err) == fault.Usage)) {
+			return err
+		}
+		if err != nil && !one {
+			err = fmt.Errorf("setup %d: %w", s.ID, err)
+		}
+		for _, c := range cells {
+			c.gaveUp = err
+		}
 	}
 	return nil
 }
 
 // alive returns err, or the reason if none of a setup's cells can run.
-func (r *runner) alive(s *current, err error) error {
+func (s *current) alive(err error) error {
 	if err != nil || slices.ContainsFunc(s.cells, func(c *cell) bool { return c.gaveUp == nil }) {
 		return err
 	}
@@ -136,27 +129,16 @@ func (r *runner) check(ctx context.Context, s *current) error {
 	if err := r.past.sameModel(s); err != nil {
 		return err
 	}
-	for _, e := range s.Engines {
-		if len(s.of(e)) == 0 {
-			continue
-		}
-		err := reusable(e, s.Plan.Isolation)
-		if err == nil {
-			err = e.Check(ctx, s.Of(e))
-		}
-		if err != nil {
-			if err := r.refuse(ctx, s, e, err); err != nil {
-				return err
-			}
-		}
-	}
-	if s.Reference != nil {
-		var err error
-		if s.reference, err = s.Reference(); err != nil {
+	err := r.each(ctx, s, func(e engine.Engine) error {
+		if err := reusable(e, s.Plan.Isolation); err != nil {
 			return err
 		}
+		return e.Check(ctx, s.Of(e))
+	})
+	if err == nil && s.Reference != nil {
+		s.reference, err = s.Reference()
 	}
-	return nil
+	return err
 }
 
 // reusable refuses to share launches of an engine that starts a process for each generation.
@@ -171,31 +153,24 @@ func reusable(e engine.Engine, isolation string) error {
 
 // prepare fills caches, so that nothing is compiled during a measured launch.
 func (r *runner) prepare(ctx context.Context, s *current) error {
-	for _, e := range s.Engines {
+	return r.each(ctx, s, func(e engine.Engine) error {
 		p, ok := e.(engine.Preparer)
-		if !ok || len(s.of(e)) == 0 {
-			continue
+		if !ok {
+			return nil
 		}
-		err := p.Prepare(ctx, s.Of(e), func(what string) {
+		return p.Prepare(ctx, s.Of(e), func(what string) {
 			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
 		})
-		if err != nil {
-			if err := r.refuse(ctx, s, e, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	})
 }
 
 // group executes setups whose launches alternate: it makes every attempt, and then scores. one is not nil if it was
 // built before.
-func (r *runner) group(ctx context.Context, group []numbered, one *current) (first error) {
+func (r *runner) group(ctx context.Context, group []plan.Setup, one *current) (first error) {
 	last := group[len(group)-1]
 	var all []*current
-	for _, n := range group {
-		s, done, err := r.setup(ctx, n, last.from+last.Cells(), one)
-		defer done()
+	for _, planned := range group {
+		s, err := r.setup(ctx, planned, last.First+last.Cells(), one)
 		if r.cancelled || r.w.Err() != nil {
 			return err
 		}
@@ -224,26 +199,25 @@ func (r *runner) group(ctx context.Context, group []numbered, one *current) (fir
 
 // setup prepares a setup for its launches. It returns nil if none is to be made. end is the number of the first cell
 // after the setup's group.
-func (r *runner) setup(ctx context.Context, n numbered, end int, s *current) (_ *current, done func(), err error) {
-	done = func() {}
-	if r.past.over(r, n.Setup, n.from) && !r.past.unscored(n.Setup, end) {
-		r.pass(n.Setup)
-		return nil, done, nil
+func (r *runner) setup(ctx context.Context, planned plan.Setup, end int, s *current) (_ *current, err error) {
+	if r.past.over(r, planned) && !r.past.unscored(planned, end) {
+		r.pass(planned)
+		return nil, nil
 	}
 	if s == nil {
-		if s, done, err = r.build(ctx, n.Setup, n.from); err == nil {
+		if s, err = r.build(ctx, planned); err == nil {
 			err = r.ready(ctx, s)
 		}
 		if err != nil && (ctx.Err() != nil || refuses(err)) {
 			r.cancelled = true
-			return nil, done, err
+			return nil, err
 		}
 		if err != nil {
-			return nil, done, r.lose(n.Setup, n.from, err)
+			return nil, r.lose(planned, err)
 		}
 	}
 	r.predictAll(ctx, s)
-	return s, done, r.arrange(s)
+	return s, r.arrange(s)
 }
 
 // ready checks and prepares the engines of one setup of several, and announces its cells.
@@ -252,7 +226,8 @@ func (r *runner) ready(ctx context.Context, s *current) error {
 	if err == nil {
 		err = r.prepare(ctx, s)
 	}
-	if err == nil && !r.past.complete(s) {
+	was, _ := r.past.Cell(s.First + s.Cells() - 1)
+	if err == nil && was.Isolation == "" { // the last one was not announced with everything known about it
 		for _, c := range s.cells {
 			r.w.Cell(c.Cell)
 		}
@@ -267,9 +242,9 @@ func (r *runner) pass(planned plan.Setup) {
 }
 
 // lose records that none of a setup's cells can run.
-func (r *runner) lose(planned plan.Setup, from int, err error) error {
+func (r *runner) lose(planned plan.Setup, err error) error {
 	err = fmt.Errorf("setup %d: %w", planned.ID, err)
-	for _, c := range sketches(planned, from) {
+	for _, c := range sketches(planned) {
 		if !r.past.failed(r, c.ID) {
 			r.fail(c, err)
 		}
@@ -301,8 +276,8 @@ func (r *runner) announce(one *current) {
 	if one != nil {
 		cells = one.cells
 	} else {
-		for planned := range r.Plan.Setups() {
-			cells = append(cells, sketches(planned, len(cells)+1)...)
+		for _, s := range r.setups {
+			cells = append(cells, sketches(s)...)
 		}
 	}
 	for _, c := range cells {

@@ -14,18 +14,18 @@ import (
 	"llmparity/internal/run"
 )
 
-// perSetup builds engines for each setup, and logs builds, launches and ends in said.
+// perSetup builds engines for each setup, and logs builds and launches in said.
 func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name string) engine.Engine) {
 	parts := o.Parts
 	o.Parts = run.Parts{}
-	o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, func(), error) {
+	o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
 		*said = append(*said, fmt.Sprintf("build %d", s.ID))
 		built := run.Setup{Setup: s, Parts: parts}
 		built.Engines = nil
 		for _, name := range s.Plan.Engines {
 			built.Engines = append(built.Engines, make(s, name))
 		}
-		return built, func() { *said = append(*said, fmt.Sprintf("end %d", s.ID)) }, nil
+		return built, nil
 	}
 	o.Progress = func(e run.Event) {
 		if e.Kind == run.Launched {
@@ -38,9 +38,9 @@ func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name strin
 func TestSetupsAlternate(t *testing.T) {
 	for order, want := range map[string][]string{
 		"": {"build 1", "build 2", "a1 of cell 1", "b1 of cell 2", "a1 of cell 3", "b1 of cell 4", "a2 of cell 1",
-			"b2 of cell 2", "a2 of cell 3", "b2 of cell 4", "end 2", "end 1"},
-		plan.Grouped: {"build 1", "a1 of cell 1", "a2 of cell 1", "b1 of cell 2", "b2 of cell 2", "end 1", "build 2",
-			"a1 of cell 3", "a2 of cell 3", "b1 of cell 4", "b2 of cell 4", "end 2"},
+			"b2 of cell 2", "a2 of cell 3", "b2 of cell 4"},
+		plan.Grouped: {"build 1", "a1 of cell 1", "a2 of cell 1", "b1 of cell 2", "b2 of cell 2", "build 2",
+			"a1 of cell 3", "a2 of cell 3", "b1 of cell 4", "b2 of cell 4"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var said []string

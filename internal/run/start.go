@@ -33,9 +33,9 @@ func (a *attempt) fromDisk(ctx context.Context) {
 
 // filesOf lists the files that an engine reads the model from.
 func filesOf(s *current, e engine.Engine) ([]string, error) {
-	paths := []string{s.Of(e).Path}
-	if s.Files != nil {
-		paths = s.Files(e)
+	paths := s.Of(e).Files()
+	if reader, ok := e.(engine.Reader); ok {
+		paths = reader.Files(s.Of(e))
 	}
 	var out []string
 	for _, path := range paths {

@@ -80,11 +80,7 @@ func (a *attempt) ask(q traffic.Request) (r engine.Request, asked int) {
 	if asked = prompts.Length(a.cell.Cell, q); q.Before != "" {
 		asked = 0
 	}
-	if a.setup.Ask != nil {
-		r = a.setup.Ask(a.cell.Cell, q)
-	} else {
-		r, _ = new(prompts.Asker).Ask(a.cell.Cell, q) // it generates nothing
-	}
+	r = a.setup.Ask(a.cell.Cell, q)
 	r.Temperature, r.IgnoreEOS = a.cell.Temperature, a.cell.engine.Caps().IgnoreEOS
 	return r, asked
 }

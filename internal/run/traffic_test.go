@@ -78,6 +78,9 @@ func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
 	o := options(t, e)
 	o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
 	o.Plan.Concurrency, o.Plan.Traffic = []int{clients}, &plan.Traffic{Loop: record.ClosedLoop, Requests: requests}
+	o.Ask = func(c record.Cell, _ traffic.Request) engine.Request {
+		return engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
+	}
 	return o
 }
 
@@ -196,12 +199,12 @@ func TestWrongInputLengthWarns(t *testing.T) {
 		o.Plan.Prompts, o.Plan.InputLengths, o.Plan.Repetitions, o.Plan.Warmup.Launches = nil, []int{3, 5}, 1, 0
 		o.Plan.Context = 32
 		parts := o.Parts
-		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, func(), error) {
+		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
 			s.Shapes = slices.Clone(s.Shapes)
 			for i := range s.Shapes {
 				s.Shapes[i].Prompt = "one two three"
 			}
-			return run.Setup{Setup: s, Parts: parts}, nil, nil
+			return run.Setup{Setup: s, Parts: parts}, nil
 		}
 		r := whole(t, o)
 		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 ||

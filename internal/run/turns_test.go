@@ -92,10 +92,7 @@ func TestBothEndIfOneCannotStart(t *testing.T) {
 			first, second, _ := sides(t, &said)
 			of := []*run.Options{&first, &second}[i]
 			of.Parts = run.Parts{}
-			of.Setups = func(context.Context, plan.Setup) (run.Setup, func(), error) {
-				return run.Setup{}, nil,
-					missing
-			}
+			of.Setups = func(context.Context, plan.Setup) (run.Setup, error) { return run.Setup{}, missing }
 			dirs, errs := run.Both(t.Context(), first, second)
 			if !errors.Is(errs[i], missing) || errs[1-i] == nil || dirs[i] != "" || len(said) > 0 {
 				t.Errorf("%d: %q %v, measured %v", i, dirs, errs, said)

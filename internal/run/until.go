@@ -37,8 +37,7 @@ type looks struct {
 	width  float64 // in percent
 	at     []int   // counted repetitions at each look, ascending
 	values []float64
-	each   float64 // confidence level of each look
-	absent bool    // the figure is not available: the plan's repetitions apply
+	absent bool // the figure is not available: the plan's repetitions apply
 	least  int
 	stop   *record.Stop // nil: not stopped
 }
@@ -51,7 +50,6 @@ func newLooks(p plan.Plan) *looks {
 	row, _ := awaited(*p.UntilCI) // checked before
 	l := &looks{figure: row, width: float64(p.UntilCI.Width), least: p.Repetitions}
 	l.at = schedule(p.Repetitions, p.MostRepetitions())
-	l.each = confidenceOf(len(l.at))
 	return l
 }
 
@@ -125,7 +123,7 @@ func (l *looks) decide(v float64, repetition int) *record.Stop {
 // reported returns what is known at a look.
 func (l *looks) reported(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
-		Confidence: l.each, Percent: l.width}
+		Confidence: confidenceOf(len(l.at)), Percent: l.width}
 	if len(values) > 0 {
 		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds),
 			s.Confidence)

@@ -48,6 +48,7 @@ type requestRow struct {
 // request returns the request as a reader finds it, without tokens and spans.
 func (r *requestRow) request() *Request {
 	q := r.Request
+	q.tokens = r.Tokens
 	if q.CachedTokens = CacheUnknown; r.CachedTokens != nil {
 		q.CachedTokens = *r.CachedTokens
 	}

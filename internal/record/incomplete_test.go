@@ -29,7 +29,7 @@ func TestOpenDropsIncompleteReadings(t *testing.T) {
 		}
 		r.End(OK, "", nil, Cost{Reads: 10})
 	}
-	closed(t, w, OK)
+	check.Err(t, w.Close(OK))
 	dir := w.dir
 	has := func(a *Attempt, file string) int {
 		return map[string]int{"samples.csv": len(a.Samples), "totals.csv": len(a.Totals),
@@ -37,7 +37,7 @@ func TestOpenDropsIncompleteReadings(t *testing.T) {
 	}
 	for _, file := range []string{"samples.csv", "totals.csv", "metrics.csv"} {
 		path := filepath.Join(dir, file)
-		whole := contents(t, path)
+		whole := check.Read(t, path)
 		lines := bytes.SplitAfter(whole, []byte("\n"))
 		for name, c := range map[string]struct {
 			text []byte

@@ -16,19 +16,18 @@ import (
 // Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and
 // attempts without an end are Interrupted. Any other invalid line is an error that names it.
 func Open(dir string) (*Run, error) {
-	r, newer, err := newRun(dir)
+	r, err := newRun(dir)
 	if err != nil {
 		return nil, err
 	}
 	b := newBuilder(r)
-	b.newer = newer
 	cut, err := lines.Each(filepath.Join(dir, journalFile), b.journal)
 	if err != nil {
 		return nil, notARun(err, dir)
 	}
 	r.warnCut(cut, journalFile)
 	if err := b.readRows(dir); err != nil {
-		return nil, err
+		return nil, notARun(err, dir)
 	}
 	b.missing()
 	b.wholeScores()
@@ -44,20 +43,21 @@ func Open(dir string) (*Run, error) {
 	return r, nil
 }
 
-// newRun reads what is known before the first line. newer says that a newer version wrote it.
-func newRun(dir string) (r *Run, newer bool, err error) {
-	r = &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
+// newRun reads what is known before the first line.
+func newRun(dir string) (*Run, error) {
+	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
 		Stops: map[int]Stop{}}
-	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
-		return nil, false, notARun(err, dir)
+	err := readJSON(filepath.Join(dir, metaFile), &r.Meta)
+	if err == nil {
+		err = r.checkSchema(filepath.Join(dir, metaFile))
 	}
-	if newer, err = r.checkSchema(filepath.Join(dir, metaFile)); err != nil {
-		return nil, false, err
+	if err == nil {
+		err = readJSON(filepath.Join(dir, envFile), &r.Environment)
 	}
-	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
-		return nil, false, notARun(err, dir)
+	if err != nil {
+		return nil, notARun(err, dir)
 	}
-	return r, newer, nil
+	return r, nil
 }
 
 // notARun returns an error that has a class as it is, and that of a missing file as one of a folder that is not a run.
@@ -96,8 +96,6 @@ type builder struct {
 	attempts map[int]*Attempt
 	cells    map[int]int // announced cells: their index in the run
 	requests map[requestKey]*Request
-	tokens   map[*Request]int // number of tokens according to the journal
-	newer    bool             // the run was written by a newer version
 	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
 	lastSample, lastTotal, lastMetric *Attempt
 	last                              highest
@@ -110,8 +108,7 @@ type highest struct {
 }
 
 func newBuilder(r *Run) *builder {
-	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]int{}, requests: map[requestKey]*Request{},
-		tokens: map[*Request]int{}}
+	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]int{}, requests: map[requestKey]*Request{}}
 }
 
 // requestKey identifies a request.
@@ -135,7 +132,7 @@ func (b *builder) journal(line []byte) error {
 func (b *builder) entry(e entry) error {
 	r := b.run
 	switch {
-	case b.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
+	case r.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
 	case e.Index != nil:
 	case e.Cell != nil:
 		if e.Cell.Isolation == formerlyReused {
@@ -212,7 +209,12 @@ func (b *builder) add(e entry) error {
 		}
 		r.Spans = append(r.Spans, span)
 	case e.Request != nil:
-		b.request(a, e.Request.Tokens, e.Request.request())
+		q := e.Request.request()
+		a.Requests = append(a.Requests, q)
+		// of two requests with the same number, the first has the spans and tokens
+		if key := (requestKey{a.ID, q.ID}); b.requests[key] == nil {
+			b.requests[key] = q
+		}
 	case e.Event != nil:
 		a.Events = append(a.Events, *e.Event)
 	case e.Warning != nil:
@@ -227,22 +229,13 @@ func (b *builder) add(e entry) error {
 	return nil
 }
 
-func (b *builder) request(a *Attempt, tokens int, r *Request) {
-	a.Requests = append(a.Requests, r)
-	b.tokens[r] = tokens
-	// of two requests with the same number, the first has the spans and tokens
-	if key := (requestKey{a.ID, r.ID}); b.requests[key] == nil {
-		b.requests[key] = r
-	}
-}
-
 // missing warns if tokens of requests are missing.
 func (b *builder) missing() {
 	for _, a := range b.run.Attempts {
 		for _, q := range a.Requests {
-			if want := b.tokens[q]; want != len(q.Tokens) {
+			if q.tokens != len(q.Tokens) {
 				a.Warnings = append(a.Warnings, Warnf("tokens-missing",
-					"request %d generated %d tokens; the record has %d", q.ID, want, len(q.Tokens)))
+					"request %d generated %d tokens; the record has %d", q.ID, q.tokens, len(q.Tokens)))
 			}
 		}
 	}

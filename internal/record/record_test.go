@@ -107,8 +107,8 @@ func TestRoundTrip(t *testing.T) {
 func TestSamplesStartWithPublishedColumns(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
-	closed(t, w, OK)
-	text := contents(t, filepath.Join(w.Dir(), "samples.csv"))
+	check.Err(t, w.Close(OK))
+	text := check.Read(t, filepath.Join(w.Dir(), "samples.csv"))
 	lines := strings.Split(string(text), "\n")
 	if !strings.HasPrefix(lines[0], "timestamp,label,pid,rss_mb,vms_mb,") {
 		t.Errorf("header: %s", lines[0])
@@ -125,10 +125,10 @@ func TestSamplesStartWithPublishedColumns(t *testing.T) {
 func TestOpenReadsFilesCutAnywhere(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
-	closed(t, w, OK)
+	check.Err(t, w.Close(OK))
 	for _, name := range []string{"journal.jsonl", "samples.csv", "tokens.csv", "totals.csv", "metrics.csv"} {
 		path := filepath.Join(w.Dir(), name)
-		whole := contents(t, path)
+		whole := check.Read(t, path)
 		for n := 0; n < len(whole); n += 5 {
 			put(t, path, whole[:n])
 			if _, err := Open(w.Dir()); err != nil {
@@ -142,7 +142,7 @@ func TestOpenReadsFilesCutAnywhere(t *testing.T) {
 func TestOpenNamesInvalidFiles(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
-	closed(t, w, OK)
+	check.Err(t, w.Close(OK))
 	change := func(file, old, new string) string { return changed(t, w.dir, file, replaced(old, new)) }
 	for _, c := range []struct{ dir, want string }{
 		{t.TempDir(), "not a run folder"},
@@ -165,7 +165,7 @@ func TestOpenNamesInvalidFiles(t *testing.T) {
 func TestOpenReadsOlderRuns(t *testing.T) {
 	w := made(t, cell)
 	write(w, 1)
-	closed(t, w, OK)
+	check.Err(t, w.Close(OK))
 	dir := changed(t, w.dir, samplesFile, func(text string) string {
 		var old strings.Builder
 		for line := range strings.Lines(text) {
@@ -185,7 +185,7 @@ func TestOpenReadsOlderRuns(t *testing.T) {
 // FuzzOpen checks that errors have a class, and that all scores are complete, in order, and have two candidates.
 func FuzzOpen(f *testing.F) {
 	from := scored(f, 3, OK)
-	of := func(file string) []byte { return contents(f, filepath.Join(from, file)) }
+	of := func(file string) []byte { return check.Read(f, filepath.Join(from, file)) }
 	const scores = "attempt,position,rank,id,logprob,forced\n"
 	f.Add(of(journalFile), of(samplesFile), of(metricsFile), of(scoresFile), []byte(`{"7":" sky"}`))
 	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"),
@@ -193,7 +193,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(of(journalFile), of(samplesFile), of(metricsFile), []byte(scores+"2,-1,1,7,NaN,1\n"), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, journal, samples, metrics, scores, pieces []byte) {
 		dir := t.TempDir()
-		copied(t, dir, from)
+		check.Err(t, os.CopyFS(dir, os.DirFS(from)))
 		for name, text := range map[string][]byte{journalFile: journal, samplesFile: samples, metricsFile: metrics,
 			scoresFile: scores, piecesFile: pieces} {
 			put(t, filepath.Join(dir, name), text)

@@ -36,24 +36,20 @@ func Reopen(dir string) (*Writer, *State, error) {
 	return w, s, nil
 }
 
-func (w *Writer) reopen(s *State) (err error) {
-	if w.lock, err = lock(filepath.Join(w.dir, lockFile), "wait for it to end"); err != nil {
+func (w *Writer) reopen(s *State) error {
+	if err := w.open("wait for it to end", lines.Reopen); err != nil {
 		return err
-	}
-	if err := os.MkdirAll(filepath.Join(w.dir, logsDir), 0o755); err != nil {
-		return err
-	}
-	for i, f := range growing {
-		if w.files[i], err = lines.Reopen(filepath.Join(w.dir, f.name), f.columns); err != nil {
-			return err
-		}
 	}
 	if err := s.read(); err != nil {
 		return err
 	}
 	w.attempts, w.sources = s.Last.Attempt, s.Last.Source
 	w.clock, w.setBack = s.clock(time.Now())
-	return repoint(w.dir)
+	root := filepath.Dir(w.dir)
+	if info, err := os.Lstat(filepath.Join(root, "latest")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		return nil
+	}
+	return pointLatest(root, w.dir)
 }
 
 // clock continues the record's time. setBack is how far the machine's clock is behind the last line.
@@ -64,15 +60,6 @@ func (s *State) clock(now time.Time) (c clock, setBack int64) {
 		elapsed, setBack = s.Last.NS+1, s.Last.NS-elapsed
 	}
 	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
-}
-
-// repoint updates the link latest, if there is one.
-func repoint(dir string) error {
-	root := filepath.Dir(dir)
-	if info, err := os.Lstat(filepath.Join(root, "latest")); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		return nil
-	}
-	return pointLatest(root, dir)
 }
 
 // resumeFault makes an error of reopening dir one that the user can act on.

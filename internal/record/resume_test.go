@@ -44,15 +44,10 @@ func made(t testing.TB, cells ...Cell) *Writer {
 	return w
 }
 
-func closed(t testing.TB, w *Writer, status Status) {
-	t.Helper()
-	check.Err(t, w.Close(status))
-}
-
 // ended closes a run and reads it.
 func ended(t testing.TB, w *Writer, status Status) *Run {
 	t.Helper()
-	closed(t, w, status)
+	check.Err(t, w.Close(status))
 	r, err := Open(w.dir)
 	check.Err(t, err)
 	return r
@@ -65,29 +60,18 @@ func reopened(t testing.TB, dir string) (*Writer, *State) {
 	return w, s
 }
 
-func contents(t testing.TB, path string) []byte {
-	t.Helper()
-	text := check.Read(t, path)
-	return text
-}
-
 func put(t testing.TB, path string, text []byte) {
 	t.Helper()
 	check.Err(t, os.WriteFile(path, text, 0o644))
-}
-
-func copied(t testing.TB, to, from string) {
-	t.Helper()
-	check.Err(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // changed copies a folder and changes one file.
 func changed(t testing.TB, from, file string, with func(string) string) string {
 	t.Helper()
 	dir := filepath.Join(scratch(t), "changed")
-	copied(t, dir, from)
+	check.Err(t, os.CopyFS(dir, os.DirFS(from)))
 	path := filepath.Join(dir, file)
-	was := string(contents(t, path))
+	was := string(check.Read(t, path))
 	now := with(was)
 	if now == was {
 		t.Fatalf("nothing was changed in %s:\n%s", file, was)
@@ -161,7 +145,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 	for round := range 60 {
 		committed := random.IntN(attempts)
 		dir := filepath.Join(scratch(t), "cut")
-		copied(t, dir, w.dir)
+		check.Err(t, os.CopyFS(dir, os.DirFS(w.dir)))
 		begun := false                                  // the beginning is on disk before any row
 		for _, f := range slices.Backward(growing[:]) { // the journal first
 			low, high := before[committed][f.name], before[committed+1][f.name]
@@ -186,7 +170,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 // lineOf returns the end of the line with the beginning or the end of an attempt.
 func lineOf(t *testing.T, dir string, attempt int, kind string) int64 {
 	t.Helper()
-	text := contents(t, filepath.Join(dir, journalFile))
+	text := check.Read(t, filepath.Join(dir, journalFile))
 	mark := fmt.Sprintf(`"attempt":%d,%q`, attempt, kind)
 	i := strings.Index(string(text), mark)
 	return int64(i + strings.Index(string(text[i:]), "\n"))
@@ -246,7 +230,7 @@ func TestOpenOfARunningRun(t *testing.T) {
 func TestRecordTimeNeverGoesBack(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	// as if the clock had been set back by an hour
 	path := filepath.Join(w.dir, metaFile)
 	meta := Meta{}
@@ -271,7 +255,7 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	if !slices.Equal(codes, []string{"resumed-elsewhere", "clock-set-back"}) {
 		t.Errorf("warnings %v", r.Warnings)
 	}
-	text := contents(t, filepath.Join(w.dir, samplesFile))
+	text := check.Read(t, filepath.Join(w.dir, samplesFile))
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if lines[1] >= lines[2] { // they start with the time
 		t.Errorf("a row's wall-clock time goes back:\n%s\n%s", lines[1], lines[2])
@@ -285,18 +269,18 @@ func TestReopenRefusesLockedFolder(t *testing.T) {
 		fault.Of(err) != fault.Unwritable {
 		t.Errorf("beside its own writer: %v", err)
 	}
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	again, _ := reopened(t, w.dir)
 	if _, _, err := Reopen(w.dir); err == nil {
 		t.Error("reopened twice")
 	}
-	closed(t, again, OK)
+	check.Err(t, again.Close(OK))
 }
 
 func TestReopenRefusesInvalidFolders(t *testing.T) {
 	w := made(t, resumed)
 	attempt(w, resumed, 1, OK)
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	change := func(file string, with func(string) string) string { return changed(t, w.dir, file, with) }
 	elsewhere := t.TempDir()
 	for _, c := range []struct{ dir, want string }{
@@ -330,7 +314,7 @@ func TestRepeatedAttemptsReplaceOthers(t *testing.T) {
 	attempt(w, resumed, 2, Failed)
 	attempt(w, other, 1, Failed) // never repeated
 	w.Begin(resumed, Beginning{Repetition: 3})
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	again, s := reopened(t, w.dir)
 	var committed []Status
 	for _, a := range s.Commits(1) {
@@ -360,12 +344,12 @@ func TestRepeatedAttemptsReplaceOthers(t *testing.T) {
 func TestResumeKeepsPieces(t *testing.T) {
 	w := made(t)
 	w.Pieces(map[int]string{1: "a"})
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	base := filepath.Base(w.dir) // a kill while the link is replaced leaves the temporary one
 	check.Err(t, os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)))
 	again, _ := reopened(t, w.dir)
 	again.Pieces(map[int]string{2: "b"})
-	closed(t, again, OK)
+	check.Err(t, again.Close(OK))
 	r, err := Open(w.dir)
 	if err != nil || !reflect.DeepEqual(r.Pieces, map[int]string{1: "a", 2: "b"}) {
 		t.Errorf("%v: %v", r.Pieces, err)

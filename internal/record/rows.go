@@ -30,9 +30,7 @@ func (b *builder) readRows(dir string) error {
 			if _, err := os.Stat(path); f.optional && errors.Is(err, os.ErrNotExist) {
 				return
 			}
-			if f.cut, f.err = lines.EachRow(path, f.take); f.err != nil {
-				f.err = notARun(f.err, dir)
-			}
+			f.cut, f.err = lines.EachRow(path, f.take)
 		})
 	}
 	all.Wait()

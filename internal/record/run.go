@@ -25,6 +25,7 @@ type Run struct {
 	Resumes     []ResumedAt
 	Status      Status // Interrupted if the run's end is missing
 	Running     int    // process that is writing it; 0: none
+	newer       bool   // a newer version wrote it
 }
 
 // Attempt is one try at a launch as it was read. Times are nanoseconds since the start of the run.
@@ -84,6 +85,7 @@ type Request struct {
 	Reported     map[string]float64 `json:"reported,omitempty"`      // the engine's own counts and timings
 	Spans        []NamedSpan        `json:"-"`
 	Tokens       []TokenRow         `json:"-"`
+	tokens       int                // number of tokens according to the journal
 	Slot                            // position in a traffic
 }
 

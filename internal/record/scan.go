@@ -38,11 +38,11 @@ func Scan(dir string) (*State, error) {
 
 // newState reads everything but the journal.
 func newState(dir string) (*State, error) {
-	r, newer, err := newRun(dir)
+	r, err := newRun(dir)
 	if err != nil {
 		return nil, err
 	}
-	if newer {
+	if r.newer {
 		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+" or newer",
 			"%s was written by a newer llmparity (schema %s, this version writes %s)", dir, r.Meta.Schema, Schema)
 	}

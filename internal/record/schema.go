@@ -13,23 +13,23 @@ func parseSchema(text string) (major, minor int, ok bool) {
 	return major, minor, n == 2
 }
 
-// checkSchema refuses schemas that can't be read. If newer, the folder may hold more than is read, and it warns.
-func (r *Run) checkSchema(path string) (newer bool, err error) {
+// checkSchema refuses schemas that can't be read. It warns of a newer one: the folder may hold more than is read.
+func (r *Run) checkSchema(path string) error {
 	ourMajor, ourMinor, _ := parseSchema(Schema)
 	major, minor, ok := parseSchema(r.Meta.Schema)
 	switch {
 	case !ok:
-		return false, fault.New(fault.BadRecord, "read it with the version that wrote it",
+		return fault.New(fault.BadRecord, "read it with the version that wrote it",
 			"%s: unknown schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case major != ourMajor:
-		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
+		return fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
 			"%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case minor > ourMinor:
+		r.newer = true
 		r.Warnings = append(r.Warnings, Warnf("newer-schema", "written by a newer llmparity (%s, schema %s; this "+
 			"version reads %s); unknown data is ignored", writer(r.Meta.Tool), r.Meta.Schema, Schema))
-		return true, nil
 	}
-	return false, nil
+	return nil
 }
 
 func writer(t Tool) string {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"llmparity/internal/check"
 	"llmparity/internal/schematest"
 )
 
@@ -30,13 +31,13 @@ func TestResumedJournalMatchesSchema(t *testing.T) {
 	w.Begin(resumed, Beginning{Repetition: 2,
 		Machine: &MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
 			MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
-	closed(t, w, Interrupted)
+	check.Err(t, w.Close(Interrupted))
 	again, _ := reopened(t, w.dir)
 	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
 	again.Stop(Stop{Cell: 1, Figure: "decode_tps"})
 	attempt(again, resumed, 2, Failed)
-	closed(t, again, OK)
-	journal := contents(t, filepath.Join(w.dir, journalFile))
+	check.Err(t, again.Close(OK))
+	journal := check.Read(t, filepath.Join(w.dir, journalFile))
 	for _, kind := range []string{"resumed", "stop", "begin", "end"} {
 		if !bytes.Contains(journal, []byte(`"`+kind+`":{`)) {
 			t.Errorf("there is no %s", kind)

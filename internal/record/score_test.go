@@ -38,7 +38,7 @@ func scored(t testing.TB, tokens int, end Status) (dir string) {
 	if end != Interrupted {
 		s.End(end, "", nil, Cost{})
 	}
-	closed(t, w, OK)
+	check.Err(t, w.Close(OK))
 	return w.Dir()
 }
 

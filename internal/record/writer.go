@@ -72,7 +72,15 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 		return nil, writeError(err, root)
 	}
 	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
-	err = w.open(meta, env, plan)
+	if err = w.open("name another folder with --out", lines.Create); err == nil {
+		err = whole.JSON(filepath.Join(w.dir, metaFile), meta)
+	}
+	if err == nil {
+		err = whole.JSON(filepath.Join(w.dir, envFile), env)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644)
+	}
 	if err == nil {
 		err = w.publish(root, meta)
 	}
@@ -110,24 +118,16 @@ func (w *Writer) publish(root string, meta Meta) error {
 	}
 }
 
-func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
-	if w.lock, err = lock(filepath.Join(w.dir, lockFile), "name another folder with --out"); err != nil {
+// open locks the folder and opens the files that only grow. do says what to do if another run holds the lock.
+func (w *Writer) open(do string, file func(path string, columns []string) (*lines.Appender, error)) (err error) {
+	if w.lock, err = lock(filepath.Join(w.dir, lockFile), do); err != nil {
 		return err
 	}
-	if err := os.Mkdir(filepath.Join(w.dir, logsDir), 0o755); err != nil {
-		return err
-	}
-	if err := whole.JSON(filepath.Join(w.dir, metaFile), meta); err != nil {
-		return err
-	}
-	if err := whole.JSON(filepath.Join(w.dir, envFile), env); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
 	for i, f := range growing {
-		if w.files[i], err = lines.Create(filepath.Join(w.dir, f.name), f.columns); err != nil {
+		if w.files[i], err = file(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}

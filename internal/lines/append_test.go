@@ -3,7 +3,6 @@ package lines
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"llmparity/internal/check"
@@ -37,27 +36,5 @@ func TestReopen(t *testing.T) {
 	}
 	if _, err := Reopen(path, []string{"a", "c"}); err == nil {
 		t.Error("other columns are accepted")
-	}
-}
-
-func TestEachRow(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "rows.csv")
-	check.Err(t, os.WriteFile(path, []byte("n,mb,text\n1,,a\n2,0.5,\"b,c\"\n3,1"), 0o600))
-	var names Names = map[string]string{}
-	var got []string
-	var sum float64
-	cut, err := EachRow(path, func(h Header) func(*Row) error {
-		n, mb, text := h.Column("n"), h.Column("mb"), h.Column("text")
-		return func(r *Row) error {
-			if size := r.Size(mb); size == size { // not NaN
-				sum += size
-			}
-			sum += r.Number(n) + float64(r.Integer(n))
-			got = append(got, names.Of(r.Text(text)))
-			return r.Err
-		}
-	})
-	if err != nil || !cut || !slices.Equal(got, []string{"a", "b,c"}) || sum != 6.5 {
-		t.Errorf("%q, sum %g, cut %v, %v", got, sum, cut, err)
 	}
 }

@@ -80,14 +80,13 @@ func (r *Row) split(line []byte) error {
 
 // Text returns a field, which is only valid until the next row.
 func (r *Row) Text(c Column) []byte {
-	if c.at < 0 && c.optional {
-		return nil
+	if c.at >= 0 {
+		return r.fields[c.at]
 	}
-	if c.at < 0 {
+	if !c.optional {
 		r.fail("missing column %q", c.name)
-		return nil
 	}
-	return r.fields[c.at]
+	return nil
 }
 
 // Integer reads a whole number.

@@ -168,8 +168,8 @@ func (g *generator) schema(t reflect.Type) object {
 			s = append(s, member{"enum", values})
 		}
 		return s
-	case reflect.Slice, reflect.Array:
-		return g.list(t)
+	case reflect.Slice:
+		return object{{"type", "array"}, {"items", g.schema(t.Elem())}}
 	case reflect.Map:
 		return object{{"type", "object"}, {"additionalProperties", g.schema(t.Elem())}}
 	case reflect.Interface:
@@ -212,17 +212,6 @@ func (g *generator) raw(text string) (out object) {
 	return out
 }
 
-func (g *generator) list(t reflect.Type) object {
-	if t.Elem().Kind() == reflect.Uint8 {
-		return object{{"type", "string"}, {"contentEncoding", "base64"}}
-	}
-	s := object{{"type", "array"}, {"items", g.schema(t.Elem())}}
-	if t.Kind() == reflect.Array {
-		s = append(s, member{"minItems", t.Len()}, member{"maxItems", t.Len()})
-	}
-	return s
-}
-
 // reference generates a struct's definition once.
 func (g *generator) reference(t reflect.Type) object {
 	name, known := g.names[t]
@@ -237,9 +226,6 @@ func (g *generator) reference(t reflect.Type) object {
 
 // free returns the type's name, with its package if the name is taken.
 func (g *generator) free(t reflect.Type) string {
-	if t.Name() == "" {
-		return fmt.Sprintf("anonymous%d", len(g.defs))
-	}
 	if _, taken := g.defs[t.Name()]; !taken {
 		return t.Name()
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -25,18 +24,16 @@ type gpus struct {
 	rows    *Rows // nil: no rows
 	say     func(string)
 
-	mu       sync.Mutex
-	sources  []record.Source
-	written  int
-	err      error                      // of a write
-	held     map[string]float64         // highest total of the processes in one pass, by method
-	passes   map[string]map[int]float64 // readings of the current pass, by method and source
-	detaches map[*process][]func()
+	mu      sync.Mutex
+	sources []record.Source
+	written int
+	err     error                      // of a write
+	held    map[string]float64         // highest total of the processes in one pass, by method
+	passes  map[string]map[int]float64 // readings of the current pass, by method and source
 }
 
 func newGPUs(o Options) *gpus {
-	g := &gpus{rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{},
-		detaches: map[*process][]func(){}}
+	g := &gpus{rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{}}
 	g.sampler = sample.New(context.Background(), g)
 	if o.GPU != nil && len(o.GPU.GPUs()) > 0 {
 		g.monitor = o.GPU
@@ -53,15 +50,8 @@ func (g *gpus) follow(p *process) {
 		return
 	}
 	for _, s := range g.monitor.ProcessSources(p.PID, p.Start, p.Name) {
-		g.detaches[p] = append(g.detaches[p], g.sampler.Attach(s))
+		p.detach = append(p.detach, g.sampler.Attach(s))
 	}
-}
-
-func (g *gpus) leave(p *process) {
-	for _, detach := range g.detaches[p] {
-		detach()
-	}
-	delete(g.detaches, p)
 }
 
 // stop ends sampling and returns the lines of the summary.
@@ -102,13 +92,17 @@ func (g *gpus) Source(s record.Source) int {
 func (g *gpus) Sample(source int, r record.Sample) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.sources[source]
+	s, pid, start := g.sources[source], "", ""
+	if s.PID != 0 {
+		pid, start = strconv.Itoa(s.PID), strconv.FormatUint(s.Start, 10)
+	}
 	for _, v := range r.Values {
 		if s.PID != 0 && v.Name == "gpu_memory_bytes" {
 			g.hold(s.Method, source, v.Value)
 		}
 		if g.rows != nil {
-			g.rows.addGPU(r.End, s, v)
+			g.rows.row(r.End.Format(stamp), g.rows.label, pid, start, s.Role, s.Method, v.Name,
+				strconv.FormatFloat(v.Value, 'f', -1, 64))
 		}
 	}
 	if g.rows != nil && g.err == nil {
@@ -135,13 +129,4 @@ func (g *gpus) hold(method string, source int, bytes float64) {
 		sum += bytes // whole numbers: exact in any order
 	}
 	g.held[method] = max(g.held[method], sum)
-}
-
-// addGPU adds a row about a GPU.
-func (r *Rows) addGPU(at time.Time, s record.Source, v record.Value) {
-	pid, start := "", ""
-	if s.PID != 0 {
-		pid, start = strconv.Itoa(s.PID), strconv.FormatUint(s.Start, 10)
-	}
-	r.row(at.Format(stamp), r.label, pid, start, s.Role, s.Method, v.Name, strconv.FormatFloat(v.Value, 'f', -1, 64))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,13 +19,8 @@ import (
 
 // The process is real; the GPU and its memory are faked files of the kernel.
 func TestGPUMemoryOfProcess(t *testing.T) {
-	sleeper := exec.Command("sleep", "600")
-	check.Err(t, sleeper.Start())
-	defer func() {
-		_ = sleeper.Process.Kill()
-		_ = sleeper.Wait() // killed
-	}()
-	pid := strconv.Itoa(sleeper.Process.Pid)
+	cmd, _ := sleeper(t)
+	pid := strconv.Itoa(cmd.Process.Pid)
 	const device = "class/drm/card0/device/"
 	sys := check.Tree(t, t.TempDir(), map[string]string{device +
 		"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
@@ -40,7 +34,7 @@ func TestGPUMemoryOfProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.gpu.csv")
 	rows, err := watch.Create(path, "a,b", watch.GPUColumns, false)
 	check.Err(t, err)
-	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond,
+	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: 50 * time.Millisecond,
 		Duration: 1500 * time.Millisecond,
 		GPU:      m, GPURows: rows, Say: func(string) {}})
 	if err != nil || rows.Close() != nil {

@@ -74,6 +74,7 @@ type process struct {
 	expensive sample.Source  // nil: no permission, or not supported
 	read      *record.Sample // reading of PSS, not yet written
 	came      time.Time
+	detach    []func() // ends sampling of its GPU memory
 
 	double bool // perhaps a copy of its parent that is about to exec another program
 }
@@ -416,7 +417,10 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		err = sample.ErrGone
 	}
 	if errors.Is(err, sample.ErrGone) {
-		w.gpus.leave(who) // its last reading of PSS gets no row: rows are of living processes
+		for _, detach := range who.detach {
+			detach()
+		}
+		// its last reading of PSS gets no row: rows are of living processes
 		w.family.Drop(who.Member)
 		if c := w.o.Command; c != nil && who.PID != c.PID() {
 			w.orphans = append(w.orphans, who.PID)

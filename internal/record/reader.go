@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/lines"
+	"llmparity/internal/whole"
 )
 
 // Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and
@@ -238,5 +240,74 @@ func (b *builder) missing() {
 					"request %d generated %d tokens; the record has %d", q.ID, q.tokens, len(q.Tokens)))
 			}
 		}
+	}
+}
+
+// parseSchema reads "llmparity.run/MAJOR" or "llmparity.run/MAJOR.MINOR". Another major version can't be read; the
+// additions of a minor version can be ignored.
+func parseSchema(text string) (major, minor int, ok bool) {
+	n, _ := fmt.Sscanf(text+".0", "llmparity.run/%d.%d", &major, &minor)
+	return major, minor, n == 2
+}
+
+// checkSchema refuses schemas that can't be read. It warns of a newer one: the folder may hold more than is read.
+func (r *Run) checkSchema(path string) error {
+	ourMajor, ourMinor, _ := parseSchema(Schema)
+	major, minor, ok := parseSchema(r.Meta.Schema)
+	switch {
+	case !ok:
+		return fault.New(fault.BadRecord, "read it with the version that wrote it",
+			"%s: unknown schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
+	case major != ourMajor:
+		return fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
+			"%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
+	case minor > ourMinor:
+		r.newer = true
+		r.Warnings = append(r.Warnings, Warnf("newer-schema", "written by a newer llmparity (%s, schema %s; this "+
+			"version reads %s); unknown data is ignored", writer(r.Meta.Tool), r.Meta.Schema, Schema))
+	}
+	return nil
+}
+
+func writer(t Tool) string {
+	if t.Version == "" {
+		return "(unknown version)"
+	}
+	return t.Version
+}
+
+// piecesFile maps token ids to their texts. It is optional: outputs are compared by ids.
+const piecesFile = "pieces.json"
+
+// Pieces adds texts of tokens, by id.
+func (w *Writer) Pieces(texts map[int]string) {
+	if len(texts) == 0 || w.Err() != nil {
+		return
+	}
+	path := filepath.Join(w.dir, piecesFile)
+	all := map[int]string{}
+	if readJSON(path, &all) != nil { // a resumed run has some
+		all = map[int]string{}
+	}
+	maps.Copy(all, texts)
+	err := whole.JSON(path, all)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail(err)
+}
+
+// readPieces reads the texts of tokens, if there are any.
+func (r *Run) readPieces(path string) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r.Pieces)
+	}
+	if err != nil {
+		r.Pieces = nil
+		r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
+			filepath.Base(path), err))
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
+	"llmparity/internal/lines"
 )
 
 var cell = Cell{ID: 1, Engine: "webllm", Prompt: "hello", MaxTokens: 3, Repetitions: 1}
@@ -214,4 +216,106 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// /dev/full is a full disk.
+func TestFullDiskErrorSticks(t *testing.T) {
+	w := made(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	w.mu.Lock()
+	_ = w.files[toSamples].Close()
+	w.files[toSamples] = lines.To(full)
+	w.mu.Unlock()
+
+	c := Cell{ID: 1}
+	w.Cell(c)
+	r := w.Begin(c, Beginning{Repetition: 1})
+	s := NewSample()
+	s.RSS = 1
+	r.Sample(r.Source(Source{}), s)
+	r.End(OK, "", nil, Cost{})
+	select {
+	case <-w.Failed():
+	case <-time.After(10 * time.Second):
+		t.Fatal("a failed write is not reported")
+	}
+	err = w.Close(OK)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind != fault.DiskFull {
+		t.Errorf("%v, want a fault of kind DiskFull", err)
+	}
+	got, err := Open(w.Dir())
+	if err != nil {
+		t.Fatalf("the folder can't be read: %v", err)
+	}
+	if len(got.Attempts) > 0 && got.Attempts[0].Counted() {
+		t.Error("an attempt without its rows counts")
+	}
+}
+
+func TestPredictionsAndRisksRoundTrip(t *testing.T) {
+	w := made(t)
+	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
+		Parts: []Predicted{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
+			Confidence: "high"}}}
+	r := Risk{Cell: 1, Level: RiskHigh, Refused: true, Reasons: []string{"too much"},
+		Places: []Place{{Name: "ram", Need: 5, High: 6, Free: 4, Level: RiskHigh, How: "counted"}}}
+	w.Cell(Cell{ID: 1})
+	w.Cell(Cell{ID: 2})
+	w.Predict(p)
+	w.Risk(r)
+	got := ended(t, w, OK)
+	if !reflect.DeepEqual(got.Predictions, map[int]Prediction{2: p}) ||
+		!reflect.DeepEqual(got.Risks, map[int]Risk{1: r}) {
+		t.Errorf("read %+v and %+v", got.Predictions, got.Risks)
+	}
+	if part, ok := got.Predictions[2].Part("model_weights"); !ok || part.Best != 2 {
+		t.Errorf("part: %+v", part)
+	}
+}
+
+func TestRefusedCellIsAnAttempt(t *testing.T) {
+	w := made(t, resumed)
+	w.Refuse(resumed, SetUp, fault.New(fault.NoPython, "", "no Python"))
+	r := ended(t, w, Failed)
+	a := r.Attempts[0]
+	if a.Status != Refused || a.Class != SetUp || a.Fault != fault.NoPython || a.Error != "no Python" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestChangedMachineStateWarns(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []MachineState
+		want   []string
+	}{
+		"another governor, limit and heat": {[]MachineState{
+			{Governor: "performance", MaxMHz: 4000, Throttled: new(int64(7))},
+			{Governor: "performance", MaxMHz: 4000, Throttled: new(int64(7))}, {},
+			{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(10))},
+			{Governor: "powersave", MaxMHz: 2000, Throttled: new(int64(0))}}, // rebooted
+			[]string{"performance from attempt 1, powersave from attempt 4",
+				"4000 MHz from attempt 1, 2000 MHz from attempt 4",
+				"(events: 3; intervals between launches with events: 1, first between attempts 2 and 4)"}},
+		"a frequency that moves within its limit": {[]MachineState{
+			{Governor: "performance", MHz: 1, Throttled: new(int64(7))},
+			{Governor: "performance", MHz: 2, Throttled: new(int64(7))}}, nil},
+	} {
+		w := made(t, resumed)
+		for i, m := range c.states {
+			w.Begin(resumed, Beginning{Repetition: i + 1, Machine: &m}).End(OK, "", nil, Cost{})
+		}
+		r := ended(t, w, OK)
+		if len(r.Warnings) != len(c.want) {
+			t.Fatalf("%s: %+v", name, r.Warnings)
+		}
+		for i, want := range c.want {
+			if !strings.Contains(r.Warnings[i].Text, want) {
+				t.Errorf("%s: %s: want %s", name, r.Warnings[i].Text, want)
+			}
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/gpu"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/words"
 )
 
 // Options says what is watched, and how. Exactly one of Name, PIDs and Command is set.
@@ -488,4 +489,55 @@ func (p *pace) done(begin time.Time) {
 	p.cost, p.high = now.Sub(begin), max(p.high, p.rss)
 	p.due = now.Add(max(p.gap, p.cost*pssShare))
 	p.gap = min(2*p.gap, p.every)
+}
+
+// Summary is the result of watching.
+type Summary struct {
+	Length    time.Duration
+	Samples   int
+	Rows      int
+	Processes int // all processes seen
+	PeakRSS   int64
+	PeakPSS   int64         // record.Absent: never read
+	Longest   time.Duration // longest time between two samples
+	CPU       time.Duration // CPU time of this program; 0: unknown
+	Why       string        // why watching ended
+	GPUs      []string      // lines about GPUs
+	GPURows   int
+
+	// CommandRSS is the kernel's highest RSS of the command or of a process that it waited for; record.Absent: unknown.
+	CommandRSS int64
+}
+
+// Lines describes the summary.
+func (s Summary) Lines() []string {
+	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s", words.Count(s.Processes, "process"),
+		s.Length.Seconds(), words.Count(s.Samples, "sample"), s.Longest.Round(time.Millisecond), s.Why)}
+	if s.Samples == 0 {
+		return out
+	}
+	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (totals; RSS counts shared pages once for each process)",
+		size(s.PeakRSS), size(s.PeakPSS)))
+	if s.CommandRSS != record.Absent {
+		out = append(out, "highest RSS of a single process (ru_maxrss): "+size(s.CommandRSS))
+	}
+	out = append(out, s.GPUs...)
+	if s.CPU > 0 {
+		out = append(out, fmt.Sprintf("cost of watching: %.2f%% of a core, %.0f µs per sample",
+			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))
+	}
+	return out
+}
+
+// String describes a sample in a line.
+func (p Point) String() string {
+	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), words.Count(p.Processes, "process"), size(p.RSS),
+		size(p.PSS))
+}
+
+func size(bytes int64) string {
+	if bytes == record.Absent {
+		return "not read"
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/record.MiB)
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -41,27 +43,23 @@ func Each(path string, f func(line []byte) error) (cut bool, err error) {
 	return cut, nil
 }
 
-// EachRow reads a CSV file in which each row is one line. take gets the header and returns what reads a row.
-func EachRow(path string, take func(Header) func(*Row) error) (cut bool, err error) {
-	var r Row
-	var add func(*Row) error
-	columns := 0
+// EachRow reads a CSV file in which each row is one line. take reads the fields of these columns in their order. Older
+// files may lack columns whose names end in a question mark: their fields are then empty.
+func EachRow(path string, columns []string, take func(*Row) error) (cut bool, err error) {
+	r := Row{texts: map[string]string{}}
+	width := 0 // fields of the header
 	return Each(path, func(line []byte) error {
 		if err := r.split(line); err != nil {
 			return err
 		}
-		if add == nil {
-			h, err := newHeader(r.fields)
-			if err != nil {
-				return err
-			}
-			columns, add = len(r.fields), take(h)
-			return nil
+		switch {
+		case width == 0:
+			width = len(r.fields)
+			return r.locate(columns)
+		case len(r.fields) != width:
+			return fmt.Errorf("%d fields, but the header has %d", len(r.fields), width)
 		}
-		if len(r.fields) != columns {
-			return fmt.Errorf("%d fields, but the header has %d", len(r.fields), columns)
-		}
-		return add(&r)
+		return take(&r)
 	})
 }
 
@@ -97,47 +95,36 @@ func wholeLines(f *os.File) (int64, error) {
 // A long run has millions of rows. So columns are located once for each file, and a row without quotes is read without
 // allocating.
 
-// Header maps the columns of a CSV file to their positions.
-type Header map[string]int
-
-// Column is the position of a field; negative if the file lacks it, which is an error when it is read.
-type Column struct {
+// column is the position of a field; negative if the file lacks it, which is an error when it is read.
+type column struct {
 	name     string
 	at       int
 	optional bool
 }
 
-func newHeader(fields [][]byte) (Header, error) {
-	h := make(Header, len(fields))
-	for i, name := range fields {
-		if _, twice := h[string(name)]; twice {
-			return nil, fmt.Errorf("duplicate column %q", name)
-		}
-		h[string(name)] = i
-	}
-	return h, nil
-}
-
-// Column returns a column by name.
-func (h Header) Column(name string) Column {
-	if i, ok := h[name]; ok {
-		return Column{name: name, at: i}
-	}
-	return Column{name: name, at: -1}
-}
-
-// Optional returns a column that older files lack: its fields are then empty.
-func (h Header) Optional(name string) Column {
-	c := h.Column(name)
-	c.optional = true
-	return c
-}
-
-// Row is a CSV row, valid until the next one. It keeps its first error, so that several fields can be read before
-// checking.
+// Row is a CSV row, valid until the next one. Each call reads the field of the next column. It keeps its first error,
+// so that several fields can be read before checking.
 type Row struct {
-	fields [][]byte
-	Err    error // the first error
+	Err     error // the first error
+	columns []column
+	next    int // index in columns
+	fields  [][]byte
+	texts   map[string]string // all that were read
+}
+
+// locate finds the columns in the header.
+func (r *Row) locate(columns []string) error {
+	is := func(name string) func([]byte) bool { return func(f []byte) bool { return string(f) == name } }
+	for i, name := range r.fields {
+		if slices.ContainsFunc(r.fields[:i], is(string(name))) {
+			return fmt.Errorf("duplicate column %q", name)
+		}
+	}
+	for _, name := range columns {
+		name, optional := strings.CutSuffix(name, "?")
+		r.columns = append(r.columns, column{name, slices.IndexFunc(r.fields, is(name)), optional})
+	}
+	return nil
 }
 
 func (r *Row) fail(format string, a ...any) {
@@ -148,7 +135,7 @@ func (r *Row) fail(format string, a ...any) {
 
 // split reads a line into the row.
 func (r *Row) split(line []byte) error {
-	r.fields, r.Err = r.fields[:0], nil
+	r.fields, r.next, r.Err = r.fields[:0], 0, nil
 	if bytes.IndexByte(line, '"') >= 0 {
 		fields, err := csv.NewReader(bytes.NewReader(line)).Read()
 		for _, f := range fields {
@@ -164,63 +151,59 @@ func (r *Row) split(line []byte) error {
 	return nil
 }
 
-// Text returns a field, which is only valid until the next row.
-func (r *Row) Text(c Column) []byte {
+// field returns the next field and the name of its column.
+func (r *Row) field() (s []byte, name string) {
+	c := r.columns[r.next]
+	r.next++
 	if c.at >= 0 {
-		return r.fields[c.at]
+		return r.fields[c.at], c.name
 	}
 	if !c.optional {
 		r.fail("missing column %q", c.name)
 	}
-	return nil
+	return nil, c.name
+}
+
+// Text reads a text. Equal ones share their memory.
+func (r *Row) Text() string {
+	s, _ := r.field()
+	if known, ok := r.texts[string(s)]; ok {
+		return known
+	}
+	r.texts[string(s)] = string(s)
+	return r.texts[string(s)]
 }
 
 // Integer reads a whole number.
-func (r *Row) Integer(c Column) int64 {
-	s := r.Text(c)
+func (r *Row) Integer() int64 {
+	s, name := r.field()
 	n, err := strconv.ParseInt(string(s), 10, 64)
 	if err != nil {
-		r.fail("column %s: %q is not a whole number", c.name, s)
+		r.fail("column %s: %q is not a whole number", name, s)
 	}
 	return n
 }
 
+// Int reads a whole number.
+func (r *Row) Int() int { return int(r.Integer()) }
+
 // Size reads a size in MiB; NaN if the field is empty.
-func (r *Row) Size(c Column) float64 {
-	s := r.Text(c)
-	if len(s) == 0 {
-		return math.NaN()
-	}
-	f, ok := finite(s)
-	if !ok || f < 0 {
-		r.fail("column %s: %q is not a size in MiB", c.name, s)
-	}
-	return f
-}
+func (r *Row) Size() float64 { return r.number("a size in MiB", true, 0) }
 
 // Number reads a finite number.
-func (r *Row) Number(c Column) float64 {
-	s := r.Text(c)
-	f, ok := finite(s)
-	if !ok {
-		r.fail("column %s: %q is not a number", c.name, s)
+func (r *Row) Number() float64 { return r.number("a number", false, -math.MaxFloat64) }
+
+// Perhaps reads a finite number; NaN if the field is empty.
+func (r *Row) Perhaps() float64 { return r.number("a number", true, -math.MaxFloat64) }
+
+func (r *Row) number(what string, perhaps bool, least float64) float64 {
+	s, name := r.field()
+	if perhaps && len(s) == 0 {
+		return math.NaN()
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	if err != nil || !(f >= least) || math.IsInf(f, 0) {
+		r.fail("column %s: %q is not %s", name, s, what)
 	}
 	return f
-}
-
-func finite(s []byte) (float64, bool) {
-	f, err := strconv.ParseFloat(string(s), 64)
-	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
-}
-
-// Names interns strings.
-type Names map[string]string
-
-// Of returns the string equal to s.
-func (n Names) Of(s []byte) string {
-	if known, ok := n[string(s)]; ok {
-		return known
-	}
-	n[string(s)] = string(s)
-	return n[string(s)]
 }

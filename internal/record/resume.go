@@ -227,7 +227,7 @@ func (s *State) read() error {
 	if _, err := lines.Each(filepath.Join(s.Dir, journalFile), b.journal); err != nil {
 		return notARun(err, s.Dir)
 	}
-	if _, err := lines.EachRow(filepath.Join(s.Dir, tokensFile), b.token); err != nil {
+	if _, err := lines.EachRow(filepath.Join(s.Dir, tokensFile), tokenColumns, b.token); err != nil {
 		return notARun(err, s.Dir)
 	}
 	s.Last, s.at, s.commits, s.engines = b.last, b.cells, map[int][]*Attempt{}, map[ran]EngineInfo{}

@@ -14,13 +14,17 @@ import (
 func (b *builder) readRows(dir string) error {
 	files := []struct {
 		name     string
-		take     func(lines.Header) func(*lines.Row) error
+		columns  []string
+		take     func(*lines.Row) error
 		optional bool // older runs lack it
 		cut      bool
 		err      error
 	}{
-		{name: tokensFile, take: b.token}, {name: samplesFile, take: b.sample}, {name: totalsFile, take: b.total},
-		{name: metricsFile, take: b.metric, optional: true}, {name: scoresFile, take: b.score, optional: true},
+		{name: tokensFile, columns: tokenColumns, take: b.token},
+		{name: samplesFile, columns: sampleColumns, take: b.sample},
+		{name: totalsFile, columns: totalColumns, take: b.total},
+		{name: metricsFile, columns: metricColumns, take: b.metric, optional: true},
+		{name: scoresFile, columns: scoreColumns, take: b.score, optional: true},
 	}
 	var all sync.WaitGroup
 	for i := range files {
@@ -30,7 +34,7 @@ func (b *builder) readRows(dir string) error {
 			if _, err := os.Stat(path); f.optional && errors.Is(err, os.ErrNotExist) {
 				return
 			}
-			f.cut, f.err = lines.EachRow(path, f.take)
+			f.cut, f.err = lines.EachRow(path, f.columns, f.take)
 		})
 	}
 	all.Wait()
@@ -46,80 +50,66 @@ func (b *builder) readRows(dir string) error {
 	return nil
 }
 
-func (b *builder) sample(h lines.Header) func(*lines.Row) error {
-	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
-	rss, vms, pss, uss := h.Column("rss_mb"), h.Column("vms_mb"), h.Column("pss_mb"), h.Column("uss_mb")
-	swap, hwm, edge := h.Column("swap_mb"), h.Column("hwm_mb"), h.Optional("edge")
-	phases := lines.Names{}
-	return func(r *lines.Row) error {
-		id := int(r.Integer(attempt))
-		s := SampleRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took), RSS: r.Size(rss),
-			VMS: r.Size(vms), PSS: r.Size(pss), USS: r.Size(uss), Swap: r.Size(swap), HWM: r.Size(hwm),
-			Edge: Phase(phases.Of(r.Text(edge)))}
-		if a := b.source(id, s.Source); r.Err == nil && a != nil {
-			a.Samples = append(a.Samples, s)
-			b.lastSample = a
-		}
-		return r.Err
+// The columns of the CSV files, in the order in which they are read.
+var (
+	sampleColumns = []string{"attempt", "source", "t_ns", "read_ns", "rss_mb", "vms_mb", "pss_mb", "uss_mb", "swap_mb",
+		"hwm_mb", "edge?"}
+	metricColumns = []string{"attempt", "source", "t_ns", "read_ns", "name", "value", "edge?"}
+	totalColumns  = []string{"attempt", "method", "processes", "t_ns", "read_ns", "rss_sum_mb", "vms_sum_mb", "pss_mb",
+		"uss_mb", "swap_mb", "pss_read_mb?", "pss_low_mb?", "pss_high_mb?"}
+	tokenColumns = []string{"attempt", "request", "index", "id", "t_ns"}
+	scoreColumns = []string{"attempt", "position", "rank", "id", "forced", "logprob"}
+)
+
+func (b *builder) sample(r *lines.Row) error {
+	a := b.attempts[r.Int()]
+	s := SampleRow{Source: r.Int(), NS: r.Integer(), ReadNS: r.Integer(), RSS: r.Size(), VMS: r.Size(), PSS: r.Size(),
+		USS: r.Size(), Swap: r.Size(), HWM: r.Size(), Edge: Phase(r.Text())}
+	if r.Err == nil && a.reads(s.Source) {
+		a.Samples = append(a.Samples, s)
+		b.lastSample = a
 	}
+	return r.Err
 }
 
-// source returns the attempt that announced a source.
-func (b *builder) source(attempt, source int) *Attempt {
-	if a := b.attempts[attempt]; a != nil {
-		if _, ok := a.Sources[source]; ok {
-			return a
-		}
+// reads reports whether the attempt announced a source.
+func (a *Attempt) reads(source int) bool {
+	if a == nil {
+		return false
 	}
-	return nil
+	_, ok := a.Sources[source]
+	return ok
 }
 
-func (b *builder) metric(h lines.Header) func(*lines.Row) error {
-	attempt, source, at, took := h.Column("attempt"), h.Column("source"), h.Column("t_ns"), h.Column("read_ns")
-	name, value, edge := h.Column("name"), h.Column("value"), h.Optional("edge")
-	known := lines.Names{}
-	return func(r *lines.Row) error {
-		id := int(r.Integer(attempt))
-		m := MetricRow{Source: int(r.Integer(source)), NS: r.Integer(at), ReadNS: r.Integer(took),
-			Name: known.Of(r.Text(name)), Value: r.Number(value), Edge: Phase(known.Of(r.Text(edge)))}
-		if a := b.source(id, m.Source); r.Err == nil && a != nil {
-			a.Metrics = append(a.Metrics, m)
-			b.lastMetric = a
-		}
-		return r.Err
+func (b *builder) metric(r *lines.Row) error {
+	a := b.attempts[r.Int()]
+	m := MetricRow{Source: r.Int(), NS: r.Integer(), ReadNS: r.Integer(), Name: r.Text(), Value: r.Number(),
+		Edge: Phase(r.Text())}
+	if r.Err == nil && a.reads(m.Source) {
+		a.Metrics = append(a.Metrics, m)
+		b.lastMetric = a
 	}
+	return r.Err
 }
 
-func (b *builder) total(h lines.Header) func(*lines.Row) error {
-	attempt, processes, at, took := h.Column("attempt"), h.Column("processes"), h.Column("t_ns"), h.Column("read_ns")
-	rss, vms, pss, uss := h.Column("rss_sum_mb"), h.Column("vms_sum_mb"), h.Column("pss_mb"), h.Column("uss_mb")
-	swap, method := h.Column("swap_mb"), h.Column("method")
-	read, low, high := h.Optional("pss_read_mb"), h.Optional("pss_low_mb"), h.Optional("pss_high_mb")
-	methods := lines.Names{}
-	return func(r *lines.Row) error {
-		a := b.attempts[int(r.Integer(attempt))]
-		t := TotalRow{Method: methods.Of(r.Text(method)), Processes: int(r.Integer(processes)), NS: r.Integer(at),
-			ReadNS: r.Integer(took), RSS: r.Size(rss), VMS: r.Size(vms), PSS: r.Size(pss), USS: r.Size(uss),
-			Swap: r.Size(swap), Read: r.Size(read), Low: r.Size(low), High: r.Size(high)}
-		if r.Err == nil && a != nil {
-			a.Totals = append(a.Totals, t)
-			b.lastTotal = a
-		}
-		return r.Err
+func (b *builder) total(r *lines.Row) error {
+	a := b.attempts[r.Int()]
+	t := TotalRow{Method: r.Text(), Processes: r.Int(), NS: r.Integer(), ReadNS: r.Integer(), RSS: r.Size(),
+		VMS: r.Size(), PSS: r.Size(), USS: r.Size(), Swap: r.Size(), Read: r.Size(), Low: r.Size(), High: r.Size()}
+	if r.Err == nil && a != nil {
+		a.Totals = append(a.Totals, t)
+		b.lastTotal = a
 	}
+	return r.Err
 }
 
-func (b *builder) token(h lines.Header) func(*lines.Row) error {
-	attempt, request, at := h.Column("attempt"), h.Column("request"), h.Column("t_ns")
-	index, id := h.Column("index"), h.Column("id")
-	return func(r *lines.Row) error {
-		q := b.requests[requestKey{int(r.Integer(attempt)), int(r.Integer(request))}]
-		t := TokenRow{int(r.Integer(index)), int(r.Integer(id)), r.Integer(at)}
-		if r.Err == nil && q != nil {
-			q.Tokens = append(q.Tokens, t)
-		}
-		return r.Err
+func (b *builder) token(r *lines.Row) error {
+	q := b.requests[requestKey{r.Int(), r.Int()}]
+	t := TokenRow{r.Int(), r.Int(), r.Integer()}
+	if r.Err == nil && q != nil {
+		q.Tokens = append(q.Tokens, t)
 	}
+	return r.Err
 }
 
 // apart is the longest time, in nanoseconds, between the last rows of one moment. Nothing is sampled more often.

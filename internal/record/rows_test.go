@@ -27,7 +27,7 @@ func TestSamplesAreReadByColumnName(t *testing.T) {
 		path, a := t.TempDir()+"/samples.csv", &Attempt{Sources: map[int]Source{2: {}, 1: {}}}
 		put(t, path, []byte(text))
 		b := &builder{attempts: map[int]*Attempt{1: a}}
-		_, err := lines.EachRow(path, b.sample)
+		_, err := lines.EachRow(path, sampleColumns, b.sample)
 		if want != "" {
 			if err == nil || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", text, err, want)

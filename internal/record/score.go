@@ -128,32 +128,23 @@ func (r *Recording) Score(s Score) {
 }
 
 // score drops rows of attempts that are not in the journal, as for samples.
-func (b *builder) score(h lines.Header) func(*lines.Row) error {
-	attemptAt, positionAt, rankAt, idAt := h.Column("attempt"), h.Column("position"), h.Column("rank"), h.Column("id")
-	logProbAt, forcedAt := h.Column("logprob"), h.Column("forced")
-	return func(r *lines.Row) error {
-		attempt, position, rank, id := r.Integer(attemptAt), int(r.Integer(positionAt)), r.Integer(rankAt),
-			int(r.Integer(idAt))
-		forced, logProb := r.Integer(forcedAt), math.NaN()
-		if len(r.Text(logProbAt)) > 0 {
-			logProb = r.Number(logProbAt)
-		}
-		a, ok := b.attempts[int(attempt)]
-		if r.Err != nil || !ok || a.Scoring == nil {
-			return r.Err
-		}
-		if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
-			a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})
-		}
-		s := &a.Scores[len(a.Scores)-1]
-		if forced == 1 {
-			s.Forced, s.LogProb = id, logProb
-		}
-		if rank > 0 {
-			s.Top = append(s.Top, Candidate{id, logProb})
-		}
-		return nil
+func (b *builder) score(r *lines.Row) error {
+	a, position, rank, c, forced := b.attempts[r.Int()], r.Int(), r.Int(), Candidate{ID: r.Int()}, r.Int()
+	c.LogProb = r.Perhaps()
+	if r.Err != nil || a == nil || a.Scoring == nil {
+		return r.Err
 	}
+	if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
+		a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})
+	}
+	s := &a.Scores[len(a.Scores)-1]
+	if forced == 1 {
+		s.Forced, s.LogProb = c.ID, c.LogProb
+	}
+	if rank > 0 {
+		s.Top = append(s.Top, c)
+	}
+	return nil
 }
 
 // wholeScores drops incomplete or invalid scores of finished attempts and warns.

@@ -20,7 +20,7 @@ import (
 )
 
 // brokenOff returns the folder of a run interrupted in its nth measured generation.
-func brokenOff(t *testing.T, o run.Options, e *telling, in int) string {
+func brokenOff(t *testing.T, o run.Options, e *scripted, in int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	e.do = at(in, interrupts(cancel))
@@ -59,7 +59,7 @@ func TestResumeRemembersNamedEngines(t *testing.T) {
 			}
 			var dir string
 			if c.more {
-				dir = brokenOff(t, o, b, 3)
+				dir = brokenOff(t, o, &b.scripted, 3)
 			} else if r, err := do(t, t.Context(), o); fault.Of(err) != c.want {
 				t.Fatalf("%+v: %v", c, err)
 			} else {
@@ -84,7 +84,7 @@ func TestResume(t *testing.T) {
 			e := &telling{scripted: scripted{name: "a"}}
 			o := options(t, e)
 			o.Plan.Isolation, o.Plan.Prompts = isolation, plan.Texts("p", "q")
-			dir := brokenOff(t, o, e, 3)
+			dir := brokenOff(t, o, &e.scripted, 3)
 			r, err := resumed(t, o, dir)
 			if err != nil || r.Status != record.OK {
 				t.Fatalf("%s: %v, %s", isolation, err, r.Status)
@@ -115,7 +115,7 @@ func TestResumeKeepsPrompts(t *testing.T) {
 			asked[r.Prompt] = true
 			return e.atOnce(ctx, r, token)
 		}
-		dir := brokenOff(t, o, e, 2)
+		dir := brokenOff(t, o, &e.scripted, 2)
 		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
 			s.Shapes[0].Prompt = "of another seed"
 			return run.Setup{Setup: s, Parts: o.Parts}, nil
@@ -158,7 +158,7 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 			o.Model.SHA256, o.Tool = "abc", record.Tool{Version: "1", SHA256: "x"}
 			return o
 		}
-		dir := brokenOff(t, fresh(), e, 3)
+		dir := brokenOff(t, fresh(), &e.scripted, 3)
 		before := check.Read(t, filepath.Join(dir, "journal.jsonl"))
 		for say, change := range map[string]func(*run.Options){
 			"the plan differs from that of the run in": func(o *run.Options) { o.Plan.MaxTokens = 5 },
@@ -210,7 +210,7 @@ func TestResumeRefusesAnotherEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &telling{scripted: scripted{name: "a"}}
 		o := options(t, e)
-		dir := brokenOff(t, o, e, 3)
+		dir := brokenOff(t, o, &e.scripted, 3)
 		e.version = "2"
 		r, err := resumed(t, o, dir)
 		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "version: 2, was 1") ||
@@ -327,17 +327,10 @@ func paced(name string, wild bool) *scripted {
 
 func TestUntilCIResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
 		e := paced("steady", false)
-		e.do = at(6, interrupts(cancel)) // including the warm-up: four repetitions are made
 		o := options(t, e)
 		o.Plan.Repetitions, o.Plan.UntilCI = 3, &plan.UntilCI{Width: 5, Most: 20}
-		dir, err := run.Do(ctx, o)
-		if fault.Of(err) != fault.Interrupted {
-			t.Fatal(err)
-		}
-		e.do = nil
-		r, err := resumed(t, o, dir)
+		r, err := resumed(t, o, brokenOff(t, o, e, 6)) // including the warm-up: four repetitions are made
 		if err != nil || len(r.Attempts) != 9 || r.Stops[1].Repetitions != 8 || !r.Stops[1].Narrow {
 			t.Errorf("%v; %q, %+v", err, made(r), r.Stops)
 		}
@@ -348,7 +341,7 @@ func TestUntilCIResumes(t *testing.T) {
 func TestInterruptedScoringResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
+		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 		b.score = func(ctx context.Context, _ engine.Forced) error { return interrupts(cancel)(ctx) }
 		o := options(t, a, b)
 		o.Reference = named("b")

@@ -26,6 +26,9 @@ type scripted struct {
 	// generate replaces atOnce.
 	generate func(context.Context, engine.Request, func(record.Token)) (record.Usage, error)
 	do       func(ctx context.Context, launch int) error // after each measured generation
+	says     []int                                       // ids of its tokens; nil: 0, 1, 2 …
+	score    func(context.Context, engine.Forced) error  // at the third token of a text; nil: it succeeds
+	asked    []engine.Forced                             // texts to score
 
 	prepared, launches int
 	open               atomic.Int32
@@ -61,7 +64,11 @@ func (e *scripted) Open(_ context.Context, p engine.Probe) (engine.Session, erro
 func (e *scripted) atOnce(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
 	for i := range r.MaxTokens {
-		token(record.Token{Index: i, ID: i, At: time.Now()})
+		id := i
+		if e.says != nil {
+			id = e.says[i]
+		}
+		token(record.Token{Index: i, ID: id, At: time.Now()})
 	}
 	if e.do != nil && r.MaxTokens > 1 { // the warm-up asks for one
 		return u, e.do(ctx, e.launches)
@@ -82,6 +89,21 @@ func (s *scriptedSession) Generate(ctx context.Context, r engine.Request, token 
 		return s.engine.generate(ctx, r, token)
 	}
 	return s.engine.atOnce(ctx, r, token)
+}
+
+// Score finds every token as likely.
+func (s *scriptedSession) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
+	s.engine.asked = append(s.engine.asked, f)
+	for i, id := range f.IDs {
+		if i == 2 && s.engine.score != nil {
+			if err := s.engine.score(ctx, f); err != nil {
+				return err
+			}
+		}
+		each(record.Score{Position: i, Forced: id, LogProb: -1,
+			Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})
+	}
+	return nil
 }
 
 func (s *scriptedSession) Unload(context.Context) error { return nil }

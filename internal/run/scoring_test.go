@@ -13,52 +13,10 @@ import (
 	"llmparity/internal/run"
 )
 
-// opinionated is a scripted engine that can score. It generates the given tokens, and scores every text as likely.
-type opinionated struct {
-	*scripted
-	says  []int
-	score func(ctx context.Context, f engine.Forced) error // nil: it succeeds
-	asked []engine.Forced
-}
-
-func (e *opinionated) Caps() engine.Caps {
-	return engine.Caps{Resident: true, Isolation: record.OfLaunch, TokenIDs: true, Scores: true}
-}
-
-func (e *opinionated) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	s, err := e.scripted.Open(ctx, p)
-	return &opinionatedSession{s, e}, err
-}
-
-type opinionatedSession struct {
-	engine.Session
-	engine *opinionated
-}
-
-func (s *opinionatedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
-	record.Usage, error) {
-	return s.Session.Generate(ctx, r, func(t record.Token) {
-		t.ID = s.engine.says[t.Index]
-		token(t)
-	})
-}
-
-func (s *opinionatedSession) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
-	s.engine.asked = append(s.engine.asked, f)
-	for i, id := range f.IDs {
-		if i == 2 && s.engine.score != nil {
-			if err := s.engine.score(ctx, f); err != nil {
-				return err
-			}
-		}
-		each(record.Score{Position: i, Forced: id, LogProb: -1,
-			Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})
-	}
-	return nil
-}
-
-func opinionatedEngine(name string, says ...int) *opinionated {
-	return &opinionated{scripted: &scripted{name: name}, says: says}
+// opinionated returns an engine that can score.
+func opinionated(name string, says ...int) *scripted {
+	return &scripted{name: name, says: says,
+		caps: &engine.Caps{Resident: true, Isolation: record.OfLaunch, TokenIDs: true, Scores: true}}
 }
 
 func named(reference string) func() (string, error) {
@@ -78,7 +36,7 @@ func TestScoring(t *testing.T) {
 		"differ, with --parity=false": {new(false), []int{1, 2, 4, 8}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a, b, mute := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", c.b...), &scripted{name: "mute"}
+			a, b, mute := opinionated("a", 1, 2, 3, 4), opinionated("b", c.b...), &scripted{name: "mute"}
 			o := options(t, a, b, mute)
 			o.Plan.Parity, o.Reference = c.parity, named("b")
 			o.Pieces = func(ids []int) map[int]string {
@@ -150,7 +108,7 @@ func TestFailedScoringIsWarning(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
+			a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 			a.score = c.score(cancel)
 			o := options(t, a, b)
 			o.Reference = named("b")
@@ -186,7 +144,7 @@ func TestParityWithoutScorerWarns(t *testing.T) {
 func TestInterruptedQualityResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 3, 4)
+		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 3, 4)
 		b.score = func(ctx context.Context, f engine.Forced) error {
 			if f.Prompt[0] == 10 {
 				return interrupts(cancel)(ctx)

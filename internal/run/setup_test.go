@@ -88,7 +88,7 @@ func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 func TestPiecesNeedSingleModel(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "n"}} {
 		synctest.Test(t, func(t *testing.T) {
-			o := options(t, opinionatedEngine("a", 1, 2, 3, 4))
+			o := options(t, opinionated("a", 1, 2, 3, 4))
 			o.Pieces = func(ids []int) map[int]string { return map[int]string{1: "one"} }
 			if len(models) > 1 {
 				o.Plan.Model = ""

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/lines"
@@ -310,4 +311,116 @@ func (r *Run) readPieces(path string) {
 		r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
 			filepath.Base(path), err))
 	}
+}
+
+// IsRun reports whether dir is a run folder, complete or not.
+func IsRun(dir string) bool {
+	for _, name := range []string{metaFile, journalFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Folders returns every run folder below root, or root itself, ordered by name. It doesn't follow links, so that
+// latest is not counted twice.
+func Folders(root string) ([]string, error) {
+	const do = "name a folder that `llmparity run` wrote, or its parent"
+	var out []string
+	at, err := filepath.EvalSymlinks(root)
+	if err == nil {
+		err = filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case path == at && err == nil && !entry.IsDir():
+				return errors.New("not a folder")
+			case path == at && err != nil:
+				return err
+			case err != nil || !entry.IsDir():
+				return nil // no permission, or a file
+			case path != at && strings.HasPrefix(entry.Name(), "."):
+				return fs.SkipDir // unfinished
+			case IsRun(path):
+				out = append(out, path)
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err
+		}
+		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
+	}
+	if len(out) == 0 {
+		return nil, fault.New(fault.BadRecord, do, "no run folder in %s", root)
+	}
+	return out, nil
+}
+
+// changes warns if the state of the machine changed between launches.
+func (r *Run) changes() []Warning {
+	var out []Warning
+	if text := r.differed(func(m *MachineState) string { return m.Governor }); text != "" {
+		out = append(out, Warnf("governor-changed", "CPU frequency governor changed during the run: %s", text))
+	}
+	frequency := func(m *MachineState) string {
+		if m.MaxMHz == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.0f MHz", m.MaxMHz)
+	}
+	if text := r.differed(frequency); text != "" {
+		out = append(out, Warnf("frequency-limit-changed", "CPU frequency limit changed during the run: %s", text))
+	}
+	return append(out, r.throttled()...)
+}
+
+// differed lists the values that a setting had, each with the first attempt that had it; empty if it never changed.
+func (r *Run) differed(of func(*MachineState) string) string {
+	const most = 6
+	var parts []string
+	last, changes := "", 0
+	for _, a := range r.Attempts {
+		if a.Machine == nil || of(a.Machine) == "" || of(a.Machine) == last {
+			continue
+		}
+		last = of(a.Machine)
+		if changes++; changes <= most {
+			parts = append(parts, fmt.Sprintf("%s from attempt %d", last, a.ID))
+		}
+	}
+	if changes < 2 {
+		return ""
+	}
+	if changes > most {
+		parts = append(parts, fmt.Sprintf("and %d more changes", changes-most))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// throttled warns of thermal throttling between the starts of attempts. A reboot resets the counter.
+func (r *Run) throttled() []Warning {
+	var before *Attempt
+	times, stretches, first := int64(0), 0, ""
+	for _, a := range r.Attempts {
+		if a.Machine == nil || a.Machine.Throttled == nil {
+			continue
+		}
+		if before != nil {
+			if n := *a.Machine.Throttled - *before.Machine.Throttled; n > 0 {
+				if times += n; stretches == 0 {
+					first = fmt.Sprintf("first between attempts %d and %d", before.ID, a.ID)
+				}
+				stretches++
+			}
+		}
+		before = a
+	}
+	if times == 0 {
+		return nil
+	}
+	return []Warning{{Code: "throttled", Text: fmt.Sprintf("CPUs throttled because of heat (events: %d; intervals "+
+		"between launches with events: %d, %s); speeds may be too low", times, stretches, first)}}
 }

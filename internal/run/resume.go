@@ -94,19 +94,15 @@ func (r *runner) reopen(env record.Environment) error {
 		return err
 	}
 	r.w, r.past.State = w, s
-	w.Resumed(record.Resumed{Tool: r.Tool, Changed: append(r.past.changed, differences(s.Environment, env)...)})
-	return nil
-}
-
-// differences returns what changed on the machine and may affect figures.
-func differences(was, is record.Environment) (out []record.Difference) {
-	all, _ := machine.Diff(was, is)
+	changed := r.past.changed
+	all, _ := machine.Diff(s.Environment, env)
 	for _, d := range all {
-		if d.Figures {
-			out = append(out, d.Difference)
+		if d.Figures { // it may affect figures
+			changed = append(changed, d.Difference)
 		}
 	}
-	return out
+	w.Resumed(record.Resumed{Tool: r.Tool, Changed: changed})
+	return nil
 }
 
 // sameModel refuses to resume a setup whose model was replaced. Cells keep their prompts: older versions wrote a seed

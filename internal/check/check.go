@@ -32,6 +32,15 @@ func Read(t testing.TB, path string) []byte {
 	return text
 }
 
+// Script writes a shell script to a path, of which parts are given, and returns it.
+func Script(t testing.TB, text string, path ...string) string {
+	t.Helper()
+	at := filepath.Join(path...)
+	Err(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	Err(t, os.WriteFile(at, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+	return at
+}
+
 // Tree writes files, by path, into a folder and returns it. A text that starts with "-> " is the target of a link.
 func Tree(t testing.TB, root string, files map[string]string) string {
 	t.Helper()

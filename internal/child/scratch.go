@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,13 +39,7 @@ func Alive(pid int) bool {
 
 // Scratches lists the temporary folders of process pid.
 func Scratches(pid int) []string {
-	var mine []string
-	for _, dir := range scratches() {
-		if owner(dir) == pid {
-			mine = append(mine, dir)
-		}
-	}
-	return mine
+	return slices.DeleteFunc(scratches(), func(dir string) bool { return owner(dir) != pid })
 }
 
 func scratches() []string {
@@ -54,9 +49,6 @@ func scratches() []string {
 
 func owner(dir string) int {
 	pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), scratchPrefix), "-")
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(pid) // 0: none of ours
 	return n
 }

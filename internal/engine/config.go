@@ -27,7 +27,7 @@ type Settings struct {
 }
 
 // Config is the configuration of an engine. Its fields are at once flags, keys of a plan's section and properties of
-// the section's JSON Schema.
+// the section's JSON Schema. It is a pointer to a struct.
 type Config interface {
 	// Fields point into the Config.
 	Fields() []Field
@@ -191,12 +191,8 @@ func (f Field) check() error {
 // clone copies a configuration; the copy of nil has the defaults.
 func clone(k *Kind, c Config) Config {
 	out := k.Config()
-	if c == nil {
-		return out
-	}
-	to := out.Fields()
-	for i, f := range c.Fields() {
-		to[i].value().Set(f.value())
+	if c != nil {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(c).Elem())
 	}
 	return out
 }

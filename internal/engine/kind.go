@@ -267,24 +267,17 @@ func (ks Kinds) meant(name string) string {
 
 // Used refuses flags that none of the engines uses.
 func (ks Kinds) Used(engines []string, given func(string) bool) error {
-	heeded := map[string][]string{} // engines by flag
-	var flags []string
 	for _, k := range ks {
 		for _, flag := range k.Flags() {
-			if heeded[flag] == nil {
-				flags = append(flags, flag)
+			heeds := func(k *Kind) bool { return k.Heeds(flag) }
+			if given(flag) && !slices.ContainsFunc(engines, func(name string) bool {
+				k, _ := ks.Of(name)
+				return k != nil && heeds(k)
+			}) {
+				all := strings.Join(of(ks, heeds, (*Kind).Shown), " or ")
+				return fault.New(fault.Usage, "omit it, or add "+all+" to --engines", "--%s applies only to %s", flag,
+					all)
 			}
-			heeded[flag] = append(heeded[flag], k.Shown())
-		}
-	}
-	for _, flag := range flags {
-		heeds := func(name string) bool {
-			k, _ := ks.Of(name)
-			return k != nil && k.Heeds(flag)
-		}
-		if given(flag) && !slices.ContainsFunc(engines, heeds) {
-			of := strings.Join(heeded[flag], " or ")
-			return fault.New(fault.Usage, "omit it, or add "+of+" to --engines", "--%s applies only to %s", flag, of)
 		}
 	}
 	return nil

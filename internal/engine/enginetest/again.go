@@ -11,15 +11,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// atOnce requests a second generation during the first.
-func (l *launch) atOnce(t *testing.T, known Generation) {
-	if l.engine.Caps().Requests == 1 {
-		l.refused(t, known)
-		return
-	}
-	l.sideBySide(t)
-}
-
 // refused requests a second generation at the first one's third token, or first piece, since the number of pieces
 // varies. It must get ErrBusy at once, and the first must continue.
 func (l *launch) refused(t *testing.T, known Generation) {

@@ -1,13 +1,18 @@
 package enginetest
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 // Open opens a session that is closed at the end of the test.
@@ -53,19 +58,63 @@ func (p *Probe) Warned(code string) (texts []string) {
 	return texts
 }
 
+// PIDs returns the processes that are sampled in a role.
+func (p *Probe) PIDs(role string) (pids []int) {
+	for _, s := range p.Attached() {
+		if d := s.Describe(); d.Role == role && d.PID != 0 && !slices.Contains(pids, d.PID) {
+			pids = append(pids, d.PID)
+		}
+	}
+	return pids
+}
+
 // Values reads the attached sources of a method and returns their values by name; empty if there are none.
 func (p *Probe) Values(t testing.TB, method string) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
 	for _, s := range p.Attached() {
-		if s.Describe().Method != method {
-			continue
-		}
-		r := record.NewSample()
-		check.Err(t, s.Read(t.Context(), &r))
-		for _, v := range r.Values {
-			values[v.Name] = v.Value
+		if s.Describe().Method == method {
+			maps.Copy(values, Read(t, s))
 		}
 	}
 	return values
+}
+
+// Figures reads the attached source of a method and a role.
+func (p *Probe) Figures(t testing.TB, method, role string) map[string]float64 {
+	t.Helper()
+	return Read(t, Source(t, p.Attached(), method, role))
+}
+
+// Source returns the one of several sources that has a method and a role.
+func Source(t testing.TB, all []sample.Source, method, role string) sample.Source {
+	t.Helper()
+	for _, s := range all {
+		if d := s.Describe(); d.Method == method && d.Role == role {
+			return s
+		}
+	}
+	t.Fatalf("no source reads the %s by %s", role, method)
+	return nil
+}
+
+// Read returns a source's values by name.
+func Read(t testing.TB, s sample.Source) map[string]float64 {
+	t.Helper()
+	r, values := record.NewSample(), map[string]float64{}
+	if err := s.Read(t.Context(), &r); err != nil {
+		t.Fatalf("%+v: %v", s.Describe(), err)
+	}
+	for _, v := range r.Values {
+		values[v.Name] = v.Value
+	}
+	return values
+}
+
+// Generate runs a request.
+func Generate(ctx context.Context, s engine.Session, r engine.Request) (g Generation, err error) {
+	g = Generation{MaxTokens: r.MaxTokens, Called: time.Now()}
+	g.Usage, err = s.Generate(ctx, r, func(k record.Token) { g.Tokens = append(g.Tokens, k) })
+	g.Returned = time.Now()
+	return g, err
 }

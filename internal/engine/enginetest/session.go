@@ -36,7 +36,13 @@ func (c Case) session(t *testing.T) {
 	t.Run("cancel", func(t *testing.T) { l.cancel(t, first) })
 	t.Run("prompt too long", l.tooLong)
 	t.Run("after trouble", func(t *testing.T) { l.right(t, l.MaxTokens) })
-	t.Run("at once", func(t *testing.T) { l.atOnce(t, first) })
+	t.Run("at once", func(t *testing.T) {
+		if l.engine.Caps().Requests == 1 {
+			l.refused(t, first)
+		} else {
+			l.sideBySide(t)
+		}
+	})
 	t.Run("scores", func(t *testing.T) { l.scores(t, first) })
 	t.Run("restart", func(t *testing.T) { l.restart(t, first) })
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Tree samples a process and its descendants, present and future, even after their parents end. The sampler warns of
-// processes that can't be read.
+// processes that can't be read. A nil tree has no processes.
 type Tree struct {
 	role   func(cmdline []string) string
 	attach func(sample.Source) func()
@@ -75,7 +75,11 @@ func (t *Tree) loop(ctx context.Context) {
 }
 
 // Look checks for new processes now, for example after a load. When it returns, all present ones are attached.
-func (t *Tree) Look(ctx context.Context) { t.look(ctx, true) }
+func (t *Tree) Look(ctx context.Context) {
+	if t != nil {
+		t.look(ctx, true)
+	}
+}
 
 func (t *Tree) look(ctx context.Context, settle bool) {
 	t.turn.Lock()
@@ -180,6 +184,9 @@ func (t *Tree) release(b *branch) {
 
 // PIDs returns the processes at the last look, including the root while it runs.
 func (t *Tree) PIDs() []int {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.pids)
@@ -187,6 +194,9 @@ func (t *Tree) PIDs() []int {
 
 // Close ends the sampling; the processes continue. It may be called more than once.
 func (t *Tree) Close() {
+	if t == nil {
+		return
+	}
 	t.stop()
 	<-t.done
 	t.turn.Lock()

@@ -84,11 +84,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 
 // Look starts sampling the processes that the program has started meanwhile. It scans all processes in the background,
 // so it is not part of a load. After the end of the program it does nothing.
-func (p *Program) Look() {
-	if p.Tree != nil {
-		go p.Tree.Look(context.Background())
-	}
-}
+func (p *Program) Look() { go p.Tree.Look(context.Background()) }
 
 // Also samples a further source until the program is released; false: it is released already.
 func (p *Program) Also(src sample.Source, attach func(sample.Source) (detach func())) bool {
@@ -117,9 +113,7 @@ func (p *Program) Release() {
 		p.mu.Lock()
 		p.over = true
 		p.mu.Unlock()
-		if p.Tree != nil {
-			p.Tree.Close()
-		}
+		p.Tree.Close()
 		for _, detach := range p.also {
 			detach()
 		}

@@ -14,8 +14,7 @@ import (
 type client struct{ wire.Client }
 
 func newClient(port int, key string) *client {
-	// no proxy from the environment for a loopback connection
-	return &client{wire.Client{Name: "llama-server", Key: key, HTTP: wire.NewClient(nil),
+	return &client{wire.Client{Name: "llama-server", Key: key, HTTP: wire.NewClient(true),
 		Base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
 }
 

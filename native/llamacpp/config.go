@@ -74,12 +74,10 @@ func (c Config) common(m engine.Model) []flag {
 		flags = append(flags, flag{noMmap})
 	}
 	return append(flags,
-		// No automatic fitting, no warm-up (the runner has a phase for it), no network; buffer sizes in the log.
-		flag{"-fit", "off"}, flag{"--no-warmup"}, flag{"--offline"}, flag{"--log-colors", "off"}, flag{"-lv", logLevel})
+		// No automatic fitting, no warm-up (the runner has a phase for it), no network. Of the levels that log buffer
+		// sizes, 4 is the lowest; it logs nothing per token.
+		flag{"-fit", "off"}, flag{"--no-warmup"}, flag{"--offline"}, flag{"--log-colors", "off"}, flag{"-lv", "4"})
 }
-
-// logLevel is the lowest level that logs buffer sizes. It logs nothing per token.
-const logLevel = "4"
 
 // noMmap was renamed in newer versions.
 const noMmap = "--no-mmap"
@@ -155,19 +153,13 @@ func (l *Engine) Settings(m engine.Model) map[string]string {
 	s := c.policy(m, logs.Load{Offloaded: -1, Batch: c.Batch, UBatch: c.UBatch})
 	delete(s, "repacking")           // known after the load
 	if c.Batch > 0 || c.UBatch > 0 { // cannot compute more at a time than is submitted
-		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, usualBatch), cmp.Or(c.UBatch, usualUBatch)))
+		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, 2048), cmp.Or(c.UBatch, 512))) // llama.cpp's defaults
 	}
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}
 	return s
 }
-
-// llama.cpp's defaults.
-const (
-	usualBatch  = 2048
-	usualUBatch = 512
-)
 
 // repacking reports whether weights were repacked for the processor into memory of their own.
 func repacking(l logs.Load) string {

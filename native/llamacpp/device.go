@@ -14,9 +14,6 @@ import (
 	"llmparity/native/logs"
 )
 
-// unknownClass is for a device that the log does not identify. It must not be compared with any other.
-const unknownClass record.DeviceClass = "unknown"
-
 // noGPU is the error if layers cannot be put on a GPU.
 func noGPU(format string, args ...any) *engine.Failure {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.NoLlamaServer,
@@ -59,8 +56,8 @@ func (c Config) device(said logs.Load) (record.Device, error) {
 	d := record.Device{Class: record.GPU, Name: strings.Join(said.Devices, ", "),
 		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.Layers(c.GPULayers),
 			"cpu": machine.CPU()}}
-	if said.Offloaded < 0 {
-		d.Class, d.Name = unknownClass, "unknown: llama.cpp's log does not say whether layers were put on a GPU"
+	if said.Offloaded < 0 { // must not be compared with any other
+		d.Class, d.Name = "unknown", "unknown: llama.cpp's log does not say whether layers were put on a GPU"
 	} else if d.Name == "" {
 		d.Name = "unknown: llama.cpp's log names no device"
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/check"
@@ -57,20 +56,14 @@ func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
 
 func generate(t *testing.T, s *session, r engine.Request) (enginetest.Generation, error) {
 	t.Helper()
-	g := enginetest.Generation{Caps: New(s.config).Caps(), MaxTokens: r.MaxTokens, Called: time.Now()}
-	var err error
-	g.Usage, err = s.Generate(t.Context(), r, func(tok record.Token) { g.Tokens = append(g.Tokens, tok) })
-	g.Returned = time.Now()
+	g, err := enginetest.Generate(t.Context(), s, r)
+	g.Caps = New(s.config).Caps()
 	return g, err
 }
 
 // Random bytes are hardly ever whole characters, so llama-server holds most events back.
 func TestIDsOfInvalidUTF8(t *testing.T) {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	m := randomModel(t, all)
+	m := randomModel(t, span(0, 255))
 	s, p := loadedSession(t, m)
 	// After 68 tokens the reference chooses the end token, which llama-server may not choose.
 	const n = 64
@@ -132,9 +125,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if got := p.Engine().Policy["context"]; got != "256" {
 		t.Errorf("the context is %s, want the model's 256", got)
 	}
-	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself flushes its log
-		t.Fatal(err)
-	}
+	check.Err(t, s.Unload(t.Context())) // a server that ends by itself flushes its log
 	if text, closed := p.Logged("llama-server"); !closed || !strings.Contains(text, "model loaded") {
 		t.Errorf("the log (closed: %v): %q", closed, text)
 	}
@@ -163,17 +154,10 @@ func TestOutOfMemory(t *testing.T) {
 	b, err := l.identify(t.Context())
 	check.Err(t, err)
 	// The real server, with an address space limit that has room for the program but not for a large KV cache.
-	script := filepath.Join(t.TempDir(), "llama-server")
-	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path +
-		"' \"$@\" --override-kv llama.context_length=int:16000000\n"
-	check.Err(t, os.WriteFile(script, []byte(text), 0o700))
+	text := "ulimit -v 600000\nexec '" + b.path + "' \"$@\" --override-kv llama.context_length=int:16000000"
 	m.Context = 8 << 20
-	limited := New(Config{Path: script})
-	s, p := opened(t, limited)
-	err = s.Load(t.Context(), m)
-	if engine.ClassOf(err) != record.OOM {
-		t.Errorf("error %v of class %s, want %s", err, engine.ClassOf(err), record.OOM)
-	}
+	s, p := opened(t, New(Config{Path: check.Script(t, text, t.TempDir(), "llama-server")}))
+	enginetest.OneLine(t, s.Load(t.Context(), m), fault.Run, record.OOM)
 	if n := len(p.Attached()); n != 0 {
 		t.Errorf("%d sources are still attached after a failed load", n)
 	}
@@ -188,10 +172,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	check.Err(t, err)
 	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 	<-p.Done()
-	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
-		!strings.Contains(err.Error(), "signal: killed") {
-		t.Errorf("Unload: %v", err)
-	}
+	enginetest.OneLine(t, s.Unload(t.Context()), fault.Run, record.Crash, "signal: killed")
 	if err := errors.Join(s.Unload(t.Context()), s.Load(t.Context(), m), s.Unload(t.Context())); err != nil {
 		t.Errorf("reported twice, or cannot be loaded again: %v", err)
 	}
@@ -226,13 +207,4 @@ func TestOneShotConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
 	c.New = func(t *testing.T) engine.Engine { return newOneShot() }
 	enginetest.Run(t, c)
-}
-
-// script writes an executable that is not llama.cpp.
-func script(t *testing.T, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(parts...)
-	check.Err(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\necho 'something else 1.0'\n"), 0o700))
-	return path
 }

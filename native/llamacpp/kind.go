@@ -33,7 +33,7 @@ func kind(oneShot bool, k engine.Kind) *engine.Kind {
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
 	k.Memory, k.Libraries = Memory, LibrariesSHA256
-	k.KVTypes = func(string) []string { return cacheTypes() }
+	k.KVTypes = func(string) []string { return cacheTypes }
 	k.New = func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		if oneShot {
 			return NewOneShot(c.(*Config).with(s))
@@ -48,7 +48,9 @@ func kind(oneShot bool, k engine.Kind) *engine.Kind {
 			path, err := own.find(oneShot)
 			switch {
 			case err == nil:
-				return program.Part(ctx, fault.NoLlamaServer, path)
+				p := engine.Version(ctx, fault.NoLlamaServer, path, "--version")
+				p.Version, p.Backends = strings.TrimPrefix(p.Version, "version: "), program.Backends(path)
+				return p
 			case oneShot && own.CLI == "" && os.Getenv(CLIVariable) == "": // optional, and nobody requested it
 				return engine.Part{Absent: true,
 					Detail: "only for " + k.Name + ": build it with scripts/setup llamacpp-tools"}
@@ -65,17 +67,15 @@ var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML
 		How: "PSS of llama-server's code, HTTP and vocabulary, on Linux with a CPU, while no other process shares its libraries; " +
 			"a GPU context adds to it"}}
 
-// cacheTypes returns the dtypes that the KV cache can have.
-func cacheTypes() []string {
-	return []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
-}
+// cacheTypes are the dtypes that the KV cache can have.
+var cacheTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
 
 // quantised reports whether a KV cache dtype needs flash attention.
 func quantised(dtype string) bool { return !slices.Contains([]string{"", "f32", "f16", "bf16"}, dtype) }
 
 // Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
-	types := strings.Join(cacheTypes(), ", ")
+	types := strings.Join(cacheTypes, ", ")
 	return []engine.Field{
 		{To: &c.Path, Flag: "llama-server", Only: Name, Place: true, Help: "path of llama-server " +
 			"(default: $LLMPARITY_LLAMA_SERVER, then PATH, then the build of make setup)"},
@@ -88,9 +88,9 @@ func (c *Config) Fields() []engine.Field {
 			Help: "prompt tokens submitted at a time; 0: llama.cpp's default"},
 		{To: &c.UBatch, Flag: "llamacpp-ubatch", Key: "ubatch", Zero: "llama.cpp's default",
 			Help: "prompt tokens computed at a time; 0: llama.cpp's default"},
-		{To: &c.CacheK, Flag: "llamacpp-cache-type-k", Key: "cache_type_k", OneOf: cacheTypes(), Axis: engine.AxisKV,
+		{To: &c.CacheK, Flag: "llamacpp-cache-type-k", Key: "cache_type_k", OneOf: cacheTypes, Axis: engine.AxisKV,
 			Help: "dtype of keys in the KV cache: " + types + " (default: --dtype)"},
-		{To: &c.CacheV, Flag: "llamacpp-cache-type-v", Key: "cache_type_v", OneOf: cacheTypes(), Axis: engine.AxisKV,
+		{To: &c.CacheV, Flag: "llamacpp-cache-type-v", Key: "cache_type_v", OneOf: cacheTypes, Axis: engine.AxisKV,
 			Help: "dtype of values in the KV cache, with the same choices as for keys; quantized dtypes need flash attention"},
 		{To: &c.FlashAttention, Flag: "llamacpp-flash-attention", Key: "flash_attention",
 			OneOf: []string{"off", "on", "auto"},

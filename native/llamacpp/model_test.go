@@ -77,10 +77,12 @@ func randomModel(t *testing.T, bytes []byte) engine.Model {
 }
 
 // ascii is printable text: every token is a whole character.
-func ascii() []byte {
-	var out []byte
-	for b := byte(' '); b <= '~'; b++ {
-		out = append(out, b)
+func ascii() []byte { return span(' ', '~') }
+
+// span returns all bytes between two, including them.
+func span(first, last int) (out []byte) {
+	for b := first; b <= last; b++ {
+		out = append(out, byte(b))
 	}
 	return out
 }

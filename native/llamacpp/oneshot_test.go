@@ -26,7 +26,7 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 	r := engine.Request{Prompt: "once upon\n a time\n", MaxTokens: 20}
 	want, err := generate(t, server, r)
 	check.Err(t, err)
-	s := loadedOneShot(t, newOneShot(), m)
+	s, _ := loadedOneShot(t, m)
 	for range 2 {
 		u, err := s.Generate(t.Context(), r, func(record.Token) {})
 		check.Err(t, err)
@@ -43,24 +43,17 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 	}
 }
 
-func loadedOneShot(t *testing.T, o *Engine, m engine.Model) *oneShotSession {
+func loadedOneShot(t *testing.T, m engine.Model) (engine.Session, *enginetest.Probe) {
 	t.Helper()
-	opened, err := o.Open(t.Context(), &enginetest.Probe{})
-	check.Err(t, err)
-	s := opened.(*oneShotSession)
-	t.Cleanup(func() { s.Close() })
-	check.Err(t, s.Load(t.Context(), m))
-	return s
+	s, p := enginetest.Open(t, newOneShot())
+	enginetest.Load(t, s, m)
+	return s, p
 }
 
 // The end of a text is distinguished from the length limit, and the newline that the program then prints is dropped.
 func TestOneShotStopsAtEndOfText(t *testing.T) {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	m := randomModel(t, all) // its 68th token ends the text
-	s := loadedOneShot(t, newOneShot(), m)
+	m := randomModel(t, span(0, 255)) // its 68th token ends the text
+	s, _ := loadedOneShot(t, m)
 	ends := engine.Request{Prompt: "once upon a time", MaxTokens: 100}
 	u, err := s.Generate(t.Context(), ends, func(record.Token) {})
 	check.Err(t, err)
@@ -81,7 +74,7 @@ func TestOneShotStopsAtEndOfText(t *testing.T) {
 // The program itself refuses such a prompt, perhaps before its log says why. The reason must be the same each time.
 func TestPromptSlightlyOverContext(t *testing.T) {
 	m := randomModel(t, ascii())
-	s := loadedOneShot(t, newOneShot(), m)
+	s, _ := loadedOneShot(t, m)
 	for _, n := range []int{m.Context - 4, m.Context - 3, m.Context - 1, m.Context, m.Context + 1, m.Context + 200} {
 		for range 3 {
 			if _, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("a", n), MaxTokens: 8},
@@ -116,16 +109,12 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 	server, err := Find(Config{Cache: cache.Dir(os.Getenv)})
 	check.Err(t, err)
 	for path, want := range map[string]string{
-		script(t, dir, "llama-completion"): "something else",
-		server:                             "not llama.cpp's one-shot program",
-		filepath.Join(dir, "missing"):      "cannot be run",
+		check.Script(t, "echo 'something else 1.0'", dir, "llama-completion"): "something else",
+		server:                        "not llama.cpp's one-shot program",
+		filepath.Join(dir, "missing"): "cannot be run",
 	} {
 		err := NewOneShot(Config{CLI: path}).Check(t.Context(), m)
-		if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
-			!strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "scripts/setup llamacpp-tools") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", path, err)
-		}
+		enginetest.OneLine(t, err, fault.NoLlamaServer, record.SetUp, want, "scripts/setup llamacpp-tools")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +30,6 @@ type completionRun struct {
 	shown     []string // arguments, with placeholders for what differs in each process
 	scratch   string
 	concluded time.Time // when the text or the process ended
-
-	released sync.Once
 
 	// Written by the log's goroutine; read only after the process has ended.
 	begun    time.Time
@@ -146,15 +143,13 @@ func (run *completionRun) wait() {
 	}
 }
 
-// release frees what belongs to a process that has ended or never started.
+// release frees what belongs to a process that has ended or never started. It may be called more than once.
 func (run *completionRun) release() {
-	run.released.Do(func() {
-		run.end()
-		if run.Program != nil {
-			run.End(0) // also processes that a wrapper left behind
-		}
-		_ = os.RemoveAll(run.scratch) // if it stays, the next start removes it
-	})
+	run.end()
+	if run.Program != nil {
+		run.End(0) // also processes that a wrapper left behind
+	}
+	_ = os.RemoveAll(run.scratch) // if it stays, the next start removes it
 }
 
 // generated returns the number of tokens in the text and how it ended. The first token comes from evaluating the

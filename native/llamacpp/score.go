@@ -19,7 +19,6 @@ type probed struct {
 	completion
 	NProbs    int      `json:"n_probs"`
 	LogitBias [][2]any `json:"logit_bias"`
-	PostProbs bool     `json:"post_sampling_probs"`
 }
 
 // probabilities holds the fields of the answer that we use.

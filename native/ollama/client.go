@@ -37,11 +37,7 @@ type client struct {
 }
 
 func newClient(u *url.URL) *client {
-	proxy := http.ProxyFromEnvironment
-	if wire.IsHere(u.Hostname()) {
-		proxy = nil
-	}
-	return &client{wire.Client{Name: "Ollama", Base: u.String(), HTTP: wire.NewClient(proxy)}, u}
+	return &client{wire.Client{Name: "Ollama", Base: u.String(), HTTP: wire.NewClient(wire.IsHere(u.Hostname()))}, u}
 }
 
 func refuses(text string) *wire.Refusal { return &wire.Refusal{Who: "Ollama", Message: text} }
@@ -118,21 +114,6 @@ func (c *client) upload(ctx context.Context, path, sha256 string) error {
 	return c.Call(ctx, http.MethodPost, "/api/blobs/sha256:"+sha256, f, nil)
 }
 
-// create makes a model from a file that the server has.
-func (c *client) create(ctx context.Context, name, sha256 string) error {
-	var answer struct {
-		Error string `json:"error"`
-	}
-	body := map[string]any{"model": name, "files": map[string]string{"model.gguf": "sha256:" + sha256}, "stream": false}
-	if err := c.Call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {
-		return err
-	}
-	if answer.Error != "" {
-		return refuses(answer.Error)
-	}
-	return nil
-}
-
 // ensure makes a model from a file, unless the server has it. give sends the file to the server.
 func (c *client) ensure(ctx context.Context, name, sha256 string, give func() error) (had bool, err error) {
 	models, err := c.tags(ctx)
@@ -142,8 +123,15 @@ func (c *client) ensure(ctx context.Context, name, sha256 string, give func() er
 	if err := give(); err != nil {
 		return false, err
 	}
-	if err := c.create(ctx, name, sha256); err != nil {
+	var answer struct {
+		Error string `json:"error"`
+	}
+	body := map[string]any{"model": name, "files": map[string]string{"model.gguf": "sha256:" + sha256}, "stream": false}
+	if err := c.Call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {
 		return false, err
+	}
+	if answer.Error != "" {
+		return false, refuses(answer.Error)
 	}
 	_, err = c.known(ctx, name)
 	return false, err
@@ -196,7 +184,6 @@ func parse(text []byte) (answer, error) {
 
 // whole runs a request without streaming.
 func (c *client) whole(ctx context.Context, body generate) (answer, error) {
-	body.Stream = false
 	var text json.RawMessage
 	if err := c.Call(ctx, http.MethodPost, "/api/generate", body, &text); err != nil {
 		return answer{}, err

@@ -19,9 +19,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 )
 
 func TestMain(m *testing.M) { childtest.Main(m) }
@@ -51,16 +49,6 @@ func say(t testing.TB, s *session, prompt string, n int) record.Usage {
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: n}, func(record.Token) {})
 	check.Err(t, err)
 	return u
-}
-
-// sampled returns the processes that are sampled in a role.
-func sampled(p *enginetest.Probe, role string) (pids []int) {
-	for _, s := range p.Attached() {
-		if d := s.Describe(); d.Role == role && d.PID != 0 && !slices.Contains(pids, d.PID) {
-			pids = append(pids, d.PID)
-		}
-	}
-	return pids
 }
 
 // TestReference compares every prompt with an implementation that shares no code with Ollama.
@@ -113,10 +101,9 @@ func TestCachedTokensAreReported(t *testing.T) {
 
 // A BOS, with which all prompts of a model begin, stays in the cache.
 func TestBOSStaysInCache(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "bos.gguf")
-	spec := tiny.Spec{Name: "bos", Tokenizer: gguf.PreLlama3}
-	check.Err(t, writeRandom(path, spec))
-	s, _ := loadedSession(t, engine.Model{Path: path, Model: record.Model{Name: "bos", Format: "gguf", Context: 256}})
+	m := random(t, "bos")
+	m.Context = 256
+	s, _ := loadedSession(t, m)
 	for i := range 2 {
 		u := say(t, s, "The third clock had stopped.", 4)
 		if u.CachedTokens != 1 {
@@ -129,23 +116,22 @@ func TestBOSStaysInCache(t *testing.T) {
 func TestRestartedRunnerIsSampled(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	s, p := loadedSession(t, m)
-	before := sampled(p, roleRunner)
-	if len(before) != 1 || len(sampled(p, roleServer)) != 1 {
-		t.Fatalf("sampled: runners %v, servers %v", before, sampled(p, roleServer))
+	before := p.PIDs(roleRunner)
+	if len(before) != 1 || len(p.PIDs(roleServer)) != 1 {
+		t.Fatalf("sampled: runners %v, servers %v", before, p.PIDs(roleServer))
 	}
 	want := say(t, s, "The clock", 8).Text
 	other := generate{Model: now(s).name, Prompt: "x", Raw: true,
 		Options: map[string]any{"num_ctx": 256, "num_gpu": 0, "num_predict": 1}}
-	if _, err := s.client.whole(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	s.family.look(t.Context())
-	middle := sampled(p, roleRunner)
+	_, err := s.client.whole(t.Context(), other)
+	check.Err(t, err)
+	s.family.tree.Look(t.Context())
+	middle := p.PIDs(roleRunner)
 	if len(middle) != 1 || middle[0] == before[0] {
 		t.Errorf("runner %v, then %v", before, middle)
 	}
 	u := say(t, s, "The clock", 8)
-	after := sampled(p, roleRunner)
+	after := p.PIDs(roleRunner)
 	if len(after) != 1 || slices.Contains(append(before, middle...), after[0]) || u.Text != want {
 		t.Errorf("runner %v, %v, then %v; %q, want %q", before, middle, after, u.Text, want)
 	}
@@ -160,13 +146,10 @@ func TestRunnerCrash(t *testing.T) {
 	var pieces int
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 500}, func(record.Token) {
 		if pieces++; pieces == 3 {
-			_ = syscall.Kill(sampled(p, roleRunner)[0], syscall.SIGKILL)
+			_ = syscall.Kill(p.PIDs(roleRunner)[0], syscall.SIGKILL)
 		}
 	})
-	if err == nil || engine.ClassOf(err) != record.Crash || strings.Contains(err.Error(), "\n") ||
-		!strings.Contains(err.Error(), "runner crashed") {
-		t.Errorf("class %s: %v", engine.ClassOf(err), err)
-	}
+	enginetest.OneLine(t, err, fault.Run, record.Crash, "runner crashed")
 	if u.Generated < 3 || len(u.Spans) != 2 {
 		t.Errorf("usage %+v", u)
 	}
@@ -174,9 +157,7 @@ func TestRunnerCrash(t *testing.T) {
 		func(record.Token) {}); err == nil {
 		t.Error("the next generation returns no error: Ollama would silently reload the model")
 	}
-	if err := s.Unload(t.Context()); err != nil {
-		t.Errorf("Unload: %v", err)
-	}
+	check.Also(t, s.Unload(t.Context()))
 	enginetest.Load(t, s, c.Model)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text {
 		t.Errorf("after another load: %q, want %q", u.Text, c.Text)
@@ -191,7 +172,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		pid  func() int
 		want string
 	}{
-		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed between requests"},
+		{func() int { return p.PIDs(roleRunner)[0] }, "runner crashed between requests"},
 		{func() int { return s.own.PID() }, "Ollama crashed between requests"},
 	} {
 		pid := victim.pid()
@@ -202,13 +183,8 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		if pid == s.own.PID() {
 			<-s.own.Done()
 		}
-		if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
-			!strings.Contains(err.Error(), victim.want) {
-			t.Errorf("Unload: %v, want %s", err, victim.want)
-		}
-		if err := s.Unload(t.Context()); err != nil {
-			t.Errorf("reported twice: %v", err)
-		}
+		enginetest.OneLine(t, s.Unload(t.Context()), fault.Run, record.Crash, victim.want)
+		check.Also(t, s.Unload(t.Context())) // not reported twice
 		if !s.own.Ended(0) {
 			enginetest.Load(t, s, c.Model)
 		}
@@ -222,10 +198,7 @@ func TestModelThatOllamaCannotLoad(t *testing.T) {
 	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600))
 	s, _ := opened(t, newEngine(t))
 	err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
-	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.BadModel ||
-		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
-		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)
-	}
+	enginetest.OneLine(t, err, fault.BadModel, record.BadModel, "lhama")
 	enginetest.Load(t, s, enginetest.TinyModel(t)) // the server still works
 }
 
@@ -233,10 +206,7 @@ func TestHugeContext(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	m.Context = 1 << 30 // KV cache of half a TiB
 	s, _ := opened(t, newEngine(t))
-	err := s.Load(t.Context(), m)
-	if engine.ClassOf(err) != record.OOM || strings.Contains(err.Error(), "\n") {
-		t.Errorf("class %s: %v", engine.ClassOf(err), err)
-	}
+	enginetest.OneLine(t, s.Load(t.Context(), m), fault.Run, record.OOM)
 }
 
 // A running server is left as it was found.
@@ -249,8 +219,8 @@ func TestRunningServer(t *testing.T) {
 	}
 	check.Err(t, o.Check(t.Context(), c.Model))
 	s, p := opened(t, o)
-	if w := p.Warned("already-running"); len(w) != 1 || len(sampled(p, roleServer)) != 1 {
-		t.Errorf("warnings %q, servers %v", p.Warnings(), sampled(p, roleServer))
+	if w := p.Warned("already-running"); len(w) != 1 || len(p.PIDs(roleServer)) != 1 {
+		t.Errorf("warnings %q, servers %v", p.Warnings(), p.PIDs(roleServer))
 	}
 	enginetest.Load(t, s, c.Model)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != record.CacheUnknown {
@@ -263,21 +233,19 @@ func TestRunningServer(t *testing.T) {
 		info.Policy["threads"] != "1" || len(info.Args) != 0 {
 		t.Errorf("%+v", info)
 	}
-	if len(sampled(p, roleRunner)) != 1 || len(p.Warned("cache-untold")) != 1 {
-		t.Errorf("runners %v, warnings %q", sampled(p, roleRunner), p.Warnings())
+	if len(p.PIDs(roleRunner)) != 1 || len(p.Warned("cache-untold")) != 1 {
+		t.Errorf("runners %v, warnings %q", p.PIDs(roleRunner), p.Warnings())
 	}
 	name := now(s).name
 	t.Run("model on the server", func(t *testing.T) {
 		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
-		if err := o.Check(t.Context(), served); err != nil {
-			t.Errorf("Check: %v", err)
-		}
+		check.Also(t, o.Check(t.Context(), served))
 		other, p := opened(t, o)
-		if pids := sampled(p, roleRunner); len(pids) != 0 {
+		if pids := p.PIDs(roleRunner); len(pids) != 0 {
 			t.Errorf("runners %v are sampled before it is known which model they hold", pids)
 		}
 		enginetest.Load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
-		if pids := sampled(p, roleRunner); len(p.Warned("already-loaded")) != 1 || len(pids) != 1 ||
+		if pids := p.PIDs(roleRunner); len(p.Warned("already-loaded")) != 1 || len(pids) != 1 ||
 			pids[0] != int(now(other).runner.Load()) {
 			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, now(other).runner.Load())
 		}
@@ -291,9 +259,7 @@ func TestRunningServer(t *testing.T) {
 	})
 	soon, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.Also(t, s.Close())
 	tags, err := theirs.client.tags(soon)
 	held, err2 := theirs.client.loaded(soon)
 	if err != nil || err2 != nil || len(tags) != 0 || len(held) != 0 {
@@ -334,17 +300,6 @@ func TestPortTaken(t *testing.T) {
 	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
 		t.Errorf("%v, want %v", err, child.ErrPortTaken)
 	}
-}
-
-func writeRandom(path string, spec tiny.Spec) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := tiny.WriteRandom(f, spec); err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 func newEngine(t testing.TB, change ...func(*Config)) *Ollama {

@@ -60,18 +60,6 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) (err error) {
 	return err
 }
 
-func (f *family) look(ctx context.Context) {
-	if f.tree != nil {
-		f.tree.Look(ctx)
-	}
-}
-
-func (f *family) close() {
-	if f.tree != nil {
-		f.tree.Close()
-	}
-}
-
 // runner is what a runner's command line says; unknown fields are zero.
 type runner struct {
 	pid                        int
@@ -83,9 +71,6 @@ type runner struct {
 // runner returns the youngest runner whose command line has one of the files. Others belong to models that someone
 // else requested.
 func (f *family) runner(blobs []string) (youngest runner) {
-	if f.tree == nil {
-		return youngest
-	}
 	for _, pid := range f.tree.PIDs() {
 		if line := proc.CommandLine(pid); pid > youngest.pid && role(line) == roleRunner && holds(line, blobs) {
 			youngest = parseRunner(pid, line)

@@ -95,49 +95,43 @@ func (s *session) body(l *loaded, r engine.Request) generate {
 // Ollama's defaults, such as a repetition penalty, and the model's own parameters, which other engines do not have.
 func sampling(options map[string]any, r engine.Request) map[string]any {
 	o := maps.Clone(options)
-	for name, v := range map[string]any{
+	maps.Copy(o, map[string]any{
 		"num_predict": r.MaxTokens, "temperature": r.Temperature, "seed": 0, "top_k": 1, "top_p": 1.0, "min_p": 0.0,
 		"typical_p":      1.0,
 		"repeat_penalty": 1.0, "repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0,
 		"stop": []string{},
-	} {
-		o[name] = v
-	}
+	})
 	if r.Temperature > 0 {
 		o["top_k"], o["seed"] = 0, r.NewSeed()
 	}
 	return o
 }
 
-// prepare refuses a request that does not fit, and clears the prompt from the cache.
+// prepare refuses a request that does not fit, and clears the prompt from the cache, if that is wanted.
 func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) error {
 	if r.Prompt == "" {
 		return engine.Fail(record.SetUp, "the prompt is empty, which Ollama takes as a request to load the model")
 	}
 	s.book.Lock()
 	defer s.book.Unlock()
-	if err := s.unstick(ctx, l); err != nil {
-		return err
+	err := s.unstick(ctx, l)
+	if err == nil {
+		err = s.room(ctx, l, r)
 	}
-	if err := s.room(ctx, l, r); err != nil {
-		return err
+	if err == nil && s.config.flushes() {
+		err = s.flush(ctx, l, r.Prompt)
 	}
-	if err := s.flush(ctx, l, r); err != nil {
-		return err
+	if err == nil {
+		l.going.Add(1) // until Generate returns
 	}
-	l.going.Add(1) // until Generate returns
-	return nil
+	return err
 }
 
-// flush clears the prompt from the cache, if that is wanted.
-func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error {
-	if !s.config.flushes() {
-		return nil
-	}
-	// Generate one token after a text that begins differently. At most a BOS, which all prompts share, then remains in
-	// the cache.
+// flush clears the prompt from the cache: it generates one token after a text that begins differently. At most a BOS,
+// which all prompts share, then remains in the cache.
+func (s *session) flush(ctx context.Context, l *loaded, prompt string) error {
 	other := "."
-	if strings.HasPrefix(r.Prompt, other) {
+	if strings.HasPrefix(prompt, other) {
 		other = "0"
 	}
 	_, err := s.one(ctx, l, other) // complete, with its line in the log, before timing starts
@@ -253,7 +247,7 @@ const reload = 50 * time.Millisecond
 // reports a load time.
 func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) {
 	if load > reload {
-		s.family.look(ctx)
+		s.family.tree.Look(ctx)
 	}
 	now, was := s.family.runner(l.blobs).pid, int(l.runner.Load())
 	const why = "the times of this generation include a load; another client requested other options or another model, " +

@@ -29,10 +29,9 @@ func scripted(t *testing.T, settings string) *session {
 	t.Helper()
 	real, err := Find(newEngine(t).config)
 	check.Err(t, err)
-	path := filepath.Join(t.TempDir(), "ollama")
-	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\n"+settings+" "+real+" \"$@\"\nexit $?\n"), 0o700))
+	path := check.Script(t, settings+" "+real+" \"$@\"\nexit $?", t.TempDir(), "ollama")
 	s, p := opened(t, newEngine(t, func(c *Config) { c.Path = path }))
-	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.PID() {
+	if pids := p.PIDs(roleServer); len(pids) != 1 || pids[0] == s.own.PID() {
 		t.Errorf("sampled as the server: %v; the script is process %d", pids, s.own.PID())
 	}
 	return s
@@ -42,7 +41,7 @@ func scripted(t *testing.T, settings string) *session {
 func random(t *testing.T, name string) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".gguf")
-	check.Err(t, writeRandom(path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}))
+	check.Err(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}))
 	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
@@ -65,8 +64,8 @@ func TestServerWithOtherModelsAndCache(t *testing.T) {
 	if got := p.Engine().Policy["context"]; got != "1024" {
 		t.Errorf("context %s, want 1024", got)
 	}
-	s.family.look(t.Context())
-	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 ||
+	s.family.tree.Look(t.Context())
+	if a, b := p.PIDs(roleRunner), p2.PIDs(roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 ||
 		b[0] != int(now(other).runner.Load()) {
 		t.Errorf("sampled runners %v and %v, want %d and %d", a, b, ours,
 			now(other).runner.Load())
@@ -81,9 +80,7 @@ func TestServerWithOtherModelsAndCache(t *testing.T) {
 	if len(p.Warned("cache-suspected")) != 1 {
 		t.Errorf("a prompt came from the cache; warnings %q", p.Warnings())
 	}
-	if err := s.Unload(t.Context()); err != nil {
-		t.Errorf("while another runner is running: %v", err)
-	}
+	check.Also(t, s.Unload(t.Context())) // while another runner is running
 }
 
 // Without --context, the context is still known.
@@ -184,7 +181,5 @@ func TestFileIsUploadedOnce(t *testing.T) {
 	if notes, err := os.ReadDir(d.notes); err != nil || len(notes) != 0 {
 		t.Errorf("notes: %v, %v", notes, err)
 	}
-	if err := o.Close(); err != nil {
-		t.Errorf("closing the first engine: %v", err)
-	}
+	check.Also(t, o.Close())
 }

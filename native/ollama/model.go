@@ -46,16 +46,13 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 func (s *session) hand(ctx context.Context, path, sum string) error {
 	blobs := filepath.Join(s.own.dir, "models", "blobs")
 	whole, err := filepath.Abs(path)
-	if err == nil {
-		err = os.MkdirAll(blobs, 0o755)
-	}
-	if err == nil {
+	if err = errors.Join(err, os.MkdirAll(blobs, 0o755)); err == nil {
 		err = os.Symlink(whole, filepath.Join(blobs, "sha256-"+sum))
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		err = s.client.upload(ctx, path, sum)
 	}
-	return s.client.upload(ctx, path, sum)
+	return err
 }
 
 // unloadable matches what Ollama says about a file that is not a model, or not one of its.

@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
@@ -94,38 +92,33 @@ time=2025-05-01T10:00:01.000Z level=DEBUG source=cache.go:104 msg="loading cache
 `
 
 func TestLog(t *testing.T) {
-	for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r },
-		"bytes": iotest.OneByteReader} {
-		r := newLogReader()
-		for range 2 { // a second load replaces the first
-			if _, err := io.Copy(struct{ io.Writer }{r}, cut(strings.NewReader(realLog))); err != nil {
-				t.Fatal(err)
-			}
+	r := newLogReader()
+	for range 2 { // a second load replaces the first
+		_, _ = io.WriteString(r, realLog) // it never fails
+	}
+	l := r.Said()
+	want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4,
+		"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
+		"workspaces_bytes": 6301942 + record.MiB/2}
+	if used := l.Totals(128)["kv_used_bytes"]; used != record.MiB/16 {
+		t.Errorf("128 of 512 cells use %g bytes", used)
+	}
+	if !maps.Equal(l.Totals(-1), want) || l.KV != "f16" || l.Flash != "disabled" || l.Cells != 512 {
+		t.Errorf("%+v; want %v", l, want)
+	}
+	if n := len(r.slots); n != 2 {
+		t.Fatalf("%d requests, want 2", n)
+	}
+	if reported, ok := r.await(10); !ok || reported != (slot{10, 9}) || len(r.slots) != 1 || r.wasCut() {
+		t.Errorf("%+v, cut %v", reported, r.wasCut())
+	}
+	for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
+		_, _ = fmt.Fprintf(r, "time=x level=WARN source=r.go:1 msg=%s\n", said)
+		if !r.wasCut() {
+			t.Errorf("%s is not recognised", said)
 		}
-		l := r.Said()
-		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4,
-			"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
-			"workspaces_bytes": 6301942 + record.MiB/2}
-		if used := l.Totals(128)["kv_used_bytes"]; used != record.MiB/16 {
-			t.Errorf("%s: 128 of 512 cells use %g bytes", way, used)
-		}
-		if !maps.Equal(l.Totals(-1), want) || l.KV != "f16" || l.Flash != "disabled" || l.Cells != 512 {
-			t.Errorf("%s: %+v; want %v", way, l, want)
-		}
-		if n := len(r.slots); n != 2 {
-			t.Fatalf("%s: %d requests, want 2", way, n)
-		}
-		if reported, ok := r.await(10); !ok || reported != (slot{10, 9}) || len(r.slots) != 1 || r.wasCut() {
-			t.Errorf("%s: %+v, cut %v", way, reported, r.wasCut())
-		}
-		for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
-			_, _ = fmt.Fprintf(r, "time=x level=WARN source=r.go:1 msg=%s\n", said)
-			if !r.wasCut() {
-				t.Errorf("%s: %s is not recognised", way, said)
-			}
-			if r.forget(); r.wasCut() || len(r.slots) != 0 {
-				t.Error("forget has no effect")
-			}
+		if r.forget(); r.wasCut() || len(r.slots) != 0 {
+			t.Error("forget has no effect")
 		}
 	}
 }
@@ -194,12 +187,9 @@ func TestShow(t *testing.T) {
 }
 
 func TestOtherProgramIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ollama")
-	check.Err(t, os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700))
-	if err := New(Config{Path: path}).find(t.Context()).Err; fault.Of(err) != fault.NoOllama ||
-		!strings.Contains(err.Error(), "is not ollama") || !strings.Contains(err.Error(), "scripts/setup ollama") {
-		t.Errorf("%v", err)
-	}
+	path := check.Script(t, "echo something else 1.0", t.TempDir(), "ollama")
+	enginetest.OneLine(t, New(Config{Path: path}).find(t.Context()).Err, fault.NoOllama, record.SetUp, "is not ollama",
+		"scripts/setup ollama")
 }
 
 func TestEnvironment(t *testing.T) {

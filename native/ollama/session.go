@@ -221,7 +221,7 @@ func (s *session) options() map[string]any {
 
 // loaded reports what is running, and has it sampled.
 func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
-	s.family.look(ctx)
+	s.family.tree.Look(ctx)
 	r := s.family.runner(l.blobs)
 	l.runner.Store(int64(r.pid))
 	if s.family.tree != nil && r.pid == 0 {
@@ -273,7 +273,7 @@ func (s *session) Unload(ctx context.Context) error {
 	ctx, done := engine.Within(ctx, s.life)
 	defer done()
 	err := s.expire(ctx, l)
-	s.family.look(ctx)
+	s.family.tree.Look(ctx)
 	if crash == nil && err != nil {
 		return s.explain(ctx, err, "unloading the model")
 	}
@@ -329,7 +329,7 @@ func (s *session) Close() error {
 	if l != nil {
 		l.release()
 	}
-	s.family.close()
+	s.family.tree.Close()
 	if s.own != nil {
 		s.own.stop()
 		return nil

@@ -80,7 +80,7 @@ func (s *session) renew(ctx context.Context, l *loaded, why string) error {
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return err
 	}
-	s.family.look(ctx)
+	s.family.tree.Look(ctx)
 	l.runner.Store(int64(s.family.runner(l.blobs).pid))
 	return nil
 }

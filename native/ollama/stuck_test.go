@@ -70,13 +70,13 @@ func TestCancelledGenerationBesideOthers(t *testing.T) {
 func TestSilentRunnerIsRestarted(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)
-	before := sampled(p, roleRunner)
+	before := p.PIDs(roleRunner)
 	s.stuck = 1 // ns: any answer is too slow
 	giveUp(t, s, c.Prompt)
 	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != 0 {
 		t.Errorf("%q with %d cached tokens, want %q with none", u.Text, u.CachedTokens, c.Text)
 	}
-	after := sampled(p, roleRunner)
+	after := p.PIDs(roleRunner)
 	if len(before) != 1 || len(after) != 1 || before[0] == after[0] || int(now(s).runner.Load()) != after[0] {
 		t.Errorf("runner %v, then %v; known as %d", before, after, now(s).runner.Load())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,11 +28,7 @@ type client struct {
 }
 
 func newClient(at address, key, keyFrom string) *client {
-	proxy := http.ProxyFromEnvironment
-	if at.local { // a proxy would be measured, too
-		proxy = nil
-	}
-	return &client{wire.Client{Key: key, HTTP: wire.NewClient(proxy)}, at, keyFrom, askPatience}
+	return &client{wire.Client{Key: key, HTTP: wire.NewClient(at.local)}, at, keyFrom, askPatience}
 }
 
 // ask sends a question and parses the answer.
@@ -55,9 +50,6 @@ type address struct {
 	local bool   // on this machine
 }
 
-// interfaces are ends of URLs that users copy from manuals; they are removed.
-var interfaces = []string{"/chat/completions", "/completions", "/models"}
-
 // parseAddress parses a server's URL.
 func parseAddress(raw string) (address, error) {
 	u, err := wire.ParseAddress("--openai-url", raw, "http://127.0.0.1:8080")
@@ -65,7 +57,7 @@ func parseAddress(raw string) (address, error) {
 		return address{}, err
 	}
 	path := u.Path
-	for _, end := range interfaces {
+	for _, end := range []string{"/chat/completions", "/completions", "/models"} { // users copy them from manuals
 		path = strings.TrimSuffix(path, end)
 	}
 	base := u.Scheme + "://" + u.Host + path

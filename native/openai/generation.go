@@ -82,7 +82,11 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 			return nil, err
 		}
 		g.body.drop(field)
-		g.s.refuse(field, r.Error())
+		if _, known := g.s.refused.LoadOrStore(field, true); !known {
+			engine.Warn(g.s.probe, "field-refused",
+				"the server at %s refuses the field %s; it is omitted, so the server's default applies (%s)",
+				g.s.client.at.host, field, g.s.client.Hide(r.Error()))
+		}
 	}
 }
 

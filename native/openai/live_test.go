@@ -1,7 +1,6 @@
 package openai_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 	"llmparity/native/openai/openaitest"
+	"llmparity/native/wire"
 )
 
 // A chat gives the same text as completing the prompt in the server's template.
@@ -29,14 +29,10 @@ func TestChatUsesTemplate(t *testing.T) {
 	var templated struct {
 		Prompt string `json:"prompt"`
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/apply-template",
-		strings.NewReader(`{"messages":[{"role":"user","content":"Once"}]}`))
-	check.Err(t, err)
-	req.Header.Set("Authorization", "Bearer sk-very-secret")
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	check.Err(t, err)
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&templated); err != nil || templated.Prompt == "" {
+	client := wire.Client{Base: server.URL, Key: "sk-very-secret", HTTP: wire.NewClient(true)}
+	if err := client.Call(t.Context(), http.MethodPost, "/apply-template", map[string]any{
+		"messages": []map[string]string{{"role": "user", "content": "Once"}}}, &templated); err != nil ||
+		templated.Prompt == "" {
 		t.Fatalf("%v: templated prompt %q", err, templated.Prompt)
 	}
 
@@ -78,9 +74,8 @@ func TestServerIsSampled(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "2", "-c", "2048", "--metrics", "--alias", "mouse")
 	s, p := loaded(t, openai.Config{URL: server.URL}, served)
-	if _, err := generated(t.Context(), s, 16); err != nil {
-		t.Fatal(err)
-	}
+	_, err := generated(t.Context(), s, 16)
+	check.Err(t, err)
 	got, methods := p.Values(t, openai.MethodMetrics), map[string]int{}
 	for _, source := range p.Attached() {
 		methods[source.Describe().Method] = source.Describe().PID

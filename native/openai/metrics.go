@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/native/wire"
 )
@@ -26,49 +25,32 @@ const (
 )
 
 // vocabulary maps series of servers to our names. Of several series for one name, older ones come last.
-var vocabulary = []struct {
-	name string
-	from []string
-}{
-	{"requests_running_count", []string{"llamacpp:requests_processing", "vllm:num_requests_running",
-		"sglang:num_running_reqs", "tgi_batch_current_size"}},
-	{"requests_waiting_count", []string{"llamacpp:requests_deferred", "vllm:num_requests_waiting",
-		"sglang:num_queue_reqs", "tgi_queue_size"}},
-	{"kv_cache_usage_ratio", []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
-		"llamacpp:kv_cache_usage_ratio"}},
-	{"kv_cache_tokens_count", []string{"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"}},
-	{"preemptions_count", []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
-	{"prompt_tokens_count", []string{"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total",
-		"sglang:prompt_tokens_total", "tgi_request_input_length_sum"}},
-	{"generated_tokens_count", []string{"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total",
-		"sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"}},
-	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
-		"vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
-	{"cache_hit_ratio", []string{"sglang:cache_hit_rate"}},
+var vocabulary = map[string][]string{
+	"requests_running_count": {"llamacpp:requests_processing", "vllm:num_requests_running",
+		"sglang:num_running_reqs", "tgi_batch_current_size"},
+	"requests_waiting_count": {"llamacpp:requests_deferred", "vllm:num_requests_waiting",
+		"sglang:num_queue_reqs", "tgi_queue_size"},
+	"kv_cache_usage_ratio": {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
+		"llamacpp:kv_cache_usage_ratio"},
+	"kv_cache_tokens_count": {"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"},
+	"preemptions_count":     {"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"},
+	"prompt_tokens_count": {"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total",
+		"sglang:prompt_tokens_total", "tgi_request_input_length_sum"},
+	"generated_tokens_count": {"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total",
+		"sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"},
+	"cached_prompt_tokens_count": {"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
+		"vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"},
+	"cache_hit_ratio": {"sglang:cache_hit_rate"},
 }
 
 // wanted reports whether there is a name for a series.
 func wanted(series string) bool {
-	for _, v := range vocabulary {
-		if slices.Contains(v.from, series) {
+	for _, from := range vocabulary {
+		if slices.Contains(from, series) {
 			return true
 		}
 	}
 	return false
-}
-
-// values returns the known values of a metrics page.
-func values(page []wire.Metric) map[string]float64 {
-	out := map[string]float64{}
-	for _, v := range vocabulary {
-		for _, series := range v.from {
-			if n, ok := together(page, series, strings.HasSuffix(v.name, "_ratio")); ok {
-				out[v.name] = n
-				break
-			}
-		}
-	}
-	return out
 }
 
 // ranks are labels of processes that compute the same requests together; each counts all of them.
@@ -103,15 +85,7 @@ func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	return total, len(shares) > 0
 }
 
-// metricsSource is the source for the server's /metrics.
-func (s *session) metricsSource() *sample.Func {
-	return &sample.Func{Values: s.client.metrics, Source: record.Source{Role: "server", Method: MethodMetrics,
-		PID: s.pid, Every: metricsEvery, Waits: true,
-		Sees: fmt.Sprintf("what %s reports at /metrics (not measured): requests, KV cache, preemptions, tokens since its start "+
-			"(the sum over replicas; for ratios the highest)", s.server.title()),
-		Blind: "everything else; changes between two of its updates"}}
-}
-
+// metrics reads the server's /metrics.
 func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
@@ -124,7 +98,15 @@ func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
 	}
 	defer resp.Body.Close()
 	page, err := wire.Metrics(resp.Body, wanted)
-	all := values(page)
+	all := map[string]float64{}
+	for name, from := range vocabulary {
+		for _, series := range from {
+			if n, ok := together(page, series, strings.HasSuffix(name, "_ratio")); ok {
+				all[name] = n
+				break
+			}
+		}
+	}
 	if err == nil && len(all) == 0 {
 		err = errors.New("/metrics has no known series")
 	}

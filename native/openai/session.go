@@ -59,15 +59,6 @@ func (s *session) explain(err error) error {
 	return s.client.explain(err)
 }
 
-// refuse notes that the server refuses a field, and warns once.
-func (s *session) refuse(field, why string) {
-	if _, known := s.refused.LoadOrStore(field, true); !known {
-		engine.Warn(s.probe, "field-refused",
-			"the server at %s refuses the field %s; it is omitted, so the server's default applies (%s)", s.client.at.host,
-			field, s.client.Hide(why))
-	}
-}
-
 // Load checks that the server has the model and generates with it; some servers load it only then. The duration says
 // how long the server took to answer, not how long a load takes.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
@@ -95,9 +86,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(),
 		How: "request for one token, to the answer; may include loading the model"})
 	s.tell(m)
-	if s.tree != nil {
-		s.tree.Look(inner) // sample processes that the load has started
-	}
+	s.tree.Look(inner) // sample processes that the load has started
 	return nil
 }
 
@@ -198,9 +187,7 @@ func (s *session) Unload(context.Context) error {
 func (s *session) Close() error {
 	s.own.Close()
 	s.end()
-	if s.tree != nil {
-		s.tree.Close()
-	}
+	s.tree.Close()
 	for _, d := range s.detach {
 		d()
 	}

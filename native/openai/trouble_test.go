@@ -94,12 +94,7 @@ func request(prompt string, n int) engine.Request {
 
 // generated generates n tokens.
 func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generation, error) {
-	g := enginetest.Generation{MaxTokens: n, Called: time.Now()}
-	var err error
-	g.Usage, err = s.Generate(ctx, engine.Request{Prompt: "Once", MaxTokens: n},
-		func(t record.Token) { g.Tokens = append(g.Tokens, t) })
-	g.Returned = time.Now()
-	return g, err
+	return enginetest.Generate(ctx, s, request("Once", n))
 }
 
 func codes(p *enginetest.Probe) string {

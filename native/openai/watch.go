@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
@@ -18,7 +19,11 @@ import (
 func (s *session) watchMetrics(ctx context.Context) {
 	_, err := s.client.metrics(ctx)
 	if err == nil {
-		s.detach = append(s.detach, s.probe.Attach(s.metricsSource()))
+		source := record.Source{Role: "server", Method: MethodMetrics, PID: s.pid, Every: metricsEvery, Waits: true,
+			Sees: fmt.Sprintf("what %s reports at /metrics (not measured): requests, KV cache, preemptions, tokens since its start "+
+				"(the sum over replicas; for ratios the highest)", s.server.title()),
+			Blind: "everything else; changes between two of its updates"}
+		s.detach = append(s.detach, s.probe.Attach(&sample.Func{Values: s.client.metrics, Source: source}))
 		return
 	}
 	r := wire.RefusalOf(err)

@@ -1,23 +1,14 @@
 package program
 
 import (
-	"context"
 	"debug/elf"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
-
-// Part describes a ggml program with the GPUs that it was built for.
-func Part(ctx context.Context, kind fault.Kind, path string) engine.Part {
-	p := engine.Version(ctx, kind, path, "--version")
-	p.Version, p.Backends = strings.TrimPrefix(p.Version, "version: "), Backends(path)
-	return p
-}
 
 // Found says what an engine with this program could run.
 func Found(name string, p engine.Part, here engine.Here) engine.Finding {

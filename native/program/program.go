@@ -45,7 +45,7 @@ func (p Program) Find(given, cache string) (string, error) {
 		}
 		path, err := exec.LookPath(named.path)
 		if err != nil {
-			return "", p.Unfit("%s: %s cannot be run (%v)", named.by, named.path, Cause(err))
+			return "", p.Unfit("%s: %s cannot be run (%v)", named.by, named.path, errors.Unwrap(err))
 		}
 		return filepath.Abs(path)
 	}
@@ -64,14 +64,6 @@ func (p Program) Find(given, cache string) (string, error) {
 		}
 	}
 	return "", p.Unfit("%s not found on PATH or in the cache", p.Names[0])
-}
-
-// Cause returns why a program cannot be run, without its name.
-func Cause(err error) error {
-	if e, ok := errors.AsType[*exec.Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // Unfit is the error for a program that is missing or unusable.

@@ -4,24 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"llmparity/internal/check"
-	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 )
-
-// a writes a shell script.
-func a(t *testing.T, text string, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(parts...)
-	check.Err(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-		os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)))
-	return path
-}
 
 func TestFindInOrder(t *testing.T) {
 	dir := t.TempDir()
@@ -32,12 +22,10 @@ func TestFindInOrder(t *testing.T) {
 	given, cache := "", filepath.Join(dir, "cache")
 	refused := func(words string) {
 		t.Helper()
-		if path, err := p.Find(given, cache); fault.Of(err) != fault.NoOllama || engine.ClassOf(err) != record.SetUp ||
-			!strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, %v; want %q", path, err, words)
-		}
+		_, err := p.Find(given, cache)
+		enginetest.OneLine(t, err, fault.NoOllama, record.SetUp, words)
 	}
-	a(t, "", cache, "x", "1", "new") // the link to the current build does not name it
+	check.Script(t, "", cache, "x", "1", "new") // the link to the current build does not name it
 	refused("new not found on PATH or in the cache; build one")
 	find := func(want string) {
 		t.Helper()
@@ -45,22 +33,22 @@ func TestFindInOrder(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
-	find(a(t, "", dir, "path", "old")) // least preferred first
-	built := a(t, "", cache, "x", "2", "new")
+	find(check.Script(t, "", dir, "path", "old")) // least preferred first
+	built := check.Script(t, "", cache, "x", "2", "new")
 	check.Err(t, os.Symlink("2", filepath.Join(cache, "x", "current")))
 	find(built)
-	find(a(t, "", dir, "path", "new"))
-	named := a(t, "", dir, "named")
+	find(check.Script(t, "", dir, "path", "new"))
+	named := check.Script(t, "", dir, "named")
 	t.Setenv("LLMPARITY_TEST_PROGRAM", named)
 	find(named)
-	given = a(t, "", dir, "given")
+	given = check.Script(t, "", dir, "given")
 	find(given)
 	given = filepath.Join(dir, "missing") // the user's choice is an error even if others could be found
 	refused("--x: " + given + " cannot be run")
 }
 
 func TestKnownUntilFileChanges(t *testing.T) {
-	path := a(t, "one", t.TempDir(), "x")
+	path := check.Script(t, "one", t.TempDir(), "x")
 	var k program.Known[string]
 	looks := 0
 	look := func(sum string) (string, error) { looks++; return sum, nil }

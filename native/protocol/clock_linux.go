@@ -14,9 +14,7 @@ func readClock() clock {
 	for i := range 5 {
 		before := time.Now()
 		var t unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-			return clock{at: before, off: -1} // never on Linux; an empty range
-		}
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it never fails on Linux
 		if off := time.Since(before); i == 0 || off < best.off {
 			best = clock{at: before, ns: t.Nano(), off: off}
 		}

@@ -60,9 +60,8 @@ func TestDocumentedSession(t *testing.T) {
 	for line := range strings.Lines(session) {
 		line = strings.TrimSpace(line)
 		if request, ok := strings.CutPrefix(line, "> "); ok {
-			if _, err := io.WriteString(in, request+"\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(in, request+"\n")
+			check.Err(t, err)
 			continue
 		}
 		want, ok := strings.CutPrefix(line, "< ")

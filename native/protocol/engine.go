@@ -10,6 +10,7 @@ package protocol
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,7 +139,7 @@ func (e *Engine) find() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	return "", engine.SetUp(fault.Wrap(fault.NoProgram, program.Cause(err),
+	return "", engine.SetUp(fault.Wrap(fault.NoProgram, cmp.Or(errors.Unwrap(err), err),
 		"name an executable, as in exec:./my-engine", "%s: %s cannot be run", e.Name(), e.config.Argv[0]))
 }
 

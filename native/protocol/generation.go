@@ -187,17 +187,14 @@ func (g *generation) sound(m message, context int) error {
 
 // contradictions warns about counts that differ from what was received. Both are recorded.
 func (g *generation) contradictions(m message, p engine.Probe) {
-	for _, c := range []struct {
-		what         string
-		counted, own int
-	}{{"tokens", g.N, m.Generated}, {"prompt ids", len(m.PromptIDs), m.PromptTokens}} {
-		exact := c.what != "tokens" || g.hello.Caps.Exact
-		if exact && c.counted > 0 && c.own > 0 && c.counted != c.own {
-			engine.Warn(p, "counts-differ", "%s counts %d %s, but sent %d", g.conn.name, c.own, c.what,
-				c.counted)
+	differ := func(what string, counted, own int) {
+		if counted > 0 && own > 0 && counted != own {
+			engine.Warn(p, "counts-differ", "%s counts %d %s, but sent %d", g.conn.name, own, what, counted)
 		}
 	}
 	if g.hello.Caps.Exact {
+		differ("tokens", g.N, m.Generated)
 		g.usage.Generated = 0 // counted here
 	}
+	differ("prompt ids", len(m.PromptIDs), m.PromptTokens)
 }

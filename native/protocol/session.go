@@ -59,8 +59,13 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		offer["clock"] = clockName
 	}
 	got, _, err := c.ask(ctx, opHello, offer, nil)
-	if err != nil {
-		return helloFault(ctx, c, err)
+	switch _, known := errors.AsType[*fault.Error](err); {
+	case err == nil:
+	case known, ctx.Err() != nil, errors.Is(err, errClosed):
+		return err
+	default: // the engine's own reason
+		return c.wrong(opHello, engine.ClassOf(err), "%s: hello failed: %s", c.name,
+			strings.TrimPrefix(err.Error(), c.name+": "))
 	}
 	if got.Protocol != Version {
 		do := seeProtocol
@@ -84,16 +89,6 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	d.Detail, _ = words(got.Device.Detail) // the first ones suffice
 	s.probe.Event(record.Event{At: time.Now(), Device: &d})
 	return nil
-}
-
-// helloFault adds the engine's own reason if hello fails.
-func helloFault(ctx context.Context, c *conn, err error) error {
-	var known *fault.Error
-	if ctx.Err() != nil || errors.As(err, &known) || errors.Is(err, errClosed) {
-		return err
-	}
-	return c.wrong(opHello, engine.ClassOf(err), "%s: hello failed: %s", c.name,
-		strings.TrimPrefix(err.Error(), c.name+": "))
 }
 
 // Load requests the model, from the program that Open started, or from a new one if that had to be ended.

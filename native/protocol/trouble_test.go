@@ -318,15 +318,9 @@ func TestViolationsAreNamed(t *testing.T) {
 				t.Parallel()
 			}
 			o := play(t, scripted(c.script, c.silence), m)
-			if o.err == nil {
-				t.Fatal("no error")
-			}
-			if engine.ClassOf(o.err) != c.class || fault.Of(o.err) != c.code ||
-				!strings.Contains(o.err.Error(), c.want) ||
-				strings.Contains(o.err.Error(), "\n") || len(o.err.Error()) > 600 ||
-				!strings.Contains(o.err.Error(), "exec:test") {
-				t.Errorf("%s (%s, class %s), want %q (%s, class %s)", o.err, engine.ClassOf(o.err), fault.Of(o.err),
-					c.want, c.class, c.code)
+			enginetest.OneLine(t, o.err, c.code, c.class, c.want, "exec:test")
+			if len(o.err.Error()) > 600 {
+				t.Errorf("longer than a table can show: %v", o.err)
 			}
 		})
 	}
@@ -413,15 +407,10 @@ func TestCancelledRequestEndsBeforeNext(t *testing.T) {
 func TestEngineThatIgnoresCancelIsKilled(t *testing.T) {
 	s := threeTokens(t, "ignores cancel", 5*time.Second)
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
-	if engine.ClassOf(err) != record.Hung ||
-		!strings.Contains(err.Error(), "did not end a cancelled generate") {
-		t.Errorf("%v", err)
-	}
+	enginetest.OneLine(t, err, fault.Run, record.Hung, "did not end a cancelled generate")
 	// Unload ends the engine, and Load starts another.
 	check.Also(t, s.Unload(t.Context()))
-	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
-		t.Errorf("loading again: %v", err)
-	}
+	check.Also(t, s.Load(t.Context(), enginetest.TinyModel(t))) // it can be loaded again
 }
 
 // The prompt is larger than the pipe's buffer, and the engine does not read it.
@@ -454,14 +443,10 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a served model: %v", err)
 	}
 	none := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{"/nonexistent/engine"}}})
-	if err := none.Check(t.Context(), m); fault.Of(err) != fault.NoProgram ||
-		!strings.Contains(err.Error(), "exec:x: /nonexistent/engine cannot be run") {
-		t.Errorf("no program: %v", err)
-	}
+	enginetest.OneLine(t, none.Check(t.Context(), m), fault.NoProgram, record.SetUp,
+		"exec:x: /nonexistent/engine cannot be run")
 	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
-	if err := folder.Check(t.Context(), m); fault.Of(err) != fault.NoProgram {
-		t.Errorf("a folder: %v", err)
-	}
+	enginetest.OneLine(t, folder.Check(t.Context(), m), fault.NoProgram, record.SetUp)
 }
 
 // Buffered tokens, whether in one write or in a few, give no decode speed.
@@ -568,16 +553,9 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		if again {
 			tell = func(context.Context) error { return generate() }
 		}
-		if err := tell(t.Context()); engine.ClassOf(err) != record.Crash ||
-			!strings.Contains(err.Error(), "the cat sat on it") {
-			t.Errorf("%v of class %s", err, engine.ClassOf(err))
-		}
-		if err := s.Unload(t.Context()); err != nil {
-			t.Errorf("reported twice: %v", err)
-		}
-		if err := s.Load(t.Context(), m); err != nil {
-			t.Errorf("loading again: %v", err)
-		}
+		enginetest.OneLine(t, tell(t.Context()), fault.Run, record.Crash, "the cat sat on it")
+		check.Also(t, s.Unload(t.Context()))  // not reported twice
+		check.Also(t, s.Load(t.Context(), m)) // it can be loaded again
 		check.Also(t, s.Close())
 	}
 }

@@ -32,15 +32,16 @@ type Client struct {
 }
 
 // NewClient makes a client that uses a new connection for each request: servers close idle ones at any time, and a
-// request at that moment fails or is sent twice. A nil proxy means none. Redirects are not followed, because another
-// server would be measured.
-func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true, DisableCompression: true,
-			ReadBufferSize: Buffer, TLSHandshakeTimeout: Patience,
-			DialContext: (&net.Dialer{Timeout: Patience}).DialContext},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// request at that moment fails or is sent twice. Redirects are not followed, because another server would be measured.
+// Nor is a proxy used for a server that is here, on this machine.
+func NewClient(here bool) *http.Client {
+	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true, ReadBufferSize: Buffer,
+		TLSHandshakeTimeout: Patience, DialContext: (&net.Dialer{Timeout: Patience}).DialContext}
+	if !here {
+		t.Proxy = http.ProxyFromEnvironment
 	}
+	return &http.Client{Transport: t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Refusal is an error that a server reports, as an answer or in a stream.

@@ -46,7 +46,7 @@ func start(t testing.TB, cmd *exec.Cmd, port int, health string) Server {
 		Keep: 8 << 10})
 	check.Err(t, err)
 	t.Cleanup(func() { p.End(0) })
-	client := wire.Client{Base: fmt.Sprintf("http://127.0.0.1:%d", port), HTTP: wire.NewClient(nil)}
+	client := wire.Client{Base: fmt.Sprintf("http://127.0.0.1:%d", port), HTTP: wire.NewClient(true)}
 	_, _, err = p.Await(t.Context(), 5*time.Minute, func(ctx context.Context) (answers, ready bool) {
 		err := client.Call(ctx, http.MethodGet, health, nil, nil)
 		return err == nil || wire.RefusalOf(err) != nil, err == nil

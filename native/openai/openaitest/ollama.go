@@ -1,8 +1,6 @@
 package openaitest
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,16 +25,14 @@ func Ollama(t testing.TB, path, name, template string) Server {
 		fmt.Sprintf("OLLAMA_HOST=127.0.0.1:%d", port),
 		"OLLAMA_NUM_PARALLEL=2", "OLLAMA_CONTEXT_LENGTH=1024", "CUDA_VISIBLE_DEVICES=-1")
 	s := start(t, cmd, port, "/api/version")
-	client := wire.Client{Base: s.URL, HTTP: wire.NewClient(nil)}
-	file := check.Read(t, path)
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(file))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/blobs/"+digest,
-		bytes.NewReader(file))
+	client := wire.Client{Base: s.URL, HTTP: wire.NewClient(true)}
+	sum, err := cache.HashFile(path)
 	check.Err(t, err)
-	resp, err := client.Do(req)
+	file, err := os.Open(path)
 	check.Err(t, err)
-	resp.Body.Close()
+	defer file.Close()
+	check.Err(t, client.Call(t.Context(), http.MethodPost, "/api/blobs/sha256:"+sum, file, nil))
 	check.Err(t, client.Call(t.Context(), http.MethodPost, "/api/create", map[string]any{"model": name,
-		"files": map[string]string{"m.gguf": digest}, "template": template, "stream": false}, nil))
+		"files": map[string]string{"m.gguf": "sha256:" + sum}, "template": template, "stream": false}, nil))
 	return s
 }

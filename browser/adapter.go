@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,12 +43,11 @@ func (a Adapter) Software() bool {
 
 // hasGPU looks for the device files of GPU drivers.
 func hasGPU() bool {
-	for _, pattern := range []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"} {
-		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the pattern is valid
-			return true
-		}
-	}
-	return false
+	patterns := []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"}
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		found, _ := filepath.Glob(pattern) // the pattern is valid
+		return len(found) > 0
+	})
 }
 
 // adapterInfo is what the page reports about its adapter.
@@ -109,13 +109,8 @@ func (a *adapterInfo) device() record.Device {
 
 // software also checks names, because a browser may not call a software adapter a fallback.
 func (a *adapterInfo) software() bool {
-	names := strings.ToLower(a.name())
-	for _, s := range []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"} {
-		if strings.Contains(names, s) {
-			return true
-		}
-	}
-	return a.Fallback
+	names, known := strings.ToLower(a.name()), []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"}
+	return a.Fallback || slices.ContainsFunc(known, func(s string) bool { return strings.Contains(names, s) })
 }
 
 func (a *adapterInfo) name() string {

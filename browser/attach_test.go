@@ -235,10 +235,7 @@ func crashAnother(t *testing.T, p *Page) {
 func TestAttachedBrowserCannotReachPage(t *testing.T) {
 	address, _ := running(t, "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=<-loopback>")
 	_, err := Open(watched(t), Config{Launch: Launch{Attach: address}}, stubSite, &enginetest.Probe{})
-	if fault.Of(err) != fault.NoChrome ||
-		!strings.Contains(err.Error(), "run llmparity where the browser runs") {
-		t.Errorf("error %v, want that the page cannot be reached", err)
-	}
+	enginetest.OneLine(t, err, fault.NoChrome, record.Other, "run llmparity where the browser runs")
 	if left := pages(t, address); len(left) != 1 {
 		t.Errorf("tabs left: %v", left)
 	}
@@ -260,10 +257,7 @@ func TestUnreachableBrowser(t *testing.T) {
 	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),
 		"ws://" + host(empty) + "/devtools/browser/none"} {
 		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}})
-		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "--remote-debugging-port") ||
-			!strings.Contains(err.Error(), address) {
-			t.Errorf("%s: %v, want NoChrome and how to start a browser", address, err)
-		}
+		enginetest.OneLine(t, err, fault.NoChrome, record.Other, "--remote-debugging-port", address)
 	}
 	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
 		if _, err := parseAddress(address); fault.Of(err) != fault.Usage {

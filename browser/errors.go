@@ -24,13 +24,14 @@ const lossReported = 3 * time.Second
 // errorOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
 // caller's context, then what the page threw.
 func (p *Page) errorOf(ctx context.Context, err error) error {
+	said, _ := errors.AsType[*cdproto.Error](err)
 	switch { // A call may notice the loss before its report comes.
 	case ctx.Err() != nil:
 	case errors.Is(err, context.Canceled): // only the end of the browser cancels a call whose caller is still waiting
 		if !p.lossComes() {
 			return engine.Fail(record.Crash, "the browser ended unexpectedly: %w", err)
 		}
-	case isCrash(err):
+	case said != nil && strings.Contains(said.Message, "Target crashed"):
 		if !p.lossComes() {
 			return engine.Fail(record.Crash, "the page's renderer process ended: %w", err)
 		}
@@ -58,18 +59,6 @@ func (p *Page) lossComes() bool {
 	case <-time.After(lossReported):
 		return p.chrome.ctx.Err() != nil // on a busy machine both may have come
 	}
-}
-
-// isCrash reports whether a call failed because the renderer ended.
-func isCrash(err error) bool {
-	var said *cdproto.Error
-	return errors.As(err, &said) && strings.Contains(said.Message, "Target crashed")
-}
-
-// isAborted reports whether the browser stopped loading a page, as it does when the renderer ends meanwhile.
-func isAborted(err error) bool {
-	var load *chromedp.LoadError
-	return errors.As(err, &load) && load.ErrorText == "net::ERR_ABORTED"
 }
 
 // lost returns how the page was lost; nil if it was not.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +33,8 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 	}
 	const pause = 5 * time.Millisecond
 	for range wordsCome / pause { // counted, because on a busy machine a deadline may pass before the first look
-		for _, line := range c.words.Lines(wordsKept) {
-			if heapFull.MatchString(line) {
-				return record.OOM, status + "; the browser printed that memory ran out"
-			}
+		if slices.ContainsFunc(c.words.Lines(wordsKept), heapFull.MatchString) {
+			return record.OOM, status + "; the browser printed that memory ran out"
 		}
 		time.Sleep(pause)
 	}

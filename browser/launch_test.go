@@ -11,6 +11,7 @@ import (
 	"llmparity/browser/find"
 	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -52,10 +53,7 @@ func TestConflictingFlagsAreRefused(t *testing.T) {
 		"two words": "NAME",
 	} {
 		err := Launch{Flags: []string{text}}.Check("")
-		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), do) ||
-			!strings.Contains(err.Error(), "--chrome-flag") {
-			t.Errorf("%q: %v, want a usage error with %q", text, err, do)
-		}
+		enginetest.OneLine(t, err, fault.Usage, record.Other, do, "--chrome-flag")
 	}
 	for _, c := range []struct {
 		launch Launch
@@ -74,11 +72,9 @@ func TestHeadedWithoutDisplay(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	t.Setenv("PATH", t.TempDir())
-	fake := script(t, "#!/bin/sh\nexit 1\n")
+	fake := check.Script(t, "exit 1", t.TempDir(), "chrome")
 	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}})
-	if fault.Of(err) != fault.NoDisplay || !strings.Contains(err.Error(), "apt install xvfb") {
-		t.Errorf("error %v, want NoDisplay and how to get a display", err)
-	}
+	enginetest.OneLine(t, err, fault.NoDisplay, record.Other, "apt install xvfb")
 }
 
 func TestBrowserThatDoesNotStartIsQuoted(t *testing.T) {
@@ -96,7 +92,7 @@ func TestBrowserThatDoesNotStartIsQuoted(t *testing.T) {
 exit 1
 `: {nil, "no such luck", "Broken"},
 	} {
-		path := script(t, "#!/bin/sh\n"+text)
+		path := check.Script(t, text, t.TempDir(), "chrome")
 		_, err := Open(watched(t), Config{Chrome: path, limits: x.limits}, stubSite, engine.Unmeasured{})
 		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), x.want) ||
 			strings.Contains(err.Error(), x.not) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/internal/check"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/sample"
 )
 
@@ -117,17 +118,17 @@ func TestLedgerCountsDroppedBuffers(t *testing.T) {
 
 func TestPhasePeak(t *testing.T) {
 	p, probe := blank(t)
-	source := sourceOf(t, probe, MethodLedger, "page").(sample.Peaker)
+	source := enginetest.Source(t, probe.Attached(), MethodLedger, "page").(sample.Peaker)
 	spike := func(mib int) {
 		onDevice(t, p, fmt.Sprintf("device.createBuffer({ size: %d << 20, usage: STORAGE }).destroy()", mib))
 	}
 	spike(8)
-	if got := figures(t, probe, MethodLedger, "page")["phase_peak_bytes"]; got != 8<<20 {
+	if got := probe.Figures(t, MethodLedger, "page")["phase_peak_bytes"]; got != 8<<20 {
 		t.Errorf("a peak of %.0f, want 8 MiB", got)
 	}
 	check.Err(t, source.ResetPeak(watched(t)))
 	spike(3)
-	got := figures(t, probe, MethodLedger, "page")
+	got := probe.Figures(t, MethodLedger, "page")
 	if got["phase_peak_bytes"] != 3<<20 || got["page_peak_bytes"] != 8<<20 {
 		t.Errorf("after a reset: %.0f, since the start: %.0f", got["phase_peak_bytes"], got["page_peak_bytes"])
 	}

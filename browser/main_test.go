@@ -14,8 +14,6 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/record"
-	"llmparity/internal/sample"
 	"llmparity/internal/truth"
 )
 
@@ -67,9 +65,7 @@ func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	p, err := Open(watched(t), c, stubSite, probe)
 	check.Err(t, err)
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.Also(t, p.Close())
 	})
 	check.Err(t, p.Measure(watched(t), probe))
 	return p, probe
@@ -80,43 +76,6 @@ func watched(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// script creates a shell script.
-func script(t *testing.T, text string) string {
-	t.Helper()
-	path := t.TempDir() + "/chrome"
-	check.Err(t, os.WriteFile(path, []byte(text), 0o700))
-	return path
-}
-
-// sourced has attached sources: a test's probe or a plain page.
-type sourced interface{ Attached() []sample.Source }
-
-// sourceOf returns an attached source by method and role.
-func sourceOf(t *testing.T, probe sourced, method, role string) sample.Source {
-	t.Helper()
-	for _, s := range probe.Attached() {
-		if d := s.Describe(); d.Method == method && d.Role == role {
-			return s
-		}
-	}
-	t.Fatalf("no source reads the %s by %s", role, method)
-	return nil
-}
-
-// figures reads a source's values by name.
-func figures(t *testing.T, probe sourced, method, role string) map[string]float64 {
-	t.Helper()
-	r := record.NewSample()
-	if err := sourceOf(t, probe, method, role).Read(watched(t), &r); err != nil {
-		t.Fatalf("%s of the %s: %v", method, role, err)
-	}
-	all := map[string]float64{}
-	for _, v := range r.Values {
-		all[v.Name] = v.Value
-	}
-	return all
 }
 
 // kill kills the processes of a role.

@@ -152,7 +152,9 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := p.navigate(limited)
-	aborted := isAborted(err)
+	// The browser stops loading a page when the renderer ends meanwhile.
+	load, _ := errors.AsType[*chromedp.LoadError](err)
+	aborted := load != nil && load.ErrorText == "net::ERR_ABORTED"
 	if aborted {
 		p.lossComes() // to report the cause, too
 	}

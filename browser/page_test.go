@@ -120,28 +120,18 @@ func givenUp(t *testing.T, p *Page) {
 	}
 }
 
-// processesOf returns the sampled processes of a role.
-func processesOf(probe *enginetest.Probe, role string) (pids []int) {
-	for _, source := range probe.Attached() {
-		if d := source.Describe(); d.Role == role && !slices.Contains(pids, d.PID) {
-			pids = append(pids, d.PID)
-		}
-	}
-	return pids
-}
-
 // newProcessesAreSampled kills processes that the browser restarts during a call.
 func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 	t.Helper()
 	stop := p.AttachNew(watched(t), probe, 100*time.Millisecond)
 	defer stop()
 	for _, role := range []string{"gpu-process", "utility-network"} {
-		old := processesOf(probe, role)
+		old := probe.PIDs(role)
 		if len(old) != 1 {
 			t.Fatalf("processes called %s: %v", role, old)
 		}
 		check.Err(t, syscall.Kill(old[0], syscall.SIGKILL))
-		for deadline := time.Now().Add(2 * time.Minute); len(processesOf(probe, role)) < 2; {
+		for deadline := time.Now().Add(2 * time.Minute); len(probe.PIDs(role)) < 2; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the new %s is not sampled", role)
 			}
@@ -174,9 +164,7 @@ func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 }
 
 func TestCancelledOpenLeavesNothing(t *testing.T) {
-	if err := endShared(); err != nil { // it may start processes at any time
-		t.Error(err)
-	}
+	check.Also(t, endShared()) // it may start processes at any time
 	for _, after := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		p, err := Open(ctx, Config{}, stubSite, &enginetest.Probe{})
@@ -258,9 +246,8 @@ func TestClockDriftWarning(t *testing.T) {
 
 func TestNoAdapterIsAFault(t *testing.T) {
 	p, _ := blank(t)
-	if _, err := Call[any](watched(t), p, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Call[any](watched(t), p, `Object.defineProperty(navigator, "gpu", { value: undefined })`)
+	check.Err(t, err)
 	if _, err := p.Device(watched(t)); fault.Of(err) != fault.NoAdapter {
 		t.Errorf("error %v, want NoAdapter", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // A sheet runs scripts, in light mode, without network; it reports errors and can be cancelled.
@@ -17,13 +19,9 @@ func TestSheet(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
 	s, err := OpenSheet(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Also(t, s.Close())
 	}()
 	if got, err := s.Run(t.Context(), `(async () => matchMedia("(prefers-color-scheme: light)").matches + " " + devicePixelRatio)()`); err != nil || got != "true 1" {
 		t.Errorf("%q, %v", got, err)

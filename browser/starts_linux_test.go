@@ -44,10 +44,8 @@ func unwell(t *testing.T, times int, instead string) (path string, starts func()
 	chrome, err := find.Chrome("")
 	check.Err(t, err)
 	dir := t.TempDir()
-	path = filepath.Join(dir, "chrome")
-	script := fmt.Sprintf("#!/bin/sh\necho $$ >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"\n", dir, times, instead, chrome)
-	check.Err(t, os.WriteFile(path, []byte(script), 0o700))
-	return path, func() []string {
+	script := fmt.Sprintf("echo $$ >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"", dir, times, instead, chrome)
+	return check.Script(t, script, dir, "chrome"), func() []string {
 		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // missing: no starts
 		return strings.Fields(string(text))
 	}
@@ -182,8 +180,9 @@ func TestStartIsRepeatedIfPageLoadIsAborted(t *testing.T) {
 
 // A program that cannot be executed is not tried again.
 func TestBrowserThatCannotBeExecuted(t *testing.T) {
-	probe := &enginetest.Probe{}
-	_, err := Open(watched(t), Config{Chrome: script(t, "#!/no/such/shell\n")}, stubSite, probe)
+	probe, path := &enginetest.Probe{}, filepath.Join(t.TempDir(), "chrome")
+	check.Err(t, os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o700))
+	_, err := Open(watched(t), Config{Chrome: path}, stubSite, probe)
 	if engine.ClassOf(err) == record.Start || fault.Of(err) != fault.NoChrome || len(probe.Warnings()) > 0 {
 		t.Errorf("%v, warnings %v", err, probe.Warnings())
 	}

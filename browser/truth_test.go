@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/internal/check"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -28,34 +28,29 @@ func (p *plain) complaint() error {
 	return err
 }
 
-// sharedPlain is for tests that leave nothing behind, like a new page in the same browser.
-var sharedPlain struct {
-	once  sync.Once
-	plain *plain
-	err   error
-}
+// shared is for tests that leave nothing behind, like a new page in the same browser; nil: not open.
+var shared *plain
 
 // endShared closes that browser; the next user opens another.
 func endShared() error {
-	s := &sharedPlain
-	err := errors.Join(s.plain.close(), s.plain.complaint())
-	s.once, s.plain = sync.Once{}, nil
+	err := errors.Join(shared.close(), shared.complaint())
+	shared = nil
 	return err
 }
 
 // blank returns a newly opened plain page in a used browser.
 func blank(t *testing.T) (*Page, *plain) {
 	t.Helper()
-	s := &sharedPlain
-	s.once.Do(func() { s.plain, s.err = openPlain(context.Background(), Config{}) }) // outlives the test
-	if s.err != nil {
-		t.Fatal(s.err)
+	if shared == nil {
+		opened, err := openPlain(context.Background(), Config{}) // outlives the test
+		check.Err(t, err)
+		shared = opened
 	}
-	p := s.plain.page
+	p := shared.page
 	ctx, cancel := p.within(watched(t))
 	defer cancel()
 	check.Err(t, chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+page.Truth)))
-	return p, s.plain
+	return p, shared
 }
 
 // takesMemory makes the test binary the process that allocates memory.
@@ -71,7 +66,7 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) { findTruth(t, took, 1) }
 func TestWorkerIsASeparateSource(t *testing.T) {
 	p, probe := blank(t)
 	old := len(probe.Attached())
-	before := figures(t, probe, MethodHeap, "page")
+	before := probe.Figures(t, MethodHeap, "page")
 	ledger, err := Call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("truth-worker.js", { type: "module" });
 		worker.onmessage = ({ data }) => done(data);
@@ -82,10 +77,8 @@ func TestWorkerIsASeparateSource(t *testing.T) {
 		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Figures["live_bytes"], ledger.Figures["live_count"], took)
 	}
 	check.Err(t, p.Attach(watched(t), probe))
-	if err := p.Attach(watched(t), probe); err != nil { // adds nothing
-		t.Fatal(err)
-	}
-	mine := attached(probe.Attached()[old:])
+	check.Err(t, p.Attach(watched(t), probe)) // adds nothing
+	mine := probe.Attached()[old:]
 	workers := 0
 	for _, s := range mine {
 		if s.Describe().Role == "worker" {
@@ -96,19 +89,19 @@ func TestWorkerIsASeparateSource(t *testing.T) {
 		t.Errorf("%d sources read the worker, want 1", workers)
 	}
 	for range 3 { // reads are independent
-		if got := figures(t, mine, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
+		got := enginetest.Read(t, enginetest.Source(t, mine, MethodHeap, "worker"))["backing_storage_bytes"]
+		if math.Abs(got-took) > 1<<20 {
 			t.Errorf("the worker's array buffers take %.0f bytes, want %d", got, took)
 		}
 	}
-	after := figures(t, probe, MethodHeap, "page")
+	after := probe.Figures(t, MethodHeap, "page")
 	if moved := after["backing_storage_bytes"] - before["backing_storage_bytes"]; math.Abs(moved) > 1<<20 {
 		t.Errorf("the page's array buffers grew by %.0f bytes", moved)
 	}
 	// Reading an ended worker is not an error.
-	if _, err := Call[any](watched(t), p, "worker.terminate()"); err != nil {
-		t.Fatal(err)
-	}
-	source := sourceOf(t, mine, MethodHeap, "worker")
+	_, err = Call[any](watched(t), p, "worker.terminate()")
+	check.Err(t, err)
+	source := enginetest.Source(t, mine, MethodHeap, "worker")
 	for n := 0; ; n++ {
 		// a read just before the end is never answered
 		ctx, cancel := context.WithTimeout(watched(t), 3*time.Second)
@@ -123,8 +116,3 @@ func TestWorkerIsASeparateSource(t *testing.T) {
 		}
 	}
 }
-
-// attached are some of a probe's sources.
-type attached []sample.Source
-
-func (a attached) Attached() []sample.Source { return a }

@@ -21,13 +21,11 @@ func TestDisplayNeedsCookie(t *testing.T) {
 	check.Err(t, err)
 	defer line.Close()
 	// Least significant byte first, protocol 11.0, no method and no cookie.
-	if _, err := line.Write([]byte{'l', 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = line.Write([]byte{'l', 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	check.Err(t, err)
 	answer := make([]byte, 1)
-	if _, err := line.Read(answer); err != nil {
-		t.Fatal(err)
-	}
+	_, err = line.Read(answer)
+	check.Err(t, err)
 	if answer[0] != 0 { // 0: refused
 		t.Errorf("the display answers %d without a cookie", answer[0])
 	}

@@ -17,11 +17,8 @@ import (
 // Variable is the environment variable for the browser to start.
 const Variable = "LLMPARITY_CHROME"
 
-// Brands are the names of browsers; the first ones are used by default.
+// Brands are the names of browsers. The first three are used by default, the test channels only on request.
 var Brands = []string{"chrome", "chromium", "edge", "beta", "dev", "canary"}
-
-// stable is how many brands are used by default; test channels only on request.
-const stable = 3
 
 // Chrome returns the browser to start: the given name or path, else that in $LLMPARITY_CHROME, else Chrome,
 // Chromium or Edge, on PATH or in the usual place.
@@ -45,7 +42,7 @@ func Chrome(given string) (string, error) {
 		return "", fault.Wrap(fault.NoChrome, err, get, "browser %s cannot be started", given)
 	}
 	places := []string{}
-	for _, brand := range Brands[:stable] {
+	for _, brand := range Brands[:3] {
 		places = append(places, usualPlaces(runtime.GOOS, brand, os.Getenv)...)
 	}
 	if found, ok := firstOf(append(places, "chrome")); ok {

@@ -61,29 +61,23 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 // recognise refuses a module that is not WebLLM. Its exports and what it offers to TVM's runtime identify any version.
 func (b Bundle) recognise() error {
 	text, err := b.read()
-	if err != nil {
-		return err
+	if err == nil && !slices.ContainsFunc([]string{"MLCEngine", "TVMFFIWasm", "TVMWasm"}, func(name string) bool {
+		return bytes.Contains(text, []byte(name))
+	}) {
+		err = fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM module", b.Path)
 	}
-	for _, name := range []string{"MLCEngine", "TVMFFIWasm", "TVMWasm"} {
-		if bytes.Contains(text, []byte(name)) {
-			return nil
-		}
-	}
-	return fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM module", b.Path)
+	return err
 }
 
 // versionBeside returns the version in the package.json of the module's package; empty if there is none.
 func versionBeside(path string) string {
+	var npm struct{ Name, Version string }
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		var npm struct{ Name, Version string }
 		text, err := os.ReadFile(filepath.Join(dir, "package.json"))
-		if err == nil {
-			if json.Unmarshal(text, &npm) == nil && npm.Name == npmPackage {
-				return npm.Version
-			}
-			return "" // another package
-		}
-		if dir == filepath.Dir(dir) {
+		switch {
+		case err == nil && json.Unmarshal(text, &npm) == nil && npm.Name == npmPackage:
+			return npm.Version
+		case err == nil, dir == filepath.Dir(dir): // another package, or none
 			return ""
 		}
 	}
@@ -96,12 +90,7 @@ func (b Bundle) version() string {
 	return cmp.Or(b.Version, "(unknown version)")
 }
 
-func (b Bundle) origin() string {
-	if b.Path == "" {
-		return "built in"
-	}
-	return b.Origin
-}
+func (b Bundle) origin() string { return cmp.Or(b.Origin, "built in") }
 
 func (b Bundle) String() string { return "WebLLM " + b.version() }
 

@@ -109,25 +109,22 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 
 // Accepts leaves float16 open, because only a running browser knows its adapter.
 func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
-	packaged := m.Format != "" && m.Format != "gguf"
-	if w.settings.KVDType != "" && packaged {
-		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
-			"kv_cache_dtype %s: %s uses the KV cache dtype of its package", w.settings.KVDType, Name))
+	packaged, weights := m.Format != "" && m.Format != "gguf", w.config.weights()
+	err := w.config.Check()
+	switch {
+	case packaged && w.settings.KVDType != "":
+		err = fault.New(fault.NotSupported, "omit it", "kv_cache_dtype %s: %s uses the KV cache dtype of its package",
+			w.settings.KVDType, Name)
+	case err != nil:
+	case packaged && slices.Contains([]string{F32, F16, mlc.Requantized}, weights):
+		err = fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package", weights, Name)
+	default:
+		err = cmp.Or(m.Unsupported, w.Check(ctx, m))
 	}
-	if err := w.config.Check(); err != nil {
+	switch {
+	case err != nil:
 		return engine.Refuse(err)
-	}
-	if packaged && slices.Contains([]string{F32, F16, mlc.Requantized}, w.config.weights()) {
-		return engine.Refuse(fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package",
-			w.config.weights(), Name))
-	}
-	if m.Unsupported != nil {
-		return engine.Refuse(m.Unsupported)
-	}
-	if err := w.Check(ctx, m); err != nil {
-		return engine.Refuse(err)
-	}
-	if slices.Contains([]string{w.settings.DType, w.settings.KVDType}, F16) && !packaged {
+	case slices.Contains([]string{w.settings.DType, w.settings.KVDType}, F16) && !packaged:
 		return engine.Undecided("the browser reports whether its WebGPU adapter supports float16 when it starts")
 	}
 	return engine.Verdict{}

@@ -13,27 +13,19 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
 )
 
 // TestWebLLM runs the engine suite on the page, and in thorough tests also in a worker.
 func TestWebLLM(t *testing.T) {
-	m := tinyModel(t)
-	tokens, model, err := reference.Open(m.Path)
-	check.Err(t, err)
-	const prompt = "The third clock had stopped, and nobody asked what time it was."
-	ids := tokens.Encode(prompt)
-	expected, _, err := model.Greedy(ids, 24)
-	check.Err(t, err)
+	c := enginetest.Tiny(t, 24)[1]
+	c.Model = tinyModel(t)
 	for _, thread := range []browser.Thread{browser.PageThread, browser.WorkerThread} {
 		if thread == browser.WorkerThread && !thorough {
 			continue // TestWorkerIsMeasured covers the differences
 		}
 		t.Run(string(thread), func(t *testing.T) {
-			enginetest.Run(t, enginetest.Case{
-				New:   func(t *testing.T) engine.Engine { return packed(t, Config{Thread: string(thread)}) },
-				Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
-			})
+			c.New = func(t *testing.T) engine.Engine { return packed(t, Config{Thread: string(thread)}) }
+			enginetest.Run(t, c)
 		})
 	}
 }
@@ -135,10 +127,8 @@ func TestInvalidBundleIsRefused(t *testing.T) {
 		"import 'https://example.com/other.js'; export class MLCEngine {}": "cannot be imported",
 	} {
 		check.Err(t, os.WriteFile(filepath.Join(dir, "bundle.js"), []byte(text), 0o600))
-		if err := open("bundle.js"); fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error %v, want a line with %q", text, err, want)
-		}
+		err := open("bundle.js")
+		enginetest.OneLine(t, err, fault.NoBundle, engine.ClassOf(err), want, "WebLLM 0.0.1")
 	}
 	if err := open("missing.js"); fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), "0.0.1") {
 		t.Errorf("error %v, want NoBundle", err)

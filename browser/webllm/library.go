@@ -11,7 +11,6 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/mlc"
-	"llmparity/internal/record"
 )
 
 // Library is a compiled model library: the code for a model. Every figure depends on it.
@@ -38,16 +37,6 @@ func (l Library) String() string {
 		return l.Origin
 	}
 	return fmt.Sprintf("%s (%s)", l.Origin, l.Detail)
-}
-
-// otherAdapter warns if a library was compiled for another kind of adapter.
-func (l Library) otherAdapter(d record.Device) []record.Warning {
-	if fit := kernelsFor(d); l.Kernels != "" && (l.Kernels == SoftwareKernels) != (fit == SoftwareKernels) {
-		return []record.Warning{{Code: "library-for-another-adapter",
-			Text: fmt.Sprintf("the model library has %s kernels, but the adapter is "+
-				"%s (%s): a library made for it would be faster or slower", l.Kernels, d.Name, d.Class)}}
-	}
-	return nil
 }
 
 // openLibrary opens a library, after downloading it if necessary, checks that it fits WebLLM, and describes it for the

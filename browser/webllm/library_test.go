@@ -60,11 +60,8 @@ func TestAutoTakesMLCsLibraryIfItFits(t *testing.T) {
 	mark := strings.NewReplacer(`"llmparity"`, `"unrelated"`)
 	epsilon := strings.NewReplacer("1.000000e-05f", "1.000000e-06f")
 	mirror := func(text string) string {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/Any.wasm")
-		check.Err(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		check.Err(t, os.WriteFile(file, []byte(text), 0o644))
-		return dir
+		return check.Tree(t, t.TempDir(), map[string]string{
+			"mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/Any.wasm": text})
 	}
 	own := string(check.Read(t, built.Path))
 	theirs := mark.Replace(own)

@@ -49,27 +49,6 @@ func (k *keeping) take() []record.Sample {
 	return k.pushed
 }
 
-// figures reads a source's values by name.
-func (k *keeping) figures(t *testing.T, method, role string) map[string]float64 {
-	t.Helper()
-	for _, s := range k.Attached() {
-		if d := s.Describe(); d.Method != method || d.Role != role {
-			continue
-		}
-		r := record.NewSample()
-		if err := s.Read(watched(t), &r); err != nil {
-			t.Fatalf("%s of the %s: %v", method, role, err)
-		}
-		all := map[string]float64{}
-		for _, v := range r.Values {
-			all[v.Name] = v.Value
-		}
-		return all
-	}
-	t.Fatalf("no source reads the %s by %s", role, method)
-	return nil
-}
-
 // private returns a process's private memory.
 func (k *keeping) private(t *testing.T, role string) int64 {
 	t.Helper()
@@ -138,7 +117,7 @@ func unloaded(t *testing.T, s *session, probe *keeping) {
 	t.Helper()
 	check.Err(t, s.Unload(watched(t)))
 	role := s.Info().Policy["thread"]
-	if got := probe.figures(t, browser.MethodLedger, role); got["live_bytes"] != 0 || got["live_count"] != 0 {
+	if got := probe.Figures(t, browser.MethodLedger, role); got["live_bytes"] != 0 || got["live_count"] != 0 {
 		t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
 	}
 }
@@ -148,7 +127,7 @@ func checkParts(t *testing.T, s *session, probe *keeping, p Package, window int)
 	t.Helper()
 	probe.take()
 	ids, u := says(t, s, 9)
-	got := probe.figures(t, browser.MethodLedger, s.Info().Policy["thread"])
+	got := probe.Figures(t, browser.MethodLedger, s.Info().Policy["thread"])
 	// The last sampled token is not in the cache.
 	held := len(u.PromptIDs) + len(ids) - 1
 	for name, want := range map[string]int{
@@ -267,7 +246,7 @@ func checkStages(t *testing.T, spans []record.Span, least map[string]time.Durati
 // checkHistory checks a load's history of live WebGPU memory.
 func checkHistory(t *testing.T, probe *keeping) {
 	t.Helper()
-	live := probe.figures(t, browser.MethodLedger, "page")["live_bytes"]
+	live := probe.Figures(t, browser.MethodLedger, "page")["live_bytes"]
 	history := probe.take()
 	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
 		t.Fatalf("%d samples, from %v to %v; live is %v", len(history), history[0].Values,
@@ -300,9 +279,9 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 		}
 		unloaded(t, s, probe)
 		last = map[string]float64{
-			"wasm":        probe.figures(t, browser.MethodWasm, "page")["memory_bytes"],
-			"heap":        probe.figures(t, browser.MethodHeap, "page")["used_bytes"],
-			"arrays":      probe.figures(t, browser.MethodHeap, "page")["backing_storage_bytes"],
+			"wasm":        probe.Figures(t, browser.MethodWasm, "page")["memory_bytes"],
+			"heap":        probe.Figures(t, browser.MethodHeap, "page")["used_bytes"],
+			"arrays":      probe.Figures(t, browser.MethodHeap, "page")["backing_storage_bytes"],
 			"renderer":    float64(probe.private(t, "renderer")),
 			"gpu-process": float64(probe.private(t, "gpu-process")),
 		}
@@ -318,7 +297,7 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model
 		}
 	}
 	// WebLLM keeps the memory of its tokenizer, but no library's.
-	if got := probe.figures(t, browser.MethodWasm, "page")["memory_count"]; got != 1 {
+	if got := probe.Figures(t, browser.MethodWasm, "page")["memory_count"]; got != 1 {
 		t.Errorf("%.0f WebAssembly memories are left instead of only the tokenizer's", got)
 	}
 	for _, w := range probe.Warnings() {
@@ -338,7 +317,7 @@ func TestWorkerIsMeasured(t *testing.T) {
 	for role, methods := range map[string][]string{"worker": {browser.MethodHeap, browser.MethodWasm},
 		"page": {browser.MethodHeap, browser.MethodPerformance, browser.MethodUserAgent}} {
 		for _, method := range methods {
-			if len(probe.figures(t, method, role)) == 0 {
+			if len(probe.Figures(t, method, role)) == 0 {
 				t.Errorf("the %s is not read by %s", role, method)
 			}
 		}
@@ -411,22 +390,14 @@ func TestBrokenPackages(t *testing.T) {
 		s.webllm.packages[keyOf(m)] = x.pack
 		shards.Store(&x.server)
 		if x.script != "" {
-			if _, err := browser.Call[any](watched(t), s.Page, x.script); err != nil {
-				t.Fatal(err)
-			}
+			_, err := browser.Call[any](watched(t), s.Page, x.script)
+			check.Err(t, err)
 		}
 		err := s.Load(watched(t), m)
-		if err == nil || !strings.Contains(err.Error(), x.say) || strings.Contains(err.Error(), "\n") ||
-			!strings.Contains(err.Error(), page.WebLLM) {
-			t.Errorf("error %v, want one line with %s and WebLLM's version", err, x.say)
-		}
-		if engine.ClassOf(err) != x.class {
-			t.Errorf("class %s of %v, want %s", engine.ClassOf(err), err, x.class)
-		}
+		enginetest.OneLine(t, err, fault.Of(err), x.class, x.say, page.WebLLM)
 	}
-	if _, err := browser.Call[any](watched(t), s.Page, "restore()"); err != nil {
-		t.Error(err)
-	}
+	_, err := browser.Call[any](watched(t), s.Page, "restore()")
+	check.Also(t, err)
 	s.webllm.packages[keyOf(m)] = right
 	shards.Store(nil)
 	loads(t, s, m)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,22 +30,19 @@ const window = 512
 
 // files is the tests' packaged model, in a folder that TestMain removes.
 var files struct {
-	once sync.Once
 	dir  string
 	pack Package
-	err  error
 }
 
 // tinyModel returns the tiny model, packaged once for all tests. Its library is cached or compiled.
 func tinyModel(t testing.TB) engine.Model {
 	t.Helper()
-	files.once.Do(func() {
-		if files.dir, files.err = os.MkdirTemp("", "browser-test-*"); files.err == nil {
-			files.pack, files.err = pack(files.dir, window, func(s string) { t.Log(s) })
-		}
-	})
-	if files.err != nil {
-		t.Fatal(files.err)
+	if files.pack.Dir == "" {
+		var err error
+		files.dir, err = os.MkdirTemp("", "browser-test-*")
+		check.Err(t, err)
+		files.pack, err = pack(files.dir, window, func(s string) { t.Log(s) })
+		check.Err(t, err)
 	}
 	return engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
 		Model: record.Model{Name: tiny.Name, Context: window}}
@@ -94,21 +90,18 @@ func packFile(path, dir, name string, window int, say func(string)) (Package, er
 
 // lasting is a browser that tests share and that outlives them.
 type lasting struct {
-	once    sync.Once
 	session *session
 	probe   *keeping
-	err     error
 }
 
 func (l *lasting) open(t *testing.T, c Config) *session {
 	t.Helper()
 	w := packed(t, c)
-	l.once.Do(func() {
+	if l.session == nil {
 		l.probe = &keeping{}
-		l.session, l.err = w.open(context.Background(), l.probe, answering(asServed))
-	})
-	if l.err != nil {
-		t.Fatal(l.err)
+		s, err := w.open(context.Background(), l.probe, answering(asServed))
+		check.Err(t, err)
+		l.session = s
 	}
 	return l.session
 }
@@ -138,9 +131,7 @@ func idle(t *testing.T) (*session, *keeping) {
 	s := sharedIdle.open(t, Config{Adapter: string(browser.SwiftShader)})
 	s.webllm.pack = packaged(files.pack)
 	clear(s.webllm.packages)
-	if err := s.Unload(watched(t)); err != nil { // also what a failed test left
-		t.Fatal(err)
-	}
+	check.Err(t, s.Unload(watched(t))) // also what a failed test left
 	return s, sharedIdle.probe
 }
 
@@ -150,9 +141,7 @@ func fresh(t *testing.T, c Config) (*session, *keeping) {
 	var l lasting
 	s := l.open(t, c)
 	t.Cleanup(func() {
-		if err := l.close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.Also(t, l.close())
 	})
 	return s, l.probe
 }

@@ -101,7 +101,9 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 		mlc.Version, m.Context, options.PrefillChunk, t.DType, t.KVDType, cmp.Or(w.config.weights(), mlc.AsIs)))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say(fmt.Sprintf("converting %s to a WebLLM package for a context of %d tokens", m.Name, m.Context))
-		err = w.convert(ctx, m, made.Dir, options, bytesOf(lib.Params), say)
+		err = cache.Once(ctx, w.settings.Cache, made.Dir, bytesOf(lib.Params), say, func() error {
+			return written(ctx, m, made.Dir, options, say)
+		})
 	} else {
 		err = stillOf(made.Dir, lib, m)
 	}
@@ -208,15 +210,12 @@ func bytesOf(weights []mlc.Param) (n int64) {
 	return n
 }
 
-// convert makes a package of so many bytes in the cache.
-func (w *WebLLM) convert(ctx context.Context, m engine.Model, target string, options mlc.Options, bytes int64,
-	say func(string)) error {
-	return cache.Once(ctx, w.settings.Cache, target, bytes, say, func() error {
-		options.SHA256 = m.SHA256 // identifies the package in the cache
-		written, err := mlc.Write(ctx, m.Path, target, options)
-		for _, w := range written.Warnings {
-			say(w)
-		}
-		return err
-	})
+// written writes a package and reports what became of its model.
+func written(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
+	options.SHA256 = m.SHA256 // identifies the package in the cache
+	p, err := mlc.Write(ctx, m.Path, target, options)
+	for _, w := range p.Warnings {
+		say(w)
+	}
+	return err
 }

@@ -59,9 +59,8 @@ var topPs = []float32{0.1, 0.5, 0.9, 0.95, 0.999, 1}
 // TestSampling compares the library's sampling functions in the browser with a reference in float64.
 func TestSampling(t *testing.T) {
 	s := loaded(t) // in addition to the model's library, on its device
-	if _, err := browser.Call[bool](watched(t), s.Page, samplingPage); err != nil {
-		t.Fatal(err)
-	}
+	_, err := browser.Call[bool](watched(t), s.Page, samplingPage)
+	check.Err(t, err)
 	software := modellib.Variant{Kernels: "software", Sort: "partial"}
 	for _, x := range []struct {
 		vocab   int
@@ -96,9 +95,8 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	offer, err := s.site.offer(Package{Dir: files.pack.Dir, Library: Library{Path: lib.Path}})
 	check.Err(t, err)
 	library := s.Base() + offer + "/library.wasm"
-	if _, err := browser.CallWith[bool](watched(t), s.Page, "sampling.load", library); err != nil {
-		t.Fatal(err)
-	}
+	_, err = browser.CallWith[bool](watched(t), s.Page, "sampling.load", library)
+	check.Err(t, err)
 	uniforms := []float32{0, 0x1.fffffep-1}
 	for i := range draws {
 		uniforms = append(uniforms, (float32(i)+0.5)/float32(draws))
@@ -247,8 +245,7 @@ func decode[T int32 | float32](t *testing.T, text string) []T {
 	b, err := base64.StdEncoding.DecodeString(text)
 	check.Err(t, err)
 	values := make([]T, len(b)/4)
-	if _, err := binary.Decode(b, binary.LittleEndian, values); err != nil {
-		t.Fatal(err)
-	}
+	_, err = binary.Decode(b, binary.LittleEndian, values)
+	check.Err(t, err)
 	return values
 }

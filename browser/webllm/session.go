@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -63,23 +62,17 @@ func (w *WebLLM) open(ctx context.Context, probe engine.Probe, between func(http
 		return nil, err
 	}
 	s := &session{Page: p, webllm: w, site: site, probe: probe}
-	if err := s.introduce(ctx); err != nil {
+	if s.device, err = s.Device(ctx); err == nil { // report what exists before any model
+		device := s.device
+		w.device.Store(&device)
+		s.event(record.Event{Engine: s.info(nil)})
+		s.event(record.Event{Device: &device})
+		err = s.Measure(ctx, probe)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// introduce reports what exists before any model: engine, device, clock, processes.
-func (s *session) introduce(ctx context.Context) error {
-	device, err := s.Device(ctx)
-	if err != nil {
-		return err
-	}
-	s.device = device
-	s.webllm.device.Store(&device)
-	s.event(record.Event{Engine: s.info(nil)})
-	s.event(record.Event{Device: &device})
-	return s.Measure(ctx, s.probe)
 }
 
 func (s *session) event(e record.Event) {
@@ -116,16 +109,13 @@ const (
 	watchGenerate = proc.ExpensiveEvery
 )
 
-// errLoaded refuses a second model, because memory could not be attributed to one of them.
-var errLoaded = errors.New("a model is already loaded; unload it first")
-
 // Load creates WebLLM's engine and loads the model.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	if s.loaded {
-		return errLoaded
+	if s.loaded { // memory could not be attributed to one of two
+		return errors.New("a model is already loaded; unload it first")
 	}
 	defer s.AttachNew(ctx, s.probe, watchLoad)()
 	defer s.Guard()()
@@ -170,8 +160,12 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	s.event(record.Event{Engine: s.info(&p)})
-	for _, w := range slices.Concat(p.Warnings, p.Library.otherAdapter(s.device)) {
+	for _, w := range p.Warnings {
 		s.probe.Warn(w)
+	}
+	if k, d := p.Library.Kernels, s.device; k != "" && (k == SoftwareKernels) != (d.Class == record.SoftwareAdapter) {
+		engine.Warn(s.probe, "library-for-another-adapter", "the model library has %s kernels, but the adapter is "+
+			"%s (%s): a library made for it would be faster or slower", k, d.Name, d.Class)
 	}
 	return s.Attach(ctx, s.probe)
 }

@@ -3,7 +3,6 @@ package webllm
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,13 +11,8 @@ import (
 )
 
 func TestSite(t *testing.T) {
-	dir := t.TempDir()
-	check.Err(t, os.Mkdir(filepath.Join(dir, "model"), 0o700))
-	for name, text := range map[string]string{"model/tensor-cache.json": "tensors", "library.wasm": "wasm",
-		"secret": "secret", "bundle.js": "bundle"} {
-		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	check.Err(t, os.Symlink("../secret", filepath.Join(dir, "model", "link")))
+	dir := check.Tree(t, t.TempDir(), map[string]string{"model/tensor-cache.json": "tensors", "library.wasm": "wasm",
+		"secret": "secret", "bundle.js": "bundle", "model/link": "-> ../secret"})
 	s, err := newSite(Bundle{Path: filepath.Join(dir, "bundle.js")})
 	check.Err(t, err)
 	defer s.close()

@@ -16,10 +16,10 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// tinyWith returns an engine with its own cache and a compiled library for the tiny model.
-func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "tiny.gguf")
+// The cache identifies a package by its model's hash, so a replaced model is not cached under the old one.
+func TestReplacedModelIsNotCached(t *testing.T) {
+	const context = 1024
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	check.Err(t, tiny.WriteFile(path))
 	f, err := gguf.Open(path)
 	check.Err(t, err)
@@ -28,13 +28,8 @@ func tinyWith(t *testing.T, context int) (w *WebLLM, path string) {
 	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, "", ""), variant,
 		func(s string) { t.Log(s) })
 	check.Err(t, err)
-	return New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()}), path
-}
-
-// The cache identifies a package by its model's hash, so a replaced model is not cached under the old one.
-func TestReplacedModelIsNotCached(t *testing.T) {
-	w, path := tinyWith(t, 1024)
-	m, err := model.Open(path, 1024)
+	w := New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()})
+	m, err := model.Open(path, context)
 	check.Err(t, err)
 	text := check.Read(t, path)
 	text[len(text)-1] ^= 1
@@ -47,7 +42,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.settings.Cache, "packages", "*")); len(left) > 0 {
 		t.Errorf("the cache has %v", left)
 	}
-	again, err := model.Open(path, 1024)
+	again, err := model.Open(path, context)
 	check.Err(t, err)
 	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {

@@ -35,7 +35,6 @@ type trouble struct {
 	say    string
 	config Config
 	server answers                    // for shards of weights
-	load   func(*testing.T, *session) // before the load
 	token  func(*testing.T, *session) // at the third token
 }
 
@@ -161,13 +160,6 @@ type troubledSession struct {
 	x trouble
 }
 
-func (s *troubledSession) Load(ctx context.Context, m engine.Model) error {
-	if s.x.load != nil {
-		s.x.load(s.t, s.session)
-	}
-	return s.session.Load(ctx, m)
-}
-
 func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
 	record.Usage, error) {
 	u, err := s.session.Generate(ctx, r, func(tok record.Token) {
@@ -184,16 +176,11 @@ func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token 
 	return u, err
 }
 
-// processes lists the browser's processes with their roles.
-func processes(t *testing.T, s *session) map[int]string {
-	roles, err := s.Roles(t.Context())
-	check.Also(t, err)
-	return roles
-}
-
 func kill(role string) func(*testing.T, *session) {
 	return func(t *testing.T, s *session) {
-		for pid, r := range processes(t, s) {
+		roles, err := s.Roles(t.Context())
+		check.Also(t, err)
+		for pid, r := range roles {
 			if r == role {
 				check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
 			}

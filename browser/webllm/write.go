@@ -38,13 +38,6 @@ func Write(ctx context.Context, m engine.Model, target string, c Config, s engin
 	if err != nil {
 		return err
 	}
-	options.Library, options.SHA256 = lib.Path, m.SHA256
-	written, err := mlc.Write(ctx, m.Path, target, options)
-	if err != nil {
-		return err
-	}
-	for _, w := range written.Warnings {
-		say(w)
-	}
-	return nil
+	options.Library = lib.Path
+	return written(ctx, m, target, options, say)
 }

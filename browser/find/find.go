@@ -2,6 +2,8 @@
 package find
 
 import (
+	"debug/elf"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -116,4 +118,24 @@ var brands = map[string]struct {
 		`Google\Chrome Dev`},
 	"canary": {[]string{"google-chrome-canary", "/opt/google/chrome-canary/chrome", "google-chrome-unstable",
 		"/opt/google/chrome-unstable/chrome"}, "Google Chrome Canary", `Google\Chrome SxS`},
+}
+
+// BuildID returns the linker's build id of a Linux program. Hashing would be slow, as a browser's program has hundreds
+// of MB. It is empty if there is none or it is unreadable; then the version must do.
+func BuildID(path string) string {
+	f, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const header, most = 16, 1 << 10 // sizes of name, content and type, and the name: GNU and a zero
+	s := f.Section(".note.gnu.build-id")
+	if s == nil || s.Size <= header || s.Size > most {
+		return ""
+	}
+	note, err := s.Data()
+	if err != nil || len(note) <= header {
+		return ""
+	}
+	return hex.EncodeToString(note[header:])
 }

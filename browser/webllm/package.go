@@ -3,10 +3,14 @@ package webllm
 import (
 	"cmp"
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
@@ -16,6 +20,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
+	"llmparity/internal/whole"
 )
 
 // Package is a model in WebLLM's format.
@@ -218,4 +223,82 @@ func written(ctx context.Context, m engine.Model, target string, options mlc.Opt
 		say(w)
 	}
 	return err
+}
+
+// Write writes a GGUF's package to a folder, with its library as lib.wasm.
+func Write(ctx context.Context, m engine.Model, target string, c Config, s engine.Settings, say func(string)) error {
+	f, err := gguf.OpenReadable(m.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// The package may be for another machine, so float16 needs no adapter here. Kernels depend on the adapter, unless
+	// they are chosen.
+	of := s
+	of.DType = F32
+	t, err := New(c, of).Target(ctx, say)
+	if err != nil {
+		return err
+	}
+	// The library comes first: if it cannot be compiled, the package would be written in vain.
+	options := Options(m.Context, s.DType, s.KVDType, c.weights())
+	weights, err := mlc.Params(f, options)
+	if err != nil {
+		return err
+	}
+	if err := cache.Free(filepath.Dir(target), bytesOf(weights), "name another folder"); err != nil {
+		return err
+	}
+	lib, err := Compile(ctx, s.Cache, f, options, c.variant(t), say)
+	if err != nil {
+		return err
+	}
+	options.Library = lib.Path
+	return written(ctx, m, target, options, say)
+}
+
+// stamp shows that a file has not changed since it was read.
+type stamp struct {
+	bytes   int64
+	changed time.Time
+}
+
+// intact verifies the weights against the package's own list, because WebLLM does not. Each file is read once, before
+// anything is measured, and again only after a change.
+func (w *WebLLM) intact(ctx context.Context, p Package) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	existing, err := mlc.OpenPackage(p.Dir) // checks sizes
+	if err != nil {
+		return engine.Fail(record.Download, "the model package: %w", err)
+	}
+	for _, s := range existing.Shards {
+		path := filepath.Join(p.Dir, s.File)
+		info, err := os.Stat(path)
+		if err == nil && w.read[path] != (stamp{info.Size(), info.ModTime()}) {
+			err = hasMD5(ctx, path, s.MD5)
+		}
+		if err != nil {
+			return engine.Fail(record.Download, "the model package: %w", err)
+		}
+		w.read[path] = stamp{info.Size(), info.ModTime()}
+	}
+	return nil
+}
+
+// hasMD5 reads a file; sum may be empty.
+func hasMD5(ctx context.Context, path, sum string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := md5.New() // as in packages; detects accidents, not attacks
+	if _, err := io.Copy(whole.Until(ctx, h), f); err != nil {
+		return err
+	}
+	if is := hex.EncodeToString(h.Sum(nil)); sum != "" && is != sum {
+		return fmt.Errorf("%s is damaged: its MD5 is %s instead of %s", filepath.Base(path), is, sum)
+	}
+	return nil
 }

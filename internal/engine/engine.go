@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"llmparity/internal/fault"
@@ -256,3 +257,60 @@ func ClassOf(err error) record.Class {
 
 // Watchdog is how long a working engine may give no sign of life, unless the user sets another limit.
 const Watchdog = time.Minute
+
+// Turns limits how many generations run at a time. Most is set before the first; 0 means one.
+type Turns struct {
+	Most int
+
+	mu    sync.Mutex
+	going int
+}
+
+// Take takes a turn or returns ErrBusy. free returns the turn; calling it again has no effect.
+func (t *Turns) Take() (free func(), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if most := max(1, t.Most); t.going >= most {
+		if most > 1 {
+			return nil, fmt.Errorf("%d generations are running: %w", t.going, ErrBusy)
+		}
+		return nil, ErrBusy
+	}
+	t.going++
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.going--
+	}), nil
+}
+
+// Going returns how many generations are running.
+func (t *Turns) Going() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.going
+}
+
+// Unmeasured is a Probe that discards everything except that it closes sources.
+type Unmeasured struct{}
+
+// Attach reads nothing, but closes the source.
+func (Unmeasured) Attach(s sample.Source) func() {
+	return func() {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // it was never read
+		}
+	}
+}
+
+// Span discards a stage.
+func (Unmeasured) Span(record.Span) {}
+
+// Event discards an event.
+func (Unmeasured) Event(record.Event) {}
+
+// Warn discards a warning.
+func (Unmeasured) Warn(record.Warning) {}
+
+// Log discards output.
+func (Unmeasured) Log(string) io.WriteCloser { return record.Discard }

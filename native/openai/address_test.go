@@ -3,6 +3,7 @@ package openai
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 func TestAddresses(t *testing.T) {
@@ -35,4 +36,11 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q is parsed as %+v", raw, a)
 		}
 	}
+}
+
+// Impatient limits how long questions may take, until the test ends.
+func Impatient(t *testing.T, patience time.Duration) {
+	before := askPatience
+	askPatience = patience
+	t.Cleanup(func() { askPatience = before })
 }

@@ -2,9 +2,13 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,4 +83,102 @@ func (c *client) listens(ctx context.Context) bool {
 	}
 	_ = conn.Close() // only a probe
 	return true
+}
+
+// MethodMetrics is the method of figures from a server's /metrics.
+const MethodMetrics = "server_metrics"
+
+const (
+	metricsEvery = time.Second
+	// metricsPatience limits an answer of /metrics, which some servers give only between two steps of the model.
+	metricsPatience = 5 * time.Second
+)
+
+// vocabulary maps series of servers to our names. Of several series for one name, older ones come last.
+var vocabulary = map[string][]string{
+	"requests_running_count": {"llamacpp:requests_processing", "vllm:num_requests_running",
+		"sglang:num_running_reqs", "tgi_batch_current_size"},
+	"requests_waiting_count": {"llamacpp:requests_deferred", "vllm:num_requests_waiting",
+		"sglang:num_queue_reqs", "tgi_queue_size"},
+	"kv_cache_usage_ratio": {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
+		"llamacpp:kv_cache_usage_ratio"},
+	"kv_cache_tokens_count": {"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"},
+	"preemptions_count":     {"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"},
+	"prompt_tokens_count": {"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total",
+		"sglang:prompt_tokens_total", "tgi_request_input_length_sum"},
+	"generated_tokens_count": {"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total",
+		"sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"},
+	"cached_prompt_tokens_count": {"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
+		"vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"},
+	"cache_hit_ratio": {"sglang:cache_hit_rate"},
+}
+
+// wanted reports whether there is a name for a series.
+func wanted(series string) bool {
+	for _, from := range vocabulary {
+		if slices.Contains(from, series) {
+			return true
+		}
+	}
+	return false
+}
+
+// ranks are labels of processes that compute the same requests together; each counts all of them.
+var ranks = []string{"tp_rank", "pp_rank", "moe_ep_rank", "moe_tp_rank", "moe_dp_rank", "pid"}
+
+// together combines the values of a series: the highest of ranks that compute together; the sum of everything else
+// that shares the work (engines, replicas, streaming or not, cache kinds), or for a ratio the highest. If one value
+// covers all priorities, those of single priorities are ignored.
+func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
+	page = slices.DeleteFunc(slices.Clone(page), func(m wire.Metric) bool {
+		return m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
+	})
+	if slices.ContainsFunc(page, func(m wire.Metric) bool { return m.Labels["priority"] == "" }) {
+		page = slices.DeleteFunc(page, func(m wire.Metric) bool { return m.Labels["priority"] != "" })
+	}
+	shares := map[string]float64{}
+	for _, m := range page {
+		maps.DeleteFunc(m.Labels, func(name, _ string) bool { return slices.Contains(ranks, name) })
+		share := fmt.Sprintf("%q", m.Labels) // sorted
+		if have, ok := shares[share]; !ok || m.Value > have {
+			shares[share] = m.Value
+		}
+	}
+	total := 0.0
+	for _, n := range shares {
+		if ratio {
+			total = max(total, n)
+		} else {
+			total += n
+		}
+	}
+	return total, len(shares) > 0
+}
+
+// metrics reads the server's /metrics.
+func (c *client) metrics(ctx context.Context) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	defer cancel()
+	resp, err := c.Send(ctx, http.MethodGet, c.at.root+"/metrics", nil)
+	if err != nil {
+		if ctx.Err() == nil && !c.listens(ctx) {
+			return nil, fmt.Errorf("the server at %s: %w", c.at.host, sample.ErrGone)
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	page, err := wire.Metrics(resp.Body, wanted)
+	all := map[string]float64{}
+	for name, from := range vocabulary {
+		for _, series := range from {
+			if n, ok := together(page, series, strings.HasSuffix(name, "_ratio")); ok {
+				all[name] = n
+				break
+			}
+		}
+	}
+	if err == nil && len(all) == 0 {
+		err = errors.New("/metrics has no known series")
+	}
+	return all, err
 }

@@ -124,8 +124,8 @@ func sum(sizes []int64) int64 {
 }
 
 // browserOwn predicts the browser's memory beyond the model's own components.
-func (e *Estimate) browserOwn(w weighed) Component {
-	shards, count := e.shards(w.whole.Best)
+func (e *Estimate) browserOwn(weights int64) Component {
+	shards, count := e.shards(weights)
 	l := e.follow(shards)
 	best := l.highest
 	if !e.Setup.OnGPU {

@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"llmparity/internal/engine"
 )
@@ -45,28 +46,31 @@ func (e *Estimate) vllmPeak() Component {
 			"a layer, logits of %d sequences", tokens, sampled), Low)
 }
 
-// upFront returns vLLM's KV cache: all of --gpu-memory-utilization that the rest leaves, used or not.
-func (e *Estimate) upFront(k cached, weights Component, others ...Component) Component {
+// upFront makes vLLM's KV cache all of --gpu-memory-utilization that the rest leaves, used or not.
+func (e *Estimate) upFront() {
 	s := e.Setup
-	if k.reserved.Method == "" {
-		return k.reserved
+	at := slices.IndexFunc(e.Components, func(c Component) bool { return c.Name == KVReserved })
+	if at < 0 {
+		return
 	}
 	if s.GPUMemoryGiB == 0 {
 		e.warn("vLLM reserves %.0f%% of each device's memory; without --gpu-memory-gb, the KV cache is what the sequences need", 100*s.GPUUtilization)
-		return k.reserved
+		return
 	}
 	budget := s.GPUMemoryGiB * gib * s.GPUUtilization * float64(s.TensorParallel)
-	low, best, high := budget-float64(weights.High), budget-float64(weights.Best), budget-float64(weights.Low)
-	for _, o := range others {
-		low, best, high = low-float64(o.High), best-float64(o.Best), high-float64(o.Low)
+	low, best, high := budget, budget, budget
+	for _, o := range e.Components {
+		if o.Name != KVReserved && o.Name != KVUsed {
+			low, best, high = low-float64(o.High), best-float64(o.Best), high-float64(o.Low)
+		}
 	}
 	atLeast0 := func(v float64) int64 { return int64(max(v, 0)) }
-	c := k.reserved
+	c := &e.Components[at]
 	c.Low, c.Best, c.High = atLeast0(low), atLeast0(best), atLeast0(high)
 	c.Method = fmt.Sprintf("%.0f%% of %g GiB on %d devices, less the rest: reserved at start", 100*s.GPUUtilization,
 		s.GPUMemoryGiB, s.TensorParallel)
 	c.Confidence = Medium
-	switch need := float64(k.used.Best); {
+	switch need := float64(e.Component(KVUsed).Best); {
 	case best <= 0:
 		e.warn("weights, activations and the engine itself exceed %.2f GiB by %.2f GiB: the model does not fit",
 			budget/gib, -best/gib)
@@ -74,7 +78,6 @@ func (e *Estimate) upFront(k cached, weights Component, others ...Component) Com
 		e.warn("the sequences need %.2f GiB of KV cache, but %.2f GiB are left: about %d of %d run at a time",
 			need/gib, best/gib, int(best/need*float64(e.Sequences)), e.Sequences)
 	}
-	return c
 }
 
 // publishedWide reports whether vLLM converts 32-bit weights to 16 bits.

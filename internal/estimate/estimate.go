@@ -18,6 +18,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/nearest"
 )
@@ -84,16 +85,20 @@ type Component struct {
 	Label string `json:"label,omitempty"`
 }
 
-// The names of the components, as in memory profiles of schema 2.0.
+// The names of the components: those of figures, and of what only predictions have.
 const (
-	Weights    = "model_weights"
-	KVReserved = "kv_cache"
-	KVUsed     = "kv_cache_used"
-	Activation = "activations"
-	Framework  = "framework_overhead"
-	MultiGPU   = "multi_gpu_overhead"
-	Total      = "total"
-	TotalUsed  = "total_used"
+	Weights       = figure.ModelWeights
+	KVReserved    = figure.KVCache
+	KVUsed        = figure.KVCacheUsed
+	Activation    = figure.Activations
+	Framework     = figure.FrameworkOverhead
+	MultiGPU      = figure.MultiGPUOverhead
+	Increase      = figure.MemoryIncrease
+	Total         = figure.TotalMemory
+	TotalUsed     = "total_used"                   // with only the filled part of the KV cache
+	TotalReserved = "total_reserved"               // AsMeasured: Total, if all reserved memory were touched
+	Program       = "program"                      // AsMeasured: Framework, the engine's own program
+	Together      = "weights_kv_cache_activations" // what a catalogue states
 )
 
 // DTypes are the dtypes of the components.
@@ -117,6 +122,8 @@ type Estimate struct {
 	ByFormat   map[string]int64 // bytes of the weights by dtype
 	Warnings   []string
 
+	plain  number  // dtype of everything that is not quantised
+	extra  int64   // bytes of weights that all devices together have beyond one copy
 	packed []int64 // bytes of the tensors of a package that keeps a file's types; nil: another one
 }
 
@@ -146,6 +153,10 @@ func Of(m Model, s Setup) (Estimate, error) {
 		e.stated()
 		return *e, nil
 	}
+	var err error
+	if e.plain, err = e.unquantised(); err != nil {
+		return Estimate{}, err
+	}
 	format, err := e.format()
 	if err != nil {
 		return Estimate{}, err
@@ -154,24 +165,15 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	cache, err := e.cache()
+	reserved, used, err := e.cache()
 	if err != nil {
 		return Estimate{}, err
 	}
-	activations := e.activations()
-	e.Components = []Component{weights.whole, cache.reserved, activations}
-	framework := e.framework(weights)
-	several := e.several(weights)
+	e.Components = []Component{weights, reserved, used, e.activations()}
+	e.Components = append(e.Components, e.framework(weights.Best), e.several())
+	e.Components = slices.DeleteFunc(e.Components, func(c Component) bool { return c.Name == "" })
 	if e.runs(engine.VLLM) {
-		cache.reserved = e.upFront(cache, weights.whole, activations, framework, several)
-	}
-	e.Components = []Component{weights.whole}
-	if cache.reserved.Method != "" {
-		e.Components = append(e.Components, cache.reserved, cache.used)
-	}
-	e.Components = append(e.Components, activations, framework)
-	if several.Method != "" {
-		e.Components = append(e.Components, several)
+		e.upFront()
 	}
 	e.total()
 	if c, ok := e.increase(); ok {

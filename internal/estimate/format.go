@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -21,34 +20,31 @@ type number struct {
 	bits int64
 }
 
-// numbers maps all names that engines use to dtypes. Built once: a plan can have thousands of estimates.
-var numbers = sync.OnceValue(func() map[string]number {
-	m := map[string]number{}
-	for _, n := range []struct {
-		bits  int64
-		names []string
-	}{
-		{64, []string{"f64", "float64", "double"}},
-		{32, []string{"f32", "float32", "float"}},
-		{16, []string{"f16", "float16", "half", "fp16"}},
-		{16, []string{"bf16", "bfloat16"}},
-		{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
-		{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
-		{8, []string{"int8", "i8", "uint8", "u8"}},
-		{4, []string{"int4", "i4", "uint4"}},
-		{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}},
-		{64, []string{"i64", "int64", "u64"}},
-	} {
-		for _, name := range n.names {
-			m[name] = number{n.names[0], n.bits}
-		}
-	}
-	return m
-})
+// numbers are the dtypes by all names that engines use; the first is the canonical one.
+var numbers = []struct {
+	bits  int64
+	names []string
+}{
+	{64, []string{"f64", "float64", "double"}},
+	{32, []string{"f32", "float32", "float"}},
+	{16, []string{"f16", "float16", "half", "fp16"}},
+	{16, []string{"bf16", "bfloat16"}},
+	{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
+	{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
+	{8, []string{"int8", "i8", "uint8", "u8"}},
+	{4, []string{"int4", "i4", "uint4"}},
+	{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}},
+	{64, []string{"i64", "int64", "u64"}},
+}
 
 func numberOf(name string) (number, bool) {
-	n, ok := numbers()[strings.TrimPrefix(strings.ToLower(name), "torch.")]
-	return n, ok
+	name = strings.TrimPrefix(strings.ToLower(name), "torch.")
+	for _, n := range numbers {
+		if slices.Contains(n.names, name) {
+			return number{n.names[0], n.bits}, true
+		}
+	}
+	return number{}, false
 }
 
 // stored is the size of a weight in bytes: quantised values, their scales and zero points, and values left unquantised.
@@ -128,11 +124,7 @@ func mlcFormat(name string) (format, bool) {
 
 // format returns how the engine stores the weights.
 func (e *Estimate) format() (format, error) {
-	s, m := &e.Setup, e.Model
-	plain, err := e.plain()
-	if err != nil {
-		return format{}, err
-	}
+	s, m, plain := &e.Setup, e.Model, e.plain
 	q := m.Quantized
 	if s.Quantization != "" {
 		q = nil
@@ -157,6 +149,7 @@ func (e *Estimate) format() (format, error) {
 		case plain && n.bits >= 16:
 			return format{name: n.name, plain: n}, nil
 		case !ok:
+			var err error
 			if q, err = named(name, s.GroupSize); err != nil {
 				return format{}, err
 			}
@@ -172,8 +165,8 @@ func (e *Estimate) format() (format, error) {
 	return quantizedFormat(q, plain, m.Layers), nil
 }
 
-// plain returns the dtype of everything that is not quantised.
-func (e *Estimate) plain() (number, error) {
+// unquantised returns the dtype of everything that is not quantised.
+func (e *Estimate) unquantised() (number, error) {
 	name := e.Setup.DType
 	if name == "" || name == "auto" {
 		name = e.Model.DType

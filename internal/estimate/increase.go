@@ -6,11 +6,9 @@ import (
 	"llmparity/internal/engine"
 )
 
-// Increase is the growth of an engine's processes from before the load to their peak, as PSS: what a run measures. It
-// differs from Total, because memory that is reserved but never touched belongs to no process.
-const Increase = "increase"
-
-// increase predicts the increase, if the engine's behaviour is known.
+// increase predicts the growth of the engine's processes from before the load to their peak, as PSS: what a run
+// measures. It differs from Total, because memory that is reserved but never touched belongs to no process. ok is false
+// if the engine's behaviour is not known.
 func (e *Estimate) increase() (c Component, ok bool) {
 	weights, cache := e.Component(Weights), e.Component(KVReserved)
 	if cache.Method == "" || e.Model.Hidden == 0 {

@@ -12,12 +12,6 @@ import (
 	"llmparity/internal/words"
 )
 
-// cached is the size of the KV cache.
-type cached struct {
-	reserved, used Component
-	extra          int64 // copies on several devices
-}
-
 // kvType is a dtype of keys and values: a GGUF type with blocks, or a number.
 type kvType struct {
 	name string
@@ -88,63 +82,54 @@ func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 }
 
 // cache predicts the KV cache: reserved, and used at the end of the text.
-func (e *Estimate) cache() (cached, error) {
+func (e *Estimate) cache() (reserved, used Component, err error) {
 	m, s := e.Model, e.Setup
-	plain, err := e.plain()
+	e.DTypes.Activations = e.activationType()
+	t, err := e.kvType(s.KVDType)
 	if err != nil {
-		return cached{}, err
-	}
-	e.DTypes.Activations = e.activationType(plain)
-	t, err := e.kvType(e.Setup.KVDType)
-	if err != nil {
-		return cached{}, err
+		return reserved, used, err
 	}
 	e.DTypes.KVCache = t.name
 	v := t
-	if e.Setup.ValueType != "" {
-		if v, err = e.kvType(e.Setup.ValueType); err != nil {
-			return cached{}, err
-		}
+	if s.ValueType != "" {
+		v, err = e.kvType(s.ValueType)
 	}
-	if len(m.Caches) == 0 {
-		return cached{}, nil
+	if err != nil || len(m.Caches) == 0 {
+		return reserved, used, err
 	}
-	var k cached
-	var reserved, used float64
-	devices := int64(s.TensorParallel)
+	var room, filled float64
+	extra, devices := int64(0), int64(s.TensorParallel)
 	for _, c := range m.Caches {
 		one := e.perLayer(c, t, v) * int64(c.Layers)
 		e.PerToken += one
 		r, u := e.slots(c)
-		reserved += float64(one) * float64(r) * float64(e.Sequences)
-		used += float64(one) * float64(u) * float64(e.Sequences)
+		room += float64(one) * float64(r) * float64(e.Sequences)
+		filled += float64(one) * float64(u) * float64(e.Sequences)
 		if heads := int64(c.Heads); devices > 1 && e.runs(engine.VLLM, engine.Torch) {
-			extra := one * (devices - 1) // a latent: each device has all of it
+			copies := one * (devices - 1) // a latent: each device has all of it
 			if heads > 0 {
-				extra = one*ceil(heads, devices)*devices/heads - one
+				copies = one*ceil(heads, devices)*devices/heads - one
 			}
-			k.extra += extra * u * int64(e.Sequences)
+			extra += copies * u * int64(e.Sequences)
 		}
 	}
-	if reserved > 1<<54 {
-		return cached{}, fault.New(fault.Usage, "lower --context, --batch-size or --concurrency",
-			"KV cache: %d tokens in each of %d sequences would need %.0f bytes", s.Context, e.Sequences, reserved)
+	if room > 1<<54 {
+		return reserved, used, fault.New(fault.Usage, "lower --context, --batch-size or --concurrency",
+			"KV cache: %d tokens in each of %d sequences would need %.0f bytes", s.Context, e.Sequences, room)
 	}
 	how, usedHow := e.cacheMethod()
-	if k.extra > 0 {
+	if extra > 0 {
 		copies := fmt.Sprintf("; includes %.2f GiB of copies, because %d devices cannot share it",
-			float64(k.extra)/gib, devices)
+			float64(extra)/gib, devices)
 		how, usedHow = how+copies, usedHow+copies
 	}
-	k.reserved = exact(KVReserved, int64(reserved)+k.extra, t.name, how, cacheTrust(m))
-	k.used = exact(KVUsed, int64(used)+k.extra, t.name, usedHow, cacheTrust(m))
-	return k, nil
+	trust := cmp.Or(m.CacheTrust, m.Trust)
+	return exact(KVReserved, int64(room)+extra, t.name, how, trust),
+		exact(KVUsed, int64(filled)+extra, t.name, usedHow, trust), nil
 }
 
-func cacheTrust(m Model) Confidence { return cmp.Or(m.CacheTrust, m.Trust) }
-
 // activationType returns the dtype in which the engine computes.
-func (e *Estimate) activationType(plain number) string {
+func (e *Estimate) activationType() string {
 	switch {
 	case e.runs(engine.GGML):
 		return "f32"
@@ -162,10 +147,10 @@ func (e *Estimate) activationType(plain number) string {
 	case e.runs(engine.Torch) && e.ofGGUF() && e.Setup.DType == "":
 		return "f32"
 	}
-	if plain.bits < 16 {
+	if e.plain.bits < 16 {
 		return "bf16"
 	}
-	return plain.name
+	return e.plain.name
 }
 
 func (e *Estimate) cacheMethod() (reserved, used string) {

@@ -1,14 +1,6 @@
 package estimate
 
-import (
-	"llmparity/internal/engine"
-)
-
-// Components that only predictions have.
-const (
-	Program       = "program"        // the engine's own program: Framework in an Estimate
-	TotalReserved = "total_reserved" // Total in an Estimate: if all reserved memory were touched
-)
+import "llmparity/internal/engine"
 
 // AsMeasured returns the components as a run defines them, so that equal names can be compared: the framework overhead
 // is the increase less the other components, and the total is the peak. Both are missing if the increase, or the memory

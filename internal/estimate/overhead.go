@@ -41,9 +41,9 @@ func sizes(m Model) (hidden, inter, queries, keys float64) {
 }
 
 // framework predicts the memory of the engine itself.
-func (e *Estimate) framework(w weighed) Component {
+func (e *Estimate) framework(weights int64) Component {
 	if e.runs(engine.MLC) {
-		return e.browserOwn(w)
+		return e.browserOwn(weights)
 	}
 	p, devices := e.Setup.Engine.Program, 1.0
 	if p.Devices {
@@ -53,7 +53,7 @@ func (e *Estimate) framework(w weighed) Component {
 }
 
 // several predicts the overhead of several devices.
-func (e *Estimate) several(w weighed) Component {
+func (e *Estimate) several() Component {
 	s := e.Setup
 	if s.TensorParallel == 1 {
 		return Component{}
@@ -65,7 +65,7 @@ func (e *Estimate) several(w weighed) Component {
 	}
 	c := scaled(MultiGPU, 0.3*gib*devices, 0.3, 3, "",
 		fmt.Sprintf("%.2f GiB of weights copied to several devices (exact); communication buffers of 0.3 GiB each "+
-			"(rule of thumb)", float64(w.extra)/gib), Low)
-	c.Low, c.Best, c.High = c.Low+w.extra, c.Best+w.extra, c.High+w.extra
+			"(rule of thumb)", float64(e.extra)/gib), Low)
+	c.Low, c.Best, c.High = c.Low+e.extra, c.Best+e.extra, c.High+e.extra
 	return c
 }

@@ -1,49 +1,14 @@
 package estimate
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"llmparity/internal/check"
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modelsize"
 )
-
-// tensor is one of zeros.
-func tensor(name string, shape ...uint64) gguf.Weights {
-	n := uint64(1)
-	for _, size := range shape {
-		n *= size
-	}
-	return gguf.Weights{Name: name, Shape: shape, Values: make([]float32, n)}
-}
-
-// written is a GGUF of these tensors and metadata.
-func written(t *testing.T, name string, tensors []gguf.Weights, entries ...gguf.Entry) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	check.Err(t, err)
-	defer f.Close()
-	check.Err(t, gguf.Write(f, entries, tensors))
-	return path
-}
-
-// shapedFile is a GGUF of one small tensor with the metadata that an architecture has.
-func shapedFile(t *testing.T, name, architecture string, sizes map[string]any, more ...gguf.Entry) string {
-	t.Helper()
-	entries := append([]gguf.Entry{{Key: "general.architecture", Value: architecture}}, more...)
-	for key, value := range sizes {
-		entries = append(entries, gguf.Entry{Key: architecture + "." + key, Value: value})
-	}
-	return written(t, name, []gguf.Weights{tensor("token_embd.weight", 64, 32)}, entries...)
-}
 
 // Layers without keys and values, with windows, and with other sizes within the window, by architecture.
 func TestCachesByKeys(t *testing.T) {
@@ -85,41 +50,19 @@ func TestCachesByKeys(t *testing.T) {
 			"context_length":       u(1 << 18),
 			"attention.head_count": u(16), "attention.head_count_kv": u(c.kv), "attention.key_length": u(c.size),
 			"attention.value_length": u(c.size)}
-		for key, value := range c.more {
-			sizes[key] = value
+		maps.Copy(sizes, c.more)
+		entries := []gguf.Entry{{Key: "general.architecture", Value: c.architecture}}
+		for key, value := range sizes {
+			entries = append(entries, gguf.Entry{Key: c.architecture + "." + key, Value: value})
 		}
-		m, err := modelsize.Open(shapedFile(t, "x.gguf", c.architecture, sizes))
+		f, err := gguf.Sketch("x.gguf", entries, []gguf.Weights{{Name: "token_embd.weight", Shape: []uint64{64, 32}}})
+		check.Err(t, err)
+		m, err := modelsize.FromGGUF(f)
 		check.Err(t, err)
 		e := of(t, m, Setup{Engine: LlamaCPP, Context: c.context})
 		if kv := e.Component(KVReserved); kv.Best != 2*c.values || kv.Confidence != c.trust {
 			t.Errorf("%s: %d bytes of trust %s, %d of %s are right (%v)", name, kv.Best, kv.Confidence, 2*c.values,
 				c.trust, m.Notes)
 		}
-	}
-}
-
-// Of a split model any part stands for all, which must lie beside it.
-func TestSplitModels(t *testing.T) {
-	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4)}
-	split := gguf.Entry{Key: "split.count", Value: uint16(2)}
-	first := shapedFile(t, "big-00001-of-00002.gguf", "llama", sizes, split)
-	second := filepath.Join(filepath.Dir(first), "big-00002-of-00002.gguf")
-	if _, err := modelsize.Open(first); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), second) {
-		t.Errorf("one of two parts: %v", err)
-	}
-	check.Err(t, os.Rename(written(t, "x.gguf", []gguf.Weights{tensor("output.weight", 64, 32)}, split), second))
-	for _, path := range []string{first, second} {
-		m, err := modelsize.Open(path)
-		check.Err(t, err)
-		w := of(t, m, Setup{Context: 64}).Component(Weights)
-		if w.Best != 2*4*64*32 || w.Confidence != High || m.Layers != 2 || m.Parameters != 2*64*32 ||
-			len(m.Notes) != 0 {
-			t.Errorf("%s: %+v, %d layers, %v", path, w, m.Layers, m.Notes)
-		}
-	}
-	alone := filepath.Join(t.TempDir(), "renamed.gguf")
-	check.Err(t, os.Rename(first, alone))
-	if _, err := modelsize.Open(alone); fault.Of(err) != fault.BadModel {
-		t.Errorf("a renamed part: %v", err)
 	}
 }

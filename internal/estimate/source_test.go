@@ -2,19 +2,12 @@ package estimate
 
 import (
 	"encoding/binary"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"llmparity/internal/check"
 	"llmparity/internal/modelsize"
 )
-
-func put(t *testing.T, dir, name, text string) {
-	t.Helper()
-	check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-}
 
 // tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in
 // bf16.
@@ -43,14 +36,8 @@ func TestOpenFolders(t *testing.T) {
 			"model-fp8.safetensors":        tensors(),
 			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium,
 			"144 values"},
-		"contradicting weights": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
-			64 * 16 * 2, Medium, "144 values"},
 	} {
-		dir := t.TempDir()
-		for file, text := range c.files {
-			put(t, dir, file, text)
-		}
-		m, err := modelsize.Open(dir)
+		m, err := modelsize.Open(check.Tree(t, t.TempDir(), c.files))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -70,10 +57,9 @@ func TestOpenFolders(t *testing.T) {
 
 // vLLM loads 32-bit weights in 16 bits, for files and configs alike, with one warning.
 func TestVLLMNarrowsWideWeights(t *testing.T) {
-	dir := t.TempDir()
-	put(t, dir, "config.json", strings.Replace(small, "bfloat16", "float32", 1))
-	put(t, dir, "model.safetensors", strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)) // the header stays as long
-	m, err := modelsize.Open(dir)
+	m, err := modelsize.Open(check.Tree(t, t.TempDir(), map[string]string{
+		"config.json":       strings.Replace(small, "bfloat16", "float32", 1),
+		"model.safetensors": strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)})) // the header stays as long
 	check.Err(t, err)
 	e := of(t, m, Setup{Engine: VLLM, Context: 64})
 	if said := strings.Count(strings.Join(e.Warnings, " "), "published in float32"); said != 1 {

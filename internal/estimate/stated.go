@@ -7,9 +7,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// Together is the name of the component that a catalogue states.
-const Together = "weights_kv_cache_activations"
-
 // stated builds the components of a statement.
 func (e *Estimate) stated() {
 	m, s := e.Model, *e.Model.Stated
@@ -29,7 +26,7 @@ func (e *Estimate) stated() {
 	}
 	all := scaled(Together, float64(s.Bytes+further*s.PerToken), 0.8, 1.2, m.DType,
 		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)
-	e.Components = []Component{all, e.framework(weighed{whole: all})}
+	e.Components = []Component{all, e.framework(all.Best)}
 	e.total()
 	e.label()
 }

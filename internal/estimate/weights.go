@@ -12,18 +12,12 @@ import (
 	"llmparity/internal/modelsize"
 )
 
-// weighed is the size of the weights.
-type weighed struct {
-	whole Component
-	extra int64 // copies on several devices
-}
-
 // weigh predicts the weights.
-func (e *Estimate) weigh(f format) (weighed, error) {
+func (e *Estimate) weigh(f format) (Component, error) {
 	m, s := e.Model, e.Setup
-	inOneType := func(n int64, name, how string) (weighed, error) {
+	inOneType := func(n int64, name, how string) (Component, error) {
 		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
-		return weighed{whole: exact(Weights, n, name, how, m.Trust)}, e.possible(n)
+		return exact(Weights, n, name, how, m.Trust), e.possible(n)
 	}
 	if e.packed = e.asIs(); e.packed != nil && s.Weights == mlc.Requantized {
 		return inOneType(sum(e.packed), s.Weights, "the tensors of WebLLM's package, requantized")
@@ -33,7 +27,6 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	if as, how, ok := e.dequantised(); ok {
 		return inOneType(bitsOf(m.Parameters, as.bits), as.name, how)
 	}
-	var w weighed
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
 		types := e.loaded(f)
@@ -41,13 +34,13 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 			sum += n
 		}
 		name := modelsize.Dominant(types)
-		w.whole = exact(Weights, sum, name, "tensor sizes in the model's files", High)
-		e.copies(&w.whole)
+		whole := exact(Weights, sum, name, "tensor sizes in the model's files", High)
+		e.copies(&whole)
 		e.DTypes.Weights, e.ByFormat = name, types
-		w.extra = e.replicated(func(v hfconfig.Weight) int64 {
+		e.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
 		})
-		return w, e.possible(sum)
+		return whole, e.possible(sum)
 	}
 	e.ByFormat = map[string]int64{}
 	var sum int64
@@ -58,20 +51,20 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		e.ByFormat[f.plain.name] += b.plain
 	}
 	maps.DeleteFunc(e.ByFormat, func(_ string, n int64) bool { return n == 0 })
-	w.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
+	e.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
 	e.DTypes.Weights, e.DTypes.Scales = f.name, f.scales
 	how := "calculated from the architecture and the dtype"
 	if m.Source == "numbers" {
 		how = "--model-params × bytes per parameter"
 	}
-	w.whole = exact(Weights, sum, f.name, how, m.Trust)
+	whole := exact(Weights, sum, f.name, how, m.Trust)
 	if f.rough {
-		w.whole = scaled(Weights, float64(sum), f.low, f.high, f.name,
+		whole = scaled(Weights, float64(sum), f.low, f.high, f.name,
 			how+": mixed types by the quantiser's rule", worse(m.Trust, Medium))
 	} else if m.Trust == Low {
-		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
+		whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
 	}
-	return w, e.possible(sum)
+	return whole, e.possible(sum)
 }
 
 // ofGGUF reports whether the weights come from a GGUF, by the model or by a format that only GGUFs have.
@@ -112,7 +105,7 @@ func (e *Estimate) dequantised() (as number, how string, ok bool) {
 		return as, "parameters × bytes: the engine dequantises the GGUF to f32", true
 	}
 	if name := e.Setup.DType; name != "" && name != "auto" {
-		as, _ = e.plain() // format has checked it
+		as = e.plain
 	}
 	return as, "parameters × bytes: the engine dequantises the GGUF to " + as.name, true
 }

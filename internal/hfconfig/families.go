@@ -55,7 +55,7 @@ var families = map[string][]rule{
 	"llama4_text": {llama, off(mlp), llama4},
 
 	"deepseek":    {llama, off(mlp), routed, corrected},
-	"deepseek_v2": {base, intermediate, latentHeads, deepseek, even, reads("attention_bias", out), routed, corrected},
+	"deepseek_v2": {base, intermediate, latentHeads, even, reads("attention_bias", out), routed, corrected},
 	"deepseek_v3": deepseekV3, "kimi_k2": deepseekV3,
 	"glm":      {defaults{"head_dim": 128}.rule, llama, on(qkv), reads("attention_bias", qkv), off(out, mlp)},
 	"glm4":     {defaults{"head_dim": 128}.rule, llama, on(qkv), reads("attention_bias", qkv), off(out, mlp), norms(4)},
@@ -86,7 +86,7 @@ var (
 		"head_dim": 256}.rule, llama, tied, off(mlp), norms(4), perHead, slidesBut(6)}
 	stableLM = []rule{bare, on(norm), reads("use_qkv_bias", qkv), when("use_parallel_residual", false, norms(1)),
 		when("qk_layernorm", false, overHeads)}
-	deepseekV3 = []rule{base, intermediate, latentHeads, deepseek, even, reads("attention_bias", out), routed,
+	deepseekV3 = []rule{base, intermediate, latentHeads, even, reads("attention_bias", out), routed,
 		routerBias}
 	gpt2 = []rule{layerNormed, tied, inner("n_inner"), positions("n_positions", "n_ctx", "max_position_embeddings"),
 		on(qkv, out, mlp)}

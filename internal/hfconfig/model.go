@@ -78,9 +78,9 @@ type Model struct {
 	Heads         int
 	KVHeads       int
 	HeadDim       int
-	Intermediate  int
+	Inter         int
 	Vocab         int
-	MaxPositions  int // maximum context; 0: unknown
+	MaxContext    int // 0: unknown
 	Experts       int // in a layer; 0: no mixture
 	ActiveExperts int // that a token uses, without shared ones
 	Weights       []Weight

@@ -61,15 +61,14 @@ func Parse(file string, text []byte) (Model, error) {
 	if within {
 		textDefaults[kind].rule(r, nil)
 	}
-	var d decoder
+	d := decoder{Model: Model{File: file, Type: kind, Notes: notes}}
 	d.follow(r, rules)
 	if r.err != nil {
 		return Model{}, r.err
 	}
-	m := d.model(r)
-	m.Notes = notes
-	m.about(outer, r)
-	return m, cmp.Or(r.err, outer.err, m.sound())
+	d.list()
+	d.about(outer, r)
+	return d.Model, cmp.Or(r.err, outer.err, d.sound())
 }
 
 const notText = "multimodal model: only its text part is counted, without encoders of images and sound"
@@ -108,7 +107,7 @@ func unknown(file, kind string) error {
 func (m *Model) about(outer, r *reader) {
 	m.Name = cmp.Or(outer.text("_name_or_path"), nameOf(m.File))
 	m.DType = strings.TrimPrefix(cmp.Or(r.text("torch_dtype", "dtype"), outer.text("torch_dtype", "dtype")), "torch.")
-	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
+	m.MaxContext = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
 		"max_sequence_length")
 	if n := r.count(0, "num_nextn_predict_layers"); n > 0 {
 		m.Notes = append(m.Notes, fmt.Sprintf(

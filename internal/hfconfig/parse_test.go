@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -129,7 +130,7 @@ func TestTextPart(t *testing.T) {
 	if got := m.Parameters(); got != 3880263168 {
 		t.Errorf("%d parameters", got)
 	}
-	if len(m.Notes) != 1 || m.DType != "bfloat16" || m.MaxPositions != 0 {
+	if len(m.Notes) != 1 || m.DType != "bfloat16" || m.MaxContext != 0 {
 		t.Errorf("%+v", m)
 	}
 }
@@ -151,10 +152,8 @@ func TestQuantization(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		q := *m.Quantized
-		if q.Method != want.Method || q.Bits != want.Bits || q.Group != want.Group || q.Block != want.Block ||
-			q.Symmetric != want.Symmetric || q.Double != want.Double {
-			t.Errorf("%s: %+v, %+v is right", text, q, want)
+		if !reflect.DeepEqual(*m.Quantized, want) {
+			t.Errorf("%s: %+v, %+v is right", text, *m.Quantized, want)
 		}
 	}
 }

@@ -76,20 +76,20 @@ func (d *decoder) follow(r *reader, rules []rule) {
 
 // base reads what every family has, under several names.
 func base(r *reader, d *decoder) {
-	d.layers = r.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-	d.hidden = r.need("hidden_size", "n_embd", "d_model", "n_embed")
-	d.heads = r.need("num_attention_heads", "n_head", "n_heads", "num_heads")
-	d.vocab = r.need("vocab_size", "padded_vocab_size")
+	d.Layers = r.need("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	d.Hidden = r.need("hidden_size", "n_embd", "d_model", "n_embed")
+	d.Heads = r.need("num_attention_heads", "n_head", "n_heads", "num_heads")
+	d.Vocab = r.need("vocab_size", "padded_vocab_size")
 	d.tied = r.flag(false, "tie_word_embeddings")
 	d.norms = 2
-	d.kvHeads = r.sizeOr(d.heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
-	d.headDim = r.sizeOr(0, "head_dim")
+	d.KVHeads = r.sizeOr(d.Heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
+	d.HeadDim = r.sizeOr(0, "head_dim")
 }
 
 // tied makes the embedding the head, unless the config says otherwise.
 func tied(r *reader, d *decoder) { d.tied = r.flag(true, "tie_word_embeddings") }
 
-func intermediate(r *reader, d *decoder) { d.inter = r.need("intermediate_size") }
+func intermediate(r *reader, d *decoder) { d.Inter = r.need("intermediate_size") }
 
 // maxLayers limits lists with an element for each layer.
 const maxLayers = 1 << 14
@@ -98,17 +98,17 @@ const maxLayers = 1 << 14
 func even(r *reader, d *decoder) {
 	switch {
 	case r.err != nil:
-	case d.layers > maxLayers:
-		r.fail(bad(r.file, "correct it", "the model has %d layers, want at most %d", d.layers, maxLayers))
-	case d.headDim == 0 && d.hidden%d.heads != 0:
+	case d.Layers > maxLayers:
+		r.fail(bad(r.file, "correct it", "the model has %d layers, want at most %d", d.Layers, maxLayers))
+	case d.HeadDim == 0 && d.Hidden%d.Heads != 0:
 		r.fail(bad(r.file, "give head_dim, or correct one of them",
-			"hidden_size %d is not a multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))
-	case d.heads%d.kvHeads != 0:
+			"hidden_size %d is not a multiple of %d attention heads, and there is no head_dim", d.Hidden, d.Heads))
+	case d.Heads%d.KVHeads != 0:
 		r.fail(bad(r.file, "correct one of them", "%d attention heads are not a multiple of %d key-value heads",
-			d.heads, d.kvHeads))
+			d.Heads, d.KVHeads))
 	}
-	if d.headDim == 0 && r.err == nil {
-		d.headDim = d.hidden / d.heads
+	if d.HeadDim == 0 && r.err == nil {
+		d.HeadDim = d.Hidden / d.Heads
 	}
 }
 
@@ -123,12 +123,12 @@ func bare(r *reader, d *decoder) { d.follow(r, []rule{llama, off(qkv, out, mlp)}
 // layerNormed is the older kind of decoder: norms with biases, and two matrices in the feed-forward part.
 func layerNormed(r *reader, d *decoder) {
 	d.follow(r, []rule{base, on(norm, plainMLP), even})
-	d.inter = 4 * d.hidden
+	d.Inter = 4 * d.Hidden
 }
 
 // inner reads the width of the feed-forward part, if the config has it.
 func inner(names ...string) rule {
-	return func(r *reader, d *decoder) { d.inter = r.sizeOr(d.inter, names...) }
+	return func(r *reader, d *decoder) { d.Inter = r.sizeOr(d.Inter, names...) }
 }
 
 func positions(names ...string) rule {
@@ -137,11 +137,11 @@ func positions(names ...string) rule {
 
 func norms(n int) rule { return func(_ *reader, d *decoder) { d.norms = n } }
 
-func oneKVHead(_ *reader, d *decoder) { d.kvHeads = 1 }
+func oneKVHead(_ *reader, d *decoder) { d.KVHeads = 1 }
 
 // perHead and overHeads normalise queries and keys, by head or over all heads.
-func perHead(_ *reader, d *decoder)   { d.qkNorm += 2 * d.headDim }
-func overHeads(_ *reader, d *decoder) { d.qkNorm = (d.heads + d.kvHeads) * d.headDim }
+func perHead(_ *reader, d *decoder)   { d.qkNorm += 2 * d.HeadDim }
+func overHeads(_ *reader, d *decoder) { d.qkNorm = (d.Heads + d.KVHeads) * d.HeadDim }
 
 // window reads the sliding window, with the family's default.
 func (r *reader) window(def int) int {
@@ -157,12 +157,12 @@ func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
 		return
 	}
 	types := r.list("layer_types")
-	if len(types) != 0 && len(types) != d.layers {
+	if len(types) != 0 && len(types) != d.Layers {
 		r.fail(bad(r.file, "correct one of them", "%slayer_types has %d entries, the model has %d layers", r.prefix,
-			len(types), d.layers))
+			len(types), d.Layers))
 		return
 	}
-	d.windows = make([]int, d.layers)
+	d.windows = make([]int, d.Layers)
 	for i := range d.windows {
 		does := slides(i)
 		if len(types) > 0 {
@@ -194,7 +194,8 @@ func slidesBut(n int) rule {
 // experts makes the feed-forward part a mixture.
 func experts(perToken int, names ...string) rule {
 	return func(r *reader, d *decoder) {
-		d.moe = &mixture{experts: r.need(names...), perToken: r.sizeOr(perToken, "num_experts_per_tok"), inter: d.inter}
+		d.Experts, d.ActiveExperts = r.need(names...), r.sizeOr(perToken, "num_experts_per_tok")
+		d.moe = &mixture{inter: d.Inter}
 	}
 }
 
@@ -206,7 +207,7 @@ func (d *decoder) each(r *reader, is func(int) bool) []bool {
 	if r.err != nil {
 		return nil
 	}
-	list := make([]bool, d.layers)
+	list := make([]bool, d.Layers)
 	for i := range list {
 		list[i] = is(i)
 	}
@@ -223,5 +224,5 @@ func routerBias(_ *reader, d *decoder) {
 func latentHeads(r *reader, d *decoder) {
 	d.mla = &latent{qRank: r.count(0, "q_lora_rank"), kvRank: r.need("kv_lora_rank"), rope: r.need("qk_rope_head_dim"),
 		nope: r.need("qk_nope_head_dim"), bias: r.flag(false, "attention_bias")}
-	d.headDim = d.mla.nope + d.mla.rope
+	d.HeadDim, d.valueDim = d.mla.nope+d.mla.rope, r.need("v_head_dim")
 }

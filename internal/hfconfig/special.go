@@ -2,11 +2,9 @@ package hfconfig
 
 // The rules of single families.
 
-func deepseek(r *reader, d *decoder) { d.valueDim = r.need("v_head_dim") }
-
 func qwen(r *reader, d *decoder) {
-	d.headDim = r.sizeOr(d.headDim, "kv_channels")
-	d.inter /= 2 // the config has the sum of both matrices
+	d.HeadDim = r.sizeOr(d.HeadDim, "kv_channels")
+	d.Inter /= 2 // the config has the sum of both matrices
 }
 
 // qwenWindow reads a sliding window, which the layers from max_window_layers on have.
@@ -31,10 +29,10 @@ func graniteShared(r *reader, d *decoder) { d.moe.shared = r.count(0, "shared_in
 
 // chatGLM follows the family's own code, before transformers included it.
 func chatGLM(r *reader, d *decoder) {
-	d.inter = r.need("ffn_hidden_size")
-	d.headDim = r.sizeOr(d.headDim, "kv_channels")
+	d.Inter = r.need("ffn_hidden_size")
+	d.HeadDim = r.sizeOr(d.HeadDim, "kv_channels")
 	if r.flag(false, "multi_query_attention") {
-		d.kvHeads = r.need("multi_query_group_num")
+		d.KVHeads = r.need("multi_query_group_num")
 	}
 	even(r, d)
 	d.has[out] = r.flag(false, "add_bias_linear")
@@ -45,13 +43,13 @@ func chatGLM(r *reader, d *decoder) {
 }
 
 func falcon(r *reader, d *decoder) {
-	d.inter = r.sizeOr(d.inter, "ffn_hidden_size")
+	d.Inter = r.sizeOr(d.Inter, "ffn_hidden_size")
 	isNew := r.flag(false, "new_decoder_architecture") || r.family == "RefinedWeb"
 	parallel := r.flag(true, "parallel_attn")
 	if !isNew {
-		d.kvHeads = d.heads
+		d.KVHeads = d.Heads
 		if r.flag(true, "multi_query") {
-			d.kvHeads = 1
+			d.KVHeads = 1
 		}
 	}
 	d.norms = 1
@@ -66,9 +64,9 @@ func falcon(r *reader, d *decoder) {
 
 // opt has two more positions than its config says.
 func opt(r *reader, d *decoder) {
-	d.inter = r.need("ffn_dim")
+	d.Inter = r.need("ffn_dim")
 	d.positions = r.need("max_position_embeddings") + 2
-	d.project = r.sizeOr(d.hidden, "word_embed_proj_dim")
+	d.project = r.sizeOr(d.Hidden, "word_embed_proj_dim")
 	if r.flag(true, "enable_bias") {
 		on(qkv, out, mlp)(r, d)
 	}
@@ -79,24 +77,24 @@ func opt(r *reader, d *decoder) {
 func mpt(r *reader, d *decoder) {
 	ratio := r.sizeOr(4, "expansion_ratio")
 	attention := r.sub("attn_config")
-	d.kvHeads = attention.sizeOr(d.heads, "kv_n_heads")
+	d.KVHeads = attention.sizeOr(d.Heads, "kv_n_heads")
 	if attention.text("attn_type") == "multiquery_attention" {
-		d.kvHeads = 1
+		d.KVHeads = 1
 	}
 	if !attention.flag(true, "alibi") && r.flag(true, "learned_pos_emb") && !attention.flag(false, "rope") {
 		d.positions = r.need("max_seq_len")
 	}
 	if attention.flag(false, "qk_ln") {
-		d.qkNorm = (d.heads + d.kvHeads) * d.headDim
+		d.qkNorm = (d.Heads + d.KVHeads) * d.HeadDim
 	}
 	r.fail(attention.err)
 	if d.has[norm] = !r.flag(true, "no_bias"); d.has[norm] {
 		on(qkv, out, mlp)(r, d)
 	}
-	if hidden := int64(d.hidden) * int64(ratio); hidden > most {
-		r.fail(bad(r.file, "correct one of them", "d_model %d times expansion_ratio %d is more than %d", d.hidden, ratio, most))
+	if hidden := int64(d.Hidden) * int64(ratio); hidden > most {
+		r.fail(bad(r.file, "correct one of them", "d_model %d times expansion_ratio %d is more than %d", d.Hidden, ratio, most))
 	} else {
-		d.inter = int(hidden)
+		d.Inter = int(hidden)
 	}
 	even(r, d)
 }
@@ -107,8 +105,8 @@ func routed(r *reader, d *decoder) {
 		(r.family == "deepseek" || r.family == "deepseek_v2" || r.family == "dots1") {
 		return
 	}
-	e := &mixture{experts: r.need("n_routed_experts"), perToken: r.sizeOr(8, "num_experts_per_tok"),
-		inter: r.need("moe_intermediate_size")}
+	d.Experts, d.ActiveExperts = r.need("n_routed_experts"), r.sizeOr(8, "num_experts_per_tok")
+	e := &mixture{inter: r.need("moe_intermediate_size")}
 	e.shared = e.inter * r.count(0, "n_shared_experts")
 	first, freq := r.count(0, "first_k_dense_replace"), r.sizeOr(1, "moe_layer_freq")
 	e.dense = d.each(r, func(layer int) bool { return layer < first || layer%freq != 0 })
@@ -124,17 +122,16 @@ func corrected(r *reader, d *decoder) {
 
 // gptOSS has biases everywhere, and a sink for each head.
 func gptOSS(r *reader, d *decoder) {
-	d.moe.perToken = r.sizeOr(4, "num_experts_per_tok", "experts_per_token")
-	d.sinks, d.moe.expertBias, d.moe.routerBias = d.heads, true, true
+	d.ActiveExperts = r.sizeOr(4, "num_experts_per_tok", "experts_per_token")
+	d.sinks, d.moe.expertBias, d.moe.routerBias = d.Heads, true, true
 }
 
 // llama4 has a shared expert and dense layers. Three of four layers see only a chunk of the text.
 func llama4(r *reader, d *decoder) {
 	step := r.sizeOr(1, "interleave_moe_layer_step")
 	only := r.numbers("moe_layers")
-	d.moe = &mixture{experts: r.need("num_local_experts"), perToken: r.sizeOr(1, "num_experts_per_tok"), inter: d.inter,
-		shared:     d.inter,
-		denseInter: r.sizeOr(d.inter, "intermediate_size_mlp")}
+	d.Experts, d.ActiveExperts = r.need("num_local_experts"), r.sizeOr(1, "num_experts_per_tok")
+	d.moe = &mixture{inter: d.Inter, shared: d.Inter, denseInter: r.sizeOr(d.Inter, "intermediate_size_mlp")}
 	d.moe.dense = d.each(r, func(i int) bool {
 		if len(only) > 0 {
 			return !only[i]

@@ -22,25 +22,13 @@ const (
 	Low    Confidence = "low"
 )
 
-// Model describes a model. Zero sizes are unknown.
+// Model describes a model, from wherever it is read, as a config would. Zero sizes are unknown. Inter is the width of
+// the feed-forward part that a token uses.
 type Model struct {
-	Name       string
+	hfconfig.Model
 	Source     string // gguf, webllm-package, hf-config, safetensors, numbers
-	Type       string // the architecture
 	Parameters int64
 	Active     int64 // parameters used for a token; 0: all
-	Layers     int
-	Hidden     int
-	Heads      int
-	KVHeads    int
-	HeadDim    int
-	Inter      int // width of the feed-forward part that a token uses
-	Vocab      int
-	MaxContext int
-	DType      string // as published
-	Weights    []hfconfig.Weight
-	Caches     []hfconfig.Cache
-	Quantized  *hfconfig.Quantized
 	// Stored holds the bytes of the weights by type, as the files have them; nil: calculated from Weights.
 	Stored     map[string]int64
 	Matrices   map[string]int64 // the part of Stored that llama.cpp may repack for the processor
@@ -54,7 +42,6 @@ type Model struct {
 	Chunk   int     // prefill chunk of a package
 	Largest int64   // bytes of a package's largest tensor
 	Stated  *Stated // memory that a catalogue states, if the sizes are unknown
-	Notes   []string
 }
 
 // Packaged reports whether only WebLLM can run the model.
@@ -76,7 +63,8 @@ var quantized = regexp.MustCompile(`(?:^|[-_])(q[0348](?:f16|f32|bf16)(?:_(?:[0-
 
 // FromStatement returns a model of which only the statement of WebLLM's catalogue is known.
 func FromStatement(id string, s Stated) Model {
-	m := Model{Name: id, Source: "webllm-catalogue", Stated: &s, Trust: Low}
+	m := Model{Source: "webllm-catalogue", Stated: &s, Trust: Low}
+	m.Name = id
 	if name := quantized.FindStringSubmatch(id); name != nil {
 		m.DType = name[1]
 	}

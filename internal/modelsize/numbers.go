@@ -29,9 +29,9 @@ func FromNumbers(n Numbers) (Model, error) {
 	if err := n.check(); err != nil {
 		return Model{}, err
 	}
-	m := Model{Name: "by numbers", Source: "numbers", Layers: n.Layers, Heads: n.Heads, KVHeads: n.KVHeads,
-		Hidden: n.Hidden, HeadDim: n.HeadDim,
-		Vocab: n.Vocab, Inter: n.Intermediate, Trust: High, CacheTrust: High}
+	m := Model{Model: hfconfig.Model{Name: "by numbers", Layers: n.Layers, Heads: n.Heads, KVHeads: n.KVHeads,
+		Hidden: n.Hidden, HeadDim: n.HeadDim, Vocab: n.Vocab, Inter: n.Intermediate},
+		Source: "numbers", Trust: High, CacheTrust: High}
 	if m.KVHeads == 0 {
 		m.KVHeads, m.CacheTrust = m.Heads, Medium
 		if m.Heads > 0 {

@@ -54,11 +54,7 @@ func Open(path string) (Model, error) {
 
 // FromConfig takes over a Hugging Face configuration.
 func FromConfig(c hfconfig.Model) Model {
-	m := Model{Name: c.Name, Source: "hf-config", Type: c.Type, Parameters: c.Parameters(),
-		Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
-		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab,
-		MaxContext: c.MaxPositions, DType: c.DType,
-		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Trust: High, Notes: c.Notes}
+	m := Model{Model: c, Source: "hf-config", Parameters: c.Parameters(), Active: c.ActiveParameters(), Trust: High}
 	if c.Experts > 0 { // a token uses several
 		var wide int64
 		for _, w := range c.Weights {
@@ -129,10 +125,10 @@ func FromLists(name string, config, weights []byte) (Model, error) {
 // fromExisting takes a package's weights as they are in memory: a float32 stored as bfloat16 has four bytes there.
 func fromExisting(name string, p mlc.Existing) (Model, error) {
 	s := p.Shape
-	m := Model{Name: name, Source: "webllm-package", Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
+	m := Model{Model: hfconfig.Model{Name: name, Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
 		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Vocab: s.VocabSize,
-		MaxContext: p.Longest(), DType: p.Quantization, Chunk: s.PrefillChunkSize,
-		Inter: s.IntermediateSize, Stored: map[string]int64{}, Trust: High}
+		MaxContext: p.Longest(), DType: p.Quantization, Inter: s.IntermediateSize},
+		Source: "webllm-package", Chunk: s.PrefillChunkSize, Stored: map[string]int64{}, Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {

@@ -37,26 +37,21 @@ type Architecture struct {
 // Rotated returns the values of a head that are rotated.
 func (a Architecture) Rotated() int { return cmp.Or(a.RotaryDim, a.HeadDim) }
 
-// Wanted is a tensor that a model must have.
-type Wanted struct {
-	Name  string
-	Shape []uint64
-}
-
-// Tensors lists the model's tensors in their usual order, without the optional factors of the rotation.
-func (a Architecture) Tensors() []Wanted {
+// Tensors lists the names and shapes of the model's tensors in their usual order, without the optional factors of the
+// rotation.
+func (a Architecture) Tensors() []Tensor {
 	n := func(v int) uint64 { return uint64(v) }
 	h, i := n(a.EmbeddingLength), n(a.FeedForwardLength)
 	q, kv := n(a.HeadCount*a.HeadDim), n(a.HeadCountKV*a.HeadDim)
-	list := []Wanted{{"token_embd.weight", []uint64{h, n(a.VocabSize)}}}
+	list := []Tensor{{Name: "token_embd.weight", Shape: []uint64{h, n(a.VocabSize)}}}
 	for b := range a.BlockCount {
 		add := func(part string, shape ...uint64) {
-			list = append(list, Wanted{fmt.Sprintf("blk.%d.%s", b, part), shape})
+			list = append(list, Tensor{Name: fmt.Sprintf("blk.%d.%s", b, part), Shape: shape})
 		}
 		add("attn_norm.weight", h)
 		a.attention(add, h, q, kv)
 		add("attn_output.weight", q, h)
-		if a.PostNorms() {
+		if a.Traits().PostNorms {
 			add("post_attention_norm.weight", h)
 		}
 		add("ffn_norm.weight", h)
@@ -67,13 +62,13 @@ func (a Architecture) Tensors() []Wanted {
 			add("ffn_up.weight", h, i)
 		}
 		add("ffn_down.weight", i, h)
-		if a.PostNorms() {
+		if a.Traits().PostNorms {
 			add("post_ffw_norm.weight", h)
 		}
 	}
-	list = append(list, Wanted{"output_norm.weight", []uint64{h}})
+	list = append(list, Tensor{Name: "output_norm.weight", Shape: []uint64{h}})
 	if !a.Tied {
-		list = append(list, Wanted{"output.weight", []uint64{h, n(a.VocabSize)}})
+		list = append(list, Tensor{Name: "output.weight", Shape: []uint64{h, n(a.VocabSize)}})
 	}
 	return list
 }
@@ -95,7 +90,7 @@ func (a Architecture) attention(add func(part string, shape ...uint64), h, q, kv
 			add("attn_v.bias", kv)
 		}
 	}
-	if a.QKNorm() {
+	if a.Traits().QKNorm {
 		add("attn_q_norm.weight", uint64(a.HeadDim))
 		add("attn_k_norm.weight", uint64(a.HeadDim))
 	}
@@ -147,10 +142,10 @@ func (f *File) sizes(a *Architecture) (err error) {
 	a.VocabSize = len(tokens)
 	_, separate := f.Tensor("output.weight")
 	a.Tied = !separate
-	a.AttentionBias = architectures[a.Name].biased || f.hasBiases()
+	a.AttentionBias = a.Traits().biased || f.hasBiases()
 	_, a.FusedQKV = f.Tensor("blk.0.attn_qkv.weight")
 	_, gate := f.Tensor("blk.0.ffn_gate.weight")
-	a.FusedGate = architectures[a.Name].fusedGate && !gate
+	a.FusedGate = a.Traits().fusedGate && !gate
 	return err
 }
 
@@ -172,7 +167,7 @@ func (f *File) number(key string, otherwise float64, allowed func(float64) bool,
 
 // caps reads the soft caps.
 func (f *File) caps(a *Architecture) (err error) {
-	t := architectures[a.Name]
+	t := a.Traits()
 	for key, cap := range map[string]*float64{keyAttentionCap: &a.AttentionCap, keyOutputCap: &a.OutputCap} {
 		if !slices.Contains(t.understood, key) {
 			continue
@@ -236,7 +231,7 @@ func (f *File) heads(a *Architecture) error {
 	if a.HeadDim = cmp.Or(a.HeadDim, a.EmbeddingLength/a.HeadCount); a.HeadDim%2 != 0 {
 		return f.bad(again, "the head size is %d, want an even number", a.HeadDim)
 	}
-	if !architectures[a.Name].longRope {
+	if !a.Traits().longRope {
 		return nil
 	}
 	key := a.Name + ".rope.dimension_count"
@@ -259,7 +254,7 @@ func (f *File) complete(a *Architecture) error {
 		return f.bad(again, "metadata %s.block_count is %d, but the file has only %d tensors", a.Name, a.BlockCount,
 			len(f.Tensors))
 	}
-	t := architectures[a.Name]
+	t := a.Traits()
 	known := map[string]bool{ropeFreqs: t.ropeFreqs, ropeShort: t.longRope, ropeLong: t.longRope}
 	for _, want := range a.Tensors() {
 		known[want.Name] = true

@@ -36,7 +36,7 @@ func (a Architecture) Metadata() []Entry {
 		name  string
 		value float64
 	}{{keyAttentionCap, a.AttentionCap}, {keyOutputCap, a.OutputCap}} {
-		if slices.Contains(architectures[a.Name].understood, cap.name) {
+		if slices.Contains(a.Traits().understood, cap.name) {
 			key(cap.name, float32(cap.value))
 		}
 	}
@@ -46,7 +46,7 @@ func (a Architecture) Metadata() []Entry {
 // describeWindow adds the entries of the sliding window. A window as long as the context has no effect, but some
 // architectures have one unless the file says otherwise, and layers with a window may have a base of their own.
 func (a Architecture) describeWindow(n func(string, int), key func(string, any)) {
-	t := architectures[a.Name]
+	t := a.Traits()
 	switch {
 	case t.period == 0 && a.SlidingWindow == 0:
 		return
@@ -70,7 +70,7 @@ func (a Architecture) describeWindow(n func(string, int), key func(string, any))
 }
 
 // local reports whether a layer has the sliding window, if the file does not say.
-func (t traits) local(layer int) bool { return t.period == 0 || layer%t.period < t.period-1 }
+func (t Traits) local(layer int) bool { return t.period == 0 || layer%t.period < t.period-1 }
 
 // linear reports whether all frequencies have the same divisor.
 func linear(factors []float64) bool {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,31 +13,17 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// family returns a random model with some metadata changed (nil: removed) and tensors removed or added.
+// family returns an altered random model.
 func family(t *testing.T, spec tiny.Spec, changes map[string]any, without string, more ...gguf.Weights) *gguf.File {
 	t.Helper()
 	var b bytes.Buffer
 	check.Err(t, tiny.WriteRandom(&b, spec))
-	f, err := read(b.Bytes())
-	check.Err(t, err)
-	var metadata []gguf.Entry
-	for _, e := range f.Metadata {
-		if _, changed := changes[e.Key]; !changed {
-			metadata = append(metadata, e)
-		}
-	}
-	for key, value := range changes {
-		if value != nil {
-			metadata = append(metadata, gguf.Entry{Key: key, Value: value})
-		}
-	}
-	weights := slices.DeleteFunc(f.Unquantised(), func(w gguf.Weights) bool { return w.Name == without })
-	f, err = read(written(t, metadata, append(weights, more...)))
-	check.Err(t, err)
-	return f
+	return altered(t, b.Bytes(), changes, without, more...)
 }
 
 var (
+	qwen2  = tiny.Spec{Architecture: gguf.Qwen2}
+	qwen3  = tiny.Spec{Architecture: gguf.Qwen3}
 	gemma2 = tiny.Spec{Architecture: gguf.Gemma2, Layers: 4, Window: 24, AttentionCap: 5, OutputCap: 7}
 	gemma3 = tiny.Spec{Architecture: gguf.Gemma3, Layers: 8, Window: 24, RopeBase: 1e6}
 	phi3   = tiny.Spec{Architecture: gguf.Phi3, RotaryDim: 24, RopeScaling: tiny.Long, RopeContext: 64}
@@ -87,7 +72,7 @@ func TestCapsAndScales(t *testing.T) {
 		qk, post, gelu    bool
 		fusedQKV, fusedUp bool
 	}{
-		"qwen3": {family(t, tiny.Spec{Architecture: gguf.Qwen3}, nil, ""), 0, 0, 32, 0, true, false, false, false,
+		"qwen3": {family(t, qwen3, nil, ""), 0, 0, 32, 0, true, false, false, false,
 			false},
 		"gemma2": {family(t, gemma2, nil, ""), 5, 7, 32, math.Sqrt(128), false, true, true, false, false},
 		"gemma2, its defaults": {family(t, gemma2, map[string]any{"gemma2.attn_logit_softcapping": nil,
@@ -98,12 +83,20 @@ func TestCapsAndScales(t *testing.T) {
 		"phi3":   {family(t, phi3, nil, ""), 0, 0, 32, 0, false, false, false, true, true},
 	} {
 		a, err := c.file.Architecture()
-		got := []any{a.AttentionCap, a.OutputCap, a.QueryScalar(), a.EmbeddingScale(), a.QKNorm(), a.PostNorms(),
-			a.GELU(), a.FusedQKV, a.FusedGate}
+		has := a.Traits()
+		got := []any{a.AttentionCap, a.OutputCap, a.QueryScalar(), a.EmbeddingScale(), has.QKNorm, has.PostNorms,
+			has.GELU, a.FusedQKV, a.FusedGate}
 		want := []any{c.scores, c.logits, c.scalar, c.embeddings, c.qk, c.post, c.gelu, c.fusedQKV, c.fusedUp}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v: got %v, want %v", name, err, got, want)
 		}
+	}
+}
+
+func TestQwen2(t *testing.T) {
+	a, err := family(t, qwen2, nil, "").Architecture()
+	if err != nil || !a.AttentionBias || a.Traits().Interleaved {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
@@ -124,7 +117,6 @@ func TestLongRope(t *testing.T) {
 }
 
 func TestFamiliesRefuse(t *testing.T) {
-	qwen3 := tiny.Spec{Architecture: gguf.Qwen3}
 	for _, c := range []struct {
 		says, key string
 		value     any
@@ -135,6 +127,11 @@ func TestFamiliesRefuse(t *testing.T) {
 	}{
 		{"sliding windows are not supported in qwen3", "qwen3.attention.sliding_window", uint32(24), qwen3, "", nil,
 			fault.UnknownArch},
+		{"tensor blk.0.attn_q.bias of shape [128] is missing", "", nil, qwen2, "blk.0.attn_q.bias", nil,
+			fault.BadModel},
+		{"sliding windows are not supported in qwen2", "qwen2.attention.sliding_window", uint32(24), qwen2, "", nil,
+			fault.UnknownArch},
+		{"is string yarn", "qwen2.rope.scaling.type", "yarn", qwen2, "", nil, fault.UnknownArch},
 		{"is float32 30", "qwen3.final_logit_softcapping", float32(30), qwen3, "", nil, fault.UnknownArch},
 		{"is 16", "qwen3.rope.dimension_count", uint32(16), qwen3, "", nil, fault.UnknownArch},
 		{"does not belong to a plain qwen3 model", "", nil, qwen3, "",

@@ -72,7 +72,7 @@ type File struct {
 	opened  *os.File // nil if the source is not a file
 	asOpen  os.FileInfo
 	parts   []*File // of a split model
-	entries map[string]int
+	entries map[string]any
 	tensors map[string]int
 }
 
@@ -139,11 +139,8 @@ func (f *File) unchanged() error {
 
 // Lookup returns the value of a key.
 func (f *File) Lookup(key string) (any, bool) {
-	i, ok := f.entries[key]
-	if !ok {
-		return nil, false
-	}
-	return f.Metadata[i].Value, true
+	v, ok := f.entries[key]
+	return v, ok
 }
 
 // Tensor returns the description of a tensor.

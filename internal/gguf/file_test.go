@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -162,51 +161,23 @@ var tinyBytes = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// tinyModel returns its content.
-var tinyModel = sync.OnceValues(func() ([]gguf.Entry, []gguf.Weights) {
-	f, err := read(tinyBytes())
-	if err != nil {
-		panic(err)
-	}
-	var w []gguf.Weights
-	for _, info := range f.Tensors {
-		values, err := f.Floats(info)
-		if err != nil {
-			panic(err)
-		}
-		w = append(w, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: values})
-	}
-	return f.Metadata, w
-})
-
-// tinyWith returns the tiny model with changed metadata; nil values remove entries.
-func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights) []gguf.Weights) *gguf.File {
+// altered returns a file with some metadata changed (nil: removed) and tensors removed or added.
+func altered(t *testing.T, file []byte, changes map[string]any, without string, more ...gguf.Weights) *gguf.File {
 	t.Helper()
-	metadata, w := tinyModel()
-	var m []gguf.Entry
-	for _, e := range metadata {
-		v, changed := changes[e.Key]
-		if changed {
-			delete(changes, e.Key)
-			e.Value = v
-		}
-		if e.Value != nil {
-			m = append(m, e)
-		}
-	}
-	for k, v := range changes {
-		m = append(m, gguf.Entry{Key: k, Value: v})
-	}
-	if weights != nil {
-		w = weights(slices.Clone(w))
-	}
-	changed, err := read(written(t, m, w))
+	f, err := read(file)
 	check.Err(t, err)
-	return changed
+	metadata := f.Metadata
+	for key, value := range changes {
+		metadata = changed(metadata, gguf.Entry{Key: key, Value: value})
+	}
+	weights := slices.DeleteFunc(f.Unquantised(), func(w gguf.Weights) bool { return w.Name == without })
+	f, err = read(written(t, metadata, append(weights, more...)))
+	check.Err(t, err)
+	return f
 }
 
 func TestArchitecture(t *testing.T) {
-	l, err := tinyWith(t, nil, nil).Architecture()
+	l, err := altered(t, tinyBytes(), nil, "").Architecture()
 	check.Err(t, err)
 	want := gguf.Architecture{Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2,
 		FeedForwardLength: 256, HeadCount: 4,
@@ -214,11 +185,6 @@ func TestArchitecture(t *testing.T) {
 	if !reflect.DeepEqual(l, want) {
 		t.Errorf("got %+v, want %+v", l, want)
 	}
-}
-
-// with adds tensors to a model's.
-func with(more ...gguf.Weights) func([]gguf.Weights) []gguf.Weights {
-	return func(w []gguf.Weights) []gguf.Weights { return append(w, more...) }
 }
 
 func one(name string) gguf.Weights {
@@ -263,135 +229,81 @@ func TestFeatures(t *testing.T) {
 				"llama.attention.causal": true, "llama.rope.scaling.attn_factor": float32(1), "split.count": uint16(1)},
 			nil, nil},
 	} {
-		want, err := tinyWith(t, nil, nil).Architecture()
+		want, err := altered(t, tinyBytes(), nil, "").Architecture()
 		check.Err(t, err)
 		if c.want != nil {
 			c.want(&want)
 		}
-		got, err := tinyWith(t, c.changes, with(c.weights...)).Architecture()
+		got, err := altered(t, tinyBytes(), c.changes, "", c.weights...).Architecture()
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v %v, want %+v", c.name, got, err, want)
 		}
 	}
 }
 
-// qwen2 returns the tiny model as a qwen2.
-func qwen2(t *testing.T, changes map[string]any, bias bool) *gguf.File {
-	t.Helper()
-	all := map[string]any{"general.architecture": "qwen2"}
-	for _, e := range tinyWith(t, nil, nil).Metadata {
-		if rest, ok := strings.CutPrefix(e.Key, "llama."); ok {
-			all[e.Key], all["qwen2."+rest] = nil, e.Value
-		}
-	}
-	maps.Copy(all, changes)
-	return tinyWith(t, all, func(w []gguf.Weights) []gguf.Weights {
-		for b := 0; bias && b < 2; b++ {
-			for name, n := range map[string]int{"q": 128, "k": 64, "v": 64} {
-				w = append(w, gguf.Weights{Name: fmt.Sprintf("blk.%d.attn_%s.bias", b, name),
-					Shape: []uint64{uint64(n)}, Values: make([]float32, n)})
-			}
-		}
-		return w
-	})
-}
-
-func TestQwen2(t *testing.T) {
-	want, err := tinyWith(t, nil, nil).Architecture()
-	check.Err(t, err)
-	got, err := qwen2(t, nil, true).Architecture()
-	check.Err(t, err)
-	if want.Interleaved() == got.Interleaved() {
-		t.Error("a llama and a qwen2 are rotated differently")
-	}
-	want.Name, want.AttentionBias = gguf.Qwen2, true
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	for says, f := range map[string]*gguf.File{
-		"tensor blk.0.attn_q.bias of shape [128] is missing": qwen2(t, nil, false),
-		"qwen2.attention.sliding_window is 64: sliding windows are not supported in qwen2": qwen2(
-			t, map[string]any{"qwen2.attention.sliding_window": uint32(64)}, true),
-		`qwen2.rope.scaling.type is string yarn`: qwen2(
-			t, map[string]any{"qwen2.rope.scaling.type": "yarn"}, true),
-	} {
-		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want %q", err, says)
-		}
-	}
-}
-
 func TestArchitectureRefuses(t *testing.T) {
 	const bad, unknown = fault.BadModel, fault.UnknownArch
-	drop := func(name string) func([]gguf.Weights) []gguf.Weights {
-		return func(w []gguf.Weights) []gguf.Weights {
-			for i := range w {
-				if w[i].Name == name {
-					return append(w[:i:i], w[i+1:]...)
-				}
-			}
-			return w
-		}
-	}
 	for _, c := range []struct {
 		key     string
 		value   any
-		weights func([]gguf.Weights) []gguf.Weights
+		without string
+		with    []gguf.Weights
 		says    string
 		kind    fault.Kind
 	}{
-		{"general.architecture", "mamba", nil, `architecture "mamba" is not supported; choose a plain gemma2, gemma3, llama, phi3, qwen2 or qwen3 model`,
+		{"general.architecture", "mamba", "", nil,
+			`architecture "mamba" is not supported; choose a plain gemma2, gemma3, llama, phi3, qwen2 or qwen3 model`,
 			unknown},
-		{"general.architecture", "qwen2", nil, "metadata qwen2.context_length is missing", bad},
-		{"general.architecture", "clip", nil,
+		{"general.architecture", "qwen2", "", nil, "metadata qwen2.context_length is missing", bad},
+		{"general.architecture", "clip", "", nil,
 			"a vision or audio encoder, not a language model; use the GGUF of the text model",
 			unknown},
-		{"general.type", "adapter", nil, "a LoRA adapter, not a model; merge it into its base model",
+		{"general.type", "adapter", "", nil, "a LoRA adapter, not a model; merge it into its base model",
 			unknown},
-		{"general.type", "mmproj", nil, "a vision or audio encoder", unknown},
-		{"general.type", "imatrix", nil, `general.type is "imatrix", not a model`, unknown},
-		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
-		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
-		{"llama.block_count", uint32(1 << 29), nil, "the file has only 21 tensors", bad},
-		{"llama.block_count", uint32(3), nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
-		{"llama.attention.head_count", uint32(3), nil, "not a multiple of head_count_kv", bad},
-		{"llama.attention.head_count_kv", uint32(4), nil,
+		{"general.type", "mmproj", "", nil, "a vision or audio encoder", unknown},
+		{"general.type", "imatrix", "", nil, `general.type is "imatrix", not a model`, unknown},
+		{"general.architecture", nil, "", nil, "metadata general.architecture is missing", bad},
+		{"llama.block_count", nil, "", nil, "metadata llama.block_count is missing", bad},
+		{"llama.block_count", uint32(1 << 29), "", nil, "the file has only 21 tensors", bad},
+		{"llama.block_count", uint32(3), "", nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
+		{"llama.attention.head_count", uint32(3), "", nil, "not a multiple of head_count_kv", bad},
+		{"llama.attention.head_count_kv", uint32(4), "", nil,
 			"tensor blk.0.attn_k.weight has shape [128 64], want [128 128]", bad},
-		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
-		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
-		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
-		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
-		{"llama.rope.scaling.attn_factor", float32(1.2), nil,
+		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), "", nil, "rms_epsilon is NaN", bad},
+		{"llama.rope.freq_base", float32(0), "", nil, "freq_base is 0", bad},
+		{"llama.rope.scaling.type", "yarn", "", nil, "llama.rope.scaling.type is string yarn", unknown},
+		{"llama.rope.scaling.factor", float32(-2), "", nil, "llama.rope.scaling.factor is -2", bad},
+		{"llama.rope.scaling.attn_factor", float32(1.2), "", nil,
 			"llama.rope.scaling.attn_factor is float32 1.2", unknown},
-		{"llama.attention.head_count_kv", []int32{2, 4}, nil,
+		{"llama.attention.head_count_kv", []int32{2, 4}, "", nil,
 			"llama.attention.head_count_kv is []int32 [2 4]: layers with different sizes", unknown},
-		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil,
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, "", nil,
 			"llama.attention.sliding_window_pattern is []bool [true false], which is not supported", unknown},
-		{"llama.attn_logit_softcapping", float32(50), nil, "llama.attn_logit_softcapping is float32 50", unknown},
-		{"llama.rope.freq_base_swa", float32(10000), nil, "llama.rope.freq_base_swa is float32 10000", unknown},
-		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
-		{"", nil, with(one("rope_factors_long.weight")), "tensor rope_factors_long.weight does not belong", unknown},
-		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8", unknown},
-		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
-		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has shape [15], want [16]", bad},
-		{"", nil, with(one("blk.0.attn_output.bias")), "tensor blk.0.attn_output.bias does not belong to a plain llama model",
-			unknown},
-		{"", nil, with(one("blk.0.attn_q_norm.weight")), "tensor blk.0.attn_q_norm.weight does not belong", unknown},
-		{"", nil, with(one("blk.1.attn_k.bias")), "tensor blk.0.attn_q.bias of shape [128] is missing", bad},
-		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
-		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, but tokenizer.ggml.tokens has 512", bad},
-		{"", nil, drop("blk.1.ffn_up.weight"), "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
+		{"llama.attn_logit_softcapping", float32(50), "", nil, "llama.attn_logit_softcapping is float32 50", unknown},
+		{"llama.rope.freq_base_swa", float32(10000), "", nil, "llama.rope.freq_base_swa is float32 10000", unknown},
+		{"llama.rope.scaling.type", "longrope", "", nil, "llama.rope.scaling.type is string longrope", unknown},
+		{"", nil, "", []gguf.Weights{one("rope_factors_long.weight")},
+			"tensor rope_factors_long.weight does not belong", unknown},
+		{"llama.logit_scale", float32(8), "", nil, "llama.logit_scale is float32 8", unknown},
+		{"", nil, "", []gguf.Weights{ropeFreqs(16, 1, 0)}, "value 1 of tensor rope_freqs.weight is 0", bad},
+		{"", nil, "", []gguf.Weights{ropeFreqs(15, 1)}, "tensor rope_freqs.weight has shape [15], want [16]", bad},
+		{"", nil, "", []gguf.Weights{one("blk.0.attn_output.bias")},
+			"tensor blk.0.attn_output.bias does not belong to a plain llama model", unknown},
+		{"", nil, "", []gguf.Weights{one("blk.0.attn_q_norm.weight")},
+			"tensor blk.0.attn_q_norm.weight does not belong", unknown},
+		{"", nil, "", []gguf.Weights{one("blk.1.attn_k.bias")},
+			"tensor blk.0.attn_q.bias of shape [128] is missing", bad},
+		{"llama.rope.dimension_count", uint32(16), "", nil, "llama.rope.dimension_count is 16", unknown},
+		{"llama.vocab_size", uint32(500), "", nil,
+			"llama.vocab_size is uint32 500, but tokenizer.ggml.tokens has 512", bad},
+		{"", nil, "blk.1.ffn_up.weight", nil, "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
 	} {
-		changes := map[string]any{}
-		if c.key != "" {
-			changes[c.key] = c.value
-		}
-		_, err := tinyWith(t, changes, c.weights).Architecture()
+		_, err := altered(t, tinyBytes(), map[string]any{c.key: c.value}, c.without, c.with...).Architecture()
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
 			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
 	}
-	tied, err := tinyWith(t, nil, drop("output.weight")).Architecture()
+	tied, err := altered(t, tinyBytes(), nil, "output.weight").Architecture()
 	if err != nil || !tied.Tied {
 		t.Errorf("without output.weight: tied: %v, %v", tied.Tied, err)
 	}
@@ -422,7 +334,7 @@ func TestVocabularyRefuses(t *testing.T) {
 			fault.BadModel},
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {
-		_, err := tinyWith(t, map[string]any{c.key: c.value}, nil).Vocabulary()
+		_, err := altered(t, tinyBytes(), map[string]any{c.key: c.value}, "").Vocabulary()
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
 			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
@@ -517,7 +429,12 @@ func TestSplitModelReadsAsOne(t *testing.T) {
 		}
 		check.Err(t, f.Close())
 	}
-	check.Err(t, os.Remove(filepath.Join(dir, "m-00002-of-00002.gguf")))
+	renamed := filepath.Join(dir, "renamed.gguf")
+	check.Err(t, os.Rename(filepath.Join(dir, "m-00002-of-00002.gguf"), renamed))
+	if _, err := gguf.Open(renamed); fault.Of(err) != fault.BadModel ||
+		!strings.Contains(err.Error(), "-of-00002.gguf") {
+		t.Errorf("a renamed part: %v", err)
+	}
 	if _, err := gguf.Open(filepath.Join(dir, "m-00001-of-00002.gguf")); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "m-00002-of-00002.gguf") {
 		t.Errorf("without its second part: %v", err)

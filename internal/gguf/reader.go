@@ -31,7 +31,7 @@ var errEnd = errors.New("past the end of the file")
 // Read reads a header from a source of size bytes. name is for errors.
 func Read(source io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{Name: name, Size: size, Alignment: defaultAlignment, source: source,
-		entries: map[string]int{}, tensors: map[string]int{}}
+		entries: map[string]any{}, tensors: map[string]int{}}
 	d := &decoder{f: f, in: bufio.NewReaderSize(io.NewSectionReader(source, 0, size), 1<<16)}
 	kvs, tensors, err := d.header()
 	if err == nil {
@@ -97,18 +97,15 @@ func (d *decoder) bytes(n int64) []byte {
 	return b
 }
 
-func (d *decoder) u32() uint32 {
-	if b := d.bytes(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
+func (d *decoder) u32() uint32 { return uint32(d.uint(4)) }
+func (d *decoder) u64() uint64 { return d.uint(8) }
 
-func (d *decoder) u64() uint64 {
-	if b := d.bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
+// uint reads an integer of so many bytes.
+func (d *decoder) uint(size int64) (n uint64) {
+	for i, b := range d.bytes(size) {
+		n |= uint64(b) << (8 * i)
 	}
-	return 0
+	return n
 }
 
 func (d *decoder) text() string {
@@ -167,7 +164,7 @@ func (d *decoder) metadata(count uint64) error {
 		if d.err != nil {
 			return d.located(at, fmt.Sprintf("metadata %q", key))
 		}
-		d.f.entries[key] = len(d.f.Metadata)
+		d.f.entries[key] = value
 		d.f.Metadata = append(d.f.Metadata, Entry{key, value})
 	}
 	if v, ok := d.f.Lookup("general.alignment"); ok {

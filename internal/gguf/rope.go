@@ -38,7 +38,7 @@ func (f *File) rotation(a *Architecture) error {
 	if err != nil {
 		return err
 	}
-	if t := architectures[a.Name]; t.longRope {
+	if t := a.Traits(); t.longRope {
 		if long, err := f.longRope(*a, linear); long != nil || err != nil {
 			a.Long = long
 			return err

@@ -24,7 +24,7 @@ func joined(f *File) (*File, error) {
 		return nil, f.bad(fmt.Sprintf("give all parts the names that they had, which end in -NUMBER-of-%05d.gguf", count),
 			"the file is one of %d parts of a model, but its name does not say which", count)
 	}
-	all := &File{Name: f.Name, entries: map[string]int{}, tensors: map[string]int{}}
+	all := &File{Name: f.Name, entries: map[string]any{}, tensors: map[string]int{}}
 	var source parts
 	for i := 1; i <= int(count); i++ {
 		part, err := open(fmt.Sprintf("%s-%05d-of-%s.gguf", name[1], i, name[3]))
@@ -47,7 +47,7 @@ func (f *File) add(part *File, first bool) error {
 		f.Version, f.Alignment = part.Version, part.Alignment
 		for _, e := range part.Metadata {
 			if !strings.HasPrefix(e.Key, "split.") { // about the files, not the model
-				f.entries[e.Key] = len(f.Metadata)
+				f.entries[e.Key] = e.Value
 				f.Metadata = append(f.Metadata, e)
 			}
 		}

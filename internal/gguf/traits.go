@@ -16,19 +16,23 @@ const (
 	Phi3   = "phi3"
 )
 
-// traits are what differs between architectures.
-type traits struct {
-	interleaved bool // see Interleaved
-	biased      bool // queries, keys and values always have biases; otherwise they may
-	ropeFreqs   bool // a tensor may divide the frequencies of the rotation
-	longRope    bool // two tensors may, one for long contexts, and a part of a head may be rotated
-	fusedGate   bool // the gate and the projection up are one tensor
+// Traits are what differs between architectures.
+type Traits struct {
+	// Interleaved: values 2i and 2i+1 of a head of queries and keys are rotated together, or else i and i+HeadDim/2.
+	// llama.cpp stores the rows of a llama for the former.
+	Interleaved bool
+	QKNorm      bool // the heads of queries and keys are normalised
+	PostNorms   bool // what attention and feed-forward add to the hidden state is normalised
+	GELU        bool // the gate is a GELU, approximated by tanh, instead of a SiLU
+
+	biased          bool // queries, keys and values always have biases; otherwise they may
+	ropeFreqs       bool // a tensor may divide the frequencies of the rotation
+	longRope        bool // two tensors may, one for long contexts, and a part of a head may be rotated
+	fusedGate       bool // the gate and the projection up are one tensor
+	scaledEmbedding bool
 
 	windowed bool // a sliding window is supported: in all layers, or in those that period says
 	period   int  // of so many layers, the last has no window, unless the file says otherwise; 0: all have it
-
-	qkNorm, postNorms, gelu bool
-	scaledEmbedding         bool
 
 	// understood are settings that are refused in other architectures.
 	understood []string
@@ -41,14 +45,14 @@ type traits struct {
 	hiddenScaled int
 }
 
-var architectures = map[string]traits{
-	Llama: {interleaved: true, ropeFreqs: true, windowed: true},
+var architectures = map[string]Traits{
+	Llama: {Interleaved: true, ropeFreqs: true, windowed: true},
 	Qwen2: {biased: true},
-	Qwen3: {qkNorm: true},
-	Gemma2: {windowed: true, period: 2, window: 4096, postNorms: true, gelu: true, scaledEmbedding: true,
+	Qwen3: {QKNorm: true},
+	Gemma2: {windowed: true, period: 2, window: 4096, PostNorms: true, GELU: true, scaledEmbedding: true,
 		attentionCap: 50, outputCap: 30, hiddenScaled: 46,
 		understood: []string{keyPattern, keyAttentionCap, keyOutputCap}},
-	Gemma3: {windowed: true, period: 6, localBase: 10000, qkNorm: true, postNorms: true, gelu: true,
+	Gemma3: {windowed: true, period: 6, localBase: 10000, QKNorm: true, PostNorms: true, GELU: true,
 		scaledEmbedding: true, hiddenScaled: 62, understood: []string{keyPattern, keyOutputCap, keyLocalBase}},
 	Phi3: {windowed: true, longRope: true, fusedGate: true, understood: []string{keyMagnitude}},
 }
@@ -66,22 +70,12 @@ const (
 // Supported lists the supported architectures.
 func Supported() []string { return slices.Sorted(maps.Keys(architectures)) }
 
-// Interleaved reports how queries and keys are rotated: values 2i and 2i+1 of a head together, or else i and
-// i+HeadDim/2. llama.cpp stores the rows of a llama for the former.
-func (a Architecture) Interleaved() bool { return architectures[a.Name].interleaved }
-
-// QKNorm reports whether the heads of queries and keys are normalised.
-func (a Architecture) QKNorm() bool { return architectures[a.Name].qkNorm }
-
-// PostNorms reports whether what attention and feed-forward add to the hidden state is normalised.
-func (a Architecture) PostNorms() bool { return architectures[a.Name].postNorms }
-
-// GELU reports whether the gate is a GELU, approximated by tanh, instead of a SiLU.
-func (a Architecture) GELU() bool { return architectures[a.Name].gelu }
+// Traits returns the traits of the model's architecture.
+func (a Architecture) Traits() Traits { return architectures[a.Name] }
 
 // EmbeddingScale returns the factor of embeddings; 0 for none.
 func (a Architecture) EmbeddingScale() float64 {
-	if !architectures[a.Name].scaledEmbedding {
+	if !a.Traits().scaledEmbedding {
 		return 0
 	}
 	return math.Sqrt(float64(a.EmbeddingLength))
@@ -89,7 +83,7 @@ func (a Architecture) EmbeddingScale() float64 {
 
 // QueryScalar returns the number whose square root divides scores: the head size, with exceptions.
 func (a Architecture) QueryScalar() int {
-	if layers := architectures[a.Name].hiddenScaled; layers > 0 && a.BlockCount == layers {
+	if layers := a.Traits().hiddenScaled; layers > 0 && a.BlockCount == layers {
 		return a.EmbeddingLength / a.HeadCount
 	}
 	return a.HeadDim

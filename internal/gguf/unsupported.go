@@ -55,7 +55,7 @@ func (f *File) plain(a *Architecture) error {
 			return f.unsupported("%s is %d; supported: the head size, %d", key, n, want)
 		}
 	}
-	understood := architectures[a.Name].understood
+	understood := a.Traits().understood
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		key := a.Name + "." + name
 		if v, ok := f.Lookup(key); ok && !slices.Contains(understood, name) && !harmless(v, settings[name]) {

@@ -86,12 +86,10 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	if err := f.ends(&v); err != nil {
 		return v, err
 	}
-	template, _ := f.Lookup("tokenizer.chat_template")
-	v.ChatTemplate, _ = template.(string)
-	name, _ := f.Lookup("general.name")
-	text, _ := name.(string)
-	text = strings.ToLower(text)
-	v.Phi3 = strings.Contains(text, "phi-3") || strings.Contains(text, "phi3") // as in llama.cpp: the file has no flag
+	v.ChatTemplate, _ = f.Text("tokenizer.chat_template")
+	name, _ := f.Text("general.name")
+	name = strings.ToLower(name)
+	v.Phi3 = strings.Contains(name, "phi-3") || strings.Contains(name, "phi3") // as in llama.cpp: the file has no flag
 	return v, f.consistent(v)
 }
 

@@ -4,7 +4,7 @@ import "slices"
 
 // window reads the sliding window and the layers that have it.
 func (f *File) window(a *Architecture) error {
-	t := architectures[a.Name]
+	t := a.Traits()
 	key := a.Name + "." + keyWindow
 	n := t.window
 	if v, ok := f.Lookup(key); ok {
@@ -33,7 +33,7 @@ func (f *File) window(a *Architecture) error {
 }
 
 // localLayers reads which layers have the window: as many as the file lists, or all but every so many.
-func (f *File) localLayers(a *Architecture, t traits) (err error) {
+func (f *File) localLayers(a *Architecture, t Traits) (err error) {
 	if t.period == 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // rotated puts the rows of heads, width values each, half a head apart where neighbours are a pair.
 func rotated(a gguf.Architecture, in []float32, width int) []float32 {
-	if !a.Interleaved() {
+	if !a.Traits().Interleaved {
 		return in
 	}
 	out := make([]float32, len(in))

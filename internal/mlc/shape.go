@@ -42,7 +42,8 @@ func (m model) shaped(options Options) (modellib.Shape, error) {
 	if options.KVDType != s.DType {
 		s.KVDType = options.KVDType
 	}
-	s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = l.QKNorm(), l.PostNorms(), l.GELU(), l.EmbeddingScale()
+	t := l.Traits()
+	s.QKNorm, s.PostNorms, s.GELU, s.EmbeddingScale = t.QKNorm, t.PostNorms, t.GELU, l.EmbeddingScale()
 	s.AttnLogitSoftcapping, s.FinalLogitSoftcapping = decimal(l.AttentionCap), decimal(l.OutputCap)
 	if scalar := l.QueryScalar(); scalar != l.HeadDim {
 		s.QueryPreAttnScalar = float64(scalar)

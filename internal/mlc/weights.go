@@ -90,7 +90,7 @@ func layer(a gguf.Architecture, n names, number int) (list []param) {
 		}
 	}
 	add(n.attention+"."+n.out, "weight", []int64{h, q}, part{tensor: "attn_output"})
-	if a.QKNorm() {
+	if a.Traits().QKNorm {
 		norm(n.attention+".q_norm", "attn_q_norm", d)
 		norm(n.attention+".k_norm", "attn_k_norm", d)
 	}
@@ -101,7 +101,7 @@ func layer(a gguf.Architecture, n names, number int) (list []param) {
 	add("mlp.gate_up_proj", "weight", []int64{2 * i, h}, gate...)
 	add("mlp.down_proj", "weight", []int64{h, i}, part{tensor: "ffn_down"})
 	norm(n.firstNorm, "attn_norm", h)
-	if !a.PostNorms() {
+	if !a.Traits().PostNorms {
 		norm("post_attention_layernorm", "ffn_norm", h)
 		return list
 	}
@@ -114,7 +114,7 @@ func layer(a gguf.Architecture, n names, number int) (list []param) {
 // queries returns the parts of queries, keys and values, each with its rows.
 func queries(a gguf.Architecture) []part {
 	q, kv, paired := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim), 0
-	if a.Interleaved() {
+	if a.Traits().Interleaved {
 		paired = a.HeadDim
 	}
 	if a.FusedQKV {

@@ -31,7 +31,7 @@ var randomBlocks = map[gguf.Type]blocks{
 }
 
 // typeOf returns the type of a tensor. As in files of llama.cpp, some are of a second type.
-func (s Spec) typeOf(want gguf.Wanted) gguf.Type {
+func (s Spec) typeOf(want gguf.Tensor) gguf.Type {
 	if s.Type == "" || len(want.Shape) < 2 {
 		return gguf.F32
 	}
@@ -46,7 +46,7 @@ func (s Spec) typeOf(want gguf.Wanted) gguf.Type {
 }
 
 // quantised returns a function that writes random blocks, a row at a time.
-func (s Spec) quantised(r *random, want gguf.Wanted, t gguf.Type, silent func(row int) bool) func(
+func (s Spec) quantised(r *random, want gguf.Tensor, t gguf.Type, silent func(row int) bool) func(
 	func([]byte) error) error {
 	_, deviation := s.scale(want.Name)
 	values, size := t.Block()

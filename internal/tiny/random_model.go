@@ -120,13 +120,13 @@ func (s Spec) LongFactors(last float64) []float32 {
 
 // silent returns which rows are zero: in the head, those of tokens that are never said. With a tied head, so are their
 // embeddings.
-func (s Spec) silent(want gguf.Wanted, sayable []bool) func(row int) bool {
+func (s Spec) silent(want gguf.Tensor, sayable []bool) func(row int) bool {
 	head := want.Name == "output.weight" || s.Tied && want.Name == "token_embd.weight"
 	return func(row int) bool { return head && !sayable[row] }
 }
 
 // stream returns a function that writes a tensor row by row.
-func (s Spec) stream(r *random, want gguf.Wanted, silent func(row int) bool) func(func([]float32) error) error {
+func (s Spec) stream(r *random, want gguf.Tensor, silent func(row int) bool) func(func([]float32) error) error {
 	mean, deviation := s.scale(want.Name)
 	rows := 1
 	if len(want.Shape) > 1 {

@@ -167,7 +167,7 @@ func (m *Model) post(x, weight []float32) []float32 {
 
 // activate is the SiLU, or the GELU's approximation by tanh.
 func (m *Model) activate(v float64) float64 {
-	if m.shape.GELU() {
+	if m.shape.Traits().GELU {
 		return 0.5 * v * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
 	}
 	return v / (1 + math.Exp(-v))
@@ -269,7 +269,7 @@ func (m *Model) rotate(x []float32, position int, r rotation) {
 		sin, cos := math.Sincos(float64(position) * speed)
 		sin, cos = sin*r.magnitude, cos*r.magnitude
 		a, b := i, i+len(r.speeds)
-		if m.shape.Interleaved() {
+		if m.shape.Traits().Interleaved {
 			a, b = 2*i, 2*i+1
 		}
 		for head := 0; head < len(x); head += dim {

@@ -6,7 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
+
+	"github.com/prometheus/procfs"
 )
 
 // largeProgram is the size of a program from which sharing its file changes PSS.
@@ -38,20 +39,16 @@ func Beside(pids []int, weights []string) string {
 			maps = append(maps, []byte(" "+path+"\n"))
 		}
 	}
-	all, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range all {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || pid == os.Getpid() || slices.Contains(pids, pid) {
+	all, _ := procfs.AllProcs() // none without /proc
+	for _, p := range all {
+		path, err := p.Executable()
+		if err != nil || path == "" || p.PID == os.Getpid() || slices.Contains(pids, p.PID) {
 			continue
 		}
-		path, err := os.Readlink(dir + "/exe")
-		if err != nil {
-			continue
-		}
-		if p := program(pid); p != nil && known(p) {
+		if file := program(p.PID); file != nil && known(file) {
 			return path + " runs outside the launch, too"
 		}
-		mapped, _ := os.ReadFile(dir + "/maps") // it may have ended, or be another user's
+		mapped, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID)) // it may have ended, or be another user's
 		if i := slices.IndexFunc(maps, func(m []byte) bool { return bytes.Contains(mapped, m) }); i >= 0 {
 			return fmt.Sprintf("%s maps %s outside the launch, too", path, bytes.TrimSpace(maps[i]))
 		}

@@ -1,20 +1,17 @@
 package machine
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"llmparity/internal/check"
 )
 
 // captured returns texts from real machines, some with fewer CPUs.
 func captured(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".cpuinfo"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(check.Read(t, filepath.Join("testdata", name+".cpuinfo")))
 }
 
 func TestProcessors(t *testing.T) {

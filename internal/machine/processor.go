@@ -97,11 +97,8 @@ func (f files) turbo() string {
 	if no, ok := f.number(cpus, "intel_pstate/no_turbo"); ok {
 		return onOff(no == 0)
 	}
-	if boost, ok := f.number(cpus, "cpufreq/boost"); ok {
-		return onOff(boost == 1)
-	}
-	for _, policy := range f.policies() {
-		if boost, ok := f.number(policy, "boost"); ok {
+	for _, dir := range append([]string{cpus + "/cpufreq"}, f.policies()...) {
+		if boost, ok := f.number(dir, "boost"); ok {
 			return onOff(boost == 1)
 		}
 	}

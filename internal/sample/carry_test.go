@@ -51,14 +51,28 @@ func (b *browserOf) pass(pss int64) (record.Total, bool) {
 	return b.done(&record.Total{Sample: record.Sample{PSS: pss * mib, USS: pss * mib}, Processes: 2})
 }
 
-// sizes is a pass over sizes; what it carries is in MiB.
-func (b *browserOf) sizes(page, gpu *record.Sample) (pss, low, high int64) {
+// again reads PSS as at the start, with these highest RSS.
+func (b *browserOf) again(page, gpu int64) (record.Total, bool) {
+	b.begin()
+	b.read(b.page, 100, 100, 0, page, 0)
+	b.read(b.gpu, 100, 100, 0, gpu, 0)
+	return b.pass(200)
+}
+
+// carried is a pass over sizes.
+func (b *browserOf) carried(page, gpu *record.Sample) (t record.Total, higher bool) {
 	b.begin()
 	b.sized(b.page, page)
 	b.sized(b.gpu, gpu)
-	t := record.Total{Sample: record.NewSample()}
+	t = record.Total{Sample: record.NewSample()}
 	t.End = time.Now()
-	b.carry(&t)
+	higher = b.carry(&t)
+	return t, higher
+}
+
+// sizes is what a pass over sizes carries, in MiB.
+func (b *browserOf) sizes(page, gpu *record.Sample) (pss, low, high int64) {
+	t, _ := b.carried(page, gpu)
 	if t.PSS == record.Absent {
 		return record.Absent, record.Absent, record.Absent
 	}
@@ -159,20 +173,14 @@ func TestKernelMarkShowsHiddenPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
 	b.want("quiet", size(110, 0), size(100, 0), 210, 210, 210)
-	b.begin()
-	b.read(b.page, 100, 100, 0, 400, 0) // 290 more than was ever seen
-	b.read(b.gpu, 100, 100, 0, 100, 0)
-	hidden, was := b.pass(200)
+	hidden, was := b.again(400, 100) // 290 more than was ever seen
 	if !was || hidden.Method != record.MethodPeakMark || hidden.PSS != 500*mib {
 		t.Fatalf("hidden peak: %v, %s, %d MiB; want 500 MiB by vm_hwm", was, hidden.Method, hidden.PSS/mib)
 	}
 	if c := hidden.Carried; c.Low != 210*mib || c.High != 500*mib {
 		t.Errorf("bounds %d to %d MiB, want 210 to 500", c.Low/mib, c.High/mib)
 	}
-	b.begin()
-	b.read(b.page, 100, 100, 0, 400, 0)
-	b.read(b.gpu, 100, 100, 0, 100, 0)
-	if _, again := b.pass(200); again {
+	if _, again := b.again(400, 100); again {
 		t.Error("the same mark yields a second peak")
 	}
 }
@@ -180,22 +188,12 @@ func TestKernelMarkShowsHiddenPeak(t *testing.T) {
 func TestPhaseStartsWithoutEarlierPeak(t *testing.T) {
 	b := newBrowser(t)
 	b.start()
-	grown := record.Total{Sample: record.NewSample()}
-	b.begin()
-	b.sized(b.page, size(300, 0))
-	b.sized(b.gpu, size(100, 0))
-	if !b.carry(&grown) {
+	if _, higher := b.carried(size(300, 0), size(100, 0)); !higher {
 		t.Error("no row for a total above the highest")
 	}
-	b.begin()
-	b.read(b.page, 100, 100, 0, 300, 0)
-	b.read(b.gpu, 100, 100, 0, 100, 0)
-	b.pass(200)
+	b.again(300, 100)
 	b.phase(func(*member, record.Sample) {})
-	b.begin()
-	b.sized(b.page, size(150, 0))
-	b.sized(b.gpu, size(100, 0))
-	if !b.carry(&record.Total{Sample: record.NewSample()}) {
+	if _, higher := b.carried(size(150, 0), size(100, 0)); !higher {
 		t.Error("no row for the highest total of the next phase")
 	}
 }
@@ -208,10 +206,7 @@ func TestPhaseReportsMemoryAtItsPeak(t *testing.T) {
 	b.want("both grow", size(150, 40), size(130, 40), 320, 280, 360)
 	b.onTheMachine = 0
 	b.want("and shrink", size(100, 0), size(100, 0), 200, 200, 200)
-	b.begin()
-	b.read(b.page, 100, 100, 0, 270, 0) // 80 more than was ever seen
-	b.read(b.gpu, 100, 100, 0, 170, 0)
-	b.pass(200)
+	b.again(270, 170) // 80 more than was ever seen
 	reported := map[*member]record.Kinds{}
 	b.phase(func(m *member, r record.Sample) {
 		reported[m] = record.Kinds{Anonymous: int64(r.Values[0].Value) / mib, Shared: int64(r.Values[1].Value) / mib}

@@ -252,7 +252,7 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(s.ctx, tickPatience)
-			spent := s.pass(ctx, g, onTick, "")
+			spent, _ := s.pass(ctx, g, onTick, "")
 			cancel()
 			if g.waits {
 				continue // waiting is not work; ticks that came meanwhile are dropped
@@ -273,19 +273,20 @@ const (
 	scanning // records only a total above the highest of the phase
 )
 
-// pass reads the sources of a group and returns the time spent reading. ended is the phase that an edge ends.
-func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Phase) time.Duration {
+// pass reads the sources of a group. It returns the time spent reading, and the CPU time of all, which is only known of
+// sources that do not wait. ended is the phase that an edge ends.
+func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Phase) (spent, cpu time.Duration) {
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done(): // the previous pass hangs
 		if s.ctx.Err() == nil {
 			s.warn(unanswered, g.method, g.method+late)
 		}
-		return 0
+		return 0, 0
 	}
 	defer func() { <-g.busy }()
 	if why != atEdge && s.paused.Load() {
-		return 0 // paused since the tick
+		return 0, 0 // paused since the tick
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	if ofProcesses(g.method) {
@@ -295,7 +296,6 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 		runtime.LockOSThread() // to measure its CPU time
 		defer runtime.UnlockOSThread()
 	}
-	var spent time.Duration
 	read, before := 0, threadCPU()
 	for _, m := range g.all() {
 		if !g.begin(m) {
@@ -332,7 +332,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 	}
 	s.spend(g, read, spent, threadCPU()-before)
 	s.sum(g, why, &total)
-	return spent
+	return spent, threadCPU() - before
 }
 
 func (s *Sampler) resetPeak(ctx context.Context, g *group, m *member, p Peaker) {

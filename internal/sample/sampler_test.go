@@ -89,10 +89,16 @@ func (s *source) Close() error {
 	return nil
 }
 
-func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
+// sampled runs a test of a sampler in simulated time.
+func sampled(t *testing.T, test func(*testing.T, *sample.Sampler, *sink)) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
-		s := sample.New(t.Context(), out)
+		test(t, sample.New(t.Context(), out), out)
+	})
+}
+
+func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		cheap := &source{method: "cheap", every: 100 * time.Millisecond, rss: 5}
 		s.Attach(cheap)
 		s.Attach(&source{method: "slow", every: time.Second, delay: 700 * time.Millisecond, rss: 7})
@@ -112,9 +118,7 @@ func TestSlowMethodDoesNotDelayFastOne(t *testing.T) {
 }
 
 func TestPauseStopsReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		s.Attach(&source{method: "m", every: 100 * time.Millisecond, delay: 100 * time.Microsecond, rss: 5})
 		time.Sleep(time.Second + 50*time.Millisecond)
 		s.Pause()
@@ -133,9 +137,7 @@ func TestPauseStopsReading(t *testing.T) {
 }
 
 func TestExpensiveMethodStaysInBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		s.Attach(&source{method: "expensive", every: time.Second, delay: 50 * time.Millisecond, rss: 7})
 		time.Sleep(10*time.Second + 500*time.Millisecond)
 		if cost := s.Cost(); cost.Reads != 1 {
@@ -149,9 +151,7 @@ func TestExpensiveMethodStaysInBudget(t *testing.T) {
 }
 
 func TestTotalsSumOneTick(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		s.Attach(&source{method: "m", every: time.Hour, rss: 5})
 		detach := s.Attach(&source{method: "m", every: time.Hour, rss: 7})
 		synctest.Wait()
@@ -170,9 +170,7 @@ func TestTotalsSumOneTick(t *testing.T) {
 }
 
 func TestFailingSourcesAreDroppedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		s.Attach(&source{method: "m", every: time.Second, err: sample.ErrGone})
 		s.Attach(&source{method: "m", every: time.Second, err: fs.ErrPermission})
 		s.Attach(&source{method: "m", every: time.Second, err: errors.New("odd")})
@@ -189,9 +187,7 @@ func TestFailingSourcesAreDroppedOnce(t *testing.T) {
 
 // Each lost role gets a warning.
 func TestLostRolesAreReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		begun := time.Now()
 		for _, lost := range []of{{role: "gpu0", why: "gone"},
 			{role: "gpu1", why: "gone", lost: begun.Add(1500 * time.Millisecond)}, {role: "gpu2", why: "gone"},
@@ -270,9 +266,7 @@ func (p *paged) ResetPeak(context.Context) error {
 }
 
 func TestHangingPageDoesNotDelayEdge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		page := &paged{source: source{method: "page", every: time.Second}}
 		s.Attach(page)
 		s.Attach(&source{method: "process", every: time.Hour, rss: 5})
@@ -300,9 +294,7 @@ func TestHangingPageDoesNotDelayEdge(t *testing.T) {
 }
 
 func TestWaitingIsNotCost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		page := &paged{source: source{method: "page", every: time.Second, delay: 300 * time.Millisecond}}
 		page.answers.Store(true)
 		s.Attach(page)
@@ -315,9 +307,7 @@ func TestWaitingIsNotCost(t *testing.T) {
 }
 
 func TestEdgeOnlyAndPushedReadings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := &sink{}
-		s := sample.New(t.Context(), out)
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
 		page := &paged{source: source{method: "page"}}
 		page.answers.Store(true)
 		detach := s.Attach(page)

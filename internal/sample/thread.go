@@ -2,7 +2,6 @@ package sample
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"llmparity/internal/record"
@@ -97,8 +96,15 @@ func (s *Sampler) readProcesses() {
 			s.pass(s.ctx, cheap, scanning, "")
 			scan.next(now)
 		}
-		if rollup != nil && s.wantsPSS(dense, expensive.due(now)) {
-			s.readPSS(rollup, &expensive, dense)
+		if rollup == nil || !s.wantsPSS(dense, expensive.due(now)) {
+			continue
+		}
+		_, cpu := s.pass(s.ctx, rollup, onTick, "")
+		expensive.rest(time.Now(), cpu)
+		if dense {
+			s.mu.Lock()
+			s.thread.denseCost += cpu
+			s.mu.Unlock()
 		}
 	}
 }
@@ -123,20 +129,6 @@ func (s *Sampler) wantsPSS(dense, due bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.thread.denseCost < burst+time.Since(s.thread.denseFrom)/denseShare
-}
-
-func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
-	runtime.LockOSThread() // to measure its CPU time
-	defer runtime.UnlockOSThread()
-	before := threadCPU()
-	s.pass(s.ctx, g, onTick, "")
-	spent := threadCPU() - before
-	p.rest(time.Now(), spent)
-	if dense {
-		s.mu.Lock()
-		s.thread.denseCost += spent
-		s.mu.Unlock()
-	}
 }
 
 // pace says when something is due. Its zero value is never due.

@@ -49,7 +49,6 @@ type Member struct {
 	Sources []sample.Source // without a role; none without permission
 	Err     error           // why there are no sources
 
-	probe   sample.Source
 	reading record.Sample // discarded
 }
 
@@ -91,9 +90,6 @@ func (f *Family) add(p Process) (*Member, error) {
 		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
 	}
 	m := &Member{Process: p, Sources: sources, Err: err}
-	if len(sources) > 0 {
-		m.probe = sources[0]
-	}
 	if !m.Alive() { // a kernel thread, without memory of its own
 		closeAll(sources)
 		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
@@ -128,11 +124,11 @@ func (f *Family) Members() []*Member {
 
 // Alive reports whether a member still runs.
 func (m *Member) Alive() bool {
-	if m.probe == nil {
+	if len(m.Sources) == 0 {
 		now, err := Look(m.PID)
 		return err == nil && now.Start == m.Start
 	}
-	return !isGone(m.probe.Read(context.Background(), &m.reading))
+	return !isGone(m.Sources[0].Read(context.Background(), &m.reading))
 }
 
 // IsItself reports whether a process is not, or no longer, a copy of its parent.

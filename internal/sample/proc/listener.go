@@ -24,20 +24,12 @@ func PIDOfListener(ctx context.Context, address string) (int, error) {
 		return 0, fmt.Errorf("no process found that listens at %s on this machine: %w", address, err)
 	}
 	defer conn.Close()
-	ours, err := endOf(conn.LocalAddr())
-	if err != nil {
-		return 0, err
-	}
-	theirs, err := endOf(conn.RemoteAddr())
-	if err != nil {
-		return 0, err
-	}
-	return answering(ours, theirs)
+	return answering(endOf(conn.LocalAddr()), endOf(conn.RemoteAddr()))
 }
 
-func endOf(a net.Addr) (netip.AddrPort, error) {
-	p, err := netip.ParseAddrPort(a.String())
-	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), err
+func endOf(a net.Addr) netip.AddrPort {
+	p := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
 }
 
 // answering returns the process that holds the other end of a connection, else one that listens on that address, else
@@ -152,13 +144,7 @@ func program(pid int) os.FileInfo {
 	if err != nil {
 		return nil
 	}
-	path, err := p.Exe()
-	if err != nil {
-		return nil
-	}
-	f, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
+	path, _ := p.Exe()
+	f, _ := os.Stat(path) // nil without a path
 	return f
 }

@@ -1,14 +1,12 @@
 package proc_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,105 +15,43 @@ import (
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/internal/sample/proc/proctest"
+	"llmparity/internal/truth"
 )
 
-// allocate is what the child of the test takes, and touches.
-const allocate = 64 * record.MiB
-
-// asChild makes the test binary wait for a line, allocate, say so, and wait for another.
+// asChild makes the test binary allocate memory by orders.
 const asChild = "PROC_TEST_CHILD"
 
-// spike makes it free at once what it allocated.
-const spike = "PROC_TEST_SPIKE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asListener) != "" {
+	switch {
+	case os.Getenv(asListener) != "":
 		listenAsChild()
-		return
-	}
-	if os.Getenv(asChild) == "" {
-		os.Exit(m.Run())
-	}
-	in := bufio.NewScanner(os.Stdin)
-	fmt.Println("ready")
-	in.Scan()
-	// Not from Go's heap: the race detector shadows that with twice its size.
-	block, err := syscall.Mmap(-1, 0, allocate, syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	for i := range block {
-		block[i] = byte(i)
-	}
-	if os.Getenv(spike) != "" {
-		if err := syscall.Munmap(block); err != nil {
+	case os.Getenv(asChild) != "":
+		if err := truth.Allocate(os.Stdin, os.Stdout); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		block = []byte{0}
+	default:
+		os.Exit(m.Run())
 	}
-	fmt.Println("allocated")
-	in.Scan()
-	fmt.Println(block[len(block)-1])
 }
 
-func TestSourcesSeeAllocations(t *testing.T) {
+// Only processes that we started have a peak for each phase. Tests of package truth cover what the sources see.
+func TestPeakIsReset(t *testing.T) {
+	const allocate = 64 * record.MiB
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asChild+"=1")
 	in, out := proctest.Start(t, cmd)
-	out.Scan()
-	sources, err := proc.Sources(cmd.Process.Pid, "test", false)
-	check.Err(t, err)
-	before := read(t, sources)
-	fmt.Fprintln(in)
-	out.Scan()
-	after := read(t, sources)
-
-	for _, c := range []struct {
-		name    string
-		b, a    int64
-		percent float64
-	}{
-		{"statm RSS", before[record.MethodStatm].RSS, after[record.MethodStatm].RSS, 3},
-		{"PSS", before[record.MethodSmapsRollup].PSS, after[record.MethodSmapsRollup].PSS, 3},
-		{"USS", before[record.MethodSmapsRollup].USS, after[record.MethodSmapsRollup].USS, 3},
-		{"HWM", before[record.MethodSmapsRollup].HWM, after[record.MethodSmapsRollup].HWM, 3},
-	} {
-		if moved := float64(c.a - c.b); math.Abs(moved-allocate) > allocate*c.percent/100+2*record.MiB {
-			t.Errorf("%s moved by %.1f MiB, want 64", c.name, moved/record.MiB)
+	order := func(what string) {
+		fmt.Fprintln(in, what)
+		if !out.Scan() || out.Text() != "done" {
+			t.Fatalf("%s: %q", what, out.Text())
 		}
 	}
-	// The expensive source and the cheap one speak of the same process at nearly the same time.
-	if s, r := after[record.MethodStatm],
-		after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
-		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)
-	}
-
-	fmt.Fprintln(in)
-	check.Err(t, cmd.Wait())
-	for _, src := range sources {
-		r := record.NewSample()
-		if err := src.Read(t.Context(), &r); !errors.Is(err, sample.ErrGone) {
-			t.Errorf("%s of an ended process: %v", src.Describe().Method, err)
-		}
-	}
-	if _, err := proc.Sources(cmd.Process.Pid, "test", false); !errors.Is(err, sample.ErrGone) {
-		t.Errorf("sources of an ended process: %v", err)
-	}
-}
-
-// Only processes that we started have a peak for each phase.
-func TestPeakIsReset(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asChild+"=1", spike+"=1")
-	in, out := proctest.Start(t, cmd)
-	out.Scan()
+	order("give back") // it has started
 	ours, err := proc.Sources(cmd.Process.Pid, "test", true)
 	check.Err(t, err)
-	fmt.Fprintln(in)
-	out.Scan() // allocated, and freed again
+	order(fmt.Sprint("anonymous ", allocate))
+	order("give back")
 	r := read(t, ours)[record.MethodSmapsRollup]
 	if r.HWM-r.RSS < allocate*9/10 {
 		t.Errorf("the peak is %d MiB above what is there, want 64", (r.HWM-r.RSS)/record.MiB)
@@ -125,8 +61,13 @@ func TestPeakIsReset(t *testing.T) {
 			check.Also(t, p.ResetPeak(t.Context()))
 		}
 	}
-	if r := read(t, ours)[record.MethodSmapsRollup]; r.HWM-r.RSS > record.MiB {
+	after := read(t, ours)
+	cheap, r := after[record.MethodStatm], after[record.MethodSmapsRollup]
+	if r.HWM-r.RSS > record.MiB {
 		t.Errorf("after the reset the peak is %d MiB above what is there", (r.HWM-r.RSS)/record.MiB)
+	}
+	if math.Abs(float64(cheap.RSS-r.RSS)) > 4*record.MiB || cheap.VMS != r.VMS {
+		t.Errorf("statm and smaps_rollup differ: %+v and %+v", cheap, r)
 	}
 	others, err := proc.Sources(cmd.Process.Pid, "test", false)
 	check.Err(t, err)
@@ -135,8 +76,17 @@ func TestPeakIsReset(t *testing.T) {
 			t.Error("the peak of a process that is not ours would be reset")
 		}
 	}
-	fmt.Fprintln(in)
+	check.Err(t, in.Close())
 	check.Err(t, cmd.Wait())
+	for _, src := range ours {
+		r := record.NewSample()
+		if err := src.Read(t.Context(), &r); !errors.Is(err, sample.ErrGone) {
+			t.Errorf("%s of an ended process: %v", src.Describe().Method, err)
+		}
+	}
+	if _, err := proc.Sources(cmd.Process.Pid, "test", false); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("sources of an ended process: %v", err)
+	}
 }
 
 func read(t *testing.T, sources []sample.Source) map[string]record.Sample {

@@ -171,14 +171,14 @@ func (f *watchFlags) run(c *cobra.Command, command []string) (err error) {
 
 // gpuRows opens the output for GPUs; nil if there is none.
 func (f *watchFlags) gpuRows() (*watch.Rows, error) {
-	for _, w := range f.GPU.Warnings() {
+	for _, w := range f.GPU.Warnings {
 		if w.Code == "unreadable-gpu" {
 			f.Say(w.Text)
 		}
 	}
 	switch {
-	case len(f.GPU.GPUs()) == 0:
-		if none := f.GPU.None(); none != "" {
+	case len(f.GPU.GPUs) == 0:
+		if none := f.GPU.None; none != "" {
 			f.Say("no GPU memory is recorded: " + none)
 		}
 		return nil, nil

@@ -23,8 +23,8 @@ type GPU struct {
 func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found []GPU, notes []string) {
 	m := gpu.Open(ctx, o)
 	defer m.Close()
-	infos, found, notes = m.GPUs(), []GPU{}, []string{}
-	for _, w := range m.Warnings() {
+	infos, found, notes = m.GPUs, []GPU{}, []string{}
+	for _, w := range m.Warnings {
 		notes = append(notes, w.Text)
 	}
 	memory := map[string]map[string]float64{} // by role and name

@@ -64,7 +64,7 @@ func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here 
 		Checklist: explain.Checklist(was)}
 	now := machine.Describe(ctx, 0)
 	gpus := gpu.Open(ctx, gpu.Options{})
-	now.GPUs = gpus.GPUs()
+	now.GPUs = gpus.GPUs
 	gpus.Close()
 	differences, unknown := machine.Diff(was.Environment, now)
 	r.Differences, r.Unknown = differences, append(r.Unknown, unknown...)

@@ -158,7 +158,7 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 		err = one.alive(r.prepare(ctx, one))
 	}
 	machines.Wait()
-	env.GPUs = r.gpus.GPUs()
+	env.GPUs = r.gpus.GPUs
 	env.Load1 = machine.Load1(ctx) // after preparing
 	return env, err
 }
@@ -173,7 +173,7 @@ func (r *runner) open(env record.Environment) error {
 		return err
 	}
 	r.Progress(Event{Kind: Recording, Text: r.w.Dir()})
-	for _, warning := range append(unfit(env), r.gpus.Warnings()...) {
+	for _, warning := range append(unfit(env), r.gpus.Warnings...) {
 		r.w.Warn(warning)
 	}
 	return nil

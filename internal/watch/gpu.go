@@ -35,7 +35,7 @@ type gpus struct {
 func newGPUs(o Options) *gpus {
 	g := &gpus{rows: o.GPURows, say: o.Say, held: map[string]float64{}, passes: map[string]map[int]float64{}}
 	g.sampler = sample.New(context.Background(), g)
-	if o.GPU != nil && len(o.GPU.GPUs()) > 0 {
+	if o.GPU != nil && len(o.GPU.GPUs) > 0 {
 		g.monitor = o.GPU
 		for _, s := range o.GPU.Sources() {
 			g.sampler.Attach(s)

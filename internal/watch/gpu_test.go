@@ -74,8 +74,8 @@ func TestGPUToolsAreNotWatched(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: t.TempDir()})
 	defer m.Close()
-	if len(m.GPUs()) != 1 {
-		t.Fatalf("%+v", m.Warnings())
+	if len(m.GPUs) != 1 {
+		t.Fatalf("%+v", m.Warnings)
 	}
 	var out bytes.Buffer
 	c, err := watch.Start([]string{"sleep", "6"}, nil, &out, &out)

@@ -29,6 +29,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // sizes are taken one after the other. The driver takes memory in steps of 2 MiB, which is within 1 % of the smallest.
@@ -56,26 +57,11 @@ func start(t *testing.T, program, id string) *allocator {
 	t.Helper()
 	// a watchdog: it hangs where the driver does
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
 	a := &allocator{cmd: exec.CommandContext(ctx, program)}
 	a.cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+id)
 	a.cmd.Stderr = os.Stderr
-	out, err := a.cmd.StdoutPipe()
-	if err == nil {
-		a.in, err = a.cmd.StdinPipe()
-	}
-	if err == nil {
-		err = a.cmd.Start()
-	}
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = a.in.Close() // it ends then
-		_ = a.cmd.Wait()
-		cancel()
-	})
-	a.out = bufio.NewScanner(out)
+	a.in, a.out = proctest.Start(t, a.cmd)
 	if !a.out.Scan() {
 		t.Fatalf("the test's program can't use %s; what it says is above: CUDA_ERROR_NO_DEVICE where the GPU is another's, or compute mode forbids it", id)
 	}
@@ -94,12 +80,12 @@ func (a *allocator) do(t *testing.T, format string, args ...any) {
 func eachGPU(t *testing.T, test func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator)) {
 	m := Open(t.Context(), Options{})
 	t.Cleanup(m.Close)
-	gpus := slices.DeleteFunc(m.GPUs(), func(g record.GPUInfo) bool {
+	gpus := slices.DeleteFunc(slices.Clone(m.GPUs), func(g record.GPUInfo) bool {
 		return g.Method != NVML || slices.ContainsFunc(
-			m.GPUs(), func(part record.GPUInfo) bool { return strings.HasPrefix(part.Role, g.Role+".") })
+			m.GPUs, func(part record.GPUInfo) bool { return strings.HasPrefix(part.Role, g.Role+".") })
 	})
 	if len(gpus) == 0 {
-		t.Fatalf("this test needs an NVIDIA GPU with its driver: %s %+v", m.None(), m.Warnings())
+		t.Fatalf("this test needs an NVIDIA GPU with its driver: %s %+v", m.None, m.Warnings)
 	}
 	program := buildAllocator(t)
 	for _, g := range gpus {

@@ -16,18 +16,8 @@ import (
 
 const amd = "AMD"
 
-// vendorOf returns the name of a PCI vendor id.
-func vendorOf(id string) string {
-	switch id {
-	case "1002":
-		return amd
-	case "10DE":
-		return "NVIDIA"
-	case "8086":
-		return "Intel"
-	}
-	return ""
-}
+// vendors are the names of PCI vendor ids.
+var vendors = map[string]string{"1002": amd, "10DE": "NVIDIA", "8086": "Intel"}
 
 // virtual reports whether the card is the display of a virtual machine, which computes nothing.
 func (c card) virtual() bool {
@@ -85,7 +75,7 @@ func findCards(sys string) []card {
 }
 
 func (c card) gpu(sys, role string) record.GPUInfo {
-	g := record.GPUInfo{Role: role, Vendor: vendorOf(c.vendor), Driver: c.driver, ID: c.pci, Method: Sysfs}
+	g := record.GPUInfo{Role: role, Vendor: vendors[c.vendor], Driver: c.driver, ID: c.pci, Method: Sysfs}
 	g.Name = firstText(filepath.Join(c.dir, "product_name"))
 	if g.Name == "" {
 		g.Name = strings.TrimSpace(g.Vendor + " GPU")
@@ -134,7 +124,7 @@ func newDRM(o Options, cards []card, first int) *drm {
 		others++
 		files := c.sensors()
 		memory := len(files) > 0 && files[0].figure == memoryUsed
-		if vendorOf(c.vendor) == amd && !memory {
+		if vendors[c.vendor] == amd && !memory {
 			continue // AMD's programs may read it
 		}
 		role := roleOf(first + len(d.units))

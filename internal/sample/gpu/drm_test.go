@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -24,13 +25,19 @@ func testdata(t testing.TB, name string) string {
 	return string(text)
 }
 
+// opened opens a machine on which the search for NVIDIA GPUs had this result.
+func opened(t testing.TB, o Options, nvidia *fleet, err error) *Monitor {
+	t.Helper()
+	m := &Monitor{}
+	m.open(t.Context(), o, nvidia, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
 // with opens a machine without NVML.
 func with(t *testing.T, o Options) *Monitor {
 	t.Helper()
-	m := &Monitor{}
-	m.open(t.Context(), o, nil, errNoLibrary)
-	t.Cleanup(m.Close)
-	return m
+	return opened(t, o, nil, errNoLibrary)
 }
 
 func uevent(driver, id, slot string) string {
@@ -95,25 +102,18 @@ func values(t *testing.T, s sample.Source) map[string]float64 {
 
 func same(t *testing.T, s sample.Source, want map[string]float64) {
 	t.Helper()
-	got := values(t, s)
-	for name, v := range want {
-		if g, ok := got[name]; !ok || math.Abs(g-v) > 1e-6 {
-			t.Errorf("%s is %v (%v), want %v", name, g, ok, v)
-		}
-	}
-	for name, v := range got {
-		if _, ok := want[name]; !ok {
-			t.Errorf("%s is %v, want it absent", name, v)
-		}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6 }
+	if got := values(t, s); !maps.EqualFunc(got, want, near) {
+		t.Errorf("%s: %v, want %v", s.Describe().Role, got, want)
 	}
 }
 
 func TestSysfs(t *testing.T) {
 	sys := radeon(t)
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-	gpus := m.GPUs()
-	if len(gpus) != 2 || len(m.Warnings()) != 0 {
-		t.Fatalf("%+v, %+v", gpus, m.Warnings())
+	gpus := m.GPUs
+	if len(gpus) != 2 || len(m.Warnings) != 0 {
+		t.Fatalf("%+v, %+v", gpus, m.Warnings)
 	}
 	if g := gpus[0]; g.Role != "gpu0" || g.Name != "AMD GPU 1002:6861" || g.Driver != "amdgpu" ||
 		g.MemoryB != 17163091968 || g.ID != "0000:08:00.0" {
@@ -153,17 +153,6 @@ func TestSysfsErrors(t *testing.T) {
 		t.Error(err)
 	}
 	same(t, source(t, m.Sources(), "gpu1"), map[string]float64{"energy_joules": 0})
-}
-
-func TestWarnsOfNVIDIAGPUWithoutLibrary(t *testing.T) {
-	sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
-		"nvidia", "10DE:2204", "0000:01:00.0"),
-		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
-	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || m.None() != "" || len(m.GPUs()) != 0 ||
-		len(m.ProcessSources(1, 1, "x")) != 0 {
-		t.Errorf("%+v", w)
-	}
 }
 
 func TestAccounts(t *testing.T) {
@@ -281,7 +270,7 @@ func TestRAPL(t *testing.T) {
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 	all := m.Sources()
 	if len(all) != 2 || all[0].Describe().Role != "cpu0" || all[1].Describe().Role != "cpu0.dram" {
-		t.Fatalf("%d sources, %+v", len(all), m.Warnings())
+		t.Fatalf("%d sources, %+v", len(all), m.Warnings)
 	}
 	same(t, all[0], map[string]float64{"energy_joules": 0})
 	time.Sleep(time.Millisecond)
@@ -310,15 +299,17 @@ func TestRAPL(t *testing.T) {
 	}
 }
 
-// The display of a virtual machine is not a GPU.
-func TestVirtualCardsAreIgnored(t *testing.T) {
-	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
+// The display of a virtual machine is not a GPU. An NVIDIA GPU without its library causes a warning.
+func TestCardsWithoutFigures(t *testing.T) {
+	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": "",
+		"nvidia": "10DE:2204"} {
+		nvidia := driver == "nvidia"
 		sys := check.Tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""),
 			"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-		if w := m.Warnings(); len(w) != 0 || m.None() == "" ||
-			len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
-			t.Errorf("%s: %+v, %+v", driver, w, m.GPUs())
+		if w := m.Warnings; len(w) > 0 != nvidia || nvidia && w[0].Code != "unreadable-gpu" ||
+			(m.None == "") != nvidia || len(m.GPUs)+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
+			t.Errorf("%s: %+v, %+v", driver, w, m.GPUs)
 		}
 	}
 }

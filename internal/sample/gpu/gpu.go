@@ -51,14 +51,15 @@ type Options struct {
 	Proc string // instead of /proc
 }
 
-// Monitor knows the GPUs of a machine. Several samplers may share it.
+// Monitor knows the GPUs of a machine. Several samplers may share it. Its fields are read-only.
 type Monitor struct {
-	gpus     []record.GPUInfo
-	fleets   []*fleet
-	drm      *drm // nil: no DRM accounts
-	rapl     []*zone
-	none     string // why there is no GPU
-	warnings []record.Warning
+	GPUs     []record.GPUInfo // the devices, each followed by its partitions
+	None     string           // why there is no GPU; empty if there is one, even if it can't be read
+	Warnings []record.Warning // each to be shown once for a run
+
+	fleets []*fleet
+	drm    *drm // nil: no DRM accounts
+	rapl   []*zone
 }
 
 // Open looks for GPUs. It never fails: problems are Warnings.
@@ -103,7 +104,7 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia *fleet, err error)
 // next returns the number of the next role. NVML's roles have gaps for GPUs that can't be read.
 func (m *Monitor) next() int {
 	next := 0
-	for _, g := range m.gpus {
+	for _, g := range m.GPUs {
 		if n, err := strconv.Atoi(strings.TrimPrefix(g.Role, "gpu")); err == nil { // partitions have a suffix
 			next = max(next, n+1)
 		}
@@ -113,7 +114,7 @@ func (m *Monitor) next() int {
 
 func (m *Monitor) add(f *fleet) {
 	for _, u := range f.units {
-		m.gpus = append(m.gpus, u.GPUInfo)
+		m.GPUs = append(m.GPUs, u.GPUInfo)
 	}
 	m.fleets = append(m.fleets, f)
 }
@@ -126,28 +127,19 @@ func (m *Monitor) explain(err error, cards []card) {
 	switch {
 	case there || !absent:
 		m.warn("unreadable-gpu", "can't read NVIDIA GPUs: "+err.Error())
-	case len(m.gpus) == 0:
-		m.none = "no GPU found (" + err.Error() + ")"
+	case len(m.GPUs) == 0:
+		m.None = "no GPU found (" + err.Error() + ")"
 	}
 }
 
 func (m *Monitor) warn(code, text string) {
-	m.warnings = append(m.warnings, record.Warning{Code: code, Text: text})
+	m.Warnings = append(m.Warnings, record.Warning{Code: code, Text: text})
 }
-
-// GPUs lists the devices, each followed by its partitions.
-func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
 
 // Asks reports whether a command line is that of an AMD program that the monitor runs.
 func (m *Monitor) Asks(line []string) bool {
 	return slices.ContainsFunc(m.fleets, func(f *fleet) bool { return f.path != "" && slices.Contains(line, f.path) })
 }
-
-// None says why there is no GPU; empty if there is one, even if it can't be read.
-func (m *Monitor) None() string { return m.none }
-
-// Warnings returns warnings, each to be shown once for a run.
-func (m *Monitor) Warnings() []record.Warning { return slices.Clone(m.warnings) }
 
 // Sources returns new sources of all devices, for one sampler.
 func (m *Monitor) Sources() []sample.Source {

@@ -70,10 +70,10 @@ func opening(ctx context.Context, open func() (*fleet, error)) (*fleet, error) {
 type shared[T any] struct {
 	read func() T
 
-	mu         sync.Mutex
-	last       T
-	number     int // number of the last reading
-	begin, end time.Time
+	mu     sync.Mutex
+	last   T
+	number int // number of the last reading
+	end    time.Time
 }
 
 // stale is the age from which a reading is not shared any more.
@@ -91,8 +91,8 @@ func (s *shared[T]) get(ctx context.Context, g *guard, had *int) (v T, begin, en
 	if v, err = within(ctx, g, s.read); err != nil {
 		return v, begin, time.Now(), err
 	}
-	s.last, s.begin, s.end = v, begin, time.Now()
+	s.last, s.end = v, time.Now()
 	s.number++
 	*had = s.number
-	return v, s.begin, s.end, nil
+	return v, begin, s.end, nil
 }

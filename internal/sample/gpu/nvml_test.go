@@ -27,35 +27,29 @@ func machine() *dgxa100.Server {
 	for i, d := range s.Devices {
 		dev := d.(*dgxa100.Device)
 		dev.MemoryInfo = nvml.Memory{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(39-i) * gib}
-		dev.GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib,
+		dev.GetMemoryInfo_v2Func = answers(nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib,
 			Free: uint64(38-i) * gib, Reserved: gib}, nvml.SUCCESS)
-		dev.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
-			return nvml.Utilization{Gpu: uint32(10 * i), Memory: 7}, nvml.SUCCESS
-		}
-		dev.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 51_500, nvml.SUCCESS }
+		dev.GetUtilizationRatesFunc = answers(nvml.Utilization{Gpu: uint32(10 * i), Memory: 7}, nvml.SUCCESS)
+		dev.GetPowerUsageFunc = answers(uint32(51_500), nvml.SUCCESS)
 		dev.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 33, nvml.SUCCESS }
-		dev.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 9_000_000, nvml.SUCCESS }
+		dev.GetTotalEnergyConsumptionFunc = answers(uint64(9_000_000), nvml.SUCCESS)
 		dev.GetComputeRunningProcessesFunc = processes()
 		dev.GetGraphicsRunningProcessesFunc = processes()
 	}
 	return s
 }
 
+// answers is a function of NVML's that always answers the same.
+func answers[T any](v T, ret nvml.Return) func() (T, nvml.Return) {
+	return func() (T, nvml.Return) { return v, ret }
+}
+
 func processes(p ...nvml.ProcessInfo) func() ([]nvml.ProcessInfo, nvml.Return) {
-	return func() ([]nvml.ProcessInfo, nvml.Return) { return p, nvml.SUCCESS }
+	return answers(p, nvml.SUCCESS)
 }
 
 func holds(pid int, bytes uint64) nvml.ProcessInfo {
 	return nvml.ProcessInfo{Pid: uint32(pid), UsedGpuMemory: bytes}
-}
-
-// memoryOf answers a question about a device's memory, and lists one about its processes.
-func memoryOf(m nvml.Memory_v2, ret nvml.Return) func() (nvml.Memory_v2, nvml.Return) {
-	return func() (nvml.Memory_v2, nvml.Return) { return m, ret }
-}
-
-func lists(ret nvml.Return) func() ([]nvml.ProcessInfo, nvml.Return) {
-	return func() ([]nvml.ProcessInfo, nvml.Return) { return nil, ret }
 }
 
 func device(s *dgxa100.Server, i int) *dgxa100.Device { return s.Devices[i].(*dgxa100.Device) }
@@ -63,11 +57,8 @@ func device(s *dgxa100.Server, i int) *dgxa100.Device { return s.Devices[i].(*dg
 // monitor opens a machine that has this NVML and nothing else.
 func monitor(t testing.TB, lib nvml.Interface) *Monitor {
 	t.Helper()
-	m := &Monitor{}
 	d, err := newNVML(lib)
-	m.open(t.Context(), Options{Sys: t.TempDir(), Proc: t.TempDir()}, d, err)
-	t.Cleanup(m.Close)
-	return m
+	return opened(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}, d, err)
 }
 
 func fails(t *testing.T, s sample.Source) error {
@@ -82,10 +73,10 @@ func fails(t *testing.T, s sample.Source) error {
 
 func TestDevices(t *testing.T) {
 	m := monitor(t, machine())
-	if len(m.GPUs()) != 8 || len(m.Warnings()) != 0 {
-		t.Fatalf("%d GPUs, %+v", len(m.GPUs()), m.Warnings())
+	if len(m.GPUs) != 8 || len(m.Warnings) != 0 {
+		t.Fatalf("%d GPUs, %+v", len(m.GPUs), m.Warnings)
 	}
-	if g := m.GPUs()[3]; g.Role != "gpu3" || g.Name != "Mock NVIDIA A100-SXM4-40GB" || g.Driver != "550.54.15" ||
+	if g := m.GPUs[3]; g.Role != "gpu3" || g.Name != "Mock NVIDIA A100-SXM4-40GB" || g.Driver != "550.54.15" ||
 		g.MemoryB != 40*gib || g.ID == "" {
 		t.Errorf("%+v", g)
 	}
@@ -103,7 +94,7 @@ func TestDevices(t *testing.T) {
 // A figure is absent if the device lacks its sensor, or the library is too old to have the function.
 func TestMissingSensors(t *testing.T) {
 	s := machine()
-	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
+	device(s, 0).GetPowerUsageFunc = answers(uint32(0), nvml.ERROR_NOT_SUPPORTED)
 	device(s, 0).GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) {
 		return 0, nvml.ERROR_UNKNOWN
 	}
@@ -173,7 +164,7 @@ func TestUnreportedValuesAreAbsent(t *testing.T) {
 	m := monitor(t, s)
 	same(t, process(t, m, server), map[string]float64{"gpu1.gpu_memory_bytes": gib})
 	same(t, process(t, m, chrome), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
-	device(s, 5).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: gib, Used: notReported, Free: notReported},
+	device(s, 5).GetMemoryInfo_v2Func = answers(nvml.Memory_v2{Total: gib, Used: notReported, Free: notReported},
 		nvml.SUCCESS)
 	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib ||
 		got["memory_used_bytes"] != 0 {
@@ -185,30 +176,26 @@ func TestMIG(t *testing.T) {
 	s := machine()
 	whole := device(s, 1)
 	whole.MigMode = nvml.DEVICE_MIG_ENABLE
-	whole.GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_NO_PERMISSION)
+	whole.GetMemoryInfo_v2Func = answers(nvml.Memory_v2{}, nvml.ERROR_NO_PERMISSION)
 	whole.GetComputeRunningProcessesFunc = processes(holds(server, 999)) // its parts' processes once more
-	whole.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
+	whole.GetMaxMigDeviceCountFunc = answers(7, nvml.SUCCESS)
 	whole.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
 		if i != 0 && i != 3 {
 			return nil, nvml.ERROR_NOT_FOUND
 		}
 		memory := nvml.Memory{Total: 10 * gib, Used: uint64(i+1) * gib, Free: uint64(9-i) * gib}
 		return &mock.Device{ // any other question to it ends the test
-			GetNameFunc: func() (string, nvml.Return) {
-				return fmt.Sprintf("A100 MIG 2g.10gb %d", i),
-					nvml.SUCCESS
-			},
-			GetUUIDFunc:       func() (string, nvml.Return) { return fmt.Sprintf("MIG-%d", i), nvml.SUCCESS },
-			GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) { return memory, nvml.SUCCESS },
-			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
-				return nvml.Memory_v2{Total: memory.Total, Used: memory.Used, Free: memory.Free}, nvml.SUCCESS
-			},
+			GetNameFunc:       answers(fmt.Sprintf("A100 MIG 2g.10gb %d", i), nvml.SUCCESS),
+			GetUUIDFunc:       answers(fmt.Sprintf("MIG-%d", i), nvml.SUCCESS),
+			GetMemoryInfoFunc: answers(memory, nvml.SUCCESS),
+			GetMemoryInfo_v2Func: answers(nvml.Memory_v2{Total: memory.Total, Used: memory.Used, Free: memory.Free},
+				nvml.SUCCESS),
 			GetComputeRunningProcessesFunc:  processes(holds(server, uint64(i+1)*gib)),
-			GetGraphicsRunningProcessesFunc: lists(nvml.ERROR_NOT_SUPPORTED),
+			GetGraphicsRunningProcessesFunc: answers([]nvml.ProcessInfo(nil), nvml.ERROR_NOT_SUPPORTED),
 		}, nvml.SUCCESS
 	}
 	m := monitor(t, s)
-	if g := m.GPUs(); len(g) != 10 || g[2].Role != "gpu1.mig0" || g[3].Role != "gpu1.mig3" || g[3].ID != "MIG-3" ||
+	if g := m.GPUs; len(g) != 10 || g[2].Role != "gpu1.mig0" || g[3].Role != "gpu1.mig3" || g[3].ID != "MIG-3" ||
 		g[3].MemoryB != 10*gib {
 		t.Fatalf("%+v", g)
 	}
@@ -230,8 +217,8 @@ func TestLostGPULeavesOthers(t *testing.T) {
 	m := monitor(t, s)
 	all, src := m.Sources(), process(t, m, server)
 	values(t, src)
-	off := lists(nvml.ERROR_GPU_IS_LOST)
-	device(s, 2).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST)
+	off := answers([]nvml.ProcessInfo(nil), nvml.ERROR_GPU_IS_LOST)
+	device(s, 2).GetMemoryInfo_v2Func = answers(nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST)
 	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
 	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fell off the bus") {
 		t.Error(err)
@@ -243,15 +230,13 @@ func TestLostGPULeavesOthers(t *testing.T) {
 func TestDriverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := machine()
-		m := &Monitor{}
 		d, err := newNVML(s)
-		m.open(context.Background(), Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
+		m := opened(t, Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
 		all := m.Sources()
 		release := make(chan struct{})
 		device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
 			<-release
-			return nvml.Memory_v2{},
-				nvml.SUCCESS
+			return nvml.Memory_v2{}, nvml.SUCCESS
 		}
 		begin := time.Now()
 		if err := fails(t, all[0]); !errors.Is(err, errHung) || errors.Is(err, sample.ErrGone) ||
@@ -270,7 +255,7 @@ func TestDriverHangs(t *testing.T) {
 
 func TestImpossibleDeviceValues(t *testing.T) {
 	s := machine()
-	wrapped := memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS)
+	wrapped := answers(nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS)
 	device(s, 0).GetMemoryInfo_v2Func = wrapped
 	energy := uint64(5000)
 	device(s, 1).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return energy, nvml.SUCCESS }
@@ -297,10 +282,8 @@ func TestImpossibleDeviceValues(t *testing.T) {
 func TestImpossibleProcessValues(t *testing.T) {
 	s := machine()
 	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, math.MaxUint64-4095), holds(worker, gib))
-	device(s, 0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
-		return nvml.Utilization{Gpu: math.MaxUint32 - 3, Memory: 100}, nvml.SUCCESS
-	}
-	device(s, 1).GetMemoryInfo_v2Func = memoryOf(nvml.Memory_v2{Total: 40 * gib, Used: gib,
+	device(s, 0).GetUtilizationRatesFunc = answers(nvml.Utilization{Gpu: math.MaxUint32 - 3, Memory: 100}, nvml.SUCCESS)
+	device(s, 1).GetMemoryInfo_v2Func = answers(nvml.Memory_v2{Total: 40 * gib, Used: gib,
 		Free: math.MaxUint64 - 4095}, nvml.SUCCESS)
 	m := monitor(t, s)
 	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "counter overflow") {
@@ -320,7 +303,7 @@ func TestImpossibleProcessValues(t *testing.T) {
 func TestWithoutPermission(t *testing.T) {
 	s := machine()
 	for i := range s.Devices {
-		denied := lists(nvml.ERROR_NO_PERMISSION)
+		denied := answers([]nvml.ProcessInfo(nil), nvml.ERROR_NO_PERMISSION)
 		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = denied, denied
 	}
 	m := monitor(t, s)
@@ -344,18 +327,18 @@ func TestNoGPUDoesNotWarn(t *testing.T) {
 	} {
 		s := machine()
 		s.InitFunc = func() nvml.Return { return x.init }
-		s.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
+		s.DeviceGetCountFunc = answers(0, nvml.SUCCESS)
 		m := monitor(t, s)
-		if w := m.Warnings(); !strings.Contains(m.None(), x.none) || (x.none == "") != (m.None() == "") ||
+		if w := m.Warnings; !strings.Contains(m.None, x.none) || (x.none == "") != (m.None == "") ||
 			len(w) > 0 != (x.warn != "") || len(w) > 0 &&
 			(w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, x.warn)) {
-			t.Errorf("%s: %q, %+v", name, m.None(), w)
+			t.Errorf("%s: %q, %+v", name, m.None, w)
 		}
-		if n := len(m.Sources()) + len(m.ProcessSources(1, 1, "server")) + len(m.GPUs()); n != 0 {
+		if n := len(m.Sources()) + len(m.ProcessSources(1, 1, "server")) + len(m.GPUs); n != 0 {
 			t.Errorf("%s: %d sources and GPUs", name, n)
 		}
 	}
-	if none := monitor(t, machine()).None(); none != "" {
+	if none := monitor(t, machine()).None; none != "" {
 		t.Errorf("eight GPUs are %q", none)
 	}
 	// Not a mock: this is what NVML's own loader says where the library is not.
@@ -377,9 +360,8 @@ func TestDriverHangsAtStart(t *testing.T) {
 		if d != nil || !errors.Is(err, errHung) || time.Since(begin) != patience {
 			t.Errorf("%v, %v after %s", d, err, time.Since(begin))
 		}
-		m := &Monitor{}
-		m.open(t.Context(), Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
-		if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" {
+		m := opened(t, Options{Sys: "/nonexistent", Proc: "/nonexistent"}, d, err)
+		if w := m.Warnings; len(w) != 1 || w[0].Code != "unreadable-gpu" {
 			t.Errorf("%+v", w)
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -402,15 +384,13 @@ func TestGPUUnreadableAtStart(t *testing.T) {
 		return handle(i)
 	}
 	d, err := newNVML(s)
-	m := &Monitor{}
-	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir()}, d, err)
-	t.Cleanup(m.Close)
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
+	m := opened(t, Options{Sys: radeon(t), Proc: t.TempDir()}, d, err)
+	if w := m.Warnings; len(w) != 1 || w[0].Code != "unreadable-gpu" ||
 		!strings.Contains(w[0].Text, "gpu1: the GPU fell off the bus") {
 		t.Errorf("%+v", w)
 	}
 	seen := map[string]bool{}
-	for _, g := range m.GPUs() {
+	for _, g := range m.GPUs {
 		if seen[g.Role] {
 			t.Errorf("%s is there twice", g.Role)
 		}

@@ -75,7 +75,7 @@ func openTool(ctx context.Context, first int) *fleet {
 // amdIsHere reports whether to start the programs, which takes a second: container images have them on machines without
 // a GPU.
 func amdIsHere(sys string, cards []card) bool {
-	if slices.ContainsFunc(cards, func(c card) bool { return vendorOf(c.vendor) == amd }) {
+	if slices.ContainsFunc(cards, func(c card) bool { return vendors[c.vendor] == amd }) {
 		return true
 	}
 	for _, dir := range []string{"module/amdgpu", "class/kfd"} {

@@ -264,7 +264,7 @@ func TestAMDProgramsReplaceSysfs(t *testing.T) {
 	standIn(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
 		"process": "amd_process.json"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" ||
+	if g := m.GPUs; len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" ||
 		g[0].MemoryB != 32624<<20 || g[0].Method != AMDSMI || g[0].Driver != "amdgpu 6.16.6" {
 		t.Fatalf("%+v", g)
 	}
@@ -297,13 +297,13 @@ func TestAMDProgramsReplaceSysfs(t *testing.T) {
 		map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
 	// Nor is one asked where there is nothing of AMD's.
-	if g := with(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}).GPUs(); len(g) != 0 {
+	if g := with(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}).GPUs; len(g) != 0 {
 		t.Errorf("%+v", g)
 	}
 	// A program that finds no GPU is as none.
 	standIn(t, "rocm-smi", nil)
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir()})
-	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU found") {
-		t.Errorf("%+v, %+v", m.GPUs(), w)
+	if w := m.Warnings; len(m.GPUs) != 0 || len(w) != 0 || !strings.Contains(m.None, "no GPU found") {
+		t.Errorf("%+v, %+v", m.GPUs, w)
 	}
 }

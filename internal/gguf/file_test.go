@@ -309,38 +309,6 @@ func TestArchitectureRefuses(t *testing.T) {
 	}
 }
 
-func TestVocabularyRefuses(t *testing.T) {
-	for _, c := range []struct {
-		key   string
-		value any
-		says  string
-		kind  fault.Kind
-	}{
-		{"tokenizer.ggml.model", "t5", `tokenizer "t5" is not supported; supported: gpt2, llama`, fault.UnknownArch},
-		{"tokenizer.ggml.model", "llama",
-			`tokenizer "llama" needs a token for every byte, but <0x00> is missing`, fault.UnknownArch},
-		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
-		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is not a token`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t", but "" is not a token`,
-			fault.BadModel},
-		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
-		{"tokenizer.ggml.merges", []int32{1},
-			"metadata tokenizer.ggml.merges is []int32 [1], want an array of strings", fault.BadModel},
-		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)},
-			"token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
-		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
-		{"tokenizer.ggml.merges", []string{"Ġ t", "Ġ t"}, `merges 0 and 1 of tokenizer.ggml.merges are both "Ġ t"`,
-			fault.BadModel},
-		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
-	} {
-		_, err := altered(t, tinyBytes(), map[string]any{c.key: c.value}, "").Vocabulary()
-		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
-			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
-		}
-	}
-}
-
 func TestUnreadableTypesAreKnown(t *testing.T) {
 	w := []gguf.Weights{{Name: "q", Shape: []uint64{32}, Values: make([]float32, 32)}}
 	f, err := read(patch(t, written(t, nil, w), "q", 12, 20)) // a block of 32 values in 18 bytes

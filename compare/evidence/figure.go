@@ -193,12 +193,17 @@ func New(name string) Figure {
 	return Figure{Name: r.Name, Title: r.Title, Unit: r.Unit, How: r.How, Absent: r.Absent}
 }
 
-// PerRequest takes the median over a launch's requests, which are not independent.
-func PerRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
+// Over adds a value of each attempt.
+func (f Figure) Over(attempts []*record.Attempt, of func(*record.Attempt) float64) Figure {
 	for _, a := range attempts {
-		f.Add(a.ID, figure.OverRequests(of, a.Measured()))
+		f.Add(a.ID, of(a))
 	}
 	return f
+}
+
+// PerRequest takes the median over a launch's requests, which are not independent.
+func (f Figure) PerRequest(attempts []*record.Attempt, of func(*record.Request) float64) Figure {
+	return f.Over(attempts, func(a *record.Attempt) float64 { return figure.OverRequests(of, a.Measured()) })
 }
 
 // Value finds a launch's value; NaN without one.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
 )
@@ -20,12 +19,9 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
-// notReported is what older versions wrote for a setting that the engine did not report; now it is "unknown".
-const notReported = "not told"
-
 // Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
-	if v := s.Policy(key); v != notReported && v != "unknown" {
+	if v := s.Policy(key); v != "unknown" {
 		return v
 	}
 	return ""
@@ -121,14 +117,14 @@ func (s *Setup) Version() string {
 	if s.Engine == nil {
 		return ""
 	}
-	name, v, origin := figure.Program(s.Engine)
-	if v == "" {
+	v, origin := s.Part("webllm"), s.Part("webllm_origin")
+	switch {
+	case v == "":
 		return strings.TrimSpace(s.Engine.Name + " " + s.Engine.Version)
+	case origin == "":
+		return "WebLLM " + v
 	}
-	if origin == "" {
-		return name + " " + v
-	}
-	return fmt.Sprintf("%s %s (%s)", name, v, origin)
+	return fmt.Sprintf("WebLLM %s (%s)", v, origin)
 }
 
 // ShortVersion is Version for labels.
@@ -136,7 +132,7 @@ func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
 	}
-	if _, _, origin := figure.Program(s.Engine); origin != "" && origin != "built in" {
+	if origin := s.Part("webllm_origin"); origin != "" && origin != "built in" {
 		return words.Version(s.Engine.Version) + " from " + origin
 	}
 	return words.Version(s.Engine.Version)

@@ -61,10 +61,7 @@ func footprints(counted []*record.Attempt) []footprint {
 func footprintOf(a *record.Attempt) footprint {
 	launch, rss := a.Launch(), RSSMethod(a)
 	f := footprint{attempt: launch.ID, unborn: unborn(launch), peakUSS: math.NaN(),
-		pss: before(values(launch, record.Baseline, record.MethodSmapsRollup, pssOf),
-			values(launch, record.Warmup, record.MethodSmapsRollup, pssOf)),
-		rss: before(values(launch, record.Baseline, RSSMethod(launch), rssOf),
-			values(launch, record.Warmup, rss, rssOf))}
+		pss: before(launch, record.MethodSmapsRollup, pssOf), rss: before(launch, RSSMethod(launch), rssOf)}
 	for _, t := range a.Totals {
 		if t.Method == rss {
 			f.rss.peak = evidence.MaxKnown(f.rss.peak, t.RSS)
@@ -81,10 +78,10 @@ func footprintOf(a *record.Attempt) footprint {
 }
 
 // before has the points before the peak, by the readings of their phases.
-func before(baseline, warmup []float64) points {
-	p := points{baseline: stats.Median(baseline), warm: math.NaN(), peak: math.NaN()}
-	if n := len(warmup); n > 0 {
-		p.warm = warmup[n-1]
+func before(launch *record.Attempt, method string, pick func(*record.TotalRow) float64) points {
+	p := points{stats.Median(values(launch, record.Baseline, method, pick)), math.NaN(), math.NaN()}
+	if warmup := values(launch, record.Warmup, method, pick); len(warmup) > 0 {
+		p.warm = warmup[len(warmup)-1]
 	}
 	return p
 }
@@ -199,7 +196,9 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 	if unborn && len(base.Values) == 0 {
 		base.Absent = NoBaseline
 	}
-	out = append(out, retainedFigure(attempts))
+	retained := evidence.New(figure.Retained)
+	retained.Method = record.MethodSmapsRollup
+	out = append(out, retained.Over(attempts, retainedBy))
 	if evidence.Rejoined(attempts) {
 		for i := range out {
 			out[i].How += reusedHow
@@ -338,16 +337,6 @@ func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 	return out
 }
 
-// retainedFigure has the retained memory of each launch.
-func retainedFigure(attempts []*record.Attempt) evidence.Figure {
-	f := evidence.New(figure.Retained)
-	f.Method = record.MethodSmapsRollup
-	for _, a := range attempts {
-		f.Add(a.ID, retainedBy(a))
-	}
-	return f
-}
-
 // heapValue is the record's name for it.
 const heapValue = "heap_used_bytes"
 
@@ -370,15 +359,13 @@ func heapFigure(attempts []*record.Attempt) []evidence.Figure {
 	f.Method = record.MethodForeign
 	f.How += ". " + written + ". The heap is not the memory of a process"
 	for _, a := range attempts {
-		peak := -1.0
+		peak := math.NaN()
 		for _, m := range a.Metrics {
 			if m.Name == heapValue && a.Sources[m.Source].Method == record.MethodForeign {
-				peak = max(peak, m.Value/record.MiB)
+				peak = evidence.MaxKnown(peak, evidence.Mebi(m.Value))
 			}
 		}
-		if peak >= 0 {
-			f.Add(a.ID, peak)
-		}
+		f.Add(a.ID, peak)
 	}
 	if len(f.Values) == 0 {
 		return nil

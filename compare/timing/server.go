@@ -51,20 +51,15 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	if !counted {
 		f.Blind += "; peaks between readings"
 	}
-	for _, a := range attempts {
-		if v, ok := served(a, name, counted); ok {
-			f.Add(a.ID, v)
-		}
-	}
 	if counted {
 		f.Absent = "not read twice, or the server reset its counter"
 	}
-	return f
+	return f.Over(attempts, func(a *record.Attempt) float64 { return served(a, name, counted) })
 }
 
-// served is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was
+// served is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. NaN where it was
 // not read, and where a count was not read twice or went down, which it does where a server starts anew.
-func served(a *record.Attempt, name string, counted bool) (float64, bool) {
+func served(a *record.Attempt, name string, counted bool) float64 {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {
 		if m.Name == name && a.Sources[m.Source].Method == evidence.ServerMethod {
@@ -81,10 +76,13 @@ func served(a *record.Attempt, name string, counted bool) (float64, bool) {
 		ok = ok && (!counted || len(rows) > 1)
 		sum += rows[len(rows)-1].Value - rows[0].Value
 	}
-	if counted {
-		return sum, ok
+	switch {
+	case !ok:
+		return math.NaN()
+	case counted:
+		return sum
 	}
-	return highest, ok
+	return highest
 }
 
 // Reported are the engine's own, in the order of their names.
@@ -103,9 +101,9 @@ func Reported(attempts []*record.Attempt) []evidence.Figure {
 			}
 			return v
 		}
-		out = append(out, evidence.PerRequest(attempts, of,
-			evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true, Beside: beside,
-				How: name + " as the engine reports it, by its own clock and count; not measured by llmparity"}))
+		f := evidence.Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true, Beside: beside,
+			How: name + " as the engine reports it, by its own clock and count; not measured by llmparity"}
+		out = append(out, f.PerRequest(attempts, of))
 	}
 	return out
 }

@@ -27,12 +27,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 		load.How = "the time from the start of a process that generates one token until it begins to generate; every request loads " +
 			"the model again, which counts as time to first token"
 	}
-	for _, a := range attempts {
-		if took, ok := loadTook(spec, a); ok {
-			load.Add(a.ID, float64(took)/ms)
-		}
-	}
-	out := []evidence.Figure{load}
+	out := []evidence.Figure{load.Over(attempts, func(a *record.Attempt) float64 { return loadTook(spec, a) })}
 	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Request != nil }) {
 		f, of := evidence.New(row.Name), row.Request
 		if f.Unit == "tokens" {
@@ -78,7 +73,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			}
 		}
 		f.How += ". If a launch has several measured requests, their median is the launch's figure"
-		f = evidence.PerRequest(attempts, of, f)
+		f = f.PerRequest(attempts, of)
 		if row.Name == figure.DecodeTPS {
 			withoutRate(&f, attempts)
 		}
@@ -87,19 +82,18 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 	return out
 }
 
-// loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its
-// process has been read and ended; that is ours.
-func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
-	if spec.PerGeneration {
-		for _, s := range a.Stages {
-			if s.Name == "model" {
-				return s.EndNS - s.BeginNS, true
-			}
-		}
-		return 0, false
+// loadTook is how many milliseconds a load took; NaN without one. Of an engine with a process a generation the phase
+// goes on until its process has been read and ended; that is ours.
+func loadTook(spec record.Cell, a *record.Attempt) float64 {
+	if p, ok := a.Phase(record.Load); ok && !spec.PerGeneration {
+		return float64(p.EndNS-p.BeginNS) / ms
 	}
-	p, ok := a.Phase(record.Load)
-	return p.EndNS - p.BeginNS, ok
+	for _, s := range a.Stages {
+		if s.Name == "model" && spec.PerGeneration {
+			return float64(s.EndNS-s.BeginNS) / ms
+		}
+	}
+	return math.NaN()
 }
 
 // withoutRate warns of a decode rate that only some launches have, once for each reason.
@@ -167,21 +161,17 @@ func Sampler(attempts []*record.Attempt) []evidence.Figure {
 	cpu, read, busy := evidence.New(figure.SamplerCPU), evidence.New(figure.SamplerUS), evidence.New(figure.SamplerBusy)
 	cpu.Method, busy.Method = evidence.ByClock, evidence.ByClock
 	for _, a := range attempts {
-		if share, ok := readShare(a); ok {
-			busy.Add(a.ID, 100*share)
-		}
+		busy.Add(a.ID, 100*readShare(a))
+		read.Add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
 		if length := a.EndNS - a.BeginNS; length > 0 && a.Cost.SelfCPUNS > 0 {
 			cpu.Add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
-		}
-		if a.Cost.Reads > 0 {
-			read.Add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
 		}
 	}
 	return []evidence.Figure{busy, read, cpu}
 }
 
-// readShare is the share of one core that reading took while the engine had something to do.
-func readShare(a *record.Attempt) (float64, bool) {
+// readShare is the share of one core that reading took while the engine had something to do; NaN if nothing was read.
+func readShare(a *record.Attempt) float64 {
 	var length, reading int64
 	for _, p := range []record.Phase{record.Load, record.Warmup, record.Measure} {
 		span, ok := a.Phase(p)
@@ -195,11 +185,14 @@ func readShare(a *record.Attempt) (float64, bool) {
 			}
 		}
 	}
+	if reading == 0 {
+		return math.NaN()
+	}
 	share := float64(reading) / float64(length)
 	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else older records: with what reads waited for a processor
 		share *= float64(c.ReadCPUNS) / float64(c.ReadNS)
 	}
-	return share, length > 0 && reading > 0
+	return share
 }
 
 // betweenTokens describes the gaps: between pieces of text if the engine reports those.

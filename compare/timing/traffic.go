@@ -36,8 +36,7 @@ func Together(spec record.Cell, counted []*record.Attempt) *Load {
 	if spec.Traffic == nil || len(counted) == 0 {
 		return nil
 	}
-	all := func(*record.Request) bool { return true }
-	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...),
+	l := &Load{Figures: append(percentiles(counted, ""), rates(*spec.Traffic, counted)...),
 		Caveats: trafficCaveats(spec, counted)}
 	var kinds []string
 	for _, r := range evidence.Requests(counted) {
@@ -50,8 +49,7 @@ func Together(spec record.Cell, counted []*record.Attempt) *Load {
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(kindPlace(spec, a), kindPlace(spec, b)) })
 	for _, k := range kinds {
-		l.Kinds = append(l.Kinds, KindLoad{k,
-			percentiles(counted, func(r *record.Request) bool { return r.Kind == k })})
+		l.Kinds = append(l.Kinds, KindLoad{k, percentiles(counted, k)})
 	}
 	return l
 }
@@ -65,8 +63,8 @@ func kindPlace(spec record.Cell, kind string) int {
 	return at
 }
 
-// percentiles are those of every launch, of requests that are asked for.
-func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evidence.Figure {
+// percentiles are those of every launch, of requests of a kind; empty: of all.
+func percentiles(counted []*record.Attempt, kind string) []evidence.Figure {
 	var out []evidence.Figure
 	for _, t := range figure.TimesOfTraffic() {
 		what := "requests"
@@ -74,7 +72,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []evi
 			what = "gaps"
 		}
 		launches := byLaunch(counted, func(r *record.Request) []float64 {
-			if !of(r) {
+			if kind != "" && r.Kind != kind {
 				return nil
 			}
 			return t.Of(r)

@@ -1,10 +1,6 @@
 package figure
 
-import (
-	"strings"
-
-	"llmparity/internal/record"
-)
+import "strings"
 
 // beside has the names that engines give to one of these figures when they report it of themselves.
 var beside = map[string]string{
@@ -42,14 +38,4 @@ func Reported(name string) (unit, of string) {
 		}
 	}
 	return "", ""
-}
-
-// Program is the program that an engine names among its parts, with its version and where it came from; empty where it
-// names none.
-func Program(e *record.EngineInfo) (name, version, origin string) {
-	const part, title = "webllm", "WebLLM"
-	if v, from := e.Parts[part], e.Parts[part+"_origin"]; v != "" || from != "" {
-		return title, v, from
-	}
-	return "", "", ""
 }

@@ -90,15 +90,6 @@ func Round(v float64, digits int) float64 {
 // MinRuns is the least number of launches with a 95% order-statistic interval of the median.
 const MinRuns = 6
 
-// NearestRank is the smallest value that a share of all is not above; NaN of nothing.
-func NearestRank(values []float64, share float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	values = slices.Sorted(slices.Values(values))
-	return values[max(0, int(math.Ceil(share*float64(len(values))))-1)]
-}
-
 // Moments are those of all values, not of a sample of them; NaN of none.
 func Moments(values []float64) (mean, most, deviation float64) {
 	if len(values) == 0 {
@@ -117,8 +108,11 @@ type Step struct{ Value, Share float64 }
 // StepsAtMost bounds what is drawn of a distribution.
 const StepsAtMost = 200
 
-// Ranked is the smallest of sorted values that a share of all is not above.
+// Ranked is the smallest of sorted values that a share of all is not above, by nearest rank; NaN of nothing.
 func Ranked(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
 }
 

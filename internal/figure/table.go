@@ -82,19 +82,7 @@ func mebibytes(rows []Row) []Row {
 
 // times has the rows of requests.
 func times() []Row {
-	between := func(name, title, column, what, how string, place int, of func(*record.Request) float64) Row {
-		return Row{Name: name, Title: title, Unit: "ms", Better: Lower, How: how, Request: of,
-			Absent: "no request has two pieces of text whose times are known",
-			Column: Column{place, column, "milliseconds: " + what}}
-	}
-	itl50 := between(ITL50, "inter-token latency, p50", "itl_p50_ms", "median time between tokens",
-		"the median "+BetweenTokens, 13,
-		func(r *record.Request) float64 { return stats.Median(Gaps(r)) })
-	itl99 := between(ITL99, "inter-token latency, p99", "itl_p99_ms", "99th percentile of the time between tokens",
-		"the 99th percentile (nearest rank) of the "+BetweenTokens, 14,
-		func(r *record.Request) float64 { return stats.NearestRank(Gaps(r), 0.99) })
-	itl50.Head, itl50.Bench, itl99.Bench = "ITL p50", "itl-p50-sec", "itl-p99-sec"
-	itl50.Summary, itl99.Summary, itl50.Over = "Inter-token p50", "p99", Lengths
+	const noGap = "no request has two pieces of text whose times are known"
 	return []Row{
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load ended",
 			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, " +
@@ -116,7 +104,16 @@ func times() []Row {
 			Head: "decode", Over: Requests, Summary: "Decode", Bar: [2]string{"decode", "Decode speed"},
 			Profile: "decode_tokens_per_second",
 			Column:  Column{17, "decode_tokens_per_s", "tokens/s after the first token"}},
-		itl50, itl99,
+		{Name: ITL50, Title: "inter-token latency, p50", Unit: "ms", Better: Lower, Absent: noGap, Over: Lengths,
+			How: "the median " + BetweenTokens, Head: "ITL p50", Bench: "itl-p50-sec", Summary: "Inter-token p50",
+			Request: func(r *record.Request) float64 { return stats.Median(Gaps(r)) },
+			Column:  Column{13, "itl_p50_ms", "milliseconds: median time between tokens"}},
+		{Name: ITL99, Title: "inter-token latency, p99", Unit: "ms", Better: Lower, Absent: noGap,
+			How: "the 99th percentile (nearest rank) of the " + BetweenTokens, Bench: "itl-p99-sec", Summary: "p99",
+			Request: func(r *record.Request) float64 {
+				return stats.Ranked(slices.Sorted(slices.Values(Gaps(r))), 0.99)
+			},
+			Column: Column{14, "itl_p99_ms", "milliseconds: 99th percentile of the time between tokens"}},
 		{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Better: Higher,
 			Absent: "the time or the length of the prefill is not known",
 			How:    "prompt tokens that did not come from a cache / the time of the prefill", Request: prefillRate, Ratio: Always,
@@ -294,17 +291,19 @@ func inside() []Row {
 	of := func(name, title, method, value, how string) Row {
 		return Row{Name: name, Title: title, How: how, Inside: &Inside{method, value, ""}}
 	}
-	out := mebibytes([]Row{
+	reserved := ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
+		"WebGPU buffers of the KV cache, recognized by their sizes. The whole KV cache is allocated during the load",
+		"buffers of the KV cache, from the engine's log. The whole KV cache is allocated during the load")
+	used := ledger(KVUsed, filled, "kv_used_bytes",
+		"tokens in the KV cache, as the page reports them, × bytes per token. The reserved size of the KV cache contains the filled part",
+		"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log")
+	reserved.Over, used.Over = Lengths|Requests|Contexts, Lengths|Requests
+	return mebibytes([]Row{
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "bytes that WebGPU has allocated and not freed", ""),
 		ledger(Weights, "weights", "weights_bytes",
 			"WebGPU buffers of the model's weights, recognized by the stage of the load and their sizes",
 			"buffers of the model's weights, from the engine's log. A mapped file is read into memory only as it is used"),
-		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
-			"WebGPU buffers of the KV cache, recognized by their sizes. The whole KV cache is allocated during the load",
-			"buffers of the KV cache, from the engine's log. The whole KV cache is allocated during the load"),
-		ledger(KVUsed, filled, "kv_used_bytes",
-			"tokens in the KV cache, as the page reports them, × bytes per token. The reserved size of the KV cache contains the filled part",
-			"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log"),
+		reserved, used,
 		ledger(Workspaces, "workspaces", "workspaces_bytes",
 			"WebGPU buffers of the engine's working memory: all buffers, except weights and KV cache, that were allocated "+
 				"since the engine's virtual machine started",
@@ -320,15 +319,6 @@ func inside() []Row {
 			"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates this size before it loads the model"),
 		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
-	for i := range out {
-		switch out[i].Name {
-		case KVReserved:
-			out[i].Over = Lengths | Requests | Contexts
-		case KVUsed:
-			out[i].Over = Lengths | Requests
-		}
-	}
-	return out
 }
 
 // quality has the rows of a given text. Their intervals are over its windows.

@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -27,12 +28,7 @@ type Against struct {
 // SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
 // the tolerance, a share such as -0.05. If the two cannot be compared it says why.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
-	reasons := unlikeReasons(base, now, Limits)
-	for _, d := range []*Reason{requestsDiffer(base, now), unknown(base, now)} {
-		if d != nil {
-			reasons = append(reasons, *d)
-		}
-	}
+	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
@@ -43,14 +39,8 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 		return Against{}, why
 	}
 	a, b := base.Named(name), now.Named(name)
-	for _, side := range []struct {
-		f    evidence.Figure
-		what string
-	}{{a, "the baseline run"}, {b, "the run"}} {
-		if !side.f.Known() {
-			what := cmp.Or(side.f.Title, side.f.Name)
-			return Against{}, fmt.Sprintf("%s has no %s: %s", side.what, what, side.f.Absent)
-		}
+	if why := lacking(a, b); why != "" {
+		return Against{}, why
 	}
 	was, is := a.PerLaunch(base.counted), b.PerLaunch(now.counted)
 	shifted := make([]float64, len(was))
@@ -65,6 +55,18 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	out.Test = from.Chance()
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
+}
+
+// lacking says which of two runs has no such figure, and why; empty: both have it.
+func lacking(base, now evidence.Figure) string {
+	run, f := "the baseline run", base
+	if f.Known() {
+		run, f = "the run", now
+	}
+	if f.Known() {
+		return ""
+	}
+	return fmt.Sprintf("%s has no %s: %s", run, cmp.Or(f.Title, f.Name), f.Absent)
 }
 
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
@@ -113,12 +115,9 @@ func stolenShares(counted []*record.Attempt, cores int) []float64 {
 }
 
 // MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
-// another. Small amounts matter, because other guests also share caches and memory: on two cores, 0.5% stolen time came
-// with 10% less speed.
-func MoreStolen(than, of *Cell) string { return moreStolen(than, of, 0) }
-
-// moreStolen says so if the medians are more than so many percent apart.
-func moreStolen(than, of *Cell, by float64) string {
+// another, by as many percent or more. Small amounts matter, because other guests also share caches and memory: on two
+// cores, 0.5% stolen time came with 10% less speed.
+func MoreStolen(than, of *Cell, by float64) string {
 	a, b := stats.Median(than.stolen), stats.Median(of.stolen)
 	if !(b > a && b-a >= by) { // unknown medians are not numbers
 		return ""
@@ -134,11 +133,8 @@ func moreStolen(than, of *Cell, by float64) string {
 	return explain.StolenTime.With(explain.Short(b), of.Label, explain.Short(a), other, p).Text
 }
 
-// hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
-const hiding = 0.25
-
-// MuchMoreStolen is MoreStolen if it is enough to hide that the other side is slower.
-func MuchMoreStolen(than, of *Cell) string { return moreStolen(than, of, hiding) }
+// Hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
+const Hiding = 0.25
 
 // disturbed warns of a difference that comes with stolen time.
 func disturbed(x *ratio.Ratio, a, b *Cell) {
@@ -151,7 +147,7 @@ func disturbed(x *ratio.Ratio, a, b *Cell) {
 	if longer := f.Unit == "ms" || f.Unit == "µs"; longer != (*x.Ratio > 1) {
 		slow, quick = b, a
 	}
-	if text := MoreStolen(quick, slow); text != "" {
+	if text := MoreStolen(quick, slow, 0); text != "" {
 		x.Warnings = append(x.Warnings, evidence.Warning{Where: slow.Label,
 			Warning: record.Warning{Code: explain.StolenTime.Code, Text: text}})
 	}

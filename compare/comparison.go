@@ -151,7 +151,7 @@ func (r *Result) pair(i, j int) {
 	a, b := r.Cells[i], r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
 	if d := requestsDiffer(a, b); d != nil {
-		c.add(*d)
+		c.add(d...)
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
@@ -164,9 +164,7 @@ func (r *Result) pair(i, j int) {
 	if r.Statistics.AllowDifferent {
 		effect = Marks
 	}
-	if d := unknown(a, b); d != nil {
-		c.add(*d)
-	} else {
+	if c.add(unknown(a, b)...); c.Refused == "" {
 		c.add(unlikeReasons(a, b, effect)...)
 	}
 	if c.Refused == "" {
@@ -244,7 +242,7 @@ func (c *Comparison) fill(a, b *Cell) {
 // movers are differences of two cells, what figures they move, and whether a figure that is moved can be compared.
 var movers = []struct {
 	what    figure.Moves
-	differ  func(a, b *Cell) *Reason
+	differ  func(a, b *Cell) []Reason
 	forbids bool
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
@@ -254,8 +252,8 @@ func moved(name string, a, b *Cell, forbids bool) []string {
 	var out []string
 	row := figure.Of(name)
 	for _, m := range movers {
-		if row != nil && m.forbids == forbids && row.Moves.Has(m.what) {
-			if d := m.differ(a, b); d != nil {
+		if row != nil && m.forbids == forbids && row.Moves&m.what != 0 {
+			for _, d := range m.differ(a, b) {
 				out = append(out, d.Text)
 			}
 		}

@@ -93,13 +93,8 @@ func (c *Cell) qualityFigures(reference bool) (out []evidence.Figure) {
 // rose, the divergence of the second's distributions from the first's, or minus the share of tokens at which they
 // predict different ones. If they can't be compared it says why.
 func QualityChanges(base, now *Cell, name string) (changes []float64, why string) {
-	for _, side := range []struct {
-		c    *Cell
-		what string
-	}{{base, "the baseline run"}, {now, "the run"}} {
-		if f := side.c.Figure(figure.Perplexity); !f.Known() {
-			return nil, fmt.Sprintf("%s has no perplexity: %s", side.what, f.Absent)
-		}
+	if why := lacking(base.Figure(figure.Perplexity), now.Figure(figure.Perplexity)); why != "" {
+		return nil, why
 	}
 	q := *now.Quality // of which only a copy is compared with another
 	q.Windows = slices.Clone(q.Windows)

@@ -154,7 +154,7 @@ func (r *Result) objections() []objection {
 	}
 	for _, c := range r.Comparisons {
 		d := devicesDiffer(r.Cells[c.A], r.Cells[c.B], Refuses)
-		if adapter == "" || d == nil || c.Refused != d.Text {
+		if adapter == "" || d == nil || c.Refused != d[0].Text {
 			refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
 		}
 		different = different || len(c.Different) > 0

@@ -67,7 +67,7 @@ type side struct {
 }
 
 // oneAlone gives a reason where something holds for one of two cells alone.
-func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) *Reason {
+func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) []Reason {
 	if holds(a) == holds(b) {
 		return nil
 	}
@@ -75,32 +75,32 @@ func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) *Reason {
 	if holds(b) {
 		x = y
 	}
-	return new(reason(Limits, of, x))
+	return []Reason{reason(Limits, of, x)}
 }
 
 // requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
-func requestsDiffer(a, b *Cell) *Reason {
+func requestsDiffer(a, b *Cell) []Reason {
 	switch {
 	case a.Spec.MaxTokens != b.Spec.MaxTokens:
-		return new(reason(Refuses, explain.MaxTokensDiffer, a.Spec.MaxTokens, b.Spec.MaxTokens))
+		return []Reason{reason(Refuses, explain.MaxTokensDiffer, a.Spec.MaxTokens, b.Spec.MaxTokens)}
 	case a.Spec.Temperature != b.Spec.Temperature:
-		return new(reason(Refuses, explain.TemperatureDiffer, a.Spec.Temperature, b.Spec.Temperature))
+		return []Reason{reason(Refuses, explain.TemperatureDiffer, a.Spec.Temperature, b.Spec.Temperature)}
 	}
 	return nil
 }
 
 // unknown says what is not known that a ratio takes.
-func unknown(a, b *Cell) *Reason {
+func unknown(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
 		switch {
 		case c.Launches.Counted == 0:
-			return new(reason(Refuses, explain.NoLaunch, c.name))
+			return []Reason{reason(Refuses, explain.NoLaunch, c.name)}
 		case c.Device == nil:
-			return new(reason(Refuses, explain.NoDevice, c.name))
+			return []Reason{reason(Refuses, explain.NoDevice, c.name)}
 		case c.inconstant != "":
-			return new(reason(Refuses, explain.LaunchesDiffer, c.name, c.inconstant))
+			return []Reason{reason(Refuses, explain.LaunchesDiffer, c.name, c.inconstant)}
 		case deviceTitles[c.Device.Class] == "":
-			return new(reason(Refuses, explain.DeviceUnknown, c.name, c.Device.Class))
+			return []Reason{reason(Refuses, explain.DeviceUnknown, c.name, c.Device.Class)}
 		}
 	}
 	return nil
@@ -117,24 +117,21 @@ func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	} else if a.Isolation() != b.Isolation() {
 		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))
 	}
-	if d := devicesDiffer(a, b, effect); d != nil {
-		out = append(out, *d)
-	}
-	return out
+	return append(out, devicesDiffer(a, b, effect)...)
 }
 
 // devicesDiffer says why a ratio would say more about the devices than about the engines.
-func devicesDiffer(a, b *Cell, effect Effect) *Reason {
+func devicesDiffer(a, b *Cell, effect Effect) []Reason {
 	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
 		return nil
 	}
 	for _, d := range []*record.Device{a.Device, b.Device} {
 		if d.Class == record.SoftwareAdapter {
-			return new(reason(effect, explain.SoftwareGPU, cmp.Or(d.Name, "a software adapter")))
+			return []Reason{reason(effect, explain.SoftwareGPU, cmp.Or(d.Name, "a software adapter"))}
 		}
 	}
 	x, y := names(a, b)
-	return new(reason(effect, explain.DevicesDiffer, x, deviceWords(a.Device), y, deviceWords(b.Device)))
+	return []Reason{reason(effect, explain.DevicesDiffer, x, deviceWords(a.Device), y, deviceWords(b.Device))}
 }
 
 var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
@@ -154,11 +151,7 @@ func caveats(a, b *Cell) []Reason {
 	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
 		out = append(out, reason(Limits, explain.BothSoftware))
 	}
-	for _, differ := range []func(a, b *Cell) *Reason{memoryShared, cachesDiffer, loadsDiffer} {
-		if d := differ(a, b); d != nil {
-			out = append(out, *d)
-		}
-	}
+	out = slices.Concat(out, memoryShared(a, b), cachesDiffer(a, b), loadsDiffer(a, b))
 	for _, c := range sides(a, b) {
 		if c.Load != nil {
 			for _, text := range c.Load.Caveats {
@@ -166,9 +159,7 @@ func caveats(a, b *Cell) []Reason {
 			}
 		}
 	}
-	if d := piecesDiffer(a, b); d != nil {
-		out = append(out, *d)
-	}
+	out = append(out, piecesDiffer(a, b)...)
 	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
 		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
 	}
@@ -197,21 +188,21 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 }
 
 // kvDiffers says so where the KV caches have different dtypes.
-func kvDiffers(a, b *Cell) *Reason {
+func kvDiffers(a, b *Cell) []Reason {
 	x, y := a.Says("kv_dtype"), b.Says("kv_dtype")
 	if x == y || x == "" || y == "" {
 		return nil
 	}
-	return new(reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y))
+	return []Reason{reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y)}
 }
 
 // lengthsDiffer says so where one side generated more than the other: later tokens cost more.
-func lengthsDiffer(a, b *Cell) *Reason {
+func lengthsDiffer(a, b *Cell) []Reason {
 	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
 		return nil
 	}
-	return new(reason(Limits, explain.LengthsDiffer, x.Count(), y.Count()))
+	return []Reason{reason(Limits, explain.LengthsDiffer, x.Count(), y.Count())}
 }
 
 // promptsDiffer returns how many prompt tokens sides counted, where the numbers differ; empty otherwise.
@@ -224,12 +215,12 @@ func promptsDiffer(a, b *Cell) string {
 }
 
 // piecesDiffer says so where one side reports tokens and the other pieces of text.
-func piecesDiffer(a, b *Cell) *Reason {
+func piecesDiffer(a, b *Cell) []Reason {
 	return oneAlone(a, b, explain.PiecesDiffer, func(c *Cell) bool { return c.Spec.Pieces })
 }
 
 // loadsDiffer says so where one side loads the model for every request.
-func loadsDiffer(a, b *Cell) *Reason {
+func loadsDiffer(a, b *Cell) []Reason {
 	return oneAlone(a, b, explain.LoadsDiffer, func(c *Cell) bool { return c.Spec.PerGeneration })
 }
 
@@ -249,7 +240,7 @@ func (c *Cell) cache() (least, most float64, known bool) {
 }
 
 // cachesDiffer says so where one side may have had more of its prompt from a cache.
-func cachesDiffer(a, b *Cell) *Reason {
+func cachesDiffer(a, b *Cell) []Reason {
 	leastA, mostA, knownA := a.cache()
 	leastB, mostB, knownB := b.cache()
 	if knownA && knownB && (max(mostA, mostB) <= bos || leastA == leastB && mostA == mostB) {
@@ -265,14 +256,14 @@ func cachesDiffer(a, b *Cell) *Reason {
 		return c.Spec.PromptCache + ", " + c.Figure(figure.Cached).Count() + " tokens from it"
 	}
 	x, y := names(a, b)
-	return new(reason(Limits, explain.CachesDiffer, side(a), x, side(b), y))
+	return []Reason{reason(Limits, explain.CachesDiffer, side(a), x, side(b), y)}
 }
 
 // memoryShared says so where a side's memory is not all in its figures.
-func memoryShared(a, b *Cell) *Reason {
+func memoryShared(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
 		if words := c.memory.OthersWords(); words != "" {
-			return new(reason(Limits, explain.MemoryShared, c.name, words))
+			return []Reason{reason(Limits, explain.MemoryShared, c.name, words)}
 		}
 	}
 	return nil

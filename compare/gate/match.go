@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
 	"llmparity/internal/gates"
+	"llmparity/internal/record"
 )
 
 // pair is a cell of the baseline and what became of it.
@@ -118,4 +122,200 @@ func task(c *compare.Cell) string {
 		prompt = fmt.Sprintf("of %d tokens", s.InputTokens) // made by whoever knows the tokenizer
 	}
 	return fmt.Sprintf("%q %q %d %s", s.Engine, prompt, s.MaxTokens, traffic)
+}
+
+// likeMemory is the share by which the same machine's memory may differ: what the kernel keeps for itself is taken off.
+const likeMemory = 0.05
+
+// What is never under test: another machine, and another way to measure.
+const (
+	machine     = "machine"
+	measurement = "measurement"
+)
+
+// difference is something that is not as in the baseline run.
+type difference struct {
+	kind    string // what of gates.UnderTests, gates.TestSystem, machine or measurement it belongs to
+	what    string
+	was, is string
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s %s, baseline run %s", d.what, cmp.Or(d.is, "not known"), cmp.Or(d.was, "not known"))
+}
+
+// differences collects them. What one side does not tell is no difference, unless nothing at all says something, too.
+type differences []difference
+
+func (d *differences) add(kind, what, was, is string) {
+	if was != is && was != "" && is != "" {
+		d.always(kind, what, was, is)
+	}
+}
+
+func (d *differences) always(kind, what, was, is string) {
+	if was != is {
+		*d = append(*d, difference{kind, what, was, is})
+	}
+}
+
+// machineChanged lists in which way a machine and its system are not the baseline run's.
+func machineChanged(b, n record.Environment) (out differences) {
+	out.add(machine, "architecture", b.Arch, n.Arch)
+	out.add(machine, "CPU model", b.CPU, n.CPU)
+	out.add(machine, "cores", fmt.Sprint(b.Cores), fmt.Sprint(n.Cores))
+	out.add(machine, "governor", b.Governor, n.Governor)
+	out.add(machine, "virtual machine", b.Virtual, n.Virtual)
+	if b.MemoryB > 0 && n.MemoryB > 0 && math.Abs(float64(n.MemoryB-b.MemoryB)) > likeMemory*float64(b.MemoryB) {
+		out.add(machine, "memory", gib(b.MemoryB), gib(n.MemoryB))
+	}
+	if b.Limits != nil && n.Limits != nil {
+		out.add(machine, "quota of cores", quota(b.Limits.CPUs), quota(n.Limits.CPUs))
+	}
+	if b.Processor != nil && n.Processor != nil {
+		out.add(machine, "turbo", b.Processor.Turbo, n.Processor.Turbo)
+	}
+	out.add(gates.TestSystem, "OS", b.OS, n.OS)
+	out.add(gates.TestSystem, "OS kernel", b.Kernel, n.Kernel)
+	out.add(gates.TestSystem, "GPU driver", drivers(b), drivers(n))
+	return out
+}
+
+func drivers(e record.Environment) string {
+	var out []string
+	for _, g := range e.GPUs {
+		out = append(out, g.Driver)
+	}
+	return strings.Join(out, ", ")
+}
+
+func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+func quota(cores float64) string {
+	if cores == 0 {
+		return "none"
+	}
+	return num(cores)
+}
+
+// askedChanged lists in which way cells differ in what was asked for.
+func askedChanged(b, n *compare.Cell) (out differences) {
+	x, y := b.Spec, n.Spec
+	out.always(gates.TestModel, "model", x.Model.Name, y.Model.Name)
+	if x.Model.Name == y.Model.Name {
+		out.always(gates.TestModel, "model file", short(x.Model.SHA256), short(y.Model.SHA256))
+	}
+	out.always(gates.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
+	out.always(gates.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
+	out.always(gates.TestSettings, "weights", x.Weights, y.Weights)
+	out.always(gates.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
+	out.always(gates.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
+	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
+	out.always(measurement, "isolation", b.Isolation(), n.Isolation())
+	out.always(measurement, "start", x.Start, y.Start)
+	return out
+}
+
+// partsChanged lists in which way a cell ran on or with something else. Of what goes with a version only that is
+// named.
+func partsChanged(b, n *compare.Cell) (out differences) {
+	if b.Device != nil && n.Device != nil {
+		out.add(machine, "device class", string(b.Device.Class), string(n.Device.Class))
+		out.always(machine, "device", b.Device.Name, n.Device.Name)
+	}
+	if b.Engine == nil || n.Engine == nil {
+		return out
+	}
+	engine := n.Spec.Engine
+	was, is := b.Engine, n.Engine
+	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
+		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
+	}
+	keys := map[string]string{}
+	maps.Copy(keys, was.Parts)
+	maps.Copy(keys, is.Parts)
+	seen := map[string]bool{}
+	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
+		x, y := was.Parts[key], is.Parts[key]
+		kind := kindOf(key, x, y)
+		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
+		// be of an older llmparity.
+		unreported := (x == "" || y == "") && key != "browser"
+		if x == y || unreported || seen[kind] || kind == gates.TestEngine && was.Version != is.Version {
+			continue
+		}
+		seen[kind] = true
+		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ with them
+		out.always(kind, engine+" "+strings.ReplaceAll(key, "_", " "), shortSum(x), shortSum(y))
+	}
+	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
+		if key != "context" { // it was asked for
+			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
+		}
+	}
+	return out
+}
+
+// headFirst puts names before their properties, such as browser before browser_build_id.
+func headFirst(a, b string) int {
+	head := func(s string) int {
+		return map[string]int{"browser": -2, "model_library": -2, "model_library_source": -1}[s]
+	}
+	return cmp.Or(head(a)-head(b), cmp.Compare(a, b))
+}
+
+// kindOf says what a part of an engine belongs to.
+func kindOf(key, was, is string) string {
+	switch {
+	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
+		return gates.TestBrowser
+	case key == "model_library":
+		maker, _, _ := strings.Cut(was, " (")
+		if now, _, _ := strings.Cut(is, " ("); now == maker {
+			return gates.TestKernels // the same maker's, with other kernels
+		}
+		return gates.TestLibrary
+	case strings.HasPrefix(key, "model_library"):
+		return gates.TestLibrary
+	case strings.HasPrefix(key, "model"):
+		return gates.TestModel
+	}
+	return gates.TestEngine
+}
+
+// sort notes what differs and is under test, and says what differs and is not; empty: nothing.
+func (j *judge) sort(all differences) string {
+	var others []string
+	named := map[string]bool{}
+	for _, d := range all {
+		if d.kind != machine && d.kind != measurement && j.gate.Tests(d.kind) {
+			j.note("under test: %s", d)
+			continue
+		}
+		others = append(others, d.String())
+		named[d.kind] = true
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	why := "differs and is not under test: " + strings.Join(others, "; ")
+	if named[machine] || named[measurement] {
+		return why
+	}
+	kinds := slices.Sorted(maps.Keys(named))
+	if named[gates.TestSystem] {
+		return why + " (--under-test all)"
+	}
+	return fmt.Sprintf("%s (--under-test %s)", why, strings.Join(kinds, ","))
+}
+
+// short is enough of a hash to tell two apart.
+func short(sha string) string { return sha[:min(len(sha), 12)] }
+
+// shortSum shortens what is a hash.
+func shortSum(s string) string {
+	if len(s) == 64 && !strings.ContainsAny(s, " .") {
+		return short(s)
+	}
+	return s
 }

@@ -115,9 +115,6 @@ const (
 	Contexts                  // and of what is generated: tokens that a KV cache has room for
 )
 
-// Has tells whether something is in the set.
-func (m Moves) Has(what Moves) bool { return m&what != 0 }
-
 // Of finds a row by its name in results; nil where there is none.
 func Of(name string) *Row { return byName[name] }
 
@@ -211,10 +208,7 @@ func (r *Row) Asked() string {
 func Typed() []string {
 	var out []string
 	for _, r := range Columns(Any) {
-		out = append(out, r.Column.Name)
-		if r.Name != r.Column.Name {
-			out = append(out, r.Name)
-		}
+		out = append(out, slices.Compact([]string{r.Column.Name, r.Name})...)
 	}
 	return out
 }

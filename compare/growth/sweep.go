@@ -115,34 +115,24 @@ func (c *Cell) otherwise(but string) string {
 			words = append(words, w.word)
 		}
 	}
-	switch but {
-	case AxisClients:
-		words = append(words, butFor(c.Spec.Traffic, record.ClosedLoop))
-	case AxisBatch:
-		words = append(words, butFor(c.Spec.Traffic, record.Batch))
-	default:
-		words = append(words, trafficKey(c.Spec.Traffic))
-	}
-	return strings.Join(words, "\x00")
+	return strings.Join(append(words, trafficKey(c.Spec.Traffic, loops[but])), "\x00")
 }
 
-// butFor is a traffic without how many come at once, and what hangs on it; of one request that of as many clients as
-// there are.
-func butFor(t *record.Traffic, loop string) string {
-	if t == nil {
-		t = &record.Traffic{Loop: loop}
-	}
-	other := *t
-	other.Concurrency, other.Requests, other.Seed = 0, 0, 0
-	return trafficKey(&other)
-}
+// loops are those whose number of requests at once is an axis.
+var loops = map[string]string{AxisClients: record.ClosedLoop, AxisBatch: record.Batch}
 
-// trafficKey is all of a traffic in one text.
-func trafficKey(t *record.Traffic) string {
-	text, err := json.Marshal(t)
-	if err != nil {
-		return err.Error() // of a number that is none: alike to those alone that are as absurd
+// trafficKey is all of a traffic in one text; but for a loop without how many come at once, and what hangs on it: there
+// one request is that of as many clients as there are.
+func trafficKey(t *record.Traffic, but string) string {
+	if but != "" {
+		other := record.Traffic{Loop: but}
+		if t != nil {
+			other = *t
+		}
+		other.Concurrency, other.Requests, other.Seed = 0, 0, 0
+		t = &other
 	}
+	text, _ := json.Marshal(t) // plain data
 	return string(text)
 }
 

@@ -18,14 +18,14 @@ type holdings struct {
 
 // sum leaves out files: other programs share them, which changes how much of them counts here.
 func (h holdings) sum() float64 {
-	return h.of(func(string) bool { return true }, record.PSSAnonymous, record.PSSShared)
+	return h.of("", record.PSSAnonymous, record.PSSShared)
 }
 
-// of sums the memory of some kinds in some processes, in MiB.
-func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
+// of sums the memory of some kinds in the processes of a role, in MiB; empty: in all processes.
+func (h holdings) of(role string, kinds ...string) float64 {
 	sum := 0.0
 	for key, v := range h.held {
-		if who(key[0]) && slices.Contains(kinds, key[1]) {
+		if (role == "" || role == key[0]) && slices.Contains(kinds, key[1]) {
 			sum += v
 		}
 	}
@@ -84,13 +84,9 @@ func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64
 	if !ok || !ended || len(peak.held) == 0 || math.IsNaN(peak.live) {
 		return nil, false
 	}
-	page := func(role string) bool { return role == "renderer" }
-	gpu := func(role string) bool { return role == "gpu-process" }
-	others := func(role string) bool { return !page(role) && !gpu(role) }
-	everybody := func(string) bool { return true }
-	grown := func(who func(string) bool, kinds ...string) float64 {
-		return peak.of(who, kinds...) - base.of(who, kinds...)
-	}
+	const page, gpu, all = "renderer", "gpu-process", ""
+	grown := func(role, kind string) float64 { return peak.of(role, kind) - base.of(role, kind) }
+	anonymous := func(role string) float64 { return grown(role, record.PSSAnonymous) }
 	whole := 0.0
 	for _, f := range model {
 		if v := f.Value(l.ID); !math.IsNaN(v) {
@@ -100,11 +96,11 @@ func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64
 	live := peak.live / record.MiB
 	return map[string]float64{
 		figure.PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
-		figure.TransferBuffers: grown(everybody, record.PSSShared),
-		figure.GPUProcess:      grown(gpu, record.PSSAnonymous) - live,
+		figure.TransferBuffers: grown(all, record.PSSShared),
+		figure.GPUProcess:      anonymous(gpu) - live,
 		figure.PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
-		figure.ProgramFiles:    after.of(everybody, record.PSSFiles) - base.of(everybody, record.PSSFiles),
-		figure.OtherProcesses:  grown(others, record.PSSAnonymous),
+		figure.ProgramFiles:    after.of(all, record.PSSFiles) - base.of(all, record.PSSFiles),
+		figure.OtherProcesses:  anonymous(all) - anonymous(page) - anonymous(gpu),
 		figure.NotYetThere:     live - whole,
 	}, true
 }
@@ -117,6 +113,7 @@ func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) 
 			continue // already seen as a counted attempt
 		}
 		at := map[record.Phase]holdings{}
+		begin, end, loads := evidence.Reach(a, record.Load)
 		for _, m := range a.Metrics {
 			if a.Sources[m.Source].Method != record.MethodSmapsRollup {
 				continue
@@ -124,7 +121,7 @@ func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) 
 			key := [2]string{a.Sources[m.Source].Role, m.Name}
 			if m.Edge != "" {
 				at[m.Edge] = at[m.Edge].with(m.NS, key, m.Value)
-			} else if inPhase(a, record.Load, m.NS) {
+			} else if loads && m.NS >= begin && m.NS < end {
 				between[m.NS] = between[m.NS].with(m.NS, key, m.Value)
 			}
 		}
@@ -157,11 +154,6 @@ func higher(a, b holdings) holdings {
 		return b
 	}
 	return a
-}
-
-func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
-	begin, end, ok := evidence.Reach(a, p)
-	return ok && ns >= begin && ns < end
 }
 
 // liveAt has the live bytes of the ledger at a time or at the end of a phase; NaN if it was never read.

@@ -6,7 +6,13 @@
 package memory
 
 import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
 	"llmparity/compare/evidence"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -25,7 +31,7 @@ type Cell struct {
 func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Cell {
 	c := &Cell{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
 		Others: others(counted)}
-	c.Parts = c.split(counted)
+	c.Parts = c.split()
 	return c
 }
 
@@ -34,3 +40,146 @@ func (c *Cell) Figure(name string) evidence.Figure { return evidence.Held(c.Figu
 
 // Warnings are those of the ledger and of shared memory.
 func (c *Cell) Warnings() []record.Warning { return append(c.ledgerWarning(), c.sharingWarning()...) }
+
+// Components lists the components of breakdowns and predictions.
+func Components() []*figure.Row { return figure.Rows(func(r *figure.Row) bool { return r.Component }) }
+
+// Levels of confidence.
+const (
+	HighConfidence   = "high"
+	MediumConfidence = "medium"
+	LowConfidence    = "low"
+)
+
+// Component is a part of a cell's memory, one value a launch.
+type Component struct {
+	evidence.Figure
+	Confidence string `json:"confidence,omitempty"` // empty without a value
+	DType      string `json:"dtype,omitempty"`
+	// Words explain an unexpected value, such as a negative one.
+	Words string `json:"words,omitempty"`
+}
+
+// confidenceOf depends on method and component. Allocations known to the byte and PSS are high. Arithmetic and a
+// server's own statistics are medium; so are working memory, whose buffers hold other things too, and the filled part
+// of a KV cache, which is tokens times their size. Differences are low, because they carry the errors of all others,
+// and so are sums of RSS, which count shared pages more than once.
+func confidenceOf(component, method string) string {
+	level := map[string]string{figure.Ledger: HighConfidence, evidence.EngineLog: HighConfidence,
+		evidence.ByTensors:       HighConfidence,
+		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, evidence.ByFormula: MediumConfidence,
+		evidence.ServerMethod: MediumConfidence}[method]
+	switch {
+	case level == "":
+		return LowConfidence
+	case level == HighConfidence && slices.Contains(
+		[]string{figure.Activations, figure.KVCacheUsed, figure.PageCopies, figure.GPUProcess, figure.PageHeaps,
+			figure.NotYetThere}, component):
+		return MediumConfidence
+	}
+	return level
+}
+
+// read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
+func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
+
+// Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework
+// overhead add up to the increase from baseline to peak in every launch, because framework overhead is the rest of it.
+// On a GPU their sum is larger by the parts that are in host memory; a note says so.
+type Parts struct {
+	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
+	Components []Component `json:"components"`
+	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
+	DTypes     DTypes      `json:"dtypes"`
+	Notes      []string    `json:"notes"`
+	// Beyond splits FrameworkOverhead in a browser: the sum BrowserShare, its parts, and the rest, EverythingElse.
+	Beyond []Component `json:"beyond,omitempty"`
+}
+
+// Shown is Component, except that "everything else" leaves out a browser's own parts if they are known.
+func (p *Parts) Shown(name string) Component {
+	if name == figure.FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
+		name = figure.EverythingElse
+	}
+	return p.Component(name)
+}
+
+// Component finds a component; an absent one if there is none.
+func (p *Parts) Component(name string) Component {
+	if p != nil {
+		for _, c := range slices.Concat(p.Components, p.Beyond) {
+			if c.Name == name {
+				return c
+			}
+		}
+	}
+	return Component{Figure: evidence.Figure{Name: name, Title: figure.Title(name), Absent: "not measured"}}
+}
+
+// DTypes are those of a cell's components; empty if unknown.
+type DTypes struct {
+	Weights     string `json:"weights,omitempty"`
+	Activations string `json:"activations,omitempty"`
+	KVCache     string `json:"kv_cache,omitempty"`
+	Scales      string `json:"scales,omitempty"` // of quantised weights
+}
+
+// dtypes are those that the engine reports; for weights, else those of the file.
+func (c *Cell) dtypes() DTypes {
+	d := DTypes{Weights: cmp.Or(c.Says("weights_dtype"), c.Spec.Model.DType), Activations: c.Says("activations_dtype"),
+		KVCache: c.Says("kv_dtype")}
+	if d.Activations == "" && c.Breakdown != nil &&
+		evidence.Held(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
+		d.Activations = "f32" // only llama.cpp and engines built on it have such logs, and they compute in f32
+	}
+	d.Scales = scalesOf(d.Weights)
+	return d
+}
+
+var (
+	mlcScales  = regexp.MustCompile(`^q[1-8](f16|f32|bf16)(?:_|$)`)
+	ggufScales = regexp.MustCompile(`^(?:i?q[1-8]_|tq[12]_)`)
+)
+
+// scalesOf gives the dtype of the scales of quantised weights; empty if none or unknown.
+func scalesOf(weights string) string {
+	name := strings.ToLower(weights)
+	if m := mlcScales.FindStringSubmatch(name); m != nil {
+		return m[1]
+	}
+	switch {
+	case ggufScales.MatchString(name), name == "awq", name == "gptq":
+		return "f16"
+	case name == "mxfp4":
+		return "e8m0"
+	case name == "nvfp4":
+		return "e4m3"
+	}
+	return ""
+}
+
+// sameNumbers tells whether two names mean one dtype: float32 in MLC is f32 in llama.cpp.
+func sameNumbers(a, b string) bool {
+	short := func(s string) string { return strings.Replace(strings.ToLower(s), "float", "f", 1) }
+	return short(a) == short(b)
+}
+
+// widthOf gives the bytes of an element of a KV cache; 0 if the dtype is unknown.
+func widthOf(dtype string) float64 {
+	switch strings.ToLower(dtype) {
+	case "f32", "float32":
+		return 4
+	case "f16", "bf16", "float16", "bfloat16":
+		return 2
+	case "q8_0":
+		return 34.0 / 32
+	case "q4_0":
+		return 18.0 / 32
+	case "fp8", "fp8_e4m3", "fp8_e5m2":
+		return 1
+	}
+	return 0
+}
+
+// SameDType tells whether two dtypes have the same size.
+func SameDType(a, b string) bool { return widthOf(a) == widthOf(b) || sameNumbers(a, b) }

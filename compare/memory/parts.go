@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -14,13 +15,15 @@ import (
 )
 
 // split finds each component by the best method that the engine allows.
-func (c *Cell) split(counted []*record.Attempt) *Parts {
-	all := evidence.Launches(counted)
+func (c *Cell) split() *Parts {
+	all := evidence.Launches(c.Counted)
 	if len(all) == 0 || c.Foreign() {
 		return nil
 	}
 	p := &Parts{Notes: []string{}, DTypes: c.dtypes()}
 	whole := c.wholeOf(all)
+	whole.increase.Name, whole.increase.Method = figure.MemoryIncrease, whole.method
+	whole.total.Name, whole.total.Method = figure.TotalMemory, whole.method
 	p.Of = whole.of
 	weights, cache, used := c.weights(all), c.cacheReserved(all), c.cacheUsed(all)
 	working, several := c.inside(figure.Activations, figure.Workspaces), c.several(all)
@@ -33,10 +36,11 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 		p.add(f)
 	}
 	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
-	p.Confidence = HighConfidence
+	order, worst := []string{HighConfidence, MediumConfidence, LowConfidence}, 0
 	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations} {
-		p.Confidence = worseOf(p.Confidence, cmp.Or(p.Component(name).Confidence, LowConfidence))
+		worst = max(worst, slices.Index(order, cmp.Or(p.Component(name).Confidence, LowConfidence)))
 	}
+	p.Confidence = order[worst]
 	p.Notes = append(p.Notes, whole.notes...)
 	for i := range p.Components {
 		if f := &p.Components[i]; f.Name == figure.FrameworkOverhead && f.Known() && f.Center() < 0 {
@@ -75,7 +79,6 @@ func (c *Cell) inside(component, name string) evidence.Figure {
 		}
 	}
 	f.Name = component
-	f.How = strings.TrimSuffix(f.How, ".")
 	return f
 }
 
@@ -145,13 +148,11 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 func (c *Cell) several(all []evidence.Launch) evidence.Figure {
 	f := evidence.Figure{Name: figure.MultiGPUOverhead}
 	devices := map[string]bool{}
-	for _, l := range all {
-		for _, a := range l.Attempts {
-			for _, m := range a.Metrics {
-				if device, ok := strings.CutSuffix(m.Name, "."+hardware.HeldBytes); ok && m.Value > 0 &&
-					a.Sources[m.Source].PID != 0 {
-					devices[device] = true
-				}
+	for _, a := range c.Counted {
+		for _, m := range a.Metrics {
+			if device, ok := strings.CutSuffix(m.Name, "."+hardware.HeldBytes); ok && m.Value > 0 &&
+				a.Sources[m.Source].PID != 0 {
+				devices[device] = true
 			}
 		}
 	}

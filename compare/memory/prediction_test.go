@@ -2,13 +2,13 @@ package memory_test
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
+	"llmparity/compare/stats"
 	"llmparity/compare/validate"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -50,26 +50,6 @@ func TestHostPredictionIsNotComparedWithGPUMemory(t *testing.T) {
 	}
 	if p, _ := f.Part(figure.ModelWeights); p.Error == nil {
 		t.Errorf("%+v", p)
-	}
-}
-
-// A record of before a name meant the same on both sides is read by what it means.
-func TestPredictionsByOtherDefinitions(t *testing.T) {
-	e := comparetest.Native(1)
-	e.Prediction = prediction(comparetest.Predict(figure.KVCache, 4, 4, 4, "f32"),
-		comparetest.Predict(figure.FrameworkOverhead, 1, 2, 3, ""),
-		comparetest.Predict(figure.TotalMemory, 900, 900, 900, ""),
-		comparetest.Predict("total_used", 800, 800, 800, ""),
-		comparetest.Predict(figure.MemoryIncrease, 1, 2, 3, ""))
-	f := predicted(t, e)
-	for name, there := range map[string]bool{figure.KVCache: true, figure.MemoryIncrease: true,
-		figure.FrameworkOverhead: false, figure.TotalMemory: false} {
-		if _, ok := f.Part(name); ok != there {
-			t.Errorf("%s: %v", name, ok)
-		}
-	}
-	if all := strings.Join(f.Notes, " "); !strings.Contains(all, "used other definitions") {
-		t.Error(all)
 	}
 }
 
@@ -197,7 +177,7 @@ func TestValidation(t *testing.T) {
 		e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
 		t.Errorf("%+v", e)
 	}
-	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != figure.KVCache ||
+	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != stats.Round(50.0/15, 6) || v.Cells[0].WorstName != figure.KVCache ||
 		v.Cells[3].Dir != "a" {
 		t.Errorf("%+v", v.Cells)
 	}
@@ -213,8 +193,6 @@ func TestValidation(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // A median outside of a range whose interval reaches into it is no error that anything can be said of.
 func TestPredictionWithinIntervalIsNotOff(t *testing.T) {

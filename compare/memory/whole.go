@@ -34,20 +34,10 @@ func (c *Cell) wholeOf(all []evidence.Launch) whole {
 	w := whole{of: p.Of, method: record.MethodSmapsRollup, increase: p.Increase, total: p.Peak}
 	if p.Of != "total PSS" {
 		w.method = record.MethodStatm
-		if c.Spec.Model.Format == record.Foreign {
-			w.method = record.MethodForeign
-		}
 		w.notes = append(w.notes,
 			"the total is a sum of RSS, which counts pages that several processes share more than once")
 	}
-	w.named(w.method)
 	return w
-}
-
-// named gives the figures their components' names.
-func (w *whole) named(method string) {
-	w.increase.Name, w.increase.Method = figure.MemoryIncrease, method
-	w.total.Name, w.total.Method = figure.TotalMemory, method
 }
 
 // onGPUs is what the whole is if a GPU computes.
@@ -60,13 +50,9 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 	w.total.How, w.increase.How = how+"at the peak",
 		how+"at the peak minus that at the end of the baseline (0 if none was listed)"
 	for _, l := range all {
-		v := vramOf(l)
-		w.total.Add(l.ID, v.peak)
-		base := v.baseline
-		if math.IsNaN(base) {
-			base = 0
-		}
-		w.increase.Add(l.ID, v.peak-base)
+		baseline, peak := vramOf(l)
+		w.total.Add(l.ID, peak)
+		w.increase.Add(l.ID, peak-baseline)
 	}
 	absent := "no driver reports the GPU memory of the engine's processes"
 	w.total.Absent, w.increase.Absent = absent, absent
@@ -74,7 +60,7 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 		w.notes = append(w.notes, fmt.Sprintf("%s in host memory grew by %s MiB as well", PointsOf(c.Figure).Of,
 			explain.Short(host.Center())))
 	}
-	if part, ok := c.offloadedInPart(); ok {
+	if part := c.offloadedInPart(); part != "" {
 		w.notes = append(w.notes, part)
 	} else {
 		w.host = map[int]float64{}
@@ -89,33 +75,29 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 					"everything else covers GPU memory only", explain.Short(most)))
 		}
 	}
-	w.named(gpuMethod)
 	return w
 }
 
-// offloadedInPart says so if only some layers are on the GPU, by llama.cpp's log or Ollama's sizes.
-func (c *Cell) offloadedInPart() (string, bool) {
+// offloadedInPart says of a cell on a GPU if only some layers are there, by llama.cpp's log or Ollama's sizes.
+func (c *Cell) offloadedInPart() string {
 	const both = " are on the GPU: components are in GPU and host memory, so no difference is formed"
 	if on, all, ok := strings.Cut(c.Says("gpu_layers"), " of "); ok && on != all {
-		return fmt.Sprintf("%s of %s layers%s", on, all, both), true
-	}
-	if c.Device == nil {
-		return "", false
+		return fmt.Sprintf("%s of %s layers%s", on, all, both)
 	}
 	size, err := strconv.ParseFloat(c.Device.Detail["size_bytes"], 64)
 	on, err2 := strconv.ParseFloat(c.Device.Detail["size_vram_bytes"], 64)
 	if err != nil || err2 != nil || on <= 0 || on >= size {
-		return "", false
+		return ""
 	}
 	return fmt.Sprintf("%s of the model's %s MiB, as the server reports,%s", explain.Short(on/record.MiB),
-		explain.Short(size/record.MiB), both), true
+		explain.Short(size/record.MiB), both)
 }
 
 // hostParts is the part of weights, KV cache and workspaces that is in host memory although a GPU computes, in MiB, by
 // the names of buffers in the log. llama.cpp keeps embeddings in host memory, and copies results through it.
 func hostParts(l evidence.Launch) float64 {
-	at := func(p record.Phase) func(*record.Attempt) float64 {
-		return func(a *record.Attempt) float64 {
+	for _, p := range []record.Phase{record.Measure, record.Load} {
+		v := l.Last(p, func(a *record.Attempt) float64 {
 			sum := math.NaN()
 			for _, m := range a.Metrics {
 				if m.Edge != p || a.Sources[m.Source].Method != evidence.EngineLog {
@@ -127,10 +109,8 @@ func hostParts(l evidence.Launch) float64 {
 				}
 			}
 			return sum
-		}
-	}
-	for _, p := range []record.Phase{record.Measure, record.Load} {
-		if v := l.Last(p, at(p)); !math.IsNaN(v) {
+		})
+		if !math.IsNaN(v) {
 			return v
 		}
 	}
@@ -153,7 +133,7 @@ func (c *Cell) remainder(
 	if len(w.increase.Values) > 0 {
 		f.Absent = "the weights are not known"
 	}
-	if _, part := c.offloadedInPart(); part && w.method == gpuMethod {
+	if w.method == gpuMethod && c.offloadedInPart() != "" {
 		f.Absent = "components are in GPU and host memory"
 		return f
 	}
@@ -191,26 +171,24 @@ func (c *Cell) remainder(
 // gpuMethod is that of the GPU memory of an engine's processes, as drivers report it.
 const gpuMethod = "gpu_memory_of_processes"
 
-// vram is the GPU memory of an engine's processes in a launch, in MiB; NaN if no driver listed them.
-type vram struct{ baseline, peak float64 }
-
-// vramOf sums processes at each time, each with its latest fresh reading. If two drivers report a process, the higher
-// value counts.
-func vramOf(l evidence.Launch) vram {
-	v := vram{math.NaN(), math.NaN()}
+// vramOf is the GPU memory of an engine's processes in a launch, in MiB; the peak is NaN if no driver listed them, the
+// baseline 0. It sums processes at each time, each with its latest fresh reading. If two drivers report a process, the
+// higher value counts.
+func vramOf(l evidence.Launch) (baseline, peak float64) {
 	if base := gpuSums(l.Opener, record.Baseline); len(base) > 0 {
-		v.baseline = base[len(base)-1]
+		baseline = base[len(base)-1]
 	}
+	peak = math.NaN()
 	members := l.Attempts
 	if !slices.Contains(members, l.Opener) && l.Opener.Status == record.OK {
 		members = append([]*record.Attempt{l.Opener}, members...)
 	}
 	for _, a := range members {
 		for _, sum := range gpuSums(a, "") {
-			v.peak = evidence.MaxKnown(v.peak, sum)
+			peak = evidence.MaxKnown(peak, sum)
 		}
 	}
-	return v
+	return baseline, peak
 }
 
 // gpuSums are the sums over an attempt's processes in order of time; of one phase, or of all if it is empty.

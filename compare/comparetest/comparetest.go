@@ -219,7 +219,8 @@ type generator struct {
 func (g *generator) launch(e Engine, repetition int) {
 	r := g.w.Begin(e.Cell, record.Beginning{Repetition: repetition, Warmup: repetition == 0, OpenedBy: g.open,
 		Load1: 0.2})
-	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
+	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64(),
+		quick: 50 * time.Millisecond, slow: 500 * time.Millisecond}
 	if e.Introduction != nil {
 		r.Event(record.Event{Engine: e.Introduction})
 	}
@@ -275,11 +276,13 @@ type launch struct {
 	e          Engine
 	r          *record.Recording
 	pace, size float64
-	statm      []int
-	smaps      []int
-	page       map[string]int // sources by method
-	reads      int
-	meters     []int
+
+	quick, slow time.Duration // between readings of RSS, and of PSS
+	statm       []int
+	smaps       []int
+	page        map[string]int // sources by method
+	reads       int
+	meters      []int
 }
 
 func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float64(d) * l.pace) }
@@ -287,9 +290,9 @@ func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float
 func (l *launch) sources() {
 	for i, p := range l.e.Processes {
 		s := record.Source{Role: p.Role, PID: 4000 + i, Start: uint64(90000 + i), Sees: "resident pages", Blind: "swap"}
-		s.Method, s.Every = record.MethodStatm, 50*time.Millisecond
+		s.Method, s.Every = record.MethodStatm, l.quick
 		l.statm = append(l.statm, l.r.Source(s))
-		s.Method, s.Every = record.MethodSmapsRollup, 500*time.Millisecond
+		s.Method, s.Every = record.MethodSmapsRollup, l.slow
 		l.smaps = append(l.smaps, l.r.Source(s))
 	}
 	for _, m := range l.e.Meters {
@@ -350,37 +353,31 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 		end = l.g.now
 	}
 	if l.e.Resident || p != record.Baseline {
-		const tick = 50 * time.Millisecond
-		for at := time.Duration(0); at < d; at += tick {
-			l.read(begin.Add(at), level(float64(at)/float64(d)), at%(10*tick) == 0, "")
+		for at := time.Duration(0); at < d; at += l.quick {
+			l.read(begin.Add(at), level(float64(at)/float64(d)), at%l.slow == 0, "")
 		}
 		l.read(l.g.now.Add(-time.Millisecond), level(1), true, p)
 		l.inside(p)
 	}
 	for i, m := range l.e.Meters {
-		if m.Source.Every == 0 {
-			l.edge(i, p)
-			continue
-		}
-		for at := begin; at.Before(l.g.now); at = at.Add(m.Source.Every) {
-			s := record.NewSample()
-			s.Begin, s.End = at.Add(-time.Millisecond), at
-			if s.Values = m.Read(p, l.r.ID(), at.Sub(Start)); len(s.Values) > 0 {
+		tell := func(s record.Sample) {
+			if s.Values = m.Read(p, l.r.ID(), s.End.Sub(Start)); len(s.Values) > 0 {
 				l.r.Sample(l.meters[i], s)
 			}
 		}
+		s := record.NewSample()
+		if m.Source.Every == 0 {
+			s.End, s.Edge = l.g.now.Add(-time.Millisecond), p
+			s.Begin = s.End
+			tell(s)
+			continue
+		}
+		for s.End = begin; s.End.Before(l.g.now); s.End = s.End.Add(m.Source.Every) {
+			s.Begin = s.End.Add(-time.Millisecond)
+			tell(s)
+		}
 	}
 	l.r.Phase(p, begin, end)
-}
-
-// edge is what a meter that has no interval tells at a phase's end.
-func (l *launch) edge(meter int, p record.Phase) {
-	s := record.NewSample()
-	s.End, s.Edge = l.g.now.Add(-time.Millisecond), p
-	s.Begin = s.End
-	if s.Values = l.e.Meters[meter].Read(p, l.r.ID(), s.End.Sub(Start)); len(s.Values) > 0 {
-		l.r.Sample(l.meters[meter], s)
-	}
 }
 
 func (l *launch) read(at time.Time, level float64, expensive bool, edge record.Phase) {
@@ -443,9 +440,7 @@ func (l *launch) measure() {
 	}
 	returned := at.Add(2 * time.Millisecond)
 	l.phase(record.Measure, returned.Sub(l.g.now)+5*time.Millisecond, func(x float64) float64 { return 1.01 + 0.04*x })
-	u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: sent, Spans: []record.Span{
-		{Name: record.Prefill, Begin: sent, End: sent.Add(ttft), How: "sent to first token"},
-		{Name: record.Decode, Begin: sent.Add(ttft), End: at, How: "first to last token"}}}
+	u := l.usage(sent, sent.Add(ttft), at)
 	if l.e.Reported != nil && len(tokens) > 1 {
 		u.Reported = l.e.Reported(ttft, at.Sub(tokens[0].At))
 	}
@@ -453,6 +448,13 @@ func (l *launch) measure() {
 		l.e.Usage(&u)
 	}
 	l.r.Request(record.Slot{}, time.Time{}, record.Measure, u, tokens, returned)
+}
+
+// usage is what a request came to.
+func (l *launch) usage(sent, first, last time.Time) record.Usage {
+	return record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: sent, Spans: []record.Span{
+		{Name: record.Prefill, Begin: sent, End: first, How: "sent to first token"},
+		{Name: record.Decode, Begin: first, End: last, How: "first to last token"}}}
 }
 
 func (l *launch) cost() record.Cost {
@@ -478,15 +480,17 @@ func IDs(n int) []int {
 const text = " the river ran on past the mill and the town, and the light was on the water as it had been every evening of " +
 	"that year"
 
+func cell(id int, engine string, launches int) record.Cell {
+	return record.Cell{ID: id, Engine: engine, Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64,
+		Repetitions: launches, Isolation: "launch", PromptCache: "off"}
+}
+
 // Browser is WebLLM-like: resident, many processes, a software adapter.
 func Browser(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time",
-			MaxTokens:   64,
-			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Cell: cell(1, "webllm", launches),
 		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium",
-			Args: []string{"--headless=new",
-				"--enable-unsafe-webgpu"},
+			Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
 			Parts: map[string]string{"browser": "Chromium 156.0", "webllm": "0.2.86", "webllm_origin": "built in",
 				"model_library": "ours (software kernels, partial sort)", "model_library_sha256": "77aa01"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
@@ -507,12 +511,9 @@ func Browser(launches int) Engine {
 // Native is llama-server-like: no process before the load, one process, the CPU.
 func Native(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time",
-			MaxTokens:   64,
-			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Cell: cell(2, "llamacpp", launches),
 		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server",
-			SHA256: "0badcafe",
-			Args:   []string{"-np", "1", "-t", "1"},
+			SHA256: "0badcafe", Args: []string{"-np", "1", "-t", "1"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256", "threads": "1"}},
 		Device:    record.Device{Class: record.CPU, Name: "Example CPU 3.0 GHz"},
 		Processes: []Process{{"server", 8, 46, 3}},

@@ -64,44 +64,28 @@ var longPhases = []struct {
 
 func (g *generator) long(e Engine, repetition int, length time.Duration, tokens int) {
 	r := g.w.Begin(e.Cell, record.Beginning{Repetition: repetition, Load1: 0.2})
-	l := &launch{g: g, e: e, r: r, pace: 1, size: 1 + 0.01*g.rand.NormFloat64()}
+	if e.Resident {
+		page := record.Source{Role: "page", Method: "performance_metrics", PID: 4006, Every: longPage, Waits: true,
+			Sees: "JavaScript objects of the page's main thread", Blind: "array buffers"}
+		e.Meters = []Meter{{page, func(record.Phase, int, time.Duration) []record.Value { return longValues(g.rand) }}}
+	}
+	l := &launch{g: g, e: e, r: r, pace: 1, size: 1 + 0.01*g.rand.NormFloat64(), quick: longTick, slow: longExpensive}
 	r.Event(record.Event{Engine: &e.Info})
 	r.Event(record.Event{Device: &e.Device})
 	l.sources()
-	page := 0
-	if e.Resident {
-		page = r.Source(record.Source{Role: "page", Method: "performance_metrics", PID: 4006, Every: longPage,
-			Waits: true,
-			Sees:  "JavaScript objects of the page's main thread", Blind: "array buffers"})
-	}
 	for _, p := range longPhases {
-		begin := g.now
-		end := begin.Add(time.Duration(p.share * float64(length)))
-		spike := begin.Add(time.Duration(g.rand.Float64() * float64(end.Sub(begin)))).Truncate(longExpensive)
-		for at := begin; at.Before(end); at = at.Add(longTick) {
-			since := at.Sub(Start)
-			level := longLevel(p.name, float64(at.Sub(begin))/float64(end.Sub(begin)))
-			if p.name == record.Measure && at.Sub(spike) >= 0 && at.Sub(spike) < longTick {
+		begin, took := g.now, time.Duration(p.share*float64(length))
+		spike := time.Duration(g.rand.Float64() * float64(took)).Truncate(longExpensive)
+		l.phase(p.name, took, func(x float64) float64 {
+			level := longLevel(p.name, x)
+			if p.name == record.Measure && time.Duration(x*float64(took)).Round(longTick) == spike {
 				level += 0.5 // for one tick
 			}
-			if e.Resident || p.name != record.Baseline {
-				l.read(at, level, since%longExpensive < longTick, "")
-			}
-			if page != 0 && since%longPage < longTick {
-				s := record.NewSample()
-				s.Begin, s.End = at.Add(-time.Millisecond), at
-				s.Values = longValues(g.rand, level)
-				r.Sample(page, s)
-			}
-		}
-		if e.Resident || p.name != record.Baseline {
-			l.read(end.Add(time.Millisecond), longLevel(p.name, 1), true, p.name)
-		}
-		g.now = end.Add(edge)
+			return level
+		})
 		if p.name == record.Measure {
-			l.requests(begin, end, tokens)
+			l.requests(begin, begin.Add(took), tokens)
 		}
-		r.Phase(p.name, begin, end)
 	}
 	r.End(record.OK, "", nil, l.cost())
 	g.now = g.now.Add(time.Second)
@@ -122,8 +106,8 @@ func longLevel(p record.Phase, x float64) float64 {
 	return 1.02
 }
 
-func longValues(r *rand.Rand, level float64) []record.Value {
-	used := math.Round((6 + 4*level + r.Float64()) * record.MiB)
+func longValues(r *rand.Rand) []record.Value {
+	used := math.Round((6 + 4*r.Float64()) * record.MiB)
 	out := []record.Value{{Name: "js_heap_used_bytes", Value: used},
 		{Name: "js_heap_total_bytes", Value: used + 3*record.MiB}}
 	for _, name := range []string{"documents_count", "frames_count", "js_event_listeners_count", "layout_objects_count",
@@ -148,13 +132,10 @@ func (l *launch) requests(begin, end time.Time, tokens int) {
 				(float64(i) + 0.3*l.g.rand.Float64()) * 0.95 * float64(took) / float64(tokens/of)))
 			out = append(out, record.Token{Index: i, ID: id, At: at})
 		}
-		u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: sent}
 		last := first
 		if len(out) > 0 {
 			first, last = out[0].At, out[len(out)-1].At
 		}
-		u.Spans = []record.Span{{Name: record.Prefill, Begin: sent, End: first, How: "sent to first token"},
-			{Name: record.Decode, Begin: first, End: last, How: "first to last token"}}
-		l.r.Request(record.Slot{}, time.Time{}, record.Measure, u, out, sent.Add(took))
+		l.r.Request(record.Slot{}, time.Time{}, record.Measure, l.usage(sent, first, last), out, sent.Add(took))
 	}
 }

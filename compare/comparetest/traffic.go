@@ -74,11 +74,7 @@ func (l *launch) traffic() {
 		func(x float64) float64 { return 1.01 + 0.04*x + 0.02*float64(t.Concurrency) })
 	slices.SortStableFunc(all, func(a, b asked) int { return a.end.Compare(b.end) }) // as they return
 	for _, a := range all {
-		u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: a.sent,
-			Spans: []record.Span{
-				{Name: record.Prefill, Begin: a.sent, End: a.tokens[0].At, How: "sent to first token"},
-				{Name: record.Decode, Begin: a.tokens[0].At, End: a.tokens[len(a.tokens)-1].At,
-					How: "first to last token"}}}
+		u := l.usage(a.sent, a.tokens[0].At, a.tokens[len(a.tokens)-1].At)
 		l.r.Request(a.slot, a.due, record.Measure, u, a.tokens, a.end)
 	}
 }

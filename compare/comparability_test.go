@@ -2,6 +2,7 @@ package compare_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,13 +36,9 @@ func TestReasonsOfManyPairsAppearOnce(t *testing.T) {
 	if len(res.Comparability) > 12 || len(said) > 4000 {
 		t.Errorf("%d lines, %d letters:\n%s", len(res.Comparability), len(said), said)
 	}
-	for _, want := range []string{"not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native " +
+	says(t, said, "not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native "+
 		"comparison (webllm and llamacpp: 14 of 15 pairs of cells)",
-		"not comparable here: no launch of llamacpp counts (webllm, 32 tokens and llamacpp, 32 tokens)"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in\n%s", want, said)
-		}
-	}
+		"not comparable here: no launch of llamacpp counts (webllm, 32 tokens and llamacpp, 32 tokens)")
 	row := func(rows []settings.Setting, name string) (out settings.Setting) {
 		for _, s := range rows {
 			if s.Name == name {
@@ -89,5 +86,179 @@ func TestRunsOfOneNameAreLabelledByFolder(t *testing.T) {
 	}
 	if want := "monday/latest | tuesday/latest"; len(got) != 2 || got[0] != want || got[1] != "monday/latest | other" {
 		t.Errorf("%q, want %q first", got, want)
+	}
+}
+
+// Forms of a model for two engines are compared, and their ratios marked. A form of the same engine must be the same.
+func TestFormsOfModelAreComparedAndMarked(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	for i, e := range []*comparetest.Engine{&a, &b} {
+		e.Cell.ID, e.Cell.Model.Name, e.Cell.Model.Form = i+1, "llama", []string{"a.gguf", "b.gguf"}[i]
+	}
+	a.Cell.Engine, b.Cell.Engine, b.Cell.Model.SHA256 = "a", "b", "other"
+	run := comparetest.Run(t, "forms", a, b)
+	r := compare.Runs(run)
+	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) == 0 ||
+		r.Comparisons[0].Ratios[0].Different != "weights: same model, other weights" {
+		t.Errorf("%+v", r.Comparisons)
+	}
+	if r.Cells[0].Label != "a" || r.Cells[1].Label != "b" {
+		t.Errorf("labels %q and %q", r.Cells[0].Label, r.Cells[1].Label)
+	}
+	a.Cell.Model.SHA256 = "another file"
+	for _, c := range compare.Runs(run, comparetest.Run(t, "later", a, b)).Comparisons {
+		if c.A == 0 && c.B == 2 {
+			t.Error("another form of an engine is compared with the former one")
+		}
+	}
+}
+
+// Cells of an engine whose settings a plan varies are named by them, and each is compared with other engines.
+func TestVariedSettingsTellCellsApart(t *testing.T) {
+	page, worker, other := comparetest.Native(6), comparetest.Native(6), comparetest.Native(6)
+	for i, e := range []*comparetest.Engine{&page, &worker, &other} {
+		e.Cell.ID, e.Cell.Setup, e.Cell.Engine = i+1, 1, "a"
+	}
+	page.Cell.Settings = map[string]string{"thread": "page"}
+	worker.Cell.Settings = map[string]string{"thread": "worker"}
+	worker.Cell.Setup, other.Cell.Engine = 2, "b"
+	run := comparetest.Run(t, "axes", page, worker, other)
+	r := compare.Runs(run)
+	var labels []string
+	for _, c := range r.Cells {
+		labels = append(labels, c.Label)
+	}
+	if want := []string{"a (thread page)", "a (thread worker)", "b"}; !slices.Equal(labels, want) {
+		t.Errorf("labels %q, want %q", labels, want)
+	}
+	if n := len(r.Comparisons); n != 2 {
+		t.Errorf("%d comparisons, want one of b with each cell of a", n)
+	}
+	if n := len(r.Settings.Sides); n != 3 {
+		t.Errorf("the settings have the sides %q", r.Settings.Sides)
+	}
+	for _, c := range compare.Runs(run, comparetest.Run(t, "again", page, worker, other)).Comparisons {
+		a, b := c.A, c.B
+		if a < 3 && b >= 3 && b != a+3 {
+			t.Errorf("cell %d of the baseline run is compared with cell %d", a, b-3)
+		}
+	}
+}
+
+// Whoever names two runs is told why the second is set against nothing of the first, and which cell is whose.
+func TestUnpairedRunsSayWhy(t *testing.T) {
+	run := func(dir string, change ...func(*comparetest.Engine)) *record.Run {
+		var engines []comparetest.Engine
+		for i, f := range change {
+			e := comparetest.Native(6)
+			e.Cell.ID, e.Cell.PromptID = i+1, i+1
+			f(&e)
+			engines = append(engines, e)
+		}
+		r := comparetest.Run(t, "default", engines...)
+		r.Dir = dir
+		return r
+	}
+	as := func(*comparetest.Engine) {}
+	prompt := func(text string) func(*comparetest.Engine) {
+		return func(e *comparetest.Engine) { e.Cell.Prompt = text }
+	}
+	for name, c := range map[string]struct {
+		a, b *record.Run
+		want string
+	}{
+		"prompts": {run("x/a", as), run("x/b", prompt("another")),
+			"cells of run b not compared with run a, the baseline run: prompts differ"},
+		"models": {run("x/a", as), run("x/b",
+			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = strings.Repeat("b", 64) }),
+			"cells of run b not compared with run a, the baseline run: models differ"},
+		"cache": {run("x/a", as), run("x/b", func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }),
+			"cells of run b not compared with run a, the baseline run: KV cache dtypes differ"},
+		"part": {run("x/a", prompt("1"), prompt("2")), run("x/b", prompt("1"), prompt("3")),
+			"1 of 2 cells (llamacpp, prompt 2, b) of run b not compared with run a, the baseline run: prompts differ"},
+		"empty": {run("x/a"), run("x/b", as),
+			"cells of run b not compared with run a, the baseline run: the baseline run has no measured cell"},
+		"same": {run("x/a", as), run("x/b", as), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compare.Runs(c.a, c.b)
+			of := slices.DeleteFunc(slices.Clone(r.Comparability),
+				func(s string) bool { return !strings.Contains(s, "the baseline run: ") })
+			if got := strings.Join(of, "\n"); got != c.want {
+				t.Errorf("said %q, want %q", got, c.want)
+			}
+			if all := strings.Join(r.Comparability, "\n"); strings.Contains(all, "nothing to compare") {
+				t.Error(all)
+			}
+		})
+	}
+}
+
+// Each form of a converted model's weights is set against the engine that has one form, and said rightly.
+func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
+	web := func(id int, form, same string) comparetest.Engine {
+		e := comparetest.Browser(6)
+		e.Cell.ID, e.Cell.Setup, e.Cell.Weights = id, id-1, form
+		e.Device = record.Device{Class: record.CPU}
+		e.Info.Policy = map[string]string{"weights": same, "weights_dtype": "q4_0", "kv_dtype": "f32"}
+		return e
+	}
+	native := comparetest.Native(6)
+	native.Cell.ID, native.Cell.Setup = 1, 1
+	r := compare.Runs(comparetest.Run(t, "forms", native, web(2, "", "same weights, bit for bit"),
+		web(3, "f32", "same model, other weights")))
+	if len(r.Comparisons) != 2 {
+		t.Fatalf("%d pairs, want 2: %+v", len(r.Comparisons), r.Comparisons)
+	}
+	says(t, strings.Join(r.Comparability, "\n"), "weights: same weights, bit for bit (llamacpp and webllm)",
+		"weights: same model, other weights (llamacpp and webllm (weights f32))")
+	says(t, strings.Join(r.Answer().Facts, "\n"),
+		"webllm as-is: same weights, bit for bit; webllm f32: same model, other weights")
+}
+
+// A server that ran already and one of our own, on the same file: their words are compared, their figures are not.
+func TestOutputsAreComparedWithoutRatios(t *testing.T) {
+	of := func(change func(e *comparetest.Engine)) *compare.Result {
+		ours, server := comparetest.Native(6), comparetest.Served(6)
+		server.Cell.Isolation, server.Usage = record.OfServer, nil
+		server.Text = ours.Text
+		change(&server)
+		return compare.Runs(comparetest.Run(t, "words", ours, server))
+	}
+	r := of(func(*comparetest.Engine) {})
+	if len(r.Parity) != 1 || !r.Parity[0].Identical || !r.Parity[0].ByText || len(r.Parity[0].Unverified) != 0 {
+		t.Fatalf("parity: %+v", r.Parity)
+	}
+	if c := r.Comparisons[0]; len(c.Ratios) != 0 ||
+		!strings.Contains(c.Refused, "not comparable here: isolation differs: launch and server") {
+		t.Errorf("ratios: %+v", c)
+	}
+	warned := of(func(e *comparetest.Engine) {
+		e.Warnings = []record.Warning{{Code: "weights-unverified", Text: "its weights are not verified"}}
+	})
+	if p := warned.Parity[0]; !p.Identical ||
+		!strings.HasSuffix(p.Verdict, "; weights not verified: served, server") {
+		t.Errorf("weights that nobody has verified: %+v", p)
+	}
+	says(t, said(warned, "Output"), "not verified")
+}
+
+// Of a model that only servers have there is a name to go by.
+func TestServedModelsAreComparedByText(t *testing.T) {
+	a, b := comparetest.Served(6), comparetest.Served(6)
+	b.Cell.ID, b.Cell.Engine = 4, "other"
+	for _, e := range []*comparetest.Engine{&a, &b} {
+		e.Cell.Model = record.Model{Name: "large", Format: "served"}
+	}
+	r := compare.Runs(comparetest.Run(t, "served", a, b))
+	if len(r.Parity) != 1 || !r.Parity[0].Identical || len(r.Parity[0].Unverified) != 2 {
+		t.Fatalf("parity: %+v", r.Parity)
+	}
+	if c := r.Comparisons[0]; len(c.Ratios) != 0 || !strings.Contains(c.Refused, "not verified") {
+		t.Errorf("%+v", c)
+	}
+	b.Cell.Model.Name = "small"
+	if r := compare.Runs(comparetest.Run(t, "two", a, b)); len(r.Parity) != 0 {
+		t.Errorf("of two models: %+v", r.Parity)
 	}
 }

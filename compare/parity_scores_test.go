@@ -29,10 +29,9 @@ func opinion(text []int, other map[int]int, ahead float64, shift float64) []reco
 	return out
 }
 
-// parting makes a run of two engines whose texts part at the seventh token, in which llamacpp's text was scored.
-func parting(t *testing.T, change func(web, llama *comparetest.Engine)) *compare.Result {
-	t.Helper()
-	web, llama := comparetest.Browser(1), comparetest.Native(1)
+// scored makes two engines whose texts part at the seventh token, and that scored llamacpp's text.
+func scored() (web, llama comparetest.Engine) {
+	web, llama = comparetest.Browser(1), comparetest.Native(1)
 	web.IDs[6] = 511
 	text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
 	web.Scored, llama.Scored = text, text
@@ -40,6 +39,12 @@ func parting(t *testing.T, change func(web, llama *comparetest.Engine)) *compare
 	llama.Scores = opinion(llama.IDs, nil, 0, 0)
 	llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
 	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
+	return web, llama
+}
+
+func parting(t *testing.T, change func(web, llama *comparetest.Engine)) *compare.Result {
+	t.Helper()
+	web, llama := scored()
 	if change != nil {
 		change(&web, &llama)
 	}
@@ -77,17 +82,12 @@ func TestNearTiesAreRounding(t *testing.T) {
 }
 
 func TestSeveralPairsWithDifferentOutput(t *testing.T) {
-	three := func(scored bool) string {
-		web, llama, third := comparetest.Browser(1), comparetest.Native(1), comparetest.Native(1)
-		web.IDs[6] = 511
+	three := func(asked bool) string {
+		web, llama := scored()
+		third := comparetest.Native(1)
 		third.Cell.ID, third.Cell.Engine, third.Info.Name = 3, "other", "other"
-		if scored {
-			text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
-			web.Scored, llama.Scored = text, text
-			web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01),
-				opinion(llama.IDs, nil, 0, 0)
-			llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
-			llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
+		if !asked {
+			web.Scores, llama.Scores = nil, nil
 		}
 		return said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
 	}

@@ -16,8 +16,12 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 )
+
+// Simulated records, of each kind.
+var families, trials = map[bool]int{false: 60, true: 2500}[check.Slow], map[bool]int{false: 100, true: 3000}[check.Slow]
 
 // trial is one comparison of two runs, of a seed of its own.
 func trial(seed int, a, b comparetest.Series) *compare.Result {
@@ -95,7 +99,7 @@ func TestShiftOfTenPercentIsFound(t *testing.T) {
 	}{{decode, 1.1, 0.05, 10, 1}, {first, 0.9, 0.05, 10, 1}, {peak, 1.1, 0.05, 10, 1},
 		{decode, 1.1, 0.05, 10, 2}, {decode, 1.1, 0.03, 6, 1}, {first, 1.1, 0.03, 6, 1}, {peak, 1.1, 0.03, 6, 1}} {
 		for _, bell := range []bool{false, true} {
-			if quick && bell == (i%2 == 0) {
+			if !check.Slow && bell == (i%2 == 0) {
 				continue
 			}
 			a := comparetest.Series{Launches: c.launches, Cells: c.cells, CV: c.cv, Bell: bell}

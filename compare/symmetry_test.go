@@ -9,6 +9,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -191,6 +193,125 @@ func TestMeansCountEachLaunchOnce(t *testing.T) {
 	for _, m := range res.Families[0].Means {
 		if m.Cells != 2 || m.Left != 2 {
 			t.Errorf("%s: of %d pairs, %d left out", m.Figure, m.Cells, m.Left)
+		}
+	}
+}
+
+// An interval of a change never contradicts what the corrected test says.
+func TestIntervalsAgreeWithCorrectedTests(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	replaced := 0
+	for n := range 12 {
+		s := comparetest.Series{Launches: 6 + n%3*2, Cells: 2, CV: 0.03}
+		by := 1 + 0.01*float64(n)
+		res := compare.Runs(s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: by, 2: by}))
+		agrees := func(significant bool, i *stats.Interval, title string) {
+			if i != nil && significant == (i.Lo <= 0 && i.Hi >= 0) {
+				t.Errorf("%s: significant %v, but the interval is %+v", title, significant, *i)
+			}
+			if i != nil && i.Confidence > stats.Confidence {
+				replaced++
+			}
+		}
+		ratios, means := judged(res)
+		for _, x := range ratios {
+			agrees(x.Significant, x.PercentInterval, x.Title)
+			agrees(x.Significant, x.DeltaInterval, x.Title)
+		}
+		for _, m := range means {
+			agrees(m.Significant, m.PercentInterval, "mean "+m.Title)
+		}
+	}
+	if replaced == 0 {
+		t.Error("no interval was that of the test: the case is not tested")
+	}
+}
+
+// Of equal medians, where few launches vary much and many little, more than one family in twenty is called different:
+// ranks know no other reason for such orders. What is called so says that.
+func TestUnevenSpreadIsWarnedOf(t *testing.T) {
+	const trials = 150
+	called, warned := 0, 0
+	for i := range trials {
+		r := rand.New(rand.NewPCG(uint64(i), 31))
+		few, many := comparetest.Series{Launches: 6, Cells: 1, CV: 0.1, Bell: true},
+			comparetest.Series{Launches: 20, Cells: 1, CV: 0.02, Bell: true}
+		for _, x := range compare.Runs(few.Run(r, "few"), many.Run(r, "many")).Comparisons[0].Ratios {
+			if !x.Significant {
+				continue
+			}
+			called++
+			if slices.ContainsFunc(x.Warnings,
+				func(w evidence.Warning) bool { return w.Code == explain.UnevenSpread.Code }) {
+				warned++
+				if !strings.Contains(x.Verdict, "launches vary differently") ||
+					!strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {
+					t.Errorf("%s; %+v", x.Verdict, x.Warnings)
+				}
+			}
+		}
+	}
+	t.Logf("of %d families of equal medians %d figures were called different, with a warning %d", trials, called,
+		warned)
+	if called == 0 || warned < 8*called/10 {
+		t.Errorf("%d figures were called different, and of %d it was said that it may be of spread", called, warned)
+	}
+}
+
+// What was looked at several times has an interval that holds whichever look was the last.
+func TestIntervalsAreWiderAfterPeeking(t *testing.T) {
+	run := comparetest.Run(t, "until", comparetest.Native(12), comparetest.Browser(12))
+	plain := compare.Runs(run)
+	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: figure.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3,
+		Level: 0.95, Confidence: 0.99, Percent: 5, Narrow: true}}
+	res := compare.Runs(run)
+	for _, name := range []string{figure.DecodeTPS, figure.LoadTime} {
+		for i, looked := range []bool{true, false} { // the native engine is cell 2
+			before, after := plain.Cells[i].Figure(name), res.Cells[i].Figure(name)
+			if *before.Median != *after.Median || before.N != 12 {
+				t.Errorf("%s: %+v, %+v", name, before, after)
+			}
+			// Of twelve launches the third to the tenth are one of 96%, the second to the eleventh one of 99.4%.
+			if wider := after.Interval.Lo < before.Interval.Lo &&
+				after.Interval.Hi > before.Interval.Hi; wider != looked {
+				t.Errorf("%s of %s: %+v, %+v", name, res.Cells[i].Label, before.Interval, after.Interval)
+			}
+			if looked && (after.Interval.Confidence < 0.95 ||
+				!strings.Contains(after.How, "checked up to 5 times: a 99% interval")) {
+				t.Errorf("%s: %+v, %q", name, after.Interval, after.How)
+			}
+		}
+	}
+	run.Stops[2] = record.Stop{Cell: 2, Figure: figure.DecodeTPS, Looks: 100, Level: 0.95, Confidence: 0.9999}
+	if f := compare.Runs(run).Cells[0].Figure(figure.DecodeTPS); f.Interval != nil || f.Note != evidence.TooFewRuns {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Beside times of two runs that differ stands that the slower one had busy neighbours; beside memory it does not, nor
+// where the quicker one had.
+func TestStolenTimeIsWarnedOf(t *testing.T) {
+	little, much := func(n int) float64 { return 0.01 * float64(n%3) },
+		func(n int) float64 { return 0.04 + 0.01*float64(n%3) }
+	quick, slow := comparetest.Native(8), comparetest.Native(8)
+	slow.Token *= 2
+	slow.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
+	for name, of := range map[string]struct {
+		quick, slow func(int) float64
+		want        bool
+	}{"of the slower": {little, much, true}, "of the quicker": {much, little, false}, "of both": {much, much, false},
+		"untold": {nil, much, false}} {
+		quick.Stolen, slow.Stolen = of.quick, of.slow
+		res := compare.Runs(comparetest.Run(t, "quick", quick), comparetest.Run(t, "slow", slow))
+		for _, x := range res.Comparisons[0].Ratios {
+			warned := slices.ContainsFunc(x.Warnings, func(w evidence.Warning) bool {
+				return w.Code == explain.StolenTime.Code && strings.Contains(w.Text, "the host gave ") &&
+					strings.Contains(w.Where, "slow")
+			})
+			if want := of.want && (x.Figure == figure.DecodeTPS); warned != want &&
+				(x.Figure == figure.DecodeTPS || x.Figure == figure.PeakPSS) {
+				t.Errorf("%s: %s: %q, %+v", name, x.Figure, x.Verdict, x.Warnings)
+			}
 		}
 	}
 }

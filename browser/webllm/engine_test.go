@@ -20,7 +20,7 @@ func TestWebLLM(t *testing.T) {
 	c := enginetest.Tiny(t, 24)[1]
 	c.Model = tinyModel(t)
 	for _, thread := range []browser.Thread{browser.PageThread, browser.WorkerThread} {
-		if thread == browser.WorkerThread && !thorough {
+		if thread == browser.WorkerThread && !check.Slow {
 			continue // TestWorkerIsMeasured covers the differences
 		}
 		t.Run(string(thread), func(t *testing.T) {

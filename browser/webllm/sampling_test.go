@@ -74,7 +74,7 @@ func TestSampling(t *testing.T) {
 		{20011, modellib.Variant{Kernels: "gpu", Sort: "partial"}, samplingCases, 2},
 		{128256, software, samplingCases[:3], 0},
 	} {
-		if x.vocab > 10000 && !thorough { // other kernels, and more groups in the sort
+		if x.vocab > 10000 && !check.Slow { // other kernels, and more groups in the sort
 			x.cases = x.cases[:3]
 		}
 		t.Run(fmt.Sprintf("%d tokens, %s", x.vocab, x.variant), func(t *testing.T) {

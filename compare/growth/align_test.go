@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -68,11 +69,7 @@ func line(ns int64) float64 { return 100 + 8*float64(ns-sentAt)/1e9 }
 
 func alignedOf(t *testing.T, attempts ...*record.Attempt) *OverTokens {
 	t.Helper()
-	followed := map[*record.Attempt][]track{}
-	for _, a := range attempts {
-		followed[a] = tracks(a)
-	}
-	o := overTokens(record.Cell{}, attempts, followed)
+	o, _ := Within(&memory.Cell{Counted: attempts}, &record.Run{})
 	if o == nil {
 		t.Fatal("nothing was aligned")
 	}
@@ -106,10 +103,7 @@ func TestChartsStopAtGaps(t *testing.T) {
 	}
 	none := 0
 	for i, v := range l.Launches[0].Values {
-		ns := sentAt
-		if i > 0 {
-			ns = firstAt + int64(i-1)*tokenStep
-		}
+		ns := placeOf(i)
 		before, after := int64(-1), int64(-1)
 		for _, at := range times {
 			if at <= ns {

@@ -13,20 +13,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// lengths are cells of one engine with prompts of these many tokens, each of which takes bytes of memory.
-func lengths(of func(int) comparetest.Engine, launches int, bytes float64, tokens ...int) []comparetest.Engine {
-	var out []comparetest.Engine
-	for n, length := range tokens {
-		e := of(launches)
-		e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1, fmt.Sprintf("a prompt of %d tokens", length)
-		e.PromptIDs, e.Vary = comparetest.IDs(length), 0
-		last := &e.Processes[len(e.Processes)-1]
-		last.Loaded += float64(length) * bytes / record.MiB / 1.05 // levels in a made-up run go up to 1.05
-		out = append(out, e)
-	}
-	return out
-}
-
 func rateOf(s growth.Sweep, name string) growth.Rate {
 	for _, r := range s.Rates {
 		if r.Name == name {
@@ -68,9 +54,13 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 // What went on in one launch is not independent, and must not be said to be.
 func TestLineOverRepetitionsIsNotOverLaunches(t *testing.T) {
 	for _, reused := range []bool{false, true} {
-		all := lengths(comparetest.Native, 4, 40_000, 16, 64, 256)
-		for i := range all {
-			all[i].Reused, all[i].Cell.Reused = reused, reused
+		var all []comparetest.Engine
+		for n, length := range []int{16, 64, 256} {
+			e := comparetest.Native(4)
+			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 20+n, n+1, fmt.Sprintf("a prompt of %d tokens", length)
+			e.PromptIDs, e.Vary, e.Reused, e.Cell.Reused = comparetest.IDs(length), 0, reused, reused
+			e.Processes[0].Loaded += float64(length) * 40_000 / record.MiB
+			all = append(all, e)
 		}
 		res := compare.Runs(comparetest.Run(t, "lengths", all...))
 		if len(res.Sweeps) != 1 {

@@ -45,9 +45,7 @@ func addsUp(t *testing.T, p *memory.Parts) {
 }
 
 func TestPartsOfALogAndOfAFile(t *testing.T) {
-	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
-		"workspaces_bytes": 3 << 20}
-	p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", comparetest.Native(6)), values))
+	p := partsOf(t, comparetest.Logged(comparetest.Run(t, "server", comparetest.Native(6)), tells()))
 	addsUp(t, p)
 	for name, want := range map[string]float64{figure.ModelWeights: 8, figure.KVCache: 4, figure.KVCacheUsed: 1,
 		figure.Activations: 3} {
@@ -239,5 +237,79 @@ func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
 			}
 		}
 		addsUp(t, c.Parts)
+	}
+}
+
+func TestOriginsOfComponents(t *testing.T) {
+	logged := comparetest.Logged(comparetest.Run(t, "log", comparetest.Measured(comparetest.Native(6), nil)), tells())
+	const m, r, c = record.OriginMeasured, record.OriginReported, record.OriginCalculated
+	for name, want := range map[string]struct {
+		parts                                                             *memory.Parts
+		weights, reserved, filled, activations, framework, increase, peak record.Origin
+	}{
+		"ledger": {partsOf(t, measured(t, 6)), m, m, c, m, c, m, m},
+		"log":    {partsOf(t, logged), r, r, c, r, c, m, m},
+		"file": {partsOf(t, comparetest.Run(t, "file", comparetest.Native(6))), record.OriginFileSize, c, c, "", c, m,
+			m},
+	} {
+		for component, origin := range map[string]record.Origin{figure.ModelWeights: want.weights,
+			figure.KVCache:     want.reserved,
+			figure.KVCacheUsed: want.filled, figure.Activations: want.activations,
+			figure.FrameworkOverhead: want.framework,
+			figure.MemoryIncrease:    want.increase, figure.TotalMemory: want.peak} {
+			f := want.parts.Component(component)
+			if f.Origin != origin {
+				t.Errorf("%s: %s is %q, want %q", name, component, f.Origin, origin)
+			}
+			arithmetic := origin == record.OriginFileSize || origin == c && component != figure.FrameworkOverhead
+			if f.Known() && (f.Interval == nil) != arithmetic {
+				t.Errorf("%s: %s, which is %s: interval %+v", name, component, origin, f.Interval)
+			}
+		}
+	}
+}
+
+// Without a baseline, without a ledger, and without any reading there is nothing to part.
+func TestBrowserMemoryNeedsReadings(t *testing.T) {
+	for name, change := range map[string]func(*record.Attempt, *record.MetricRow){
+		"no baseline": func(a *record.Attempt, m *record.MetricRow) {
+			if m.Edge == record.Baseline && a.Sources[m.Source].Method == record.MethodSmapsRollup {
+				m.Edge = record.Idle
+			}
+		},
+		"no ledger": func(_ *record.Attempt, m *record.MetricRow) {
+			m.Name = strings.Replace(m.Name, "live_bytes", "other_bytes", 1)
+		},
+	} {
+		run := comparetest.Run(t, "mapped", comparetest.Mapped(
+			comparetest.Measured(comparetest.Browser(6), comparetest.Page())))
+		for _, a := range run.Attempts {
+			for i := range a.Metrics {
+				change(a, &a.Metrics[i])
+			}
+		}
+		p := partsOf(t, run)
+		if len(p.Beyond) != 0 || p.Shown(figure.FrameworkOverhead).Name != figure.FrameworkOverhead {
+			t.Errorf("%s: %+v", name, p.Beyond)
+		}
+	}
+	if p := partsOf(t, measured(t, 6)); p.Beyond != nil {
+		t.Errorf("%+v", p.Beyond)
+	}
+}
+
+// The prediction of everything but the model is compared with the sum of its parts, and named so.
+func TestBrowserOverheadIsPredicted(t *testing.T) {
+	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))
+	e.Prediction = prediction(comparetest.Predict(figure.FrameworkOverhead, 10, 20, 30, ""))
+	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
+	f, ok := c.Prediction.Part(figure.FrameworkOverhead)
+	if !ok || f.Title != "growth of the browser itself and everything else" ||
+		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
+		t.Errorf("%+v", f)
+	}
+	words := strings.Join(c.Prediction.Recommendations, " ")
+	if !strings.Contains(words, "from the steps of the load") {
+		t.Error(words)
 	}
 }

@@ -1,5 +1,0 @@
-//go:build slow
-
-package webllm
-
-const thorough = true

@@ -1,0 +1,283 @@
+package compare_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
+	"llmparity/compare/ratio"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
+)
+
+// said is the sentence of the verdict that answers a question.
+func said(r *compare.Result, question string) string {
+	for _, s := range r.Verdict {
+		if strings.HasPrefix(s, question+": ") {
+			return s
+		}
+	}
+	return ""
+}
+
+// says checks that a text has some parts.
+func says(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
+// The answer names every pair of engines, and claims nothing that the statistics don't.
+func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
+	var all []comparetest.Engine
+	for n, name := range []string{"a", "b", "c"} {
+		e := comparetest.Native(8)
+		e.Cell.ID, e.Cell.Engine, e.Vary = n+1, name, 0.1
+		if name == "c" {
+			e.Token *= 3
+			e.TTFT += 30 * time.Millisecond
+		}
+		all = append(all, e)
+	}
+	r := compare.Runs(comparetest.Run(t, "three", all...))
+	says(t, said(r, "Speed"), "a and b: too noisy to tell: -18% to +4.3% from a to b", "a is 3.", "b is 3.",
+		"times as fast as c")
+	says(t, said(r, "Memory"), "No difference detected in any of 3 pairs")
+}
+
+// Warnings of one code keep the cells that each of their texts is about.
+func TestAnswerWarnsOfEachEngineItself(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
+	a.Vary, b.Vary = 0.3, 0.5
+	answer := compare.Runs(comparetest.Run(t, "noisy", a, b)).Answer()
+	var of []string
+	for _, w := range answer.Warnings {
+		if w.Code == explain.WideInterval.Code {
+			of = append(of, w.Where)
+		}
+	}
+	if !slices.Equal(of, []string{"a", "b"}) {
+		t.Errorf("%+v", answer.Warnings)
+	}
+}
+
+// Where six launches that vary much can't tell, the verdict says what it takes to see a tenth.
+func TestVerdictNamesLaunchesNeeded(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
+	a.Vary, b.Vary = 0.06, 0.06
+	says(t, said(compare.Runs(comparetest.Run(t, "noisy", a, b)), "Speed"), "so a change of 10% needs")
+	a.Vary, b.Vary = 0.005, 0.005
+	if s := said(compare.Runs(comparetest.Run(t, "quiet", a, b)), "Speed"); strings.Contains(s, "needs") {
+		t.Error(s)
+	}
+}
+
+// slowed makes the tokens of a run's cells take another time.
+func slowed(run *record.Run, by map[int]float64) *record.Run {
+	for _, a := range run.Attempts {
+		for _, q := range a.Requests {
+			for i := range q.Tokens {
+				q.Tokens[i].NS = q.Tokens[0].NS + int64(by[a.Cell]*float64(q.Tokens[i].NS-q.Tokens[0].NS))
+			}
+		}
+	}
+	return run
+}
+
+// A mean over cells that differ in opposite directions says nothing; what the verdict makes of it must not pass for no
+// difference.
+func TestVerdictShowsWhatMeanHides(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	s := comparetest.Series{Launches: 10, Cells: 5, CV: 0.01}
+	for _, c := range []struct {
+		by     [5]float64
+		want   string
+		hidden bool
+	}{
+		{[5]float64{1.3, 1 / 1.3, 1, 1, 1}, "in 1 of 5 pairs", true},
+		{[5]float64{1.3, 1.3, 1.3, 1.3, 0.9}, "is faster than b in 4 of 5 pairs", true},
+		{[5]float64{1.3, 1.3, 1.3, 1.3, 1.3}, "is faster than b in all 5 pairs", false},
+		{[5]float64{1, 1, 1, 1, 1}, "no difference detected in any of ", false},
+	} {
+		by := map[int]float64{}
+		for i, f := range c.by {
+			by[i+1] = f
+		}
+		a, b := s.Run(r, "a"), slowed(s.Run(r, "b"), by)
+		for _, r := range []*compare.Result{compare.Runs(a, b), compare.Runs(a, b, a)} {
+			if s := said(r, "Speed"); !strings.Contains(strings.ToLower(s), c.want) ||
+				strings.Contains(s, "1 pair goes the other way") != c.hidden {
+				t.Errorf("%v: %s", c.by, s)
+			}
+		}
+	}
+}
+
+// Pairs that have nothing in common are in no mean: each counts, not the first alone.
+func TestAnswerCountsPairsWithoutAMean(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	s := comparetest.Series{Launches: 10, Cells: 2, CV: 0.02}
+	o := compare.Defaults()
+	o.By = []string{"prompt"}
+	res := compare.With(o, s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: 1, 2: 1.5}))
+	if s := said(res, "Speed"); !strings.Contains(s, "a is faster than b in 1 of 2 pairs. 1.5") ||
+		!strings.Contains(s, "1 pair without a difference") || strings.Contains(s, "mean") {
+		t.Error(s)
+	}
+}
+
+// Of twenty launches a side the smallest p has more digits than are told: it is small, and not nothing.
+func TestSmallPIsNotZero(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	s := comparetest.Series{Launches: 20, Cells: 2, CV: 0.02}
+	res := compare.Runs(s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: 2, 2: 2}))
+	ratios, means := judged(res)
+	small := slices.ContainsFunc(ratios, func(x ratio.Ratio) bool {
+		return strings.Contains(x.Verdict, "(p < 1e-09, n = 20 and 20)")
+	})
+	for _, m := range means {
+		small = small && !strings.Contains(m.Verdict, "p = 0)")
+	}
+	if !small {
+		t.Errorf("%+v\n%+v", ratios, means)
+	}
+}
+
+// The title counts cells that ran, and names what repetitions ran in.
+func TestTitleIsOfWhatRan(t *testing.T) {
+	ran, refused, reused := comparetest.Native(6), comparetest.Native(6), comparetest.Native(6)
+	refused.Cell.ID, refused.Cell.Model.Name, refused.Refused = 3, "other", errors.New("too large")
+	one := compare.Runs(comparetest.Run(t, "refused", ran, refused)).Answer()
+	if got := one.Title; strings.Contains(got, "models") {
+		t.Errorf("one of two models ran: %q", got)
+	}
+	reused.Cell.ID, reused.Cell.Reused, reused.Reused = 3, true, true
+	got := compare.Runs(comparetest.Run(t, "reused", ran, reused)).Answer().Title
+	if !strings.HasSuffix(got, ", new processes and reused processes") {
+		t.Errorf("%q", got)
+	}
+}
+
+// What reads wait for a processor is no cost of reading.
+func TestCostOfReadingIsCPUTime(t *testing.T) {
+	busy := func(cpu int64) float64 {
+		run := comparetest.Run(t, "run", comparetest.Native(6))
+		for _, a := range run.Attempts {
+			a.Cost = record.Cost{Reads: 10, ReadNS: 1000, ReadCPUNS: cpu}
+		}
+		r := compare.Runs(run)
+		return r.Cells[0].Figure(figure.SamplerBusy).Center()
+	}
+	if old, got := busy(0), busy(250); !(old > 0) || got < old*0.24 || got > old*0.26 {
+		t.Errorf("%g, and %g of reads that had a processor for a quarter of the time", old, got)
+	}
+}
+
+// Which figures may be quoted: those that no objection is about.
+func TestQuote(t *testing.T) {
+	other := slices.Clone(comparetest.IDs(64))
+	other[5]++
+	second := func(change func(e *comparetest.Engine)) []comparetest.Engine {
+		a, b := comparetest.Native(6), comparetest.Native(6)
+		b.Cell.ID, b.Cell.Engine, b.Info.Name = 3, "another", "another"
+		if change != nil {
+			change(&b)
+		}
+		return []comparetest.Engine{a, b}
+	}
+	for name, c := range map[string]struct {
+		engines []comparetest.Engine
+		want    string
+	}{
+		"a warning": {second(nil), "Yes. Read the warnings first."}, // what sampling cost
+		"a failed launch": {second(func(e *comparetest.Engine) {
+			e.Cell.Repetitions, e.Failing = 7, map[int]record.Class{2: record.OOM}
+		}), "In part. Output may be quoted. Memory and speed may not: 1 of 13 launches failed"},
+		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "In part. Output may be quoted. Memory and speed may not: too few launches for an interval"},
+		"other prompts": {second(func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 7} }),
+			"No. llamacpp and another did not have the same prompt tokens"},
+		"shared memory": {second(func(e *comparetest.Engine) {
+			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: 420, Shared: 250}}
+		}), "In part. Speed and output may be quoted. Memory may not: other programs shared memory"},
+		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }),
+			"In part. Memory and output may be quoted. Speed may not: the outputs of "},
+		"software": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
+			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
+				"llmparity's, not MLC's. Memory and output may be quoted with these remarks. Speed may not."},
+		"only software": {[]comparetest.Engine{comparetest.Browser(6)}, "In part. Not as a browser on a GPU: WebGPU ran on"},
+		"few on the CPU": {[]comparetest.Engine{comparetest.Browser(5), comparetest.Native(6)},
+			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
+				"llmparity's, not MLC's. Output may be quoted with these remarks. Memory may not: " +
+				"too few launches for an interval, which takes 6. Speed may not."},
+		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "In part. Output may be quoted. Memory may not: " +
+			"launches vary too much to tell the difference. Speed may not: too noisy, the interval reaches 301% from the median."},
+		"tokens at once": {second(func(e *comparetest.Engine) {
+			e.Token, e.Reported = 0, func(_, _ time.Duration) map[string]float64 { return nil }
+		}),
+			"In part. Memory and output may be quoted. Speed may not: the speed is known for 0 of 6 launches of another"},
+	} {
+		a := compare.Runs(comparetest.Run(t, "quoted", c.engines...)).Answer()
+		if got := a.Quote.Headline + ". " + a.Quote.Text; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The slope of the KV cache may be quoted though other programs change the peaks, and a noisy slope may not.
+func TestQuoteOfGrowth(t *testing.T) {
+	for name, c := range map[string]struct {
+		vary   float64
+		inside func(context int64) *comparetest.Inside
+		want   string
+	}{
+		"reserved": {0, func(context int64) *comparetest.Inside {
+			page := comparetest.Page()
+			page.KVReserved = context << 10
+			return page
+		}, "In part. Growth, speed and output may be quoted. Memory may not: other programs shared memory"},
+		"noisy": {0.5, func(int64) *comparetest.Inside { return nil },
+			"In part. Output may be quoted. Growth may not: too noisy, the interval reaches "},
+	} {
+		var engines []comparetest.Engine
+		for n, context := range []int64{1024, 4096, 16384} {
+			e := comparetest.Measured(comparetest.Native(6), c.inside(context))
+			e.Cell.ID, e.Cell.Model.Context, e.Vary = 10+n, int(context), c.vary
+			e.Info.Policy = map[string]string{"kv_dtype": "f32", "context": fmt.Sprint(context)}
+			loaded := 420 + float64(context)/128
+			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: loaded, Shared: 250}}
+			engines = append(engines, e)
+		}
+		q := compare.Runs(comparetest.Run(t, "growth", engines...)).Answer().Quote
+		if got := q.Headline + ". " + q.Text; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Speeds of prompts of other lengths say so, and nothing claims the same prompt.
+func TestSpeedNamesOtherPromptLengths(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	b.Cell.ID, b.Cell.Engine, b.Info.Name = 3, "another", "another"
+	b.Token *= 3
+	b.PromptIDs = b.PromptIDs[:2]
+	res := compare.Runs(comparetest.Run(t, "prompts", a, b))
+	if got := res.Answer().Speed.Headline; !strings.HasSuffix(got, ", with prompts of 4 and 2 tokens") {
+		t.Errorf("speed: %q", got)
+	}
+	if got := strings.Join(res.Comparability, "; "); strings.Contains(got, "same model, prompt") ||
+		!strings.Contains(got, "but prompts of 4 and 2 tokens") {
+		t.Errorf("details: %q", got)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/memory"
 	"llmparity/internal/record"
-	"llmparity/internal/thin"
 	"llmparity/reports/plain"
 )
 
@@ -120,7 +119,7 @@ func (v *View) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		if len(data) == 0 {
 			return
 		}
-		data = thin.Points(data, points, func(p xy) float64 { return p.y }) // keeps every peak
+		data = thinned(data, points)
 		looks := []style{stroke(colour, width, kind, len(data) == 1)}
 		if len(l.MultiSeries) == 0 {
 			looks = append(looks, bands(a, zero))
@@ -193,6 +192,35 @@ func series[Row any](rows []Row, zero int64, of func(*Row) (ns int64, y float64)
 		if ns, y := of(&rows[i]); !math.IsNaN(y) {
 			out = append(out, xy{seconds(ns, zero), y})
 		}
+	}
+	return out
+}
+
+// thinned is a long series in about n points, at least 3. It is cut into stretches of equally many points, and the
+// first, the lowest and the highest point of each are kept, and the very last point. So a drawing loses no peak and
+// shows the range of the values in each stretch. LTTB (largest triangle three buckets) would draw smoother lines, but
+// it keeps one point for each stretch and may omit a peak.
+func thinned(points []xy, n int) []xy {
+	if len(points) <= n {
+		return points
+	}
+	each := (len(points) + n/3 - 1) / (n / 3)
+	var kept []int
+	for begin := 0; begin < len(points); begin += each {
+		lo, hi := begin, begin
+		for i := begin; i < min(begin+each, len(points)); i++ {
+			if points[i].y < points[lo].y {
+				lo = i
+			}
+			if points[i].y > points[hi].y {
+				hi = i
+			}
+		}
+		kept = append(kept, begin, min(lo, hi), max(lo, hi))
+	}
+	var out []xy
+	for _, i := range slices.Compact(append(kept, len(points)-1)) {
+		out = append(out, points[i])
 	}
 	return out
 }

@@ -49,14 +49,7 @@ func (l Library) MatchesPackage(p Existing) error {
 	return l.runs(wanted{p.Params(), s, p.Whole, p.Scaled})
 }
 
-func (l Library) runs(w wanted) error {
-	for _, check := range []func(wanted) error{l.fits, l.sameShape, l.reaches} {
-		if err := check(w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (l Library) runs(w wanted) error { return cmp.Or(l.fits(w), l.sameShape(w), l.reaches(w)) }
 
 func (l Library) differs(format string, args ...any) error {
 	return fault.New(fault.BadLibrary, "use a library compiled for this model and --dtype",
@@ -192,7 +185,7 @@ func tokens(window int) string {
 // reaches checks that the library supports the context. Our own have a table of rotations of that length.
 func (l Library) reaches(w wanted) error {
 	longest := l.ContextWindowSize
-	if l.Own != nil {
+	if l.Own != nil && l.Own.Shape != nil {
 		longest = l.Own.Shape.ContextWindowSize
 	}
 	switch asked := w.shape.ContextWindowSize; {

@@ -12,7 +12,6 @@ import (
 	cachedir "llmparity/internal/cache"
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
 	"llmparity/internal/tiny"
 )
@@ -79,12 +78,8 @@ func TestOpenLibraryRefuses(t *testing.T) {
 
 // A library compiled for a model matches it, and no other.
 func TestOwnLibraryMatchesItsModel(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	check.Err(t, tiny.WriteFile(path))
-	f, err := gguf.Open(path)
-	check.Err(t, err)
-	defer f.Close()
 	options := Options{ContextWindow: 1024, PrefillChunk: 128}
+	f, _ := tinyPackage(t, options)
 	shape, err := Shape(f, options)
 	check.Err(t, err)
 	variant := modellib.Variant{Kernels: "software", Sort: "partial"}
@@ -205,12 +200,7 @@ func TestLibraryAgainstPackage(t *testing.T) {
 
 // A model's own window is not WebLLM's rotating window.
 func TestPackageWindows(t *testing.T) {
-	dir := t.TempDir()
-	spec := tiny.Spec{Window: 8}
-	check.Err(t, tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec))
-	made, err := Write(t.Context(), filepath.Join(dir, "a.gguf"), filepath.Join(dir, "package"),
-		Options{ContextWindow: 64})
-	check.Err(t, err)
+	_, made := packageOf(t, tiny.Spec{Window: 8}, Options{ContextWindow: 64})
 	p, err := OpenPackage(made.Dir)
 	if err != nil || p.RotatingWindow != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
 		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.RotatingWindow,

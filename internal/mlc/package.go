@@ -37,6 +37,9 @@ type Options struct {
 
 const defaultChunk = 128
 
+// Version is part of the names of cached packages. Raise it when Write changes its output.
+const Version = 3
+
 // Package describes a written package.
 type Package struct {
 	Dir      string
@@ -74,14 +77,11 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 		return Package{}, err
 	}
 	p, err := m.write(ctx, aside.Path)
-	if err != nil {
-		return Package{}, unwritable(err, dir)
-	}
-	if err := whole.Replace(aside.Path, dir); err != nil {
-		return Package{}, unwritable(err, dir)
+	if err == nil {
+		err = whole.Replace(aside.Path, dir)
 	}
 	p.Dir = dir
-	return p, nil
+	return p, unwritable(err, dir)
 }
 
 // model is what is known before weights are read.
@@ -156,15 +156,10 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		p.Warnings = append(p.Warnings,
 			"unknown chat template: use raw prompts, because chats would be formatted differently")
 	}
-	for _, file := range []struct {
-		name    string
-		content any
-	}{{"tensor-cache.json", cache}, {configName, config}} {
-		if err := writeJSON(filepath.Join(dir, file.name), file.content); err != nil {
-			return p, err
-		}
+	if err := writeJSON(filepath.Join(dir, "tensor-cache.json"), cache); err != nil {
+		return p, err
 	}
-	return p, os.Chmod(dir, 0o755)
+	return p, cmp.Or(writeJSON(filepath.Join(dir, configName), config), os.Chmod(dir, 0o755))
 }
 
 // Warnings lists settings of a model that llama.cpp ignores.

@@ -11,14 +11,6 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// wide widens a float16.
-func wide(t *testing.T, h uint16) float32 {
-	t.Helper()
-	v := make([]float32, 1)
-	check.Err(t, gguf.Dequantise(gguf.F16, binary.LittleEndian.AppendUint16(nil, h), v))
-	return v[0]
-}
-
 // sameQ4 checks that a Q4_0 block and MLC's form of it have the same values and become each other again.
 func sameQ4(t *testing.T, block []byte) {
 	t.Helper()
@@ -28,7 +20,7 @@ func sameQ4(t *testing.T, block []byte) {
 	check.Err(t, gguf.Dequantise(gguf.Q4_0, block, want))
 	for i, w := range want {
 		word := binary.LittleEndian.Uint32(packed[i/8*4:]) // as MLC reads it
-		got := float32(int(word>>(i%8*4)&15)-7) * wide(t, scale)
+		got := float32(int(word>>(i%8*4)&15)-7) * gguf.Half(scale)
 		if got != w && !(math.IsNaN(float64(got)) && math.IsNaN(float64(w))) {
 			t.Errorf("block %x: value %d is %g, want %g", block, i, got, w)
 		}

@@ -51,11 +51,11 @@ func OpenPackage(dir string) (Existing, error) {
 	bad := func(err error) error {
 		return fault.Wrap(fault.BadModel, err, "", "%s is not a valid WebLLM package", dir)
 	}
+	var p Existing
 	text, err := regular.Read(filepath.Join(dir, configName), maxConfig)
-	if err != nil {
-		return Existing{}, bad(fmt.Errorf("%s: %w", configName, err))
+	if err == nil {
+		p, err = parseConfig(text)
 	}
-	p, err := parseConfig(text)
 	if err != nil {
 		return Existing{}, bad(fmt.Errorf("%s: %w", configName, err))
 	}
@@ -65,26 +65,24 @@ func OpenPackage(dir string) (Existing, error) {
 		if text, err = regular.Read(filepath.Join(dir, name), maxCache); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if err == nil {
+			p.List = name
+			p.Shards, err = ParseShards(text)
+		}
 		if err != nil {
 			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
 		}
-		shards, err := ParseShards(text)
-		if err != nil {
-			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
-		}
-		if err := p.add(shards); err != nil {
+		if err := p.look(); err != nil {
 			return Existing{}, bad(err)
 		}
-		p.List = name
 		return p, nil
 	}
 	return Existing{}, bad(errors.New("no tensor-cache.json"))
 }
 
-// add adds the shards and checks that their files exist.
-func (p *Existing) add(shards []Shard) error {
-	p.Shards = shards
-	for _, s := range shards {
+// look looks at the package's files, and checks that those of the shards are as they should be.
+func (p *Existing) look() error {
+	for _, s := range p.Shards {
 		info, err := os.Stat(filepath.Join(p.Dir, s.File))
 		switch {
 		case err != nil:

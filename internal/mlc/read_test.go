@@ -11,16 +11,11 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
-	"llmparity/internal/tiny"
 )
 
 func smallPackage(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
-	check.Err(t, tiny.WriteFile(filepath.Join(dir, "tiny.gguf")))
-	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
-		Options{ContextWindow: 256})
-	check.Err(t, err)
+	_, p := tinyPackage(t, Options{ContextWindow: 256})
 	return p.Dir
 }
 
@@ -45,10 +40,23 @@ func TestOpenPackage(t *testing.T) {
 	}
 }
 
-func TestOpenPackageRefuses(t *testing.T) {
-	swap := func(from, to string) func(string) string {
-		return func(text string) string { return strings.ReplaceAll(text, from, to) }
+// swap is a change of a text.
+func swap(from, to string) func(string) string {
+	return func(text string) string { return strings.ReplaceAll(text, from, to) }
+}
+
+// edit changes a file.
+func edit(t *testing.T, path string, change func(string) string) {
+	t.Helper()
+	text := string(check.Read(t, path))
+	changed := change(text)
+	if changed == text {
+		t.Fatalf("nothing is changed in %s", path)
 	}
+	check.Err(t, os.WriteFile(path, []byte(changed), 0o644))
+}
+
+func TestOpenPackageRefuses(t *testing.T) {
 	for want, c := range map[string]struct {
 		file   string
 		change func(string) string // nil: the file is gone
@@ -78,14 +86,10 @@ func TestOpenPackageRefuses(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			dir := smallPackage(t)
-			path := filepath.Join(dir, c.file)
-			text := check.Read(t, path)
-			if c.change == nil {
+			if path := filepath.Join(dir, c.file); c.change == nil {
 				check.Err(t, os.Remove(path))
-			} else if changed := c.change(string(text)); changed == string(text) {
-				t.Fatal("nothing is changed")
 			} else {
-				check.Err(t, os.WriteFile(path, []byte(changed), 0o644))
+				edit(t, path, c.change)
 			}
 			if _, err := OpenPackage(dir); fault.Of(err) != fault.BadModel ||
 				!strings.Contains(err.Error(), want) ||

@@ -135,11 +135,9 @@ func (w *writer) part(ctx context.Context, out io.Writer, p part, s stored) erro
 	if !ok {
 		return fmt.Errorf("tensor %s is missing", p.tensor)
 	}
-	if p.cut {
-		t = t.Slice(p.first, p.rows)
-	}
+	t = t.Slice(p.first, p.rows)
 	width, group := int(t.Shape[0]), max(p.headDim, 1)
-	if p.vector {
+	if len(t.Shape) == 1 {
 		width = 1
 	}
 	// Whole heads, so that each piece can be reordered on its own.

@@ -33,30 +33,38 @@ type conversation struct {
 func chat(v gguf.Vocabulary) (c conversation, known bool) {
 	lacks := func(text string) bool { return !strings.Contains(v.ChatTemplate, text) }
 	has := func(all ...string) bool { return !slices.ContainsFunc(all, lacks) }
-	known = true
+	bos, eos := text(v, v.BOS), text(v, v.EOS)
+	c, known = turns("chatml", "<|im_start|>", "", "tool", "\n", "<|im_end|>\n"), true
 	switch {
-	case has("<|im_start|>", "<|im_sep|>", "<|im_end|>"):
-		c = phi4()
+	case has("<|im_start|>", "<|im_sep|>", "<|im_end|>"): // Phi-4; Phi-4-mini has phi-3's
+		c = turns("phi-4", "<|im_start|>", "", "tool", "<|im_sep|>", "<|im_end|>")
 	case has("<|im_start|>", "<|im_end|>"):
-		c = chatML()
 	case has("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"):
-		c = llama3()
-	case has("[INST]", "[/INST]", "<<SYS>>"):
-		c = llama2(text(v, v.BOS), text(v, v.EOS))
+		c = turns("llama-3", "<|start_header_id|>", "", "ipython", "<|end_header_id|>\n\n", "<|eot_id|>")
+	case has("[INST]", "[/INST]", "<<SYS>>"): // BOS before each of the user: WebLLM may encode the last round alone
+		c = conversation{Name: "llama-2", SystemTemplate: bos + "[INST] <<SYS>>\n{system_message}\n<</SYS>>\n\n",
+			Roles: roles(bos+"[INST]", "[/INST]", bos+"[INST]"), Seps: []string{" ", " " + eos}, RoleContentSep: " "}
 	case has("<start_of_turn>", "<end_of_turn>"):
-		c = gemma()
+		const user, model = "<start_of_turn>user", "<start_of_turn>model"
+		c = conversation{Name: "gemma", SystemTemplate: user + "\n{system_message}\n\n",
+			Roles: roles(user, model, user), Seps: []string{"<end_of_turn>\n"},
+			RoleContentSep: "\n", RoleEmptySep: "\n"}
 	case has("<|end|>", "<|assistant|>") && slices.Contains(v.Tokens, "<|end|>"):
-		c = phi3(has(`\n`))
-	case has("<|user|>", "<|assistant|>") && !has("<|end|>") && (has("eos_token") || has(text(v, v.EOS))):
-		c = zephyr(text(v, v.EOS))
+		line := "" // newlines after roles and messages, or none
+		if has(`\n`) {
+			line = "\n"
+		}
+		c = turns("phi-3", "<|", "|>", "user", line, "<|end|>"+line)
+	case has("<|user|>", "<|assistant|>") && !has("<|end|>") && (has("eos_token") || has(eos)):
+		c = turns("zephyr", "<|", "|>", "user", "\n", eos+"\n")
 	default:
-		c, known = chatML(), false
+		known = false
 	}
 	c.RoleTemplates = map[string]string{
 		"user": "{user_message}", "assistant": "{assistant_message}", "tool": "{tool_message}",
 	}
 	c.Messages, c.StopStr, c.StopTokenIDs = []string{}, []string{}, stopTokens(v)
-	if begin := strings.HasPrefix(c.SystemTemplate, text(v, v.BOS)); v.AddBOS && !begin {
+	if begin := strings.HasPrefix(c.SystemTemplate, bos); v.AddBOS && !begin {
 		c.SystemPrefix = []int{v.BOS}
 	}
 	return c, known
@@ -74,68 +82,11 @@ func roles(user, assistant, tool string) map[string]string {
 	return map[string]string{"user": user, "assistant": assistant, "tool": tool}
 }
 
-func chatML() conversation {
-	return conversation{
-		Name: "chatml", SystemTemplate: "<|im_start|>system\n{system_message}<|im_end|>\n", AddRoleAfter: true,
-		Roles: roles("<|im_start|>user", "<|im_start|>assistant", "<|im_start|>tool"),
-		Seps:  []string{"<|im_end|>\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
-	}
-}
-
-func llama3() conversation {
-	header := func(role string) string { return "<|start_header_id|>" + role }
-	const end = "<|end_header_id|>\n\n"
-	return conversation{
-		Name: "llama-3", SystemTemplate: header("system") + end + "{system_message}<|eot_id|>", AddRoleAfter: true,
-		Roles: roles(header("user"), header("assistant"), header("ipython")),
-		Seps:  []string{"<|eot_id|>"}, RoleContentSep: end, RoleEmptySep: end,
-	}
-}
-
-// llama2 puts the system message into the first user message. Each user message starts with BOS, because WebLLM may
-// encode the last round alone.
-func llama2(bos, eos string) conversation {
-	return conversation{
-		Name: "llama-2", SystemTemplate: bos + "[INST] <<SYS>>\n{system_message}\n<</SYS>>\n\n",
-		Roles: roles(bos+"[INST]", "[/INST]", bos+"[INST]"),
-		Seps:  []string{" ", " " + eos}, RoleContentSep: " ", RoleEmptySep: "",
-	}
-}
-
-// phi4 is the template of Phi-4; Phi-4-mini has phi3's.
-func phi4() conversation {
-	c := chatML()
-	c.Name, c.SystemTemplate = "phi-4", "<|im_start|>system<|im_sep|>{system_message}<|im_end|>"
-	c.Seps, c.RoleContentSep, c.RoleEmptySep = []string{"<|im_end|>"}, "<|im_sep|>", "<|im_sep|>"
-	return c
-}
-
-// phi3 has newlines after roles and messages, or none.
-func phi3(newlines bool) conversation {
-	line := ""
-	if newlines {
-		line = "\n"
-	}
-	return conversation{
-		Name: "phi-3", SystemTemplate: "<|system|>" + line + "{system_message}<|end|>" + line, AddRoleAfter: true,
-		Roles: roles("<|user|>", "<|assistant|>", "<|user|>"),
-		Seps:  []string{"<|end|>" + line}, RoleContentSep: line, RoleEmptySep: line,
-	}
-}
-
-// gemma puts the system message into the first user message.
-func gemma() conversation {
-	const user, model = "<start_of_turn>user", "<start_of_turn>model"
-	return conversation{
-		Name: "gemma", SystemTemplate: user + "\n{system_message}\n\n", Roles: roles(user, model, user),
-		Seps: []string{"<end_of_turn>\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
-	}
-}
-
-func zephyr(eos string) conversation {
-	return conversation{
-		Name: "zephyr", SystemTemplate: "<|system|>\n{system_message}" + eos + "\n", AddRoleAfter: true,
-		Roles: roles("<|user|>", "<|assistant|>", "<|user|>"),
-		Seps:  []string{eos + "\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
-	}
+// turns is a chat of messages that each have a head, before ROLE after, then what is between head and message, and an
+// end. A tool's messages have a role of their own. The other chats have the system message in the first of the user.
+func turns(name, before, after, tool, between, end string) conversation {
+	head := func(role string) string { return before + role + after }
+	return conversation{Name: name, SystemTemplate: head("system") + between + "{system_message}" + end,
+		AddRoleAfter: true, Roles: roles(head("user"), head("assistant"), head(tool)), Seps: []string{end},
+		RoleContentSep: between, RoleEmptySep: between}
 }

@@ -7,9 +7,8 @@ import (
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
+	"llmparity/internal/tokenizer/tokenizertest"
 )
-
-func shapeOf(v gguf.Vocabulary) modellib.Shape { return modellib.Shape{VocabSize: len(v.Tokens)} }
 
 // laidOut puts a chat of a system message, if any, a question, an answer and a question together as WebLLM does.
 func laidOut(c conversation, system string) string {
@@ -94,6 +93,25 @@ func TestUnknownTemplates(t *testing.T) {
 		"<|user|>{{ message }}<|assistant|>"} {
 		if c, known := chat(v); known || c.Name != "chatml" {
 			t.Errorf("%q: known %v as %s", v.ChatTemplate, known, c.Name)
+		}
+	}
+}
+
+func TestPromptBOS(t *testing.T) {
+	for _, k := range tokenizertest.Kinds(t) {
+		c, _ := chatConfig(modellib.Shape{}, "q0f32", k.Vocabulary)
+		wants := k.Name == "spm" || k.Name == gguf.PreLlama3
+		if k.Vocabulary.AddBOS != wants || slices.Equal(c.PromptPrefix, []int{k.Vocabulary.BOS}) != wants {
+			t.Errorf("%s: BOS %d is wanted: %v; prefix %v", k.Name, k.Vocabulary.BOS, k.Vocabulary.AddBOS,
+				c.PromptPrefix)
+		}
+		level := "byte_level"
+		if strings.HasPrefix(k.Name, "spm") {
+			level = "byte_fallback"
+		}
+		if i := c.TokenizerInfo; i.TokenPostproc != level || i.PrependSpace != (k.Name == "spm") ||
+			i.StripSpace != i.PrependSpace {
+			t.Errorf("%s: %+v", k.Name, i)
 		}
 	}
 }

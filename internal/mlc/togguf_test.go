@@ -60,13 +60,7 @@ func TestRoundTrip(t *testing.T) {
 		if feature.Spec.Fused && feature.Spec.Architecture != gguf.Phi3 {
 			continue // packages do not say that the file's queries, keys and values were one tensor
 		}
-		path := filepath.Join(t.TempDir(), "model.gguf")
-		check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
-		was, err := gguf.Open(path)
-		check.Err(t, err)
-		defer was.Close()
-		p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "package"), Options{})
-		check.Err(t, err)
+		was, p := packageOf(t, feature.Spec, Options{})
 		name, err := was.Text("general.name")
 		check.Err(t, err)
 		is, g := back(t, p.Dir, name)
@@ -99,14 +93,7 @@ func TestRoundTripOfTypes(t *testing.T) {
 		HeadDim: 64, Type: "Q4_0", SecondType: "Q6_K", Bias: true}}
 	for _, feature := range append(tinytest.Types(), biased) {
 		for _, dtype := range []string{Float32, Float16} {
-			path := filepath.Join(t.TempDir(), "model.gguf")
-			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
-			was, err := gguf.Open(path)
-			check.Err(t, err)
-			defer was.Close()
-			p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "package"),
-				Options{DType: dtype, Weights: AsIs})
-			check.Err(t, err)
+			was, p := packageOf(t, feature.Spec, Options{DType: dtype, Weights: AsIs})
 			is, g := back(t, p.Dir, "model")
 			if g.Same == BitForBit {
 				sameTensors(t, feature.Name, is, was)
@@ -176,12 +163,12 @@ func TestRotationsOfMLC(t *testing.T) {
 		if !gemma && feature.Spec.RopeScaling != tiny.Long {
 			continue
 		}
-		was, dir := packageOf(t, feature.Spec)
+		was, p := packageOf(t, feature.Spec, Options{})
 		var config map[string]any
-		readJSON(t, dir, configName, &config)
+		readJSON(t, p.Dir, configName, &config)
 		feature.AsMLC(config)
-		check.Err(t, writeJSON(filepath.Join(dir, configName), config))
-		is, _ := back(t, dir, "model")
+		check.Err(t, writeJSON(filepath.Join(p.Dir, configName), config))
+		is, _ := back(t, p.Dir, "model")
 		sameTensors(t, feature.Name, is, was)
 		want, err := was.Architecture()
 		check.Err(t, err)
@@ -197,8 +184,8 @@ func TestRotationsOfMLC(t *testing.T) {
 			`"yarn" is not supported in a phi3`: func() { scaling["type"] = "yarn" },
 		} {
 			change()
-			check.Err(t, writeJSON(filepath.Join(dir, configName), config))
-			if _, err := AsGGUF(dir, "model"); err == nil || !strings.Contains(err.Error(), want) {
+			check.Err(t, writeJSON(filepath.Join(p.Dir, configName), config))
+			if _, err := AsGGUF(p.Dir, "model"); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 			scaling["type"] = "longrope"
@@ -250,24 +237,12 @@ func quantised(w Tensor, scaleType string, numbers, scales []byte) map[*Tensor][
 	}
 }
 
-// packageOf makes a float32 package of a random model.
-func packageOf(t *testing.T, spec tiny.Spec) (was *gguf.File, dir string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "model.gguf")
-	check.Err(t, tiny.WriteRandomFile(t.Context(), path, spec))
-	was, err := gguf.Open(path)
-	check.Err(t, err)
-	t.Cleanup(func() { was.Close() })
-	p, err := Write(t.Context(), path, filepath.Join(t.TempDir(), "package"), Options{})
-	check.Err(t, err)
-	return was, p.Dir
-}
-
 // MLC's own packages store float32 as bfloat16. The GGUF has the very values, whatever they were quantised from.
 func TestPackagesOfMLC(t *testing.T) {
 	for _, arch := range []string{gguf.Llama, gguf.Qwen2, gguf.Qwen3, gguf.Gemma2, gguf.Phi3} {
 		for _, quantization := range quantizations {
-			_, dir := packageOf(t, tiny.Spec{Architecture: arch, Heads: 4, KVHeads: 2, HeadDim: 32, Seed: 3})
+			spec := tiny.Spec{Architecture: arch, Heads: 4, KVHeads: 2, HeadDim: 32, Seed: 3}
+			_, p := packageOf(t, spec, Options{})
 			want := map[string][]float32{} // by MLC's names
 			scaleType := map[bool]string{true: Float16, false: Float32}[strings.Contains(quantization, "f16")]
 			store := func(values []float32) ([]byte, []float32) {
@@ -285,7 +260,7 @@ func TestPackagesOfMLC(t *testing.T) {
 				return stored, back
 			}
 			format := "f32-to-bf16"
-			rewritten(t, dir, quantization, func(w Tensor, values []float32) map[*Tensor][]byte {
+			rewritten(t, p.Dir, quantization, func(w Tensor, values []float32) map[*Tensor][]byte {
 				if len(w.Shape) == 1 || strings.HasPrefix(quantization, "q0") {
 					stored, back := store(values)
 					want[w.Name] = back
@@ -300,7 +275,7 @@ func TestPackagesOfMLC(t *testing.T) {
 				}
 				return quantised(w, scaleType, numbers, scales)
 			})
-			f, g := back(t, dir, "model")
+			f, g := back(t, p.Dir, "model")
 			a, err := f.Architecture()
 			check.Err(t, err)
 			got := expected(t, f, a)
@@ -392,9 +367,6 @@ func TestPackageHasWhatMLCsLibraryWants(t *testing.T) {
 }
 
 func TestAsGGUFRefuses(t *testing.T) {
-	swap := func(from, to string) func(string) string {
-		return func(text string) string { return strings.ReplaceAll(text, from, to) }
-	}
 	for want, c := range map[string]struct {
 		file   string
 		change func(string) string
@@ -411,16 +383,9 @@ func TestAsGGUFRefuses(t *testing.T) {
 		"whose ignore_merges is false":             {vocab.Name, swap(`"ignore_merges": false`, `"ignore_merges": true`)},
 		"a tokenizer of type \"Unigram\"":          {vocab.Name, swap(`"type": "BPE"`, `"type": "Unigram"`)},
 	} {
-		_, dir := packageOf(t, tiny.Spec{})
-		path := filepath.Join(dir, c.file)
-		text, err := os.ReadFile(path)
-		check.Err(t, err)
-		changed := c.change(string(text))
-		if changed == string(text) {
-			t.Errorf("%s: nothing is changed", want)
-		}
-		check.Err(t, os.WriteFile(path, []byte(changed), 0o600))
-		if _, err := AsGGUF(dir, "model"); err == nil || !strings.Contains(err.Error(), want) ||
+		_, p := packageOf(t, tiny.Spec{}, Options{})
+		edit(t, filepath.Join(p.Dir, c.file), c.change)
+		if _, err := AsGGUF(p.Dir, "model"); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "package") {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -429,8 +394,8 @@ func TestAsGGUFRefuses(t *testing.T) {
 
 // A bfloat16 scale can be smaller than every float16.
 func TestScaleThatIsNoFloat16(t *testing.T) {
-	_, dir := packageOf(t, tiny.Spec{})
-	rewritten(t, dir, "q4f32_1", func(w Tensor, values []float32) map[*Tensor][]byte {
+	_, p := packageOf(t, tiny.Spec{}, Options{})
+	rewritten(t, p.Dir, "q4f32_1", func(w Tensor, values []float32) map[*Tensor][]byte {
 		if len(w.Shape) == 1 {
 			stored, _ := bf16(values)
 			return map[*Tensor][]byte{{Name: w.Name, Shape: w.Shape, DType: Float32, Format: "f32-to-bf16"}: stored}
@@ -443,7 +408,7 @@ func TestScaleThatIsNoFloat16(t *testing.T) {
 		stored, _ := bf16(scales)
 		return quantised(w, Float32, make([]byte, 16*rows*groups), stored)
 	})
-	g, err := AsGGUF(dir, "model")
+	g, err := AsGGUF(p.Dir, "model")
 	check.Err(t, err)
 	target := filepath.Join(t.TempDir(), "model.gguf")
 	err = g.Write(t.Context(), target)

@@ -21,9 +21,7 @@ type param struct {
 type part struct {
 	tensor      string
 	first, rows int64
-	cut         bool // not all rows
 	headDim     int
-	vector      bool
 }
 
 // names are MLC's for an architecture's weights.
@@ -58,7 +56,7 @@ func params(a gguf.Architecture) []param {
 		list = append(list, layer(a, n, i)...)
 	}
 	list = append(list, param{n.root + ".norm.weight", []int64{h},
-		[]part{{tensor: "output_norm.weight", rows: h, vector: true}}})
+		[]part{{tensor: "output_norm.weight", rows: h}}})
 	if !a.Tied {
 		list = append(list, param{n.head + ".weight", []int64{vocab, h},
 			[]part{{tensor: "output.weight", rows: vocab}}})
@@ -72,7 +70,7 @@ func layer(a gguf.Architecture, n names, number int) (list []param) {
 	add := func(name, kind string, shape []int64, parts ...part) {
 		for i := range parts {
 			parts[i].tensor = fmt.Sprintf("blk.%d.%s.%s", number, parts[i].tensor, kind)
-			parts[i].vector, parts[i].rows = len(shape) == 1, cmp.Or(parts[i].rows, shape[0]/int64(len(parts)))
+			parts[i].rows = cmp.Or(parts[i].rows, shape[0]/int64(len(parts)))
 		}
 		list = append(list, param{fmt.Sprintf("%s.%s.%d.%s.%s", n.root, n.layers, number, name, kind), shape, parts})
 	}
@@ -118,9 +116,9 @@ func queries(a gguf.Architecture) []part {
 		paired = a.HeadDim
 	}
 	if a.FusedQKV {
-		return []part{{tensor: "attn_qkv", rows: q, cut: true, headDim: paired},
-			{tensor: "attn_qkv", first: q, rows: kv, cut: true, headDim: paired},
-			{tensor: "attn_qkv", first: q + kv, rows: kv, cut: true}}
+		return []part{{tensor: "attn_qkv", rows: q, headDim: paired},
+			{tensor: "attn_qkv", first: q, rows: kv, headDim: paired},
+			{tensor: "attn_qkv", first: q + kv, rows: kv}}
 	}
 	return []part{{tensor: "attn_q", rows: q, headDim: paired}, {tensor: "attn_k", rows: kv, headDim: paired},
 		{tensor: "attn_v", rows: kv}}

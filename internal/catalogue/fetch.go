@@ -90,7 +90,7 @@ func Fetch(ctx context.Context, e Entry, o Options, say func(string)) (Package, 
 		return p, nil
 	}
 	f := &fetcher{downloader: downloader{from.client, o.patience, m}, entry: e, from: from, store: o.Store,
-		work: workDir(o.Store, e.ID)}
+		work: filepath.Join(o.Store, ".fetching-"+e.ID)}
 	p, err := f.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return Package{}, fmt.Errorf("fetching %s: %w", e.ID, context.Cause(ctx))
@@ -114,7 +114,7 @@ type fetcher struct {
 	entry Entry
 	from  *source
 	store string
-	work  string
+	work  string // the folder of the incomplete model
 }
 
 func (f *fetcher) run(ctx context.Context) (Package, error) {

@@ -365,24 +365,6 @@ func TestFetchResumes(t *testing.T) {
 	}
 }
 
-// stopping calls stop when so much was written, and waits for the connection's end.
-type stopping struct {
-	http.ResponseWriter
-	left int
-	stop func()
-}
-
-func (s *stopping) Write(b []byte) (int, error) {
-	n, err := s.ResponseWriter.Write(b)
-	if s.left -= n; s.left <= 0 {
-		_ = http.NewResponseController(s.ResponseWriter).Flush()
-		s.stop()
-	}
-	return n, err
-}
-
-func (s *stopping) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
 func TestDamagedStoreIsRepaired(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)

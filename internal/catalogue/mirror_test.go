@@ -236,20 +236,21 @@ func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // cutAfter sends the head of an answer and n bytes of its body, and closes the connection.
 func (s *server) cutAfter(w http.ResponseWriter, r *http.Request, n int) {
-	s.send(&cutting{ResponseWriter: w, left: n}, r)
+	s.send(&stopping{w, n, func() { panic(http.ErrAbortHandler) }}, r)
 }
 
-type cutting struct {
+// stopping calls stop when so much was written.
+type stopping struct {
 	http.ResponseWriter
 	left int
+	stop func()
 }
 
-func (c *cutting) Write(b []byte) (int, error) {
-	if len(b) < c.left {
-		c.left -= len(b)
-		return c.ResponseWriter.Write(b)
+func (s *stopping) Write(b []byte) (int, error) {
+	n, err := s.ResponseWriter.Write(b[:min(len(b), s.left)])
+	if s.left -= n; s.left <= 0 {
+		_ = http.NewResponseController(s.ResponseWriter).Flush()
+		s.stop()
 	}
-	_, _ = c.ResponseWriter.Write(b[:c.left]) // the connection is closed anyway
-	_ = http.NewResponseController(c.ResponseWriter).Flush()
-	panic(http.ErrAbortHandler)
+	return n, err
 }

@@ -153,9 +153,6 @@ func tokenizerOf(config []byte) (string, error) {
 	return "", fmt.Errorf("WebLLM supports none of its tokenizer files %q", p.TokenizerFiles)
 }
 
-// workDir is the folder of an incomplete model.
-func workDir(store, id string) string { return filepath.Join(store, ".fetching-"+id) }
-
 // sweep removes the files of a folder except those to keep.
 func sweep(dir string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
@@ -169,8 +166,5 @@ func sweep(dir string, keep func(name string) bool) error {
 
 // diskFault makes an error of the file system one that the user can act on.
 func diskFault(err error, store string) error {
-	if err == nil {
-		return nil
-	}
 	return fault.WriteError(err, store, "set another cache folder with "+cache.Variable)
 }

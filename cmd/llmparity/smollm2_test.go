@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
@@ -88,10 +87,9 @@ func (a answer) agree(t *testing.T, m engine.Model, b answer) {
 	if at = firstDifference(a.ids, b.ids); at < 0 {
 		return
 	}
-	f, err := gguf.Open(m.Path)
+	_, oracle, err := reference.Open(m.Path)
 	check(t, err)
-	defer f.Close()
-	_, margins, err := reference.Greedy(f, append(a.promptIDs, a.ids[:at]...), 1)
+	_, margins, err := oracle.Greedy(append(a.promptIDs, a.ids[:at]...), 1)
 	check(t, err)
 	t.Logf("%.40q: they part at %d, margin %.4f", a.prompt, at, margins[0])
 	if margins[0] >= rounding {

@@ -69,8 +69,5 @@ func Write(w io.Writer) error { return gguf.Write(w, metadata(), weights()) }
 func WriteFile(path string) error { return writeFile(path, Write) }
 
 func writeFile(path string, write func(io.Writer) error) error {
-	if err := whole.Write(path, write); err != nil {
-		return fault.WriteError(err, path, "choose another name or folder")
-	}
-	return nil
+	return fault.WriteError(whole.Write(path, write), path, "choose another name or folder")
 }

@@ -1,7 +1,6 @@
 package tiny_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
@@ -9,23 +8,9 @@ import (
 	"testing"
 
 	"llmparity/internal/check"
-	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
 	"llmparity/internal/tiny/tinytest"
-	"llmparity/internal/tokenizer"
 )
-
-// model writes the model to memory and loads it.
-func model(t *testing.T) (*gguf.File, *reference.Model, *tokenizer.Tokenizer) {
-	t.Helper()
-	var b bytes.Buffer
-	check.Err(t, tiny.Write(&b))
-	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
-	check.Err(t, err)
-	tok, m := tinytest.Oracle(t, f)
-	return f, m, tok
-}
 
 func TestFileIsReproducible(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
@@ -48,7 +33,8 @@ const (
 )
 
 func TestPromptsGiveVariedText(t *testing.T) {
-	f, _, tok := model(t)
+	f := tinytest.Tiny(t)
+	tok, _ := tinytest.Oracle(t, f)
 	for _, a := range tinytest.Answers(t, f, tinytest.Prompts(), length) {
 		if slices.Max(a.Out) >= 512-3 {
 			t.Errorf("%s: a token is special: %v", a.Name, a.Out)

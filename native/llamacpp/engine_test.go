@@ -17,7 +17,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
 	"llmparity/native/wire"
@@ -46,10 +45,9 @@ func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 // greedy returns the reference's continuation of a prompt.
 func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
 	t.Helper()
-	f, err := gguf.Open(m.Path)
+	_, model, err := reference.Open(m.Path)
 	check.Err(t, err)
-	defer f.Close()
-	ids, _, err := reference.Greedy(f, prompt, n)
+	ids, _, err := model.Greedy(prompt, n)
 	check.Err(t, err)
 	return ids
 }

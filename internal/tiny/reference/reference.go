@@ -7,6 +7,7 @@ package reference
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -23,15 +24,8 @@ type Model struct {
 	layers []layer
 }
 
-type layer struct {
-	attnNorm, q, k, v, o, ffnNorm, gate, up, down []float32
-
-	qBias, kBias, vBias []float32 // empty where there are none
-	qNorm, kNorm        []float32 // likewise
-	attnPost, ffnPost   []float32 // likewise
-
-	local bool // has the window
-}
+// layer has the tensors of a layer by their names in the file, without its number. Those that it lacks are empty.
+type layer map[string][]float32
 
 // Open reads the tokenizer and the weights of a file.
 func Open(path string) (*tokenizer.Tokenizer, *Model, error) {
@@ -76,21 +70,19 @@ func Load(f *gguf.File) (*Model, error) {
 		m.head = m.embed
 	}
 	for i := range shape.BlockCount {
-		part := func(name string) []float32 { return weights[fmt.Sprintf("blk.%d.%s", i, name)] }
-		l := layer{attnNorm: part("attn_norm.weight"),
-			q: part("attn_q.weight"), k: part("attn_k.weight"), v: part("attn_v.weight"), o: part("attn_output.weight"),
-			qBias: part("attn_q.bias"), kBias: part("attn_k.bias"), vBias: part("attn_v.bias"),
-			ffnNorm: part("ffn_norm.weight"), gate: part("ffn_gate.weight"), up: part("ffn_up.weight"),
-			down:  part("ffn_down.weight"),
-			qNorm: part("attn_q_norm.weight"), kNorm: part("attn_k_norm.weight"),
-			attnPost: part("post_attention_norm.weight"), ffnPost: part("post_ffw_norm.weight"),
-			local: shape.Local(i)}
-		if shape.FusedQKV {
-			l.q, l.k, l.v = m.divide(part("attn_qkv.weight"))
-			l.qBias, l.kBias, l.vBias = m.divide(part("attn_qkv.bias"))
+		l := layer{}
+		for name, values := range weights {
+			if part, ok := strings.CutPrefix(name, fmt.Sprintf("blk.%d.", i)); ok {
+				l[part] = values
+			}
 		}
-		if half := len(l.up) / 2; shape.FusedGate {
-			l.gate, l.up = l.up[:half], l.up[half:]
+		for _, kind := range []string{".weight", ".bias"} {
+			if shape.FusedQKV {
+				l["attn_q"+kind], l["attn_k"+kind], l["attn_v"+kind] = m.divide(l["attn_qkv"+kind])
+			}
+		}
+		if up := l["ffn_up.weight"]; shape.FusedGate {
+			l["ffn_gate.weight"], l["ffn_up.weight"] = up[:len(up)/2], up[len(up)/2:]
 		}
 		m.layers = append(m.layers, l)
 	}
@@ -136,15 +128,15 @@ func (s *Sequence) Step(id int, logits bool) []float32 {
 			x[i] = float32(float64(x[i]) * scale)
 		}
 	}
-	for i := range m.layers {
-		l := &m.layers[i]
-		add(x, m.post(s.attend(i, rmsNorm(x, l.attnNorm, m.shape.RMSEpsilon)), l.attnPost))
-		in := rmsNorm(x, l.ffnNorm, m.shape.RMSEpsilon)
-		gate, up := multiply(l.gate, in), multiply(l.up, in)
+	for i, l := range m.layers {
+		attended := s.attend(i, rmsNorm(x, l["attn_norm.weight"], m.shape.RMSEpsilon))
+		add(x, m.post(attended, l["post_attention_norm.weight"]))
+		in := rmsNorm(x, l["ffn_norm.weight"], m.shape.RMSEpsilon)
+		gate, up := multiply(l["ffn_gate.weight"], in), multiply(l["ffn_up.weight"], in)
 		for j, g := range gate {
 			gate[j] = float32(m.activate(float64(g)) * float64(up[j]))
 		}
-		add(x, m.post(multiply(l.down, gate), l.ffnPost))
+		add(x, m.post(multiply(l["ffn_down.weight"], gate), l["post_ffw_norm.weight"]))
 	}
 	s.length++
 	if !logits {
@@ -193,17 +185,15 @@ func (m *Model) normHeads(x, weight []float32) {
 
 // attend computes the attention of layer i for the last token.
 func (s *Sequence) attend(i int, in []float32) []float32 {
-	l, sh := &s.m.layers[i], s.m.shape
-	q, k, v := multiply(l.q, in), multiply(l.k, in), multiply(l.v, in)
-	if sh.AttentionBias {
-		add(q, l.qBias)
-		add(k, l.kBias)
-		add(v, l.vBias)
-	}
-	s.m.normHeads(q, l.qNorm)
-	s.m.normHeads(k, l.kNorm)
-	turn := s.m.global
-	if l.local {
+	l, sh := s.m.layers[i], s.m.shape
+	q, k, v := multiply(l["attn_q.weight"], in), multiply(l["attn_k.weight"], in), multiply(l["attn_v.weight"], in)
+	add(q, l["attn_q.bias"]) // which may be empty
+	add(k, l["attn_k.bias"])
+	add(v, l["attn_v.bias"])
+	s.m.normHeads(q, l["attn_q_norm.weight"])
+	s.m.normHeads(k, l["attn_k_norm.weight"])
+	turn, local := s.m.global, sh.Local(i)
+	if local {
 		turn = s.m.local
 	}
 	s.m.rotate(q, s.length, turn)
@@ -213,7 +203,7 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 	out := make([]float32, sh.HeadCount*sh.HeadDim)
 	width := sh.HeadCountKV * sh.HeadDim
 	first := 0 // the first visible position
-	if w := sh.SlidingWindow; w > 0 && l.local {
+	if w := sh.SlidingWindow; w > 0 && local {
 		first = max(0, s.length+1-w)
 	}
 	scores := make([]float64, s.length+1-first)
@@ -228,7 +218,7 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 		softmax(scores)
 		mix(out[head*sh.HeadDim:(head+1)*sh.HeadDim], scores, values[at:], width)
 	}
-	return multiply(l.o, out)
+	return multiply(l["attn_output.weight"], out)
 }
 
 // rotation is how queries and keys are rotated.
@@ -374,13 +364,4 @@ func top(logits []float32) (best int, margin float64) {
 		}
 	}
 	return best, float64(logits[best]) - second
-}
-
-// Greedy loads a model for one continuation.
-func Greedy(f *gguf.File, prompt []int, n int) (ids []int, margins []float64, err error) {
-	m, err := Load(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.Greedy(prompt, n)
 }

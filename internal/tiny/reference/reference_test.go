@@ -1,26 +1,13 @@
 package reference_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"testing"
 
 	"llmparity/internal/check"
-	"llmparity/internal/gguf"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
 	"llmparity/internal/tiny/tinytest"
 )
-
-func open(t *testing.T) *gguf.File {
-	t.Helper()
-	var b bytes.Buffer
-	check.Err(t, tiny.Write(&b))
-	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
-	check.Err(t, err)
-	return f
-}
 
 // answer is what llama-server gave for a prompt of the tiny model, greedily and with a float32 cache.
 type answer struct {
@@ -30,9 +17,7 @@ type answer struct {
 }
 
 func TestReferenceAgreesWithLlamaServer(t *testing.T) {
-	f := open(t)
-	tokens, m, err := reference.Read(f)
-	check.Err(t, err)
+	tokens, m := tinytest.Oracle(t, tinytest.Tiny(t))
 	b := check.Read(t, "testdata/llama-server.json")
 	var answers []answer
 	check.Err(t, json.Unmarshal(b, &answers))
@@ -56,9 +41,9 @@ func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 }
 
 func TestGreedyRefuses(t *testing.T) {
-	f := open(t)
+	_, m := tinytest.Oracle(t, tinytest.Tiny(t))
 	for name, prompt := range map[string][]int{"nothing": {}, "no such token": {512}, "too much": make([]int, 1020)} {
-		if _, _, err := reference.Greedy(f, prompt, 8); err == nil {
+		if _, _, err := m.Greedy(prompt, 8); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

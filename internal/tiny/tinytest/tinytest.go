@@ -3,6 +3,7 @@ package tinytest
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"testing"
 
@@ -13,12 +14,23 @@ import (
 	"llmparity/internal/tokenizer"
 )
 
+// Tiny returns the tiny model in memory.
+func Tiny(t testing.TB) *gguf.File {
+	t.Helper()
+	return inMemory(t, tiny.Name, tiny.Write)
+}
+
 // Random returns a random model in memory.
 func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 	t.Helper()
+	return inMemory(t, spec.Name, func(w io.Writer) error { return tiny.WriteRandom(w, spec) })
+}
+
+func inMemory(t testing.TB, name string, write func(io.Writer) error) *gguf.File {
+	t.Helper()
 	var b bytes.Buffer
-	check.Err(t, tiny.WriteRandom(&b, spec))
-	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), spec.Name)
+	check.Err(t, write(&b))
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), name)
 	check.Err(t, err)
 	return f
 }

@@ -187,14 +187,14 @@ const maxTokens = 1 << 27 // longer than any context
 
 // check refuses settings that make no sense.
 func (s Setup) check(m Model) error {
-	limit := modelsize.Limit
-	if err := modelsize.Within(limit("--context", s.Context, maxTokens),
-		limit("--input-len", s.InputLen, maxTokens), limit("--output-len", s.OutputLen, maxTokens),
-		limit("--batch-size", s.BatchSize, 1<<16), limit("--concurrency", s.Concurrency, 1<<16),
-		limit("--tensor-parallel-size", s.TensorParallel, 1<<10),
-		limit("--group-size", s.GroupSize, 1<<16), limit("--ubatch", s.UBatch, 1<<20),
-		limit("--max-num-batched-tokens", s.MaxBatched, 1<<24),
-		limit("--prefill-chunk", s.PrefillChunk, 1<<20)); err != nil {
+	within := modelsize.Within
+	if err := cmp.Or(within("--context", s.Context, maxTokens),
+		within("--input-len", s.InputLen, maxTokens), within("--output-len", s.OutputLen, maxTokens),
+		within("--batch-size", s.BatchSize, 1<<16), within("--concurrency", s.Concurrency, 1<<16),
+		within("--tensor-parallel-size", s.TensorParallel, 1<<10),
+		within("--group-size", s.GroupSize, 1<<16), within("--ubatch", s.UBatch, 1<<20),
+		within("--max-num-batched-tokens", s.MaxBatched, 1<<24),
+		within("--prefill-chunk", s.PrefillChunk, 1<<20)); err != nil {
 		return err
 	}
 	if s.Context > 0 && s.InputLen+s.OutputLen > s.Context {

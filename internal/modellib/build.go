@@ -22,6 +22,7 @@ import (
 	"llmparity/assets/modellib"
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
+	"llmparity/internal/whole"
 )
 
 // Library is a compiled model library.
@@ -92,12 +93,8 @@ func compile(ctx context.Context, t Tools, s Shape, v Variant, out string, say f
 	if err := os.CopyFS(program, modellib.Files); err != nil {
 		return fmt.Errorf("copy the compiler: %w", err)
 	}
-	shape, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
 	shapeFile := filepath.Join(work, "shape.json")
-	if err := os.WriteFile(shapeFile, shape, 0o600); err != nil {
+	if err := whole.JSON(shapeFile, s); err != nil {
 		return err
 	}
 	kept, err := filepath.Abs(filepath.Dir(out))

@@ -1,6 +1,7 @@
 package modelsize
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -97,21 +98,10 @@ func (m Model) decoder() int64 {
 	return int64(n)
 }
 
-// Bound is a flag with its maximum.
-type Bound struct {
-	Name        string
-	Value, Most int
-}
-
-// Limit returns the bound of a flag.
-func Limit(name string, value, most int) Bound { return Bound{name, value, most} }
-
-// Within refuses flags beyond their bounds.
-func Within(flags ...Bound) error {
-	for _, f := range flags {
-		if f.Value < 0 || f.Value > f.Most {
-			return fault.New(fault.Usage, fmt.Sprintf("use 1 to %d", f.Most), "%s is %d", f.Name, f.Value)
-		}
+// Within refuses a flag beyond its maximum.
+func Within(flag string, value, most int) error {
+	if value < 0 || value > most {
+		return fault.New(fault.Usage, fmt.Sprintf("use 1 to %d", most), "%s is %d", flag, value)
 	}
 	return nil
 }
@@ -120,10 +110,10 @@ func (n Numbers) check() error {
 	if p := n.Parameters; math.IsNaN(p) || p < 0 || p > 1<<50 || p > 0 && p < 1 {
 		return fault.New(fault.Usage, "use a number such as 6.7e9", "--model-params is %g", p)
 	}
-	if err := Within(Bound{"--num-layers", n.Layers, 1 << 14}, Bound{"--num-heads", n.Heads, 1 << 16},
-		Bound{"--num-kv-heads", n.KVHeads, 1 << 16}, Bound{"--hidden-size", n.Hidden, 1 << 24},
-		Bound{"--head-dim", n.HeadDim, 1 << 16}, Bound{"--vocab-size", n.Vocab, 1 << 26},
-		Bound{"--intermediate-size", n.Intermediate, 1 << 24}); err != nil {
+	if err := cmp.Or(Within("--num-layers", n.Layers, 1<<14), Within("--num-heads", n.Heads, 1<<16),
+		Within("--num-kv-heads", n.KVHeads, 1<<16), Within("--hidden-size", n.Hidden, 1<<24),
+		Within("--head-dim", n.HeadDim, 1<<16), Within("--vocab-size", n.Vocab, 1<<26),
+		Within("--intermediate-size", n.Intermediate, 1<<24)); err != nil {
 		return err
 	}
 	if n.Heads > 0 && n.KVHeads > 0 && n.Heads%n.KVHeads != 0 {

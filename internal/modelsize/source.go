@@ -2,8 +2,6 @@ package modelsize
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,19 +11,16 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
+	"llmparity/internal/regular"
 )
 
 // Open reads the model at a path: a GGUF, the folder of a WebLLM package, or a config.json or its folder.
 func Open(path string) (Model, error) {
 	const wanted = "name a GGUF file, the folder of a WebLLM package, or a config.json or its folder; or give the sizes by flags"
 	info, err := os.Stat(path)
-	var p *fs.PathError
 	switch {
 	case err != nil:
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return Model{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read %s", path)
+		return Model{}, fault.Wrap(fault.BadModel, regular.Cause(err), wanted, "cannot read %s", path)
 	case info.IsDir():
 		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err == nil {
 			return FromPackage(path)

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -12,8 +13,9 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"llmparity/compare"
-	"llmparity/compare/explain"
+	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 )
@@ -48,20 +50,17 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 
 // benchResults are a cell's launches in order, with the known values of each.
 func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt.Result {
-	var attempts []int
-	values := map[int][]benchfmt.Value{}
+	var by evidence.Groups[int, benchfmt.Value] // by attempt
 	for _, b := range benched() {
 		for _, v := range c.Figure(b.Name).Values {
-			attempts = explain.AppendNew(attempts, v.Attempt)
-			values[v.Attempt] = append(values[v.Attempt],
-				benchfmt.Value{Value: scaled(v.Value, b.Base()), Unit: b.Bench})
+			by.Add(v.Attempt, benchfmt.Value{Value: scaled(v.Value, b.Base()), Unit: b.Bench})
 		}
 	}
-	slices.Sort(attempts)
+	slices.Sort(by.Keys)
 	var out []*benchfmt.Result
-	for _, a := range attempts {
+	for _, values := range by.All() {
 		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(name), Iters: 1,
-			Values: values[a]})
+			Values: values})
 	}
 	return out
 }
@@ -101,22 +100,17 @@ func benchName(c *compare.Cell) string {
 	s := &c.Spec
 	sum := sha256.Sum256([]byte(s.Prompt))
 	name := fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/text=%x/max_tokens=%d", word(s.Engine),
-		word(s.Model.Name), s.Model.Context,
-		s.PromptID, sum[:4], s.MaxTokens)
-	for _, part := range []struct {
-		key, value string
-		is         bool
-	}{
-		{"kv", s.KVDType, s.KVDType != ""},
-		{"weights", s.Weights, s.Weights != ""},
-		{"start", s.Start, s.Start != ""},
-		{"temperature", fmt.Sprint(s.Temperature), s.Temperature != 0},
-		{"traffic", c.Traffic(), s.Traffic != nil},
-	} {
-		if part.is {
-			name += "/" + part.key + "=" + word(part.value)
+		word(s.Model.Name), s.Model.Context, s.PromptID, sum[:4], s.MaxTokens)
+	add := func(key, value string, is bool) {
+		if is {
+			name += "/" + key + "=" + word(value)
 		}
 	}
+	add("kv", s.KVDType, s.KVDType != "")
+	add("weights", s.Weights, s.Weights != "")
+	add("start", s.Start, s.Start != "")
+	add("temperature", fmt.Sprint(s.Temperature), s.Temperature != 0)
+	add("traffic", c.Traffic(), s.Traffic != nil)
 	return name
 }
 
@@ -134,14 +128,14 @@ func word(s string) string {
 // devices are included; versions, which readers want to compare, are not. With several runs the run is a key:
 // benchstat -col run compares them.
 func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
-	run := res.Runs[c.Run]
+	run, device := res.Runs[c.Run], cmp.Or(c.Device, &record.Device{})
 	var out []benchfmt.Config
 	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
 		out = append(out, benchfmt.Config{Key: "run",
 			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(plain.Line(run.Name)))), File: true})
 	}
 	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU},
-		{"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
+		{"model-sha256", c.Spec.Model.SHA256}, {"device", string(device.Class) + " " + device.Name}} {
 		value := strings.TrimSpace(plain.Line(kv[1]))
 		if value == "" {
 			value = "unknown" // an empty one would take the key away
@@ -178,11 +172,4 @@ func benchRemarks(res *compare.Result, names []string) []string {
 		}
 	}
 	return out
-}
-
-func deviceOf(c *compare.Cell) string {
-	if c.Device == nil {
-		return ""
-	}
-	return strings.TrimSpace(string(c.Device.Class) + " " + c.Device.Name)
 }

@@ -2,9 +2,9 @@ package reports_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,7 +27,6 @@ import (
 	"llmparity/internal/check"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
-	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
 
@@ -174,12 +173,7 @@ func newTab(t *testing.T) *tab {
 func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".html")
-	if err := reports.File(path, "", func(
-		w io.Writer) error {
-		return colours.HTML(w, compare.Runs(runs...), runs...)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, os.WriteFile(path, []byte(pageOf(t, compare.Runs(runs...), runs...)), 0o600))
 	p.mu.Lock()
 	p.address, p.trouble, p.loaded = (&url.URL{Scheme: "file", Path: path}).String(), nil, 0
 	p.mu.Unlock()
@@ -269,10 +263,23 @@ func TestReportsInABrowser(t *testing.T) {
 			p.quiet(t)
 		})
 	}
-	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard,
-		"on paper": onPaper, "by prompt length": overLengthsShown, "copied": copied,
-		"definitions": definitions, "links": links, "sized": sized} {
-		t.Run(name, func(t *testing.T) { hand(t, p, all[richest]) })
+	for name, hand := range map[string]func(*testing.T, *tab){"by keyboard": byKeyboard, "on paper": onPaper,
+		"copied": copied, "definitions": definitions, "links": links, "lengths": overLengthsShown, "sized": sized} {
+		t.Run(name, func(t *testing.T) {
+			runs := all[richest]
+			switch name {
+			case "lengths":
+				runs = []*record.Run{comparetest.Run(t, "lengths", prompted(6)...)}
+			case "sized": // like the demo's
+				engines := insides(6)
+				engines[0].Device = comparetest.Browser(1).Device
+				runs = []*record.Run{comparetest.Run(t, "sized", engines...)}
+			}
+			p.show(t, name, runs...)
+			p.size(t, 1600)
+			hand(t, p)
+			p.quiet(t)
+		})
 	}
 }
 
@@ -334,5 +341,46 @@ func checkSheet(t *testing.T, name string, width int64, s sheet) {
 	}
 	if name == "empty" && len(got) > 0 {
 		t.Errorf("charts %v of nothing", got)
+	}
+}
+
+// finding is what axe found: a rule that elements break.
+type finding struct {
+	ID, Impact, Help string
+	Nodes            []struct {
+		HTML           string
+		FailureSummary string
+	}
+}
+
+// accessible runs axe over the page as it is: every rule, or only that of contrasts, which is all that a theme changes.
+func (p *tab) accessible(t *testing.T, where string, everything bool) {
+	t.Helper()
+	if !ask[bool](t, p, `"axe" in window`) {
+		axe, err := os.ReadFile("../assets/node_modules/axe-core/axe.min.js")
+		if err != nil {
+			t.Fatalf("no axe, which looks for what keeps people out; run make setup: %v", err)
+		}
+		check.Err(t, chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](string(axe)+";undefined")))
+	}
+	options := map[string]any{"resultTypes": []string{"violations"}}
+	if !everything {
+		options["runOnly"] = []string{"color-contrast"}
+	}
+	text, err := json.Marshal(options)
+	check.Err(t, err)
+	found := ask[[]finding](t, p, `(async () => {
+		const found = (await axe.run(document, `+string(text)+`)).violations;
+		return found.map((v) => ({ ID: v.id, Impact: v.impact || "", Help: v.help, Nodes: v.nodes.slice(0, 3).map((n) => ({ HTML: n.html.slice(0, 300), FailureSummary: n.failureSummary })) }));
+	})()`)
+	for _, f := range found {
+		say := t.Logf
+		if f.Impact == "serious" || f.Impact == "critical" {
+			say = t.Errorf
+		}
+		for _, n := range f.Nodes {
+			say("%s: %s (%s, %s): %s\n%s", where, f.Help, f.ID, f.Impact, n.HTML,
+				strings.ReplaceAll(n.FailureSummary, "\n", " "))
+		}
 	}
 }

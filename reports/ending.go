@@ -22,9 +22,6 @@ import (
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
 const endingLines, placeLines = 30, 4
 
-// endingWidth is what every terminal has room for.
-const endingWidth = 100
-
 // Table writes what decides, for a terminal: the answer, one table, and the warnings that may change a conclusion.
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
@@ -33,8 +30,8 @@ func Table(w io.Writer, res *compare.Result) error {
 	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
 	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
 		{2, 0, 1}, {1, 0, 1}} {
-		head := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) +
-			cutLines(plain.Wrap(a.Sub(), "", "", endingWidth), most.card) + "\n" + answerText(a, most.card) +
+		head := cutLines(plain.Wrap(a.Title, "", "", width), 2) +
+			cutLines(plain.Wrap(a.Sub(), "", "", width), most.card) + "\n" + answerText(a, most.card) +
 			growthText(res, most.card) + gateText(res.Gate, most.checks)
 		warnings := warningText(res, a, most.warnings)
 		table := newEnding(res, a)
@@ -51,7 +48,7 @@ func Table(w io.Writer, res *compare.Result) error {
 // Answer writes the answer alone, and how many warnings there are.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := res.Answer()
-	text := cutLines(plain.Wrap(a.Title, "", "", endingWidth), 2) + answerText(a, 4)
+	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
 	if n := len(a.Warnings) + a.More; n > 0 {
 		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
 	}
@@ -91,7 +88,7 @@ func answerText(a *compare.Answer, each int) string {
 		case "Quote": // "In part" alone would not say which
 			most = max(each, 2)
 		}
-		b.WriteString(cutLines(plain.Wrap(text, "", "  ", endingWidth), most))
+		b.WriteString(cutLines(plain.Wrap(text, "", "  ", width), most))
 	}
 	return b.String()
 }
@@ -103,7 +100,7 @@ func growthText(res *compare.Result, each int) string {
 		if s.Axis != growth.AxisPrompt || len(s.Verdict) == 0 || lineCount(text) > each {
 			continue
 		}
-		text += cutLines(plain.Wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", endingWidth), each)
+		text += cutLines(plain.Wrap("Memory per token, "+s.Label+": "+s.Verdict[0], "", "  ", width), each)
 	}
 	return text
 }
@@ -114,7 +111,7 @@ func gateText(g *gates.Outcome, most int) string {
 		return ""
 	}
 	const each = 2 // lines
-	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", endingWidth), each)
+	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", width), each)
 	shown := 0
 	for _, l := range section.GateLines(g) {
 		if strings.HasPrefix(l, "PASS") {
@@ -123,7 +120,7 @@ func gateText(g *gates.Outcome, most int) string {
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(plain.Wrap(l, "  ", "    ", endingWidth), each)
+		text += cutLines(plain.Wrap(l, "  ", "    ", width), each)
 	}
 	return text
 }
@@ -149,7 +146,7 @@ func warningText(res *compare.Result, a *compare.Answer, shown int) string {
 		times[w.Code]--
 		all--
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), endingWidth), 3))
+		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), width), 3))
 	}
 	var rest []string
 	for _, code := range codes {
@@ -162,9 +159,9 @@ func warningText(res *compare.Result, a *compare.Answer, shown int) string {
 	title := words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion:"
 	switch others := strings.Join(rest, ", "); {
 	case shown == 0:
-		return "\n" + plain.Wrap(title+" "+others, "", "  ", endingWidth)
+		return "\n" + plain.Wrap(title+" "+others, "", "  ", width)
 	case all > 0:
-		b.WriteString(plain.Wrap(fmt.Sprintf("and %d more in the details: %s", all, others), "  ", "  ", endingWidth))
+		b.WriteString(plain.Wrap(fmt.Sprintf("and %d more in the details: %s", all, others), "  ", "  ", width))
 	}
 	return "\n" + title + "\n" + b.String()
 }
@@ -179,7 +176,7 @@ func cutLines(text string, most int) string {
 	if end := strings.LastIndex(last, ". "); end > 0 {
 		return strings.Join(lines[:most-1], "") + last[:end+1] + "\n"
 	}
-	return strings.Join(lines[:most-1], "") + plain.Shorten(last+" …", endingWidth) + "\n"
+	return strings.Join(lines[:most-1], "") + plain.Shorten(last+" …", width) + "\n"
 }
 
 func lineCount(text string) int { return strings.Count(text, "\n") }
@@ -246,14 +243,14 @@ func value(f evidence.Figure, between string) string {
 func (e *ending) rows(lines int) string {
 	const fewest = 3
 	g := e.grid(len(e.figures))
-	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > endingWidth; n-- {
+	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > width; n-- {
 		g = e.grid(n - 1)
 	}
 	if most := max(3, lines-6); len(g.Rows) > most {
 		e.left = len(g.Rows) - most
 		g.Rows = g.Rows[:most]
 	}
-	t := terminal{width: endingWidth}
+	var t terminal
 	t.WriteByte('\n')
 	t.grid(g)
 	if e.left > 0 {
@@ -299,7 +296,7 @@ func (e *ending) grid(n int) *plain.Grid {
 // sideBySide has a column a cell, and of two cells their difference.
 func (e *ending) sideBySide() string {
 	cells := e.res.Cells
-	wide := (endingWidth - 14 - 2*len(cells)) / (len(cells) + 1)
+	wide := (width - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
 	for i, c := range cells {
@@ -338,7 +335,7 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, output)
 	}
-	t := terminal{width: endingWidth}
+	var t terminal
 	t.WriteByte('\n')
 	widths, columns := widthsOf(rows), make([]plain.Column, len(blank))
 	for _, row := range rows {
@@ -349,7 +346,7 @@ func (e *ending) sideBySide() string {
 		t.WriteString("A median's interval is cautious with few launches; that of a difference can be narrower.\n")
 	}
 	for i, note := range e.notes {
-		t.WriteString(cutLines(plain.Wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", endingWidth), 2))
+		t.WriteString(cutLines(plain.Wrap(note, fmt.Sprintf("(%d) ", i+1), "    ", width), 2))
 	}
 	return t.String()
 }

@@ -54,25 +54,16 @@ func TestMachine(t *testing.T) {
 		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"},
 		{"built by", "go1.26.0"},
 	}
-	got := plain.Machine(desk())
-	if len(got) != len(want) {
-		t.Errorf("%d lines, want %d: %v", len(got), len(want), got)
+	if got := plain.Machine(desk()); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
 	}
-	for i := range min(len(got), len(want)) {
-		if got[i] != want[i] {
-			t.Errorf("%v\nwant %v", got[i], want[i])
-		}
-	}
-}
-
-// Older records have fewer fields; what is missing has no row.
-func TestMachineOfOldRecords(t *testing.T) {
+	// Older records have fewer fields; what is missing has no row.
 	got := plain.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
 		Load1: 0.5, Container: true})
-	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
+	want = [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
 		{"memory", "1 GiB"}, {"load before the run", "0.500"},
 		{"GPUs", "none detected"}}
 	if !slices.Equal(got, want) {
-		t.Errorf("%v", got)
+		t.Errorf("%q\nwant %q", got, want)
 	}
 }

@@ -40,7 +40,9 @@ type Figure struct {
 	Source   string // the record's files and columns that it is drawn from
 	Width    float64
 	Height   float64 // in inches
-	SVG, PNG []byte
+	SVG, PNG []byte  // once it is drawn
+	chart    *chart.Chart
+	drawing  chart.Drawing
 }
 
 // Sizes on paper, in inches: one column, or both of a page with two.
@@ -50,22 +52,15 @@ const (
 	dpi         = 300
 )
 
-// planned is a figure before it is drawn.
-type planned struct {
-	Figure
-	chart   *chart.Chart
-	drawing chart.Drawing
-}
-
-// plannedFigures lists the figures of a result. Of a chart with a drawing for each launch it lists the one that the
-// report shows first, or all; other drawings of a chart are figures of their own.
-func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record.Run) ([]planned, error) {
+// Figures lists the figures of a result, which are not drawn yet. Of a chart with a drawing for each launch it lists
+// the one that the report shows first, or all; other drawings of a chart are figures of their own.
+func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
 	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
 	names := map[string]int{}
-	var out []planned
+	var out []Figure
 	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
 	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
@@ -76,50 +71,39 @@ func (own Colours) plannedFigures(all bool, res *compare.Result, runs ...*record
 			if names[f.Name]++; names[f.Name] > 1 {
 				f.Name += "-" + strconv.Itoa(names[f.Name])
 			}
-			out = append(out, planned{f, c, d})
+			out = append(out, f)
 		}
 	})
-	late := func(p planned) int { // what a run over contexts is for comes first
-		if strings.HasPrefix(p.chart.ID, "growth-") {
+	late := func(f Figure) int { // what a run over contexts is for comes first
+		if strings.HasPrefix(f.chart.ID, "growth-") {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(out, func(a, b planned) int { return late(a) - late(b) })
+	slices.SortStableFunc(out, func(a, b Figure) int { return late(a) - late(b) })
 	return out, nil
 }
 
-// FigureNames lists the names of the figures that Figures draws.
-func (own Colours) FigureNames(all bool, res *compare.Result, runs ...*record.Run) ([]string, error) {
-	list, err := own.plannedFigures(all, res, runs...)
-	out := make([]string, len(list))
-	for i, f := range list {
+// FigureNames are the names of figures.
+func FigureNames(figures []Figure) []string {
+	out := make([]string, len(figures))
+	for i, f := range figures {
 		out[i] = f.Name
 	}
-	return out, err
+	return out
 }
 
-// Figures draws charts of the report for paper: those whose names are wanted, or each launch of a chart with all.
-func (own Colours) Figures(ctx context.Context, draw Draw, all bool, wanted func(name string) bool,
-	res *compare.Result, runs ...*record.Run) ([]Figure, error) {
-	list, err := own.plannedFigures(all, res, runs...)
-	if err != nil {
-		return nil, err
-	}
+// DrawFigures draws figures for paper.
+func DrawFigures(ctx context.Context, draw Draw, figures []Figure) error {
 	if err := prepareFigures(ctx, draw); err != nil {
-		return nil, err
+		return err
 	}
-	var out []Figure
-	for _, f := range list {
-		if !wanted(f.Name) {
-			continue
+	for i := range figures {
+		if err := figures[i].draw(ctx, draw); err != nil {
+			return fmt.Errorf("%s: %w", figures[i].Name, err)
 		}
-		if err := f.draw(ctx, draw, f.chart, f.drawing); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		out = append(out, f.Figure)
 	}
-	return out, nil
+	return nil
 }
 
 // eachChart goes through the charts of sections in order, with the headings above them.
@@ -155,8 +139,9 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 // newFigure is a drawing's words.
 func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 	cells := shownBy(v, c)
+	d := c.Drawings[n]
 	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
-		Source: sourceOf(c, cells)}
+		Source: sourceOf(c, cells), chart: c, drawing: d}
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
 	}
@@ -168,7 +153,6 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
 		f.Title = "Memory by " + by
 	}
-	d := c.Drawings[n]
 	if n != c.Chosen {
 		f.Name += "-" + cmp.Or(fileName(d.Name), strconv.Itoa(n+1))
 	}
@@ -232,7 +216,8 @@ func axis(c *chart.Chart, d chart.Drawing) string {
 }
 
 // draw has the page draw the figure.
-func (f *Figure) draw(ctx context.Context, draw Draw, c *chart.Chart, d chart.Drawing) error {
+func (f *Figure) draw(ctx context.Context, draw Draw) error {
+	c, d := f.chart, f.drawing
 	own, err := rewritten(d.Options, func(s string) string { return plain.Shorten(s, 120) })
 	if err != nil {
 		return err

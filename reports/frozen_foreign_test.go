@@ -3,7 +3,6 @@ package reports_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,18 +46,6 @@ func foreigners(t *testing.T) map[string]string {
 	}
 }
 
-func written(t *testing.T, names ...string) []string {
-	t.Helper()
-	dir, all := t.TempDir(), foreigners(t)
-	var out []string
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		check.Err(t, os.WriteFile(path, []byte(all[name]), 0o600))
-		out = append(out, path)
-	}
-	return out
-}
-
 // openedAll opens folders and other programs' files.
 func openedAll(t *testing.T, paths []string) []*record.Run {
 	t.Helper()
@@ -85,10 +72,11 @@ func beside(t *testing.T) string {
 // What other programs wrote down, by itself and beside a run of ours.
 func TestFrozenRowsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
+	dir := check.Tree(t, t.TempDir(), foreigners(t))
+	at := func(name string) string { return filepath.Join(dir, name) }
 	for name, paths := range map[string][]string{
-		"foreign-profiler": written(t, "profiler.csv"),
-		"foreign-beside-a-run": append(append(written(t, "profiler.csv", "watched.csv"), beside(t)),
-			written(t, "apart.csv")...),
+		"foreign-profiler":     {at("profiler.csv")},
+		"foreign-beside-a-run": {at("profiler.csv"), at("watched.csv"), beside(t), at("apart.csv")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := openedAll(t, paths)

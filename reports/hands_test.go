@@ -13,10 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"llmparity/compare/comparetest"
 	"llmparity/internal/check"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 )
 
 // press sends keys to what has the focus.
@@ -35,9 +33,7 @@ func (p *tab) reach(t *testing.T, element string) {
 }
 
 // byKeyboard does with keys alone what a mouse could, and hears what is said of it.
-func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
-	p.show(t, "keys", runs...)
-	p.size(t, 1600)
+func byKeyboard(t *testing.T, p *tab) {
 	said := func(want string) {
 		t.Helper()
 		if got := ask[string](t, p, `document.getElementById("said").textContent`); !strings.Contains(got, want) {
@@ -100,7 +96,6 @@ func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
 		ask[int](t, p, `Object.keys({ ...localStorage, ...sessionStorage }).length + document.cookie.length`) != 0 {
 		t.Errorf("the switch of colours: %s, then %s; it must remember nothing", before, after)
 	}
-	p.quiet(t)
 }
 
 func sorts(t *testing.T, p *tab, said func(string)) {
@@ -152,9 +147,7 @@ func filters(t *testing.T, p *tab, said func(string)) {
 }
 
 // onPaper prints: what is open, in light colours, at the width of paper, and afterwards all is as it was.
-func onPaper(t *testing.T, p *tab, runs []*record.Run) {
-	p.show(t, "paper", runs...)
-	p.size(t, 1600)
+func onPaper(t *testing.T, p *tab) {
 	p.scheme(t, "dark")
 	paper := ask[struct {
 		Drawn, Charts, Shut, ShutAfter int
@@ -182,13 +175,10 @@ func onPaper(t *testing.T, p *tab, runs []*record.Run) {
 	if paper.Scaled > 0 {
 		t.Errorf("%d charts keep the scale of paper", paper.Scaled)
 	}
-	p.quiet(t)
 }
 
 // copied presses every button that copies, and looks at what a table and a chart give.
-func copied(t *testing.T, p *tab, runs []*record.Run) {
-	p.show(t, "copied", runs...)
-	p.size(t, 1600)
+func copied(t *testing.T, p *tab) {
 	got := ask[struct {
 		Tables, Charts, CSVs, PNGs, SVGs int
 		CSV, SVG                         string
@@ -218,13 +208,10 @@ func copied(t *testing.T, p *tab, runs []*record.Run) {
 	if !strings.HasPrefix(got.SVG, "<svg") || !strings.Contains(got.SVG, "Peak memory") || got.PNG < 5000 {
 		t.Errorf("a chart is copied as %d bytes of PNG and as %.200s", got.PNG, got.SVG)
 	}
-	p.quiet(t)
 }
 
 // definitions shows what a figure is where its name has the focus, is pointed at or is tapped.
-func definitions(t *testing.T, p *tab, runs []*record.Run) {
-	p.show(t, "definitions", runs...)
-	p.size(t, 1600)
+func definitions(t *testing.T, p *tab) {
 	name := `document.querySelector("#times .def[popovertarget=def-ttft]")`
 	open := func() string {
 		return ask[string](t, p, `[...document.querySelectorAll(".definition:popover-open")].map((d) => d.textContent).join()`)
@@ -247,13 +234,10 @@ func definitions(t *testing.T, p *tab, runs []*record.Run) {
 	if missing := ask[[]string](t, p, `[...document.querySelectorAll(".def")].map((b) => b.getAttribute("popovertarget")).filter((id) => !document.getElementById(id))`); len(missing) > 0 {
 		t.Errorf("no definition %v", missing)
 	}
-	p.quiet(t)
 }
 
 // links leads to every part by its id, folded ones are open then, and no link leads nowhere.
-func links(t *testing.T, p *tab, runs []*record.Run) {
-	p.show(t, "links", runs...)
-	p.size(t, 1600)
+func links(t *testing.T, p *tab) {
 	got := ask[struct {
 		Folded, Anchors   int
 		Hidden, Elsewhere []string
@@ -272,15 +256,10 @@ func links(t *testing.T, p *tab, runs []*record.Run) {
 		t.Errorf("of %d folded parts links do not open %q; links lead nowhere: %q; %d anchors", got.Folded, got.Hidden,
 			got.Elsewhere, got.Anchors)
 	}
-	p.quiet(t)
 }
 
 // A report like the demo's has an end: on a screen, on paper and in bytes.
-func sized(t *testing.T, p *tab, _ []*record.Run) {
-	engines := insides(6)
-	engines[0].Device = comparetest.Browser(1).Device
-	p.show(t, "sized", comparetest.Run(t, "sized", engines...))
-	p.size(t, 1600)
+func sized(t *testing.T, p *tab) {
 	high := ask[int](t, p, `(async () => {`+comes+`
 		for (const f of document.querySelectorAll("[data-chart]")) if (!f.closest("details:not([open])")) await drawn(f);
 		return document.documentElement.scrollHeight;
@@ -295,5 +274,4 @@ func sized(t *testing.T, p *tab, _ []*record.Run) {
 		t.Errorf("the report is %d pixels high (at most 6000), %d pages long (at most 8), and %d bytes large (at most 900,000)",
 			high, pages, file.Size())
 	}
-	p.quiet(t)
 }

@@ -95,11 +95,10 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 			return err
 		}
 		d.Sections += text
-		e := entry{s.ID, s.Title}
 		if n := len(v.Res.OnceEach(v.Res.Warnings)); s.ID == "warnings" && n > 0 {
-			e.Title = words.Count(n, "warning")
+			s.Title = words.Count(n, "warning")
 		}
-		d.Contents = append(d.Contents, e)
+		d.Contents = append(d.Contents, s)
 	}
 	d.Terms = terms.used // complete only now
 	if err := t.Execute(w, d); err != nil {
@@ -116,12 +115,9 @@ type htmlPage struct {
 	Style            template.CSS
 	Scripts, Data    template.HTML
 	Banner, Sections template.HTML
-	Contents         []entry
+	Contents         []section.Section
 	Terms            []*figure.Row
 }
-
-// entry is a line of the table of contents.
-type entry struct{ ID, Title string }
 
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func chapters(v *chart.View, a *compare.Answer) []section.Section {

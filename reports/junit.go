@@ -54,8 +54,9 @@ type junitFailure struct {
 // agrees, and whether memory predictions held. A case without data is skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
-	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), predictionSuite(res),
-		gateSuite(res.Gate)} {
+	for _, s := range []junitSuite{{Name: "launches", Cases: launchCases(res)},
+		{Name: "repeatability", Cases: selfCases(res)}, {Name: "parity", Cases: parityCases(res)},
+		{Name: "forecasts", Cases: predictionCases(res)}, {Name: "gate", Cases: gateCases(res.Gate)}} {
 		if len(s.Cases) > 0 {
 			doc.add(s, res.Runs...)
 		}
@@ -84,7 +85,9 @@ func (d *junitSuites) add(s junitSuite, runs ...compare.Run) {
 	if len(runs) > 0 {
 		s.Timestamp = runs[0].Started.UTC().Format("2006-01-02T15:04:05")
 	}
-	for _, c := range s.Cases {
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		c.Class, c.Name = cmp.Or(c.Class, "llmparity."+s.Name), plain.Line(c.Name)
 		if c.Failure != nil {
 			s.Failures++
 		}
@@ -97,22 +100,10 @@ func (d *junitSuites) add(s junitSuite, runs ...compare.Run) {
 	d.Suites = append(d.Suites, s)
 }
 
-// suiteOf has n cases.
-func suiteOf(name string, n int, of func(i int) junitCase) junitSuite {
-	s := junitSuite{Name: name}
-	for i := range n {
-		test := of(i)
-		test.Class = "llmparity." + name
-		s.Cases = append(s.Cases, test)
-	}
-	return s
-}
-
-// launchSuite has one case per cell: all planned launches succeeded.
-func launchSuite(res *compare.Result) junitSuite {
-	return suiteOf("launches", len(res.Cells), func(i int) junitCase {
-		c := res.Cells[i]
-		test := junitCase{Name: plain.Line(c.Label), Out: strings.Join(figureLines(res, c), "\n")}
+// launchCases has one case per cell: all planned launches succeeded.
+func launchCases(res *compare.Result) (out []junitCase) {
+	for _, c := range res.Cells {
+		test := junitCase{Name: c.Label, Out: strings.Join(figureLines(res, c), "\n")}
 		switch {
 		case c.Refused != "":
 			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: plain.Line(c.Refused)}
@@ -122,8 +113,9 @@ func launchSuite(res *compare.Result) junitSuite {
 			test.Failure = &junitFailure{Message: section.Launches(c.Launches), Type: "incomplete",
 				Text: "the run ended before all launches were started"}
 		}
-		return test
-	})
+		out = append(out, test)
+	}
+	return out
 }
 
 // failed has the class of the first failure and describes all of them.
@@ -149,24 +141,23 @@ func figureLines(res *compare.Result, c *compare.Cell) []string {
 	return out
 }
 
-func selfSuite(res *compare.Result) junitSuite {
-	return suiteOf("repeatability", len(res.Cells), func(i int) junitCase {
-		c := res.Cells[i]
-		test := junitCase{Name: plain.Line(c.Label)}
+func selfCases(res *compare.Result) (out []junitCase) {
+	for _, c := range res.Cells {
+		test := junitCase{Name: c.Label}
 		switch {
 		case !c.Self.Known || c.Spec.Temperature != 0:
 			test.Skipped = &junitFailure{Message: plain.Line(c.Self.Verdict)}
 		case !c.Self.Identical:
 			test.Failure = &junitFailure{Message: plain.Line(c.Self.Verdict), Type: "not-repeatable"}
 		}
-		return test
-	})
+		out = append(out, test)
+	}
+	return out
 }
 
-func paritySuite(res *compare.Result) junitSuite {
-	return suiteOf("parity", len(res.Parity), func(i int) junitCase {
-		p := res.Parity[i]
-		test := junitCase{Name: plain.Line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
+func parityCases(res *compare.Result) (out []junitCase) {
+	for _, p := range res.Parity {
+		test := junitCase{Name: res.Cells[p.A].Label + " and " + res.Cells[p.B].Label}
 		switch {
 		case !p.Compared:
 			test.Skipped = &junitFailure{Message: plain.Line(p.Verdict)}
@@ -178,8 +169,9 @@ func paritySuite(res *compare.Result) junitSuite {
 		default:
 			test.Out = plain.Line(p.Verdict)
 		}
-		return test
-	})
+		out = append(out, test)
+	}
+	return out
 }
 
 // nearTie tells that two cells differ only where rounding can change the token: with the same prompt, by the margins in
@@ -188,15 +180,14 @@ func nearTie(p parity.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
 
-// predictionSuite has one case per component of a cell: the measurement is within the predicted range.
-func predictionSuite(res *compare.Result) junitSuite {
-	s := junitSuite{Name: "forecasts"}
+// predictionCases has one case per component of a cell: the measurement is within the predicted range.
+func predictionCases(res *compare.Result) (out []junitCase) {
 	for _, c := range res.Cells {
 		if c.Prediction == nil || c.Prediction.Absent != "" {
 			continue
 		}
 		for _, p := range c.Prediction.Parts {
-			test := junitCase{Class: "llmparity.forecasts", Name: plain.Line(c.Label + ": " + p.Title)}
+			test := junitCase{Name: c.Label + ": " + p.Title}
 			switch {
 			case p.Within == nil:
 				test.Skipped = &junitFailure{Message: plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
@@ -206,28 +197,27 @@ func predictionSuite(res *compare.Result) junitSuite {
 					Text: plain.Line(fmt.Sprintf("predicted %s MiB (range %s), %s MiB in the run (%s), error %s", row[1], row[2],
 						row[3], row[4], row[5]))}
 			}
-			s.Cases = append(s.Cases, test)
+			out = append(out, test)
 		}
 	}
-	return s
+	return out
 }
 
 // GateJUnit writes a gate's outcome as test cases.
 func GateJUnit(w io.Writer, g *gates.Outcome) error {
 	doc := junitSuites{Name: "llmparity"}
-	doc.add(gateSuite(g), compare.Run{Started: g.Run.Started})
+	doc.add(junitSuite{Name: "gate", Cases: gateCases(g)}, compare.Run{Started: g.Run.Started})
 	return doc.write(w)
 }
 
-// gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
+// gateCases has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
 // that the gate as a whole is inconclusive is a failure of a case of its own.
-func gateSuite(g *gates.Outcome) junitSuite {
-	s := junitSuite{Name: "gate"}
+func gateCases(g *gates.Outcome) (out []junitCase) {
 	if g == nil {
-		return s
+		return nil
 	}
 	for _, c := range g.Checks {
-		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: plain.Line(c.Cell + ": " + c.Name)}
+		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: c.Cell + ": " + c.Name}
 		switch why := plain.Line(c.Why); c.Status {
 		case gates.Failed:
 			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
@@ -238,12 +228,11 @@ func gateSuite(g *gates.Outcome) junitSuite {
 		default:
 			test.Out = why
 		}
-		s.Cases = append(s.Cases, test)
+		out = append(out, test)
 	}
-	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: plain.Line(g.Verdict)}
+	whole := junitCase{Name: "the gate as a whole", Out: plain.Line(g.Verdict)}
 	if g.Status == gates.Inconclusive {
 		whole.Failure, whole.Out = &junitFailure{Message: plain.Line(g.Verdict), Type: "inconclusive"}, ""
 	}
-	s.Cases = append(s.Cases, whole)
-	return s
+	return append(out, whole)
 }

@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/check"
 	"llmparity/internal/record"
+	"llmparity/reports"
 	"llmparity/reports/reportstest"
 )
 
@@ -67,10 +67,8 @@ func (s sketched) points(t *testing.T, name string) [][2]float64 {
 // drawn are the charts of a report.
 func drawn(t *testing.T, res *compare.Result, runs ...*record.Run) map[string][]sketched {
 	t.Helper()
-	var b bytes.Buffer
-	check.Err(t, colours.HTML(&b, res, runs...))
 	out := map[string][]sketched{}
-	check.Err(t, json.Unmarshal(reportstest.Drawings(t, b.Bytes()), &out))
+	check.Err(t, json.Unmarshal(reportstest.Drawings(t, []byte(pageOf(t, res, runs...))), &out))
 	return out
 }
 
@@ -161,15 +159,14 @@ func TestFigureOverContexts(t *testing.T) {
 	if !strings.Contains(cache.Caption, "webllm: 1024 bytes/token, measured (no spread: every launch gave the same value)") {
 		t.Errorf("caption %q", cache.Caption)
 	}
-	names, err := colours.FigureNames(false, res, run)
+	figures, err := colours.Figures(false, res, run)
 	check.Err(t, err)
+	names := reports.FigureNames(figures)
 	if want := []string{"fig-growth-context", "fig-growth-context-memory-increase-mib",
 		"fig-growth-context-kv-cache-reserved-mib"}; !slices.Equal(names[:3], want) || strings.HasPrefix(names[3], "fig-growth") {
 		t.Errorf("figures %q", names)
 	}
-	var b bytes.Buffer
-	check.Err(t, colours.HTML(&b, res, run))
-	text := strings.Join(reportstest.Lines(t, b.String(), "where"), " ")
+	text := strings.Join(reportstest.Lines(t, pageOf(t, res, run), "where"), " ")
 	if want := "webllm on SwiftShader: tiny, KV cache in f32, 6 launches a cell; llamacpp on the CPU: tiny"; !strings.Contains(text, want) {
 		t.Errorf("no %q beneath the figure in %s", want, text)
 	}
@@ -209,11 +206,42 @@ func TestLaunchesOverTokens(t *testing.T) {
 }
 
 // overLengthsShown looks at the charts that there are where prompts have several lengths.
-func overLengthsShown(t *testing.T, p *tab, _ []*record.Run) {
-	p.show(t, "lengths", comparetest.Run(t, "lengths", prompted(6)...))
+func overLengthsShown(t *testing.T, p *tab) {
 	for _, width := range []int64{360, 1600} {
 		p.size(t, width)
 		checkSheet(t, "lengths", width, ask[sheet](t, p, look))
 	}
-	p.quiet(t)
+}
+
+// loaded are two engines at several numbers of clients, one of which takes one request at a time, and both with a mix.
+func loaded(launches int) []comparetest.Engine {
+	var out []comparetest.Engine
+	for n, clients := range []int{1, 2, 4} {
+		a, b := comparetest.Loaded(comparetest.Browser(launches), 2*n+1, clients, 20*clients),
+			comparetest.Loaded(comparetest.Native(launches), 2*n+2, clients, 20*clients)
+		a.Slots = 1
+		out = append(out, a, b)
+	}
+	return append(out, comparetest.Mixed(comparetest.Native(launches), 7, 4, 40, 8))
+}
+
+func TestTrafficInReport(t *testing.T) {
+	run := comparetest.Run(t, "load", loaded(6)...)
+	res := compare.Runs(run)
+	charts := drawn(t, res, run)
+	tps := named(t, charts, "fig2_tps_vs_concurrency", "Tokens/s of all requests (tokens/s)")
+	web, native := tps.points(t, "webllm"), tps.points(t, "llamacpp")
+	if len(web) != 3 || len(native) != 3 || native[2][0] != 4 || native[2][1] < 3.5*native[0][1] ||
+		web[2][1] > 1.2*web[0][1] {
+		t.Errorf("webllm %v, llamacpp %v", web, native)
+	}
+	for _, id := range []string{"fig1_mem_vs_concurrency", "latency_vs_concurrency", "fig5_mixed_lengths_latency"} {
+		if len(charts[id]) == 0 {
+			t.Errorf("no chart %s", id)
+		}
+	}
+	tails := named(t, charts, "fig5_mixed_lengths_latency", "Time to first token (ms)")
+	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short with others") {
+		t.Errorf("%+v", tails.Options.Series)
+	}
 }

@@ -87,13 +87,7 @@ func (m *markdown) grid(g *plain.Grid) {
 	for _, row := range g.Rows {
 		write(row)
 	}
-	var legend []string
-	for _, l := range g.Legend {
-		if l.With != "" {
-			legend = append(legend, l.Name+": "+l.With)
-		}
-	}
-	m.list(legend)
+	m.list(g.Legend)
 }
 
 func (m *markdown) list(lines []string) {

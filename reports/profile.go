@@ -216,9 +216,9 @@ func gpusOf(c *compare.Cell) (*gpuInfo, *gpuDetails) {
 
 func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
-	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
-		PromptID: c.Spec.PromptID,
-		Output:   c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.Warnings,
+	return profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
+		PromptID: c.Spec.PromptID, Input: c.Figure(figure.Prompt).Median,
+		Output: c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
@@ -233,10 +233,6 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30),
 			run.Environment.OS, run.Environment.Kernel},
 	}
-	if f := c.Figure(figure.Prompt); f.Known() {
-		md.Input = f.Median
-	}
-	return md
 }
 
 // newBreakdown has every known component; nil if no launch counts.

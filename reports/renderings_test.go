@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/parity"
 	"llmparity/internal/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -35,7 +36,7 @@ func renderings(t *testing.T) map[string]rendering {
 	out["gpus"] = of(onTwoGPUs(t))
 	out["server"] = of(talkative(t))
 	out["gate"] = gatedResult(t)
-	out["scores"] = of(parted(t, map[int]string{511: " sky", 199: "\n</script><b>x", 3: "\u202eevil"}))
+	out["scores"] = of(parted(t))
 	web := comparetest.Browser(1)
 	web.IDs[6] = 511
 	out["no-scores"] = of(comparetest.Run(t, "plain", web, comparetest.Native(1)))
@@ -50,10 +51,7 @@ func renderings(t *testing.T) map[string]rendering {
 	o.AllowDifferent = true
 	run := comparetest.Run(t, "x", comparetest.Browser(8), comparetest.Native(8))
 	out["not-alike"] = rendering{compare.With(o, run), []*record.Run{run}}
-	o = compare.Defaults()
-	o.By = []string{"engine", "input_len"}
-	res, runs := again(t, o, func(e *comparetest.Engine) { e.Token *= 2 })
-	out["grouped"] = rendering{res, runs}
+	out["grouped"] = grouped(t)
 	busy := []*record.Run{comparetest.Run(t, "default", comparetest.Native(8)),
 		comparetest.Run(t, "default", comparetest.Native(8))}
 	busy[0].Dir, busy[1].Dir = "/srv/measurements/of/november/first", "/srv/measurements/of/november/second"
@@ -69,6 +67,13 @@ func rendered(t *testing.T, render func(io.Writer) error) string {
 	check.Err(t, render(&b))
 	return b.String()
 }
+
+func pageOf(t *testing.T, res *compare.Result, runs ...*record.Run) string {
+	t.Helper()
+	return rendered(t, func(w io.Writer) error { return colours.HTML(w, res, runs...) })
+}
+
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Every format has the warnings, in its own way of writing. Of the end of a run only the gravest are part.
 func TestEveryFormatHasEveryWarning(t *testing.T) {
@@ -121,7 +126,7 @@ func TestRenderings(t *testing.T) {
 		t.Errorf("%d results, and golden files of %d", len(all), len(inGolden))
 	}
 	for name, r := range all {
-		page := rendered(t, func(w io.Writer) error { return colours.HTML(w, r.res, r.runs...) })
+		page := pageOf(t, r.res, r.runs...)
 		document := rendered(t, func(w io.Writer) error { return reports.Markdown(w, r.res) })
 		reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, document), "") // no name has become an element
 		formats := map[string]func(io.Writer) error{
@@ -235,4 +240,82 @@ func later(t *testing.T) *record.Run {
 		}
 	}
 	return run
+}
+
+// grouped are two runs of the same, the second of which is slower, with means by engine and prompt.
+func grouped(t *testing.T) rendering {
+	t.Helper()
+	a, b, other := comparetest.Native(8), comparetest.Native(8), comparetest.Native(8)
+	a.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 460, Shared: 3}}
+	b.Processes = a.Processes
+	b.TTFT += b.TTFT / 300
+	b.Token *= 2
+	other.Cell.ID, other.Cell.PromptID, other.Cell.Prompt = 7, 2, "There was"
+	runs := []*record.Run{comparetest.Run(t, "before", a, other), comparetest.Run(t, "after", b, other)}
+	o := compare.Defaults()
+	o.By = []string{"engine", "input_len"}
+	return rendering{compare.With(o, runs...), runs}
+}
+
+// parted is a run of two engines that part at the seventh token, in which the second one's text was forced on both.
+func parted(t *testing.T) *record.Run {
+	t.Helper()
+	web, llama := comparetest.Browser(1), comparetest.Native(1)
+	web.IDs[6] = 511
+	scores := func(differs bool) (out []record.Score) {
+		sure := -0.25
+		if differs {
+			sure = -0.28125
+		}
+		for i, id := range llama.IDs {
+			s := record.Score{Position: i, Forced: id, LogProb: sure,
+				Top: []record.Candidate{{ID: id, LogProb: sure}, {ID: 900, LogProb: -3}}}
+			if i == 6 {
+				s.Top = []record.Candidate{{ID: id, LogProb: -0.75}, {ID: 511, LogProb: -0.8125}}
+				if differs {
+					s.Top = []record.Candidate{{ID: 511, LogProb: -0.75}, {ID: id, LogProb: -0.78125}}
+				}
+				for _, c := range s.Top {
+					if c.ID == id {
+						s.LogProb = c.LogProb
+					}
+				}
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 2}
+	web.Scored, llama.Scored, web.Scores, llama.Scores = text, text, scores(true), scores(false)
+	run := comparetest.Run(t, "parted", web, llama)
+	run.Pieces = map[int]string{511: " sky", 199: "\n</script><b>x", 3: "\u202eevil"}
+	return run
+}
+
+// Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something
+// is.
+func TestJUnitPassesNearTies(t *testing.T) {
+	same, other := true, false
+	for name, c := range map[string]struct {
+		change func(*parity.Parity)
+		passes bool
+	}{
+		"rounding is enough":      {func(p *parity.Parity) { p.SamePrompt = &same }, true},
+		"rounding is not enough":  {func(p *parity.Parity) { p.First.Rounding = false }, false},
+		"nobody asked":            {func(p *parity.Parity) { p.First = nil }, false},
+		"the prompts differ, too": {func(p *parity.Parity) { p.SamePrompt = &other }, false},
+	} {
+		p := parity.Parity{Compared: true, Verdict: "they part at token 3",
+			First: &parity.Divergence{Index: 2, Rounding: true}}
+		c.change(&p)
+		res := &compare.Result{Cells: []*compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []parity.Parity{p}}
+		res.Parity[0].A, res.Parity[0].B = 0, 1
+		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })
+		if failed := strings.Contains(text, `type="parity"`); failed == c.passes {
+			t.Errorf("%s: failed is %v in\n%s", name, failed, text)
+		}
+		if c.passes && !strings.Contains(text, "passed, although the outputs differ: they part at token 3") {
+			t.Errorf("%s: nothing is said of it in\n%s", name, text)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,7 +20,9 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
 	"llmparity/compare/stats"
+	"llmparity/compare/validate"
 	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
@@ -190,7 +193,8 @@ func TestTableFitsATerminal(t *testing.T) {
 	all["scored"] = rendering{res: scored}
 	all["absurd"] = rendering{res: compare.Runs(absurd)}
 	all["long"] = rendering{res: compare.Runs(comparetest.Run(t, "long", long, comparetest.Native(6)))}
-	for name, r := range all {
+	for name, r := range all { // gates, sweeps, several runs, hostile names
+		fits(t, name, r.res)
 		var b bytes.Buffer
 		check.Err(t, errors.Join(reports.Comparison(&b, r.res), reports.Details(&b, r.res)))
 		for _, l := range strings.Split(b.String(), "\n") {
@@ -200,25 +204,6 @@ func TestTableFitsATerminal(t *testing.T) {
 			if strings.ContainsAny(l, "\x1b\x00\u202e\u2066") {
 				t.Errorf("a terminal would act on %q", l)
 			}
-		}
-	}
-}
-
-func TestJSON(t *testing.T) {
-	all := cases(t)
-	golden(t, "result.json", func(w io.Writer) error { return reports.JSON(w, compare.Runs(all["few"]...)) })
-	for name, runs := range all {
-		var b bytes.Buffer
-		if err := reports.JSON(&b, compare.Runs(runs...)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		var back compare.Result
-		if err := json.Unmarshal(b.Bytes(), &back); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		var again bytes.Buffer
-		if err := reports.JSON(&again, &back); err != nil || !bytes.Equal(again.Bytes(), b.Bytes()) {
-			t.Errorf("%s: read back and written again it differs (%v)", name, err)
 		}
 	}
 }
@@ -237,6 +222,29 @@ func TestProfile(t *testing.T) {
 	if strings.Contains(lost.String(), `"peak": {
       "total_gb"`) || strings.Contains(lost.String(), "latency_stats") {
 		t.Errorf("what was not measured must be absent:\n%s", lost.String())
+	}
+}
+
+// Devices are under the names of memory profiles, each by itself and together; the parts of a divided one have their
+// memory, and are no devices more.
+func TestProfileOfGPUs(t *testing.T) {
+	for name, roles := range map[string][]string{"several": {"gpu0", "gpu1"},
+		"divided": {"gpu0", "gpu0.mig1", "gpu0.mig2"}} {
+		e := comparetest.Native(2)
+		e.Device = record.Device{Class: record.GPU, Name: "Example"}
+		run := comparetest.Run(t, "gpu", e)
+		for _, a := range run.Attempts {
+			for i, role := range roles {
+				a.Sources[90+i] = record.Source{Role: role, Method: "nvml"}
+				metric(a, 90+i, "memory_used_bytes", float64(1+2*i)*(1<<30))
+			}
+			a.Sources[99] = record.Source{Role: "server", Method: "nvml_process", PID: 4000}
+			metric(a, 99, "gpu_memory_bytes", 2<<30)
+			metric(a, 99, "gpu0.gpu_memory_bytes", 1<<30)
+			metric(a, 99, "gpu1.gpu_memory_bytes", 1<<30)
+		}
+		golden(t, "profile-gpus-"+name+".json",
+			func(w io.Writer) error { return reports.Profile(w, compare.Runs(run), e.Cell.ID) })
 	}
 }
 
@@ -297,20 +305,73 @@ func TestFileWritesToDevices(t *testing.T) {
 		text, _ := os.ReadFile(pipe) // an error is an empty text
 		read <- string(text)
 	}()
-	if err := reports.File(pipe, "", func(
-		w io.Writer) error {
+	check.Err(t, reports.File(pipe, "", func(w io.Writer) error {
 		_, err := io.WriteString(w, "all of it")
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if got := <-read; got != "all of it" {
 		t.Errorf("read %q", got)
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the pipe became %v, %v", info, err)
 	}
-	if err := reports.File(t.TempDir(), "", func(io.Writer) error { return nil }); err == nil {
-		t.Error("a folder was written to")
+}
+
+// A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and
+// the page says so.
+func TestPageOfManyLaunchesStaysSmall(t *testing.T) {
+	var engines []comparetest.Engine
+	for i := range 10 {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()),
+			comparetest.Native(20)} {
+			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens = len(engines), i+1, 16<<i
+			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
+			e.Prediction = &record.Prediction{Source: "arithmetic", Parts: []record.Predicted{
+				comparetest.Predict(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+				comparetest.Predict(figure.FrameworkOverhead, 40, 80, 110, ""),
+				comparetest.Predict(figure.MemoryIncrease, 60, 90, 130, "")}}
+			engines = append(engines, e)
+		}
 	}
+	run := comparetest.Run(t, "many", engines...)
+	if len(run.Attempts) != 400 {
+		t.Fatalf("%d launches", len(run.Attempts))
+	}
+	const most = 3 << 20
+	page := pageOf(t, compare.Runs(run), run)
+	if len(page) > most {
+		t.Errorf("a report of 400 launches has %d bytes, at most %d are a page", len(page), most)
+	}
+	if n := strings.Count(page, " of 20 launches are drawn, to keep the page small"); n != 20 {
+		t.Errorf("%d of 20 charts say how many launches they leave out", n)
+	}
+}
+
+// sweep is a validation of two runs, one of which has nothing to hold against anything, and a broken folder.
+func sweep(t *testing.T) *memory.Validation {
+	v := memory.NewValidation()
+	for _, run := range []*record.Run{cases(t, "predicted")["predicted"][0],
+		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", predictedHostile())} {
+		v.Add(validate.Predictions(run))
+	}
+	v.Broken = append(v.Broken, memory.BrokenRun{Dir: "results/broken",
+		Error: "results/broken/run.json: unexpected end of JSON input"})
+	v.Close()
+	return v
+}
+
+// predictedHostile has an attack in all that reaches a validation.
+func predictedHostile() comparetest.Engine {
+	e := hostile()
+	e.Cell.Engine = "e|" + attack
+	e.Prediction = &record.Prediction{Source: attack, Notes: []string{attack}, Setup: map[string]string{attack: attack},
+		Parts: []record.Predicted{{Name: figure.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
+			Method: attack, Confidence: attack}}}
+	return e
+}
+
+func TestValidationTables(t *testing.T) {
+	v := sweep(t)
+	golden(t, "validation.txt", func(w io.Writer) error { return reports.ValidationTable(w, v) })
+	golden(t, "validation.md", func(w io.Writer) error { return reports.ValidationMarkdown(w, v) })
 }

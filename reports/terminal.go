@@ -14,9 +14,9 @@ import (
 	"llmparity/reports/section"
 )
 
-// width is what lines may take. Tables fold fields that are too long for it, break words only if they must, and cut
-// none. What has too many columns is written as two tables.
-const width = endingWidth
+// width is what lines may take: every terminal has room for it. Tables fold fields that are too long for it, break
+// words only if they must, and cut none. What has too many columns is written as two tables.
+const width = 100
 
 // Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
 func Details(w io.Writer, res *compare.Result) error {
@@ -26,13 +26,10 @@ func Details(w io.Writer, res *compare.Result) error {
 }
 
 // terminal is the text that a terminal shows.
-type terminal struct {
-	strings.Builder
-	width int
-}
+type terminal struct{ strings.Builder }
 
 func writeTerminal(w io.Writer, head string, all []section.Section) error {
-	t := terminal{width: width}
+	var t terminal
 	t.WriteString(head)
 	for _, s := range section.ShownTo(all, section.InTerminal) {
 		t.WriteByte('\n')
@@ -44,16 +41,16 @@ func writeTerminal(w io.Writer, head string, all []section.Section) error {
 
 func (t *terminal) section(s section.Section) {
 	if s.Title != "" {
-		t.WriteString(plain.Wrap(s.Title, "", "  ", t.width))
+		t.WriteString(plain.Wrap(s.Title, "", "  ", width))
 	}
 	if s.Grid != nil {
 		t.grid(s.Grid)
 	}
 	for _, words := range s.Words {
-		t.WriteString(plain.Wrap(words, "", "", t.width))
+		t.WriteString(plain.Wrap(words, "", "", width))
 	}
 	for _, l := range s.Lines {
-		t.WriteString(plain.Wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), t.width))
+		t.WriteString(plain.Wrap(l, s.Mark, strings.Repeat(" ", len(s.Mark)), width))
 	}
 	said := s.Grid != nil || len(s.Words)+len(s.Lines) > 0
 	for i, part := range s.Parts {
@@ -77,12 +74,12 @@ func (t *terminal) grid(g *plain.Grid) {
 	head, rows := slices.Concat(folded(headLines(g), longestTitle, 0)...), folded(g.Rows, 1<<20, 0)
 	widths := widthsOf(append(head, slices.Concat(rows...)...))
 	for _, word := range []int{24, 0} { // names of runs have up to 24 letters
-		for most := 44; total(widths) > t.width && most >= 8; most-- {
+		for most := 44; total(widths) > width && most >= 8; most-- {
 			rows = folded(g.Rows, most, word)
 			widths = widthsOf(append(head, slices.Concat(rows...)...))
 		}
 	}
-	if total(widths) > t.width && len(g.Head) > 3 {
+	if total(widths) > width && len(g.Head) > 3 {
 		names, n := len(whole.Head)-len(g.Head)+1, len(whole.Head)
 		t.grid(columnsOf(whole, names, names, (names+n+1)/2))
 		t.WriteByte('\n')
@@ -98,16 +95,14 @@ func (t *terminal) grid(g *plain.Grid) {
 	t.WriteString(strings.Repeat("-", total(widths)) + "\n")
 	for i, lines := range rows {
 		if titles != nil && (i == 0 || titles[i] != titles[i-1]) {
-			t.WriteString(plain.Wrap(titles[i], "", "  ", t.width))
+			t.WriteString(plain.Wrap(titles[i], "", "  ", width))
 		}
 		for _, line := range lines {
 			t.row(line, widths, columns)
 		}
 	}
 	for _, l := range g.Legend {
-		if l.With != "" {
-			t.WriteString(plain.Wrap(l.Name+": "+l.With, "", "  ", t.width))
-		}
+		t.WriteString(plain.Wrap(l, "", "  ", width))
 	}
 }
 

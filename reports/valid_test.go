@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"testing"
 
 	"llmparity/compare"
@@ -18,11 +19,18 @@ import (
 
 // What is written is as the published schemas say, whatever was measured and whoever named things.
 func TestDocumentsMatchSchemas(t *testing.T) {
-	for name, runs := range cases(t) {
+	all := cases(t)
+	golden(t, "result.json", func(w io.Writer) error { return reports.JSON(w, compare.Runs(all["few"]...)) })
+	for name, runs := range all {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			check.Err(t, reports.JSON(&b, compare.Runs(runs...)))
 			schematest.Valid(t, "result", b.Bytes())
+			var back compare.Result
+			check.Err(t, json.Unmarshal(b.Bytes(), &back))
+			if again := rendered(t, func(w io.Writer) error { return reports.JSON(w, &back) }); again != b.String() {
+				t.Error("read back and written again it differs")
+			}
 			v := memory.NewValidation()
 			for _, run := range runs {
 				v.Add(validate.Predictions(run))

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
+	"llmparity/reports"
 )
 
 // figureName is what a figure may be called: not a path, as of a run's folder.
@@ -165,7 +166,8 @@ func figuresOf(args []string) []string {
 			runs = append(runs, r)
 		}
 	}
-	names, _ := colours().FigureNames(false, compare.Runs(runs...), runs...)
+	figures, _ := colours().Figures(false, compare.Runs(runs...), runs...)
+	names := reports.FigureNames(figures)
 	for i := range names {
 		names[i] = strings.TrimPrefix(names[i], "fig-")
 	}

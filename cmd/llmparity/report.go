@@ -57,8 +57,9 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 				return err
 			}
 			if slices.Equal(figures.names, []string{"list"}) {
-				known, err := colours().FigureNames(figures.all, result, r)
-				fmt.Fprintln(c.OutOrStdout(), strings.ReplaceAll(strings.Join(known, "\n"), "fig-", ""))
+				known, err := colours().Figures(figures.all, result, r)
+				names := strings.Join(reports.FigureNames(known), "\n")
+				fmt.Fprintln(c.OutOrStdout(), strings.ReplaceAll(names, "fig-", ""))
 				return err
 			}
 			if format != nil {
@@ -308,10 +309,11 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 		}
 		return strings.Contains(name, "/") || name == allFigures
 	})
-	known, err := colours().FigureNames(f.all, result, runs...)
+	figures, err := colours().Figures(f.all, result, runs...)
 	if err != nil {
 		return err
 	}
+	known := reports.FigureNames(figures)
 	for _, name := range chosen {
 		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
 			for i := range known {
@@ -330,10 +332,12 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 	if err != nil {
 		return err
 	}
-	figures, err := colours().Figures(c.Context(), sheet.Run, f.all, func(of string) bool {
-		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(name string) bool { return isFigure(of, name) })
-	}, result, runs...)
-	if err = errors.Join(err, sheet.Close()); err != nil {
+	figures = slices.DeleteFunc(figures, func(of reports.Figure) bool {
+		is := func(name string) bool { return isFigure(of.Name, name) }
+		return len(chosen) > 0 && !slices.ContainsFunc(chosen, is)
+	})
+	err = errors.Join(reports.DrawFigures(c.Context(), sheet.Run, figures), sheet.Close())
+	if err != nil {
 		return err
 	}
 	if err := reports.WriteFigures(f.dir, figures); err != nil {

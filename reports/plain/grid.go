@@ -14,13 +14,8 @@ type Grid struct {
 	Name    string   // accessible name; empty: made of its columns
 	Head    []string // a terminal breaks a title at a line's end, and before a unit in brackets
 	Rows    [][]string
-	Legend  []Legend
-	Grouped bool // rows of one name in the first column belong together
-}
-
-// Legend is what cells have in common.
-type Legend struct {
-	Name, With string
+	Legend  []string // lines below it
+	Grouped bool     // rows of one name in the first column belong together
 }
 
 // PerCell is a table of each cell's rows, which begin with its label; nil without rows.

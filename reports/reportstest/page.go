@@ -58,19 +58,12 @@ func sectionOf(t testing.TB, page, section string) *html.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := element(doc, func(n *html.Node) bool { return attribute(n, "id") == section })
-	if at == nil {
-		t.Fatalf("the page has no section %q", section)
-	}
-	return at
-}
-
-func element(n *html.Node, is func(*html.Node) bool) *html.Node {
-	for d := range n.Descendants() {
-		if d.Type == html.ElementNode && is(d) {
-			return d
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && attribute(n, "id") == section {
+			return n
 		}
 	}
+	t.Fatalf("the page has no section %q", section)
 	return nil
 }
 

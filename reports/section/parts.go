@@ -184,15 +184,6 @@ func componentColumns(res *compare.Result) []*figure.Row {
 	})
 }
 
-// errorMark is an error, marked where the measurement is outside the predicted range.
-func errorMark(p memory.Predicted) string {
-	text := errorText(p)
-	if p.Within != nil && !*p.Within {
-		text += "*"
-	}
-	return text
-}
-
 // componentGrid has one row per cell.
 func componentGrid(res *compare.Result) *plain.Grid {
 	columns := componentColumns(res)

@@ -229,7 +229,9 @@ func cellErrors(v *memory.Validation) *plain.Grid {
 		for _, col := range columns {
 			text := "–"
 			if p, ok := c.Prediction.Part(col.Name); ok {
-				text = errorMark(p)
+				if text = errorText(p); p.Within != nil && !*p.Within {
+					text += "*" // the measurement is outside the predicted range
+				}
 			}
 			row = append(row, text)
 		}

@@ -63,7 +63,9 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 	})
 	if t != nil {
 		for _, g := range res.Engines() {
-			t.Legend = append(t.Legend, plain.Legend{Name: g.Name, With: g.With})
+			if g.With != "" {
+				t.Legend = append(t.Legend, g.Name+": "+g.With)
+			}
 		}
 	}
 	return t
@@ -128,7 +130,7 @@ type summaryRow struct {
 	Parity                        string
 }
 
-type summaryFigure struct{ Value, Unit, Under string }
+type summaryFigure struct{ Value, Under string }
 
 // Key is what the page sorts by, where that is not what stands there.
 func (f summaryFigure) Key() string { return plain.SortKey(f.Value) }
@@ -193,7 +195,7 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 		case f.Name == figure.PeakRSS:
 			under += "; RSS sum"
 		}
-		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
+		row.Figures = append(row.Figures, summaryFigure{value, under})
 	}
 	return row
 }

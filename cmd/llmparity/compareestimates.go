@@ -14,14 +14,6 @@ func compareEstimatesCommand() *cobra.Command {
 	var c calculator.Calculated
 	var unit string
 	var asJSON bool
-	sizes := []struct {
-		flag, help string
-		to         *float64
-	}{{"calc-weights", "size of the weights in the other calculator", &c.Weights},
-		{"calc-kv", "size of the KV cache in the other calculator", &c.KV},
-		{"calc-activations", "size of the activations in the other calculator", &c.Activation},
-		{"calc-overhead", "the runtime's overhead in the other calculator", &c.Overhead},
-		{"calc-multi-gpu", "the overhead of several devices in the other calculator", &c.MultiGPU}}
 	cmd := &cobra.Command{
 		Use:   "compare-estimates PROFILE.json",
 		Short: "Compare numbers of another memory calculator with measured ones",
@@ -35,9 +27,9 @@ Docs: docs/explanation/prediction.md`,
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, size := range sizes {
-				if cmd.Flags().Changed(size.flag) && math.IsNaN(*size.to) {
-					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", size.flag)
+			for i, part := range calculator.Parts {
+				if cmd.Flags().Changed(part.Flag) && math.IsNaN(c[i]) {
+					return fault.New(fault.Usage, "give a size in gigabytes", "--%s is not a number", part.Flag)
 				}
 			}
 			if err := c.Check(); err != nil {
@@ -46,8 +38,8 @@ Docs: docs/explanation/prediction.md`,
 			switch strings.ToLower(unit) {
 			case "gib":
 			case "gb":
-				for _, size := range sizes {
-					*size.to *= 1e9 / (1 << 30)
+				for i := range c {
+					c[i] *= 1e9 / (1 << 30)
 				}
 			default:
 				return fault.New(fault.Usage, "choose GiB or GB", "--calc-unit %s is unknown", unit)
@@ -66,9 +58,9 @@ Docs: docs/explanation/prediction.md`,
 			return nil
 		},
 	}
-	for _, size := range sizes {
-		cmd.Flags().Float64Var(size.to, size.flag, 0, size.help)
-		*size.to = math.NaN() // until it is given
+	for i, part := range calculator.Parts {
+		cmd.Flags().Float64Var(&c[i], part.Flag, 0, part.Help)
+		c[i] = math.NaN() // until it is given
 	}
 	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
 		"unit of the other calculator's numbers: GiB (2^30 bytes) or GB (10^9 bytes)")

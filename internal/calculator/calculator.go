@@ -2,31 +2,29 @@
 package calculator
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
 	"llmparity/internal/accuracy"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
+	"llmparity/internal/words"
 )
 
-// Calculated is the result of a calculator, in the profile's unit. NaN is a missing value.
-type Calculated struct{ Weights, KV, Activation, Overhead, MultiGPU float64 }
-
-// calculation is one component of a result.
-type calculation struct {
-	name, flag, title string
-	value             float64
+// Parts are the components of a result: their names, flags with help, and titles in a sentence.
+var Parts = [...]struct{ Name, Flag, Help, title string }{
+	{estimate.Weights, "calc-weights", "size of the weights in the other calculator", "weights"},
+	{estimate.KVReserved, "calc-kv", "size of the KV cache in the other calculator", "KV cache"},
+	{estimate.Activation, "calc-activations", "size of the activations in the other calculator", "activations"},
+	{estimate.Framework, "calc-overhead", "the runtime's overhead in the other calculator", "framework overhead"},
+	{estimate.MultiGPU, "calc-multi-gpu", "the overhead of several devices in the other calculator", "multi-GPU overhead"},
 }
 
-func (c Calculated) parts() []calculation {
-	return []calculation{{estimate.Weights, "--calc-weights", "weights", c.Weights},
-		{estimate.KVReserved, "--calc-kv", "KV cache", c.KV},
-		{estimate.Activation, "--calc-activations", "activations", c.Activation},
-		{estimate.Framework, "--calc-overhead", "framework overhead", c.Overhead},
-		{estimate.MultiGPU, "--calc-multi-gpu", "multi-GPU overhead", c.MultiGPU}}
-}
+// Calculated is the result of a calculator, in the profile's unit, in the order of Parts. NaN is a missing value.
+type Calculated [len(Parts)]float64
 
 // Compared is a measured and calculated component.
 type Compared struct {
@@ -60,12 +58,12 @@ const (
 // Check refuses an impossible calculation.
 func (c Calculated) Check() error {
 	given := false
-	for _, p := range c.parts() {
-		if math.IsNaN(p.value) {
+	for i, size := range c {
+		if math.IsNaN(size) {
 			continue
 		}
-		if given = true; p.value < 0 || p.value > 1<<30 {
-			return fault.New(fault.Usage, "give a size in gigabytes", "%s is %g", p.flag, p.value)
+		if given = true; size < 0 || size > 1<<30 {
+			return fault.New(fault.Usage, "give a size in gigabytes", "--%s is %g", Parts[i].Flag, size)
 		}
 	}
 	if !given {
@@ -82,21 +80,21 @@ func (c Calculated) Against(p Profile) Comparison {
 	var missing []string
 	total := 0.0
 	for i, measured := range []float64{p.Weights, p.KV, p.Activation, p.Overhead, p.MultiGPU} {
-		part := c.parts()[i]
-		given, optional := !math.IsNaN(part.value), part.name == estimate.MultiGPU
+		part := Parts[i]
+		given, optional := !math.IsNaN(c[i]), part.Name == estimate.MultiGPU
 		switch {
 		case given:
-			total += part.value
+			total += c[i]
 		case optional && (math.IsNaN(measured) || measured == 0):
 			continue
 		case !optional:
 			missing = append(missing, part.title)
 		}
-		origin, unmeasured := p.Arithmetic[part.name]
+		origin, unmeasured := p.Arithmetic[part.Name]
 		if unmeasured {
 			measured = math.NaN()
 		}
-		x := r.add(part.name, measured, part.value)
+		x := r.add(part.Name, measured, c[i])
 		if unmeasured {
 			x.Why = fmt.Sprintf("%s in the profile, not a measurement, so it can't confirm the calculation", origin)
 		}
@@ -238,3 +236,39 @@ func off(percent float64) string {
 var titles = map[string]string{estimate.Weights: "Model weights", estimate.KVReserved: "KV cache",
 	estimate.Activation: "Activations", estimate.Framework: "Framework overhead",
 	estimate.MultiGPU: "Multi-GPU overhead", estimate.Total: "Total"}
+
+// Print writes a comparison for people.
+func (r Comparison) Print(w io.Writer, p Profile) {
+	name := cmp.Or(p.Model, "unnamed model")
+	if p.Engine != "" {
+		name += " in " + p.Engine
+	}
+	fmt.Fprintf(w, "%s, measured and calculated (GiB, 2^30 bytes)\n\n", name)
+	const row = "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n"
+	fmt.Fprintf(w, row, "component", "measured", "calculated", "difference", "percent", "match",
+		"usual", "usual", "verdict")
+	fmt.Fprintf(w, row, "", "GiB", "GiB", "GiB", "", "", "percent", "match", "")
+	for _, c := range r.Components {
+		match, variance := "-", "-"
+		if c.Expected != nil {
+			match, variance = c.Expected.Match, fmt.Sprintf("±%.0f%%", c.Expected.Variance)
+		}
+		fmt.Fprintf(w, row, titles[c.Name], amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
+			amount("%+.4g", c.Difference), amount("%+.4g%%", c.Percent), amount("%.3g%%", c.Match), variance, match,
+			c.Verdict)
+	}
+	fmt.Fprintln(w)
+	for _, line := range append(r.Recommendations, p.Notes...) {
+		fmt.Fprint(w, words.Folded("- "+line))
+	}
+	if p.Unit == "" {
+		fmt.Fprint(w, words.Folded("- the profile does not name its unit; GiB (2^30 bytes) is assumed"))
+	}
+}
+
+func amount(format string, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}

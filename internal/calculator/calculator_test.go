@@ -93,7 +93,7 @@ func TestVarianceIsInclusive(t *testing.T) {
 			1 + variance/100 + 0.001: Outside, 1 - variance/100 - 0.001: Outside} {
 			p := Profile{Weights: 10, KV: 10, Activation: 10, Overhead: 10, Total: 40, KVUsed: nan, MultiGPU: nan}
 			c := Calculated{10, 10, 10, 10, nan}
-			*[]*float64{&c.Weights, &c.KV, &c.Activation, &c.Overhead}[part] *= factor
+			c[part] *= factor
 			if got := c.Against(p).Components[part]; got.Verdict != want {
 				t.Errorf("%s × %g is %s", got.Name, factor, got.Verdict)
 			}

@@ -8,17 +8,12 @@ type Expected struct {
 	Variance float64 `json:"variance_percent"`
 }
 
+// rows are by component.
+var rows = map[string]Expected{"model_weights": {"95-100%", 2}, "kv_cache": {"80-95%", 15},
+	"activations": {"60-85%", 30}, "framework_overhead": {"50-80%", 40}, "total": {"85-95%", 10}}
+
 // Of returns a component's row; false if there is none.
 func Of(component string) (Expected, bool) {
-	e, ok := Table()[component]
+	e, ok := rows[component]
 	return e, ok
-}
-
-// Table has the rows by component.
-func Table() map[string]Expected {
-	return map[string]Expected{
-		"model_weights": {"95-100%", 2}, "kv_cache": {"80-95%", 15}, "activations": {"60-85%", 30},
-		"framework_overhead": {"50-80%", 40},
-		"total":              {"85-95%", 10},
-	}
 }

@@ -84,11 +84,11 @@ func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) (
 	return out, nil
 }
 
-// FigureNames are the names of figures.
+// FigureNames are the names of figures, without the beginning that files have.
 func FigureNames(figures []Figure) []string {
 	out := make([]string, len(figures))
 	for i, f := range figures {
-		out[i] = f.Name
+		out[i] = strings.TrimPrefix(f.Name, "fig-")
 	}
 	return out
 }

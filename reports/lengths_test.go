@@ -162,8 +162,9 @@ func TestFigureOverContexts(t *testing.T) {
 	figures, err := colours.Figures(false, res, run)
 	check.Err(t, err)
 	names := reports.FigureNames(figures)
-	if want := []string{"fig-growth-context", "fig-growth-context-memory-increase-mib",
-		"fig-growth-context-kv-cache-reserved-mib"}; !slices.Equal(names[:3], want) || strings.HasPrefix(names[3], "fig-growth") {
+	if want := []string{"growth-context", "growth-context-memory-increase-mib",
+		"growth-context-kv-cache-reserved-mib"}; !slices.Equal(names[:3], want) ||
+		strings.HasPrefix(names[3], "growth") {
 		t.Errorf("figures %q", names)
 	}
 	text := strings.Join(reportstest.Lines(t, pageOf(t, res, run), "where"), " ")

@@ -104,9 +104,10 @@ func complete(c *cobra.Command) {
 		then  cobra.ShellCompDirective
 	}{
 		{"engines engine", always(kinds.All.Names), no}, {"preset", always(plans.Names), no},
-		{"model models", modelNames, file}, {"format", always(formatNames), no},
+		{"model models", always(modelNames), file}, {"format", always(formatNames), no},
 		{"until-figure", always(figure.Typed), no}, {"by", always(compare.Fields), no},
-		{"max min vs-baseline detect", limits, number}, {"baseline", baselines, file}, {"figures", figuresOf, no},
+		{"max min vs-baseline detect", always(limits), number},
+		{"baseline", always(baseline.Store{Dir: baseline.Default}.Names), file}, {"figures", figuresOf, no},
 	} {
 		for flag := range strings.FieldsSeq(values.flags) {
 			if c.Flags().Lookup(flag) == nil {
@@ -131,29 +132,16 @@ func complete(c *cobra.Command) {
 	}
 }
 
-// modelNames are the built-in models and those of WebLLM's catalogue.
-func modelNames([]string) []string {
-	out := []string{"tiny", "smollm2"}
-	known, err := builtInCatalogue()
-	if err != nil {
-		return out
-	}
-	return append(out, known.IDs()...)
+// modelNames are the built-in models and those of WebLLM's catalogue, which may be missing.
+func modelNames() []string {
+	known, _ := builtInCatalogue()
+	return append([]string{"tiny", "smollm2"}, known.IDs()...)
 }
 
 // limits are figures, before a number.
-func limits([]string) (out []string) {
+func limits() (out []string) {
 	for _, name := range figure.Typed() {
 		out = append(out, name+"=")
-	}
-	return out
-}
-
-// baselines are the saved baseline runs.
-func baselines([]string) (out []string) {
-	all, _ := baseline.Store{Dir: baseline.Default}.List()
-	for _, b := range all {
-		out = append(out, b.Name)
 	}
 	return out
 }
@@ -168,8 +156,5 @@ func figuresOf(args []string) []string {
 	}
 	figures, _ := colours().Figures(false, compare.Runs(runs...), runs...)
 	names := reports.FigureNames(figures)
-	for i := range names {
-		names[i] = strings.TrimPrefix(names[i], "fig-")
-	}
 	return append(names, allFigures)
 }

@@ -58,8 +58,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			}
 			if slices.Equal(figures.names, []string{"list"}) {
 				known, err := colours().Figures(figures.all, result, r)
-				names := strings.Join(reports.FigureNames(known), "\n")
-				fmt.Fprintln(c.OutOrStdout(), strings.ReplaceAll(names, "fig-", ""))
+				fmt.Fprintln(c.OutOrStdout(), strings.Join(reports.FigureNames(known), "\n"))
 				return err
 			}
 			if format != nil {
@@ -316,9 +315,6 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 	known := reports.FigureNames(figures)
 	for _, name := range chosen {
 		if !slices.ContainsFunc(known, func(of string) bool { return isFigure(of, name) }) {
-			for i := range known {
-				known[i] = strings.TrimPrefix(known[i], "fig-")
-			}
 			return fault.New(fault.Usage, "it has "+strings.Join(known, ", "), "the run has no figure %q", name)
 		}
 	}
@@ -350,6 +346,5 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 
 // isFigure reports whether a name stands for a figure. "memory" stands for fig-memory and fig-memory-webllm.
 func isFigure(figure, name string) bool {
-	short := strings.TrimPrefix(figure, "fig-")
-	return figure == name || short == name || strings.HasPrefix(short, strings.TrimPrefix(name, "fig-")+"-")
+	return strings.HasPrefix(strings.TrimPrefix(figure, "fig-")+"-", strings.TrimPrefix(name, "fig-")+"-")
 }

@@ -192,7 +192,7 @@ func (s Store) Get(name string) (Baseline, error) {
 	path := filepath.Join(s.Dir, name+suffix)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		none := fault.New(fault.Usage, offer(name, s.names()), "there is no baseline run %q in %s", name, s.Dir)
+		none := fault.New(fault.Usage, offer(name, s.Names()), "there is no baseline run %q in %s", name, s.Dir)
 		none.Err = fs.ErrNotExist
 		return Baseline{}, none
 	}
@@ -215,8 +215,8 @@ func (s Store) Get(name string) (Baseline, error) {
 	return b, nil
 }
 
-// names are those of the baselines that can be read.
-func (s Store) names() (names []string) {
+// Names are those of the baselines that can be read.
+func (s Store) Names() (names []string) {
 	all, _ := s.List()
 	for _, b := range all {
 		names = append(names, b.Name)
@@ -301,7 +301,7 @@ func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 	if CheckName(name) == nil && !record.IsRun(name) || known {
 		b, err := s.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && fault.Of(err) == fault.Usage {
-			err = &Missing{err, len(s.names()) > 0}
+			err = &Missing{err, len(s.Names()) > 0}
 		}
 		return b.Dir, &b, err
 	}

@@ -192,34 +192,33 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	if short := err.GetSpecifiedShortnames(); short != "" {
 		name, dashes = short, "-"
 	}
-	do := fmt.Sprintf("see \"%s --help\"", c.CommandPath())
-	names := []string{}
+	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			names = append(names, "--"+f.Name)
 		}
 	})
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	for _, same := range append([][2]string{{plain, plain}}, otherTools...) {
-		if slices.Contains(strings.Fields(same[1]), plain) && slices.Contains(names, "--"+same[0]) {
-			return fault.New(fault.Usage, "did you mean --"+same[0]+"?", "unknown flag %s%s", dashes, name)
-		}
-	}
-	if slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain) {
-		return fault.New(fault.Usage, "every engine decodes greedily, as at temperature 0", "unknown flag %s%s", dashes, name)
-	}
-	if others := owners(c, plain); c.Name() == "run" && slices.Contains(others, "gate") {
-		return fault.New(fault.Usage, "checks are in the plan's gate, or flags of \"llmparity gate\"; --baseline names a run "+
-			"to compare with", "unknown flag %s%s", dashes, name)
-	} else if len(others) > 0 {
+	all, others, do := append([][2]string{{plain, plain}}, otherTools...), owners(c, plain), ""
+	switch same := slices.IndexFunc(all, func(same [2]string) bool {
+		return slices.Contains(strings.Fields(same[1]), plain) && slices.Contains(names, "--"+same[0])
+	}); {
+	case same >= 0:
+		do = "did you mean --" + all[same][0] + "?"
+	case slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain):
+		do = "every engine decodes greedily, as at temperature 0"
+	case c.Name() == "run" && slices.Contains(others, "gate"):
+		do = "checks are in the plan's gate, or flags of \"llmparity gate\"; --baseline names a run to compare with"
+	case len(others) > 0:
 		do = fmt.Sprintf("it is a flag of \"llmparity %s\"", others[0])
-		return fault.New(fault.Usage, do, "unknown flag %s%s", dashes, name)
-	}
-	if dashes == "-" && len(name) > 1 { // -abc means -a -b -c
-		name = err.GetSpecifiedName()
-	}
-	if near := nearest.Question("--"+plain, names); near != "" && len(plain) > 1 {
-		do = strings.ReplaceAll(near, `"`, "")
+	default:
+		do = fmt.Sprintf("see \"%s --help\"", c.CommandPath())
+		if dashes == "-" && len(name) > 1 { // -abc means -a -b -c
+			name = err.GetSpecifiedName()
+		}
+		if near := nearest.Question("--"+plain, names); near != "" && len(plain) > 1 {
+			do = strings.ReplaceAll(near, `"`, "")
+		}
 	}
 	return fault.New(fault.Usage, do, "unknown flag %s%s", dashes, name)
 }

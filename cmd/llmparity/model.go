@@ -396,15 +396,11 @@ func writable(target string) error {
 	if info, err := os.Stat(target); err == nil && !info.IsDir() {
 		return fault.New(fault.Unwritable, "name another folder with -o", "can't write %s: it is not a folder", target)
 	}
-	parent := filepath.Dir(target)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return writeFault(err, target)
+	beside, err := whole.NewFolder(filepath.Dir(target))
+	if err == nil {
+		beside.Remove()
 	}
-	probe, err := os.MkdirTemp(parent, ".probe-*")
-	if err != nil {
-		return writeFault(err, target)
-	}
-	return os.Remove(probe)
+	return writeFault(err, target)
 }
 
 func randomCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,23 +229,20 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	const do = "name a run's folder, such as results/latest"
 	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // "latest" may point elsewhere soon
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "--resume")
+		return fault.Wrap(fault.BadRecord, err, do, "--resume")
 	}
 	if !record.IsRun(f.resume) {
-		return fault.New(fault.BadRecord, "name a run's folder, such as results/latest",
-			"%s cannot be resumed: it is not a run's folder", f.resume)
+		return fault.New(fault.BadRecord, do, "%s cannot be resumed: it is not a run's folder", f.resume)
 	}
 	p, err := readPlan(filepath.Join(f.resume, "plan.yaml"))
 	if err != nil {
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s cannot be resumed",
-			f.resume)
-	}
-	if err := f.valid(func(string) bool { return false }); err != nil {
-		return err
+		return fault.Wrap(fault.BadRecord, err, do, "%s cannot be resumed", f.resume)
 	}
 	f.out = filepath.Dir(f.resume)
-	if err := f.follow(p, func(string) bool { return false }); err != nil {
+	none := func(string) bool { return false }
+	if err := cmp.Or(f.valid(none), f.follow(p, none)); err != nil {
 		return err
 	}
 	if f.other, err = f.resumedWith(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/check"
 	"llmparity/internal/fault"
 	"llmparity/internal/whole"
 )
@@ -19,17 +20,9 @@ func filled(t *testing.T, names ...string) string {
 	t.Helper()
 	root := t.TempDir()
 	for i, name := range names {
-		dir := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 1000), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Tree(t, root, map[string]string{name + "/file": strings.Repeat("x", 1000)})
 		used := time.Now().Add(time.Duration(i-len(names)) * 24 * time.Hour)
-		if err := os.Chtimes(dir, used, used); err != nil {
-			t.Fatal(err)
-		}
+		check.Err(t, os.Chtimes(filepath.Join(root, name), used, used))
 	}
 	return root
 }
@@ -37,9 +30,7 @@ func filled(t *testing.T, names ...string) string {
 func names(t *testing.T, root string) (out []string) {
 	t.Helper()
 	list, err := cache.List(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, err)
 	for _, e := range list {
 		out = append(out, string(e.Kind)+" "+e.Name)
 	}
@@ -65,9 +56,7 @@ func TestMakeRoomRemovesLeastRecentlyUsedModels(t *testing.T) {
 	defer held.Close()
 	t.Setenv(cache.LimitVariable, "3000B")
 	var said []string
-	if err := cache.MakeRoom(root, 1500, func(line string) { said = append(said, line) }); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cache.MakeRoom(root, 1500, func(line string) { said = append(said, line) }))
 	want := []string{"converted model packages/held", "tool python"}
 	if got := names(t, root); !slices.Equal(got, want) {
 		t.Errorf("left %q, want %q", got, want)
@@ -80,9 +69,7 @@ func TestMakeRoomRemovesLeastRecentlyUsedModels(t *testing.T) {
 func TestMakeRoomKeepsWhatFits(t *testing.T) {
 	root := filled(t, "packages/a", "packages/b")
 	t.Setenv(cache.LimitVariable, "2500")
-	if err := cache.MakeRoom(root, 500, func(line string) { t.Error(line) }); err != nil {
-		t.Fatal(err)
-	}
+	check.Err(t, cache.MakeRoom(root, 500, func(line string) { t.Error(line) }))
 	if got := names(t, root); len(got) != 2 {
 		t.Errorf("left %q, want both models", got)
 	}
@@ -99,9 +86,7 @@ func TestUsedModelsAreNotRemoved(t *testing.T) {
 		t.Errorf("removed while it is used: %v", err)
 	}
 	held.Close()
-	if err := list[1].Remove(); err != nil {
-		t.Error(err)
-	}
+	check.Also(t, list[1].Remove())
 	if outside := cache.Use(root, t.TempDir()); outside != nil {
 		t.Error("a folder outside the cache is held")
 	}
@@ -111,6 +96,22 @@ func TestMakeRoomChecksTheDisk(t *testing.T) {
 	t.Setenv(cache.LimitVariable, "1TiB")
 	if err := cache.MakeRoom(t.TempDir(), 1<<50, func(string) {}); fault.Of(err) != fault.DiskFull {
 		t.Errorf("got %v, want a full disk", err)
+	}
+}
+
+func TestDir(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"LLMPARITY_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/c"},
+		{map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/llmparity"},
+		{map[string]string{"HOME": "/h"}, "/h/.cache/llmparity"},
+		{nil, filepath.Join(os.TempDir(), ".cache/llmparity")},
+	} {
+		if got := cache.Dir(func(name string) string { return c.env[name] }); got != filepath.FromSlash(c.want) {
+			t.Errorf("%v: %s, want %s", c.env, got, c.want)
+		}
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"llmparity/internal/check"
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -27,8 +29,7 @@ func TestServersAreFoundByPort(t *testing.T) {
 	defer server.Close()
 	port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 	if found := findServers(t.Context(), kinds.All, []string{"1", port}); len(found) != 1 ||
-		found[0].Path != server.URL ||
-		!strings.Contains(found[0].Detail, "mouse") {
+		found[0].Path != server.URL || !strings.Contains(found[0].Detail, "mouse") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -46,13 +47,8 @@ func TestDoctorDownloadsNothing(t *testing.T) {
 
 // Backends are found by the libraries beside a program.
 func TestBackendsOfPrograms(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"bin/llama-server", "bin/libggml-cuda.so", "lib/ollama/cuda_v12/libggml-cuda.so",
-		"lib/ollama/rocm/libggml-hip.so", "bin/ollama"} {
-		path := filepath.Join(dir, name)
-		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check.Err(t, os.WriteFile(path, []byte("no program"), 0o755))
-	}
+	dir := check.Tree(t, t.TempDir(), map[string]string{"bin/llama-server": "", "bin/libggml-cuda.so": "",
+		"lib/ollama/cuda_v12/libggml-cuda.so": "", "lib/ollama/rocm/libggml-hip.so": "", "bin/ollama": ""})
 	if got := programs.Backends(filepath.Join(dir, "bin", "llama-server"), "../lib/ollama/*"); !slices.Equal(
 		got, []string{"cuda", "hip"}) {
 		t.Errorf("%q", got)
@@ -88,13 +84,10 @@ func TestGPUsThatBackendsUse(t *testing.T) {
 // An AMD GPU in sysfs.
 func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}
-	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
-		"drm/renderD128/dev": "226:128\n",
-		"mem_info_vram_used": "1073741824\n", "mem_info_vram_total": "25753026560\n"} {
-		path := filepath.Join(o.Sys, "class/drm/card0/device", name)
-		check.Err(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check.Err(t, os.WriteFile(path, []byte(text), 0o644))
-	}
+	check.Tree(t, filepath.Join(o.Sys, "class/drm/card0/device"), map[string]string{
+		"uevent":             "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+		"drm/renderD128/dev": "226:128\n", "mem_info_vram_used": "1073741824\n",
+		"mem_info_vram_total": "25753026560\n"})
 	infos, found, notes := findGPUs(t.Context(), o)
 	if len(infos) != 1 || len(found) != 1 || found[0].UsedB == nil || *found[0].UsedB != 1<<30 ||
 		found[0].FreeB == nil || *found[0].FreeB != 25753026560-1<<30 {
@@ -108,9 +101,24 @@ func TestDoctorReportsFreeGPUMemory(t *testing.T) {
 		!strings.Contains(rows[0][1], "24.0 GiB, 23.0 GiB free, driver amdgpu, read by "+gpu.Sysfs) {
 		t.Errorf("%q", rows)
 	}
-	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}); len(
-		found) != 0 {
+	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir()}); len(found) != 0 {
 		t.Errorf("%+v", found)
+	}
+}
+
+// A program that does not answer in time is not missing, but what needs it cannot be promised.
+func TestSilentPartsAreNotCalledMissing(t *testing.T) {
+	var d Diagnosis
+	d.sort([]engine.Part{{Name: "emscripten", Err: fault.Wrap(fault.NoEmscripten, child.NoAnswer{},
+		"the machine may be busy: try again", "emcc")}})
+	rows := d.partRows()
+	if len(rows) != 1 || rows[0][0] != "unknown" || strings.Contains(rows[0][1], "setup") ||
+		!strings.HasSuffix(rows[0][1], "emcc: no answer within 30s; the machine may be busy: try again") {
+		t.Errorf("%q", rows)
+	}
+	if err := d.Err(); d.ExitCode != 4 || fault.Of(err) != fault.NoEmscripten ||
+		!strings.HasPrefix(err.Error(), "something did not answer: ") {
+		t.Errorf("exit code %d, %v", d.ExitCode, err)
 	}
 }
 

@@ -3,13 +3,10 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
-	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -24,32 +21,14 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	for _, name := range []string{"plan.yaml", "other.yaml"} {
 		put(t, cmd.Dir, name, turnsPlan)
 	}
-	var stderr child.Tail
-	stderr.Max = 1 << 16
-	cmd.Stderr = &stderr
-	check(t, cmd.Start())
-	latest := filepath.Join(cmd.Dir, "results", "latest")
-	waitFor(t, "a launch of each side", func() bool {
-		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
-		return strings.Contains(string(text), `"end"`)
-	})
-	check(t, cmd.Process.Signal(syscall.SIGINT))
-	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != fault.Interrupted.ExitCode() {
-		t.Fatalf("exit code %d\n%s", code, strings.Join(stderr.Lines(20), "\n"))
-	}
-	if left := child.Tagged(cmd.Process.Pid); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
-	}
+	signalled(t, cmd, syscall.SIGINT, "a launch of each side", func() bool { return journal(cmd, `"end"`) })
 	resume := resumed(cmd, "run", "--resume", "results/latest", "--inconclusive", "warn")
 	stdout, said, code := output(t, resume)
 	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
-	mentions(t, strings.Join(strings.Fields(stdout), " "), "launches of both runs took turns",
-		"decode_tps", "peak_pss_mb",
-		"ttft_ms")
-	now := opened(t, latest)
+	mentions(t, stdout, "launches of both runs took turns", "decode_tps", "peak_pss_mb", "ttft_ms")
+	now := recorded(t, cmd.Dir)
 	base := opened(t, filepath.Join(cmd.Dir, "results", now.Meta.Against))
 	for side, run := range map[string]*record.Run{"1": now, "2": base} {
 		counted, threads := 0, ""
@@ -66,14 +45,9 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 			t.Errorf("%s has no report", run.Dir)
 		}
 	}
-	again := resumed(cmd, "gate", "results/latest", "--format", "json", "--inconclusive", "warn")
-	if stdout, said, _ := output(t, again); !strings.Contains(stdout, `"interleaved": true`) {
-		t.Errorf("%s%s", stdout, said)
-	}
+	stdout, _, _ = output(t, resumed(cmd, "gate", "results/latest", "--format", "json", "--inconclusive", "warn"))
+	mentions(t, stdout, `"interleaved": true`)
 	// Without a gate in the plan, --baseline compares too.
-	one := resumed(cmd, "run", "plan.yaml", "--repetitions", "1", "--baseline", "results/latest")
-	if stdout, said, code := output(t, one); code != fault.Inconclusive.ExitCode() ||
-		!strings.Contains(stdout, "default tolerances: decode_tps -5%") {
-		t.Errorf("exit code %d\n%s%s", code, stdout, said)
-	}
+	ends(t, resumed(cmd, "run", "plan.yaml", "--repetitions", "1", "--baseline", "results/latest"), fault.Inconclusive,
+		"default tolerances: decode_tps -5%")
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"llmparity/internal/gguf"
-	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
@@ -26,9 +25,7 @@ const strangeHidden, strangeHeads, strangeLayers, strangeContext = 64, 4, 2, 256
 // newStrange has the tiny model's vocabulary.
 func newStrange(t *testing.T, architecture string, sizes map[string]any) *strange {
 	t.Helper()
-	path, err := model.Path(model.Tiny)
-	check(t, err)
-	f, err := gguf.Open(path)
+	f, err := gguf.Open(tinyOf(t).Path)
 	check(t, err)
 	defer f.Close()
 	m := &strange{random: rand.New(rand.NewPCG(1, 2)), metadata: []gguf.Entry{
@@ -117,8 +114,7 @@ func (m *strange) write(t *testing.T, path string) {
 	t.Helper()
 	var b bytes.Buffer
 	check(t, gguf.Write(&b, m.metadata, m.weights))
-	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	check(t, os.WriteFile(path, b.Bytes(), 0o600))
+	put(t, filepath.Dir(path), filepath.Base(path), b.String())
 }
 
 // split writes the model in two parts, as llama.cpp's llama-gguf-split does.
@@ -150,14 +146,12 @@ func TestAnyGGUFRuns(t *testing.T) {
 	}
 	store := filepath.Join(cmd.Dir, "ollama")
 	experts(t).write(t, filepath.Join(store, "blobs", "sha256-12ab"))
-	manifest := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "mine")
-	check(t, os.MkdirAll(manifest, 0o755))
-	put(t, manifest, "small", `{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12ab"}]}`)
+	put(t, store, "manifests/registry.ollama.ai/library/mine/small", `{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:12ab"}]}`)
 	cmd.Env = append(cmd.Env, "HF_HUB_CACHE="+filepath.Join(cmd.Dir, "hub"), "OLLAMA_MODELS="+store)
 
-	stdout, stderr, code := output(t, resumed(cmd, append(cmd.Args[1:], "--dry-run")...))
-	if code != 0 || strings.Count(stdout, "MiB         ?  warm  unknown until launched") != 3 {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	stdout, _ := well(t, resumed(cmd, append(cmd.Args[1:], "--dry-run")...))
+	if strings.Count(stdout, "MiB         ?  warm  unknown until launched") != 3 {
+		t.Error(stdout)
 	}
 	well(t, cmd)
 	r := recorded(t, cmd.Dir)
@@ -171,15 +165,12 @@ func TestAnyGGUFRuns(t *testing.T) {
 			t.Errorf("attempt %d of cell %d: %s, %s %v", a.ID, a.Cell, a.Status, a.Error, a.Warnings)
 		}
 	}
-	stdout, stderr, code = output(t, resumed(cmd, "model", "list", "--local"))
-	if code != 0 || !strings.Contains(stdout, "hf:me/moe/moe-00001-of-00002.gguf") ||
-		!strings.Contains(stdout, "ollama:mine:small") || strings.Contains(stdout, "moe-00002") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	stdout, _ = well(t, resumed(cmd, "model", "list", "--local"), "hf:me/moe/moe-00001-of-00002.gguf",
+		"ollama:mine:small")
+	if strings.Contains(stdout, "moe-00002") {
+		t.Error(stdout)
 	}
 	for _, name := range []string{"hf:me/moe", "ollama:mine:small"} {
-		info := resumed(cmd, "model", "info", name)
-		if stdout, stderr, code = output(t, info); code != 0 || !strings.Contains(stdout, "unknown: llamacpp decides") {
-			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
-		}
+		well(t, resumed(cmd, "model", "info", name), "unknown: llamacpp decides")
 	}
 }

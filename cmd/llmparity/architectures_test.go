@@ -21,8 +21,8 @@ const featureContext = 512
 // answered is how many tokens of an answer are compared.
 const answered = 32
 
-// featureNamed returns one of tinytest.Features, with its file.
-func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, string) {
+// featureNamed returns one of tinytest.Features, with its model.
+func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, engine.Model) {
 	t.Helper()
 	all := append(tinytest.Features(), tinytest.Types()...)
 	i := slices.IndexFunc(all, func(f tinytest.Feature) bool { return f.Name == name })
@@ -31,7 +31,9 @@ func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feat
 	}
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	check(t, tiny.WriteRandomFile(ctx, path, all[i].Spec))
-	return all[i], path
+	m, err := model.Open(path, featureContext)
+	check(t, err)
+	return all[i], m
 }
 
 // answersLikeReference compares a session's prompts and answers with the reference's.
@@ -43,15 +45,16 @@ func answersLikeReference(t *testing.T, ctx context.Context, s engine.Session, p
 		prompt := tokenizer.Prompt(p.Text)
 		want, _, err := expect.Greedy(prompt, answered)
 		check(t, err)
-		if in, ids := spoken(t, ctx, s, p.Text); !slices.Equal(in, prompt) || !slices.Equal(ids, want) {
+		if in, ids := spoken(t, ctx, s, p.Text, answered); !slices.Equal(in, prompt) || !slices.Equal(ids, want) {
 			t.Errorf("%s: prompt %v and then %v, want %v and then %v", p.Name, in, ids, prompt, want)
 		}
 	}
 }
 
-func spoken(t *testing.T, ctx context.Context, s engine.Session, prompt string) (in, out []int) {
+// spoken are a prompt's tokens and the n tokens that an engine answers.
+func spoken(t *testing.T, ctx context.Context, s engine.Session, prompt string, n int) (in, out []int) {
 	t.Helper()
-	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: answered, IgnoreEOS: true},
+	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true},
 		func(k record.Token) { out = append(out, k.ID) })
 	check(t, err)
 	return usage.PromptIDs, out
@@ -61,9 +64,7 @@ func spoken(t *testing.T, ctx context.Context, s engine.Session, prompt string) 
 func TestWebLLMRunsGemma3(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	feature, path := featureNamed(t, ctx, "gemma3, two bases and linear scaling")
-	m, err := model.Open(path, featureContext)
-	check(t, err)
+	feature, m := featureNamed(t, ctx, "gemma3, two bases and linear scaling")
 	session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), m)
-	answersLikeReference(t, ctx, session, path, feature.Prompts())
+	answersLikeReference(t, ctx, session, m.Path, feature.Prompts())
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,9 +87,7 @@ func TestPresets(t *testing.T) {
 }
 
 func TestPlanCheckCountsCells(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "p.yaml")
-	check(t, os.WriteFile(file, plans.Init, 0o644))
-	mentions(t, good(t, "plan", "check", file), "2 cells, 1 start setting")
+	mentions(t, good(t, "plan", "check", put(t, t.TempDir(), "p.yaml", string(plans.Init))), "2 cells, 1 start setting")
 }
 
 // Engines that are missing are left out with a note, except those that the user names.
@@ -99,8 +95,7 @@ func TestPresetEnginesSkipsMissingOnes(t *testing.T) {
 	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
 		t.Setenv(name, t.TempDir())
 	}
-	server := filepath.Join(t.TempDir(), "llama-server")
-	check(t, os.WriteFile(server, []byte("#!/bin/sh\n"), 0o755))
+	server := put(t, t.TempDir(), "llama-server", "#!/bin/sh\n")
 	for line, want := range map[string]string{
 		"--llama-server " + server:                                 "llamacpp",
 		"--ollama-url http://127.0.0.1:1 --llama-server " + server: "llamacpp ollama",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,10 +16,8 @@ func TestCache(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv(cache.Variable, root)
 	for name, days := range map[string]int{"packages/old": 40, "models/webllm/new": 1, "modellib": 40, "python": 40} {
-		dir := filepath.Join(root, name)
-		check(t, os.MkdirAll(dir, 0o755))
-		check(t, os.WriteFile(filepath.Join(dir, "file"), make([]byte, 3<<20), 0o644))
-		used := time.Now().AddDate(0, 0, -days)
+		dir, used := filepath.Join(root, name), time.Now().AddDate(0, 0, -days)
+		put(t, dir, "file", strings.Repeat("x", 3<<20))
 		check(t, os.Chtimes(dir, used, used))
 	}
 	for _, c := range []struct {
@@ -40,10 +37,9 @@ func TestCache(t *testing.T) {
 		{"cache prune --tools", "", "removed  python"},
 		{"cache list --json", "", "[]"},
 	} {
-		var out bytes.Buffer
-		code := execute(strings.Fields(c.args), &out, &out)
-		if code != c.code.ExitCode() || !strings.Contains(out.String(), c.want) {
-			t.Errorf("%s: exit code %d, %q not in:\n%s", c.args, code, c.want, out.String())
+		out, errs, code := called(strings.Fields(c.args)...)
+		if code != c.code.ExitCode() || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: exit code %d, %q not in:\n%s%s", c.args, code, c.want, out, errs)
 		}
 	}
 }

@@ -4,15 +4,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/shirou/gopsutil/v3/process"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
@@ -29,7 +29,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	for i := range cells / 2 {
 		text += fmt.Sprintf("  - %d clocks, and what they said\n", i+1)
 	}
-	check(t, os.WriteFile("fifty.yaml", []byte(text), 0o644))
+	put(t, ".", "fifty.yaml", text)
 	after := &held{}
 	var stdout bytes.Buffer
 	if code := execute([]string{"run", "fifty.yaml"}, &stdout, after); code != 0 {
@@ -38,7 +38,7 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	if len(after.launches) != cells {
 		t.Fatalf("%d launches ended, want %d\n%s", len(after.launches), cells, &after.said)
 	}
-	r := opened(t, filepath.Join("results", "latest"))
+	r := recorded(t, ".")
 	if len(r.Cells) != cells || len(r.Attempts) != cells || r.Status != record.OK {
 		t.Errorf("%d cells, %d launches, status %s", len(r.Cells), len(r.Attempts), r.Status)
 	}
@@ -74,42 +74,24 @@ var ended = regexp.MustCompile(`^\[\d+/\d+\] .*\n$`)
 
 func (h *held) Write(line []byte) (int, error) {
 	if ended.Match(line) {
-		now := holding{ports: ports(), goroutines: runtime.NumGoroutine(), processes: child.Tagged(os.Getpid()),
+		now := holding{goroutines: runtime.NumGoroutine(), processes: child.Tagged(os.Getpid()),
 			folders: child.Scratches(os.Getpid())}
-		open, _ := os.ReadDir("/proc/self/fd") // Linux has it
-		now.descriptors = len(open)
-		status, _ := os.ReadFile("/proc/self/status")
-		_, rest, _ := strings.Cut(string(status), "VmRSS:")
-		var kib float64
-		_, _ = fmt.Sscan(rest, &kib) // 0 fails the test
-		now.rss = kib / 1024
+		self := process.Process{Pid: int32(os.Getpid())}
+		sockets, err := self.Connections()
+		for _, s := range sockets {
+			if s.Status == "LISTEN" {
+				now.ports++
+			}
+		}
+		files, err2 := self.NumFDs()
+		memory, err3 := self.MemoryInfo()
+		if err := errors.Join(err, err2, err3); err != nil {
+			return 0, err
+		}
+		now.descriptors, now.rss = int(files), float64(memory.RSS)/record.MiB
 		h.launches = append(h.launches, now)
 	}
 	return h.said.Write(line)
-}
-
-var _ io.Writer = (*held)(nil)
-
-// ports counts the listening sockets of this process.
-func ports() int {
-	mine := map[string]bool{}
-	links, _ := filepath.Glob("/proc/self/fd/*") // the pattern is well formed
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil {
-			mine[target] = true
-		}
-	}
-	n := 0
-	for _, file := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		text, _ := os.ReadFile(file) // no IPv6: none
-		for line := range strings.Lines(string(text)) {
-			const listening = "0A"
-			if f := strings.Fields(line); len(f) > 9 && f[3] == listening && mine["socket:["+f[9]+"]"] {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 func medianRSS(launches []holding) float64 {

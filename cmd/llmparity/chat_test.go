@@ -1,17 +1,13 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
-	"llmparity/internal/model"
-	"llmparity/native/llamacpp"
 )
 
 // chatTemplate has what common templates have: roles, filters, conditions, and the beginning of the answer.
@@ -21,8 +17,7 @@ const chatTemplate = "{{ bos_token }}{% for m in messages %}{% if m['role'] == '
 // With --chat the model's own template is rendered once, and all engines that take ids compute the same ones, with one
 // token at the beginning. An engine that ignores them finds the same in the rendered text.
 func TestChatSendsTheSameIDs(t *testing.T) {
-	path, err := model.Path(model.Tiny)
-	check(t, err)
+	path := tinyOf(t).Path
 	cmd := oneLaunch(t, "llamacpp", "--engines", "llamacpp,webllm", "--engine", "exec:mine="+exampleEngine(t),
 		"--model", "chat.gguf", "--chat", "--prompt", " the quick ", "--max-tokens", "4")
 	chat := filepath.Join(cmd.Dir, "chat.gguf")
@@ -62,24 +57,18 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 		}
 	}
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: "{{ raise_exception('no users') }}"})
-	refusal(t, resumed(cmd, cmd.Args[1:]...), fault.NotSupported, "the chat template of")
+	ends(t, resumed(cmd, cmd.Args[1:]...), fault.NotSupported, "the chat template of")
 }
 
 // All prompts of a run are rendered by one server, however many cells there are.
 func TestChatStartsOneServer(t *testing.T) {
-	path, err := model.Path(model.Tiny)
-	check(t, err)
-	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	check(t, err)
 	cmd := program(t, "run", "plan.yaml", "--llama-server", "./server")
 	put(t, cmd.Dir, "server", "#!/bin/sh\ncase \"$*\" in *--port*) echo start >>"+cmd.Dir+"/starts;; esac\n"+
-		"exec "+server+" \"$@\"\n")
-	check(t, os.Chmod(filepath.Join(cmd.Dir, "server"), 0o755))
-	rewrite(t, path, filepath.Join(cmd.Dir, "chat.gguf"),
+		"exec "+llamaServer(t)+" \"$@\"\n")
+	rewrite(t, tinyOf(t).Path, filepath.Join(cmd.Dir, "chat.gguf"),
 		gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
-	put(t, cmd.Dir, "plan.yaml", "engines: [llamacpp]\nmodel: chat.gguf\nchat: true\n"+
-		"prompts: [the, a]\ncontexts: [64, 128]\n"+
-		"max_tokens: 2\nrepetitions: 1\nwarmup: {launches: 0, tokens: 1}\n")
+	put(t, cmd.Dir, "plan.yaml", "engines: [llamacpp]\nmodel: chat.gguf\nchat: true\nprompts: [the, a]\n"+
+		"contexts: [64, 128]\nmax_tokens: 2\nrepetitions: 1\nwarmup: {launches: 0, tokens: 1}\n")
 	well(t, cmd)
 	if n := strings.Count(readFile(t, filepath.Join(cmd.Dir, "starts")), "start"); n != 5 {
 		t.Errorf("%d servers started, want 5: one for each cell, and one for the template", n)

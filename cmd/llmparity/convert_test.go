@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,37 +17,27 @@ import (
 func TestConvertKeepsValues(t *testing.T) {
 	cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
 	check(t, tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")))
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || stderr != "" {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	stdout, stderr := well(t, cmd)
 	// The tiny model is float32 already: what is written is what was read, to the byte.
-	if want := filepath.Join("out", "in-f32.gguf") + "  " + tiny.SHA256; strings.TrimSpace(stdout) != want {
-		t.Errorf("%s, want %s", stdout, want)
+	if want := filepath.Join("out", "in-f32.gguf") + "  " + tiny.SHA256 + "\n"; stdout != want || stderr != "" {
+		t.Errorf("%s%s, want %s", stdout, stderr, want)
 	}
-	entries, err := os.ReadDir(filepath.Join(cmd.Dir, "out"))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%v %v: one file is wanted", entries, err)
+	if files := filesIn(t, filepath.Join(cmd.Dir, "out")); len(files) != 1 {
+		t.Errorf("%v: one file is wanted", files)
 	}
 }
 
 // The alignment of the source file is not copied.
 func TestConvertedFilesAreReadable(t *testing.T) {
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
-	check(t, tiny.WriteFile(in))
-	f, err := gguf.Open(in)
+	f, err := gguf.Open(tinyOf(t).Path)
 	check(t, err)
 	defer f.Close()
-	aligned := append(slices.Clone(f.Metadata),
-		gguf.Entry{Key: "general.alignment", Value: uint32(64)},
+	aligned := append(slices.Clone(f.Metadata), gguf.Entry{Key: "general.alignment", Value: uint32(64)},
 		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
-	check(t, whole.Write(out, func(w io.Writer) error {
-		return gguf.Write(w, gguf.AsFloat32(aligned), f.Unquantised())
-	}))
-	if _, err := model.Open(out, 0); err != nil {
-		t.Error(err)
-	}
+	var b strings.Builder
+	check(t, gguf.Write(&b, gguf.AsFloat32(aligned), f.Unquantised()))
+	_, err = model.Open(put(t, t.TempDir(), "out.gguf", b.String()), 0)
+	check(t, err)
 }
 
 func TestConvertPackageToGGUF(t *testing.T) {
@@ -58,10 +47,10 @@ func TestConvertPackageToGGUF(t *testing.T) {
 	if _, err := mlc.Write(t.Context(), in, dir, mlc.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || stderr != "compared with the package: same weights, bit for bit\n" ||
+	stdout, stderr := well(t, cmd)
+	if stderr != "compared with the package: same weights, bit for bit\n" ||
 		!strings.HasPrefix(stdout, filepath.Join("out", "in.gguf")+"  ") {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+		t.Errorf("%s%s", stdout, stderr)
 	}
 	m, err := model.Open(filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
 	check(t, err)
@@ -75,13 +64,10 @@ func TestConvertNotesOtherTokens(t *testing.T) {
 	root := t.TempDir()
 	in, dir := filepath.Join(root, "in.gguf"), filepath.Join(root, "in")
 	check(t, tiny.WriteRandomFile(t.Context(), in, tiny.Spec{Tokenizer: "smollm"}))
-	check(t, os.WriteFile(in, []byte(strings.ReplaceAll(readFile(t, in), "smollm", gguf.PreGPT4o)), 0o600))
+	put(t, root, "in.gguf", strings.ReplaceAll(readFile(t, in), "smollm", gguf.PreGPT4o))
 	_, err := mlc.Write(t.Context(), in, dir, mlc.Options{})
 	check(t, err)
-	if _, stderr, code := called("model", "convert", dir, "--to", "gguf", "-o", root+"/out"); code != 0 ||
-		!strings.Contains(stderr, "llama.cpp cuts words at combining marks") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	well(t, program(t, "model", "convert", dir, "--to", "gguf"), "llama.cpp cuts words at combining marks")
 }
 
 func TestConvertWritesRequestedPackage(t *testing.T) {
@@ -100,10 +86,7 @@ func TestConvertWritesRequestedPackage(t *testing.T) {
 	}
 	// What can be done with either depends on the adapter.
 	for _, path := range []string{filepath.Join(cmd.Dir, "in-webllm-f16"), made.Library} {
-		if can := infoOf(t, path).Engines["webllm"].Can; !strings.Contains(
-			can, "if the WebGPU adapter has shader-f16") {
-			t.Errorf("%s: %q", path, can)
-		}
+		mentions(t, infoOf(t, path).Engines["webllm"].Can, "if the WebGPU adapter has shader-f16")
 	}
 }
 

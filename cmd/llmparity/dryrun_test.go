@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,48 +12,31 @@ import (
 	"llmparity/internal/fault"
 )
 
-// sweep is a plan of the tiny model with many lengths.
-func sweep(inputs, outputs int, more string) string {
-	list := func(n int) string {
-		var out []string
-		for i := range n {
-			out = append(out, fmt.Sprint(2+i))
-		}
-		return strings.Join(out, ",")
-	}
-	return "name: big\nengines: [webllm, llamacpp]\nmodel: tiny\ninput_lengths: [" + list(inputs) +
-		"]\noutput_lengths: [" + list(outputs) + "]\n" + more +
-		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
+// wouldRun is what a dry run prints as JSON.
+type wouldRun struct {
+	Planned []dryrun.Cell `json:"cells_planned"`
+	dryrun.Summary
 }
 
 // A dry run lists each cell and what is missing, launches nothing, ends as the run would, and prints the same as JSON.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
-	text := sweep(2, 2, "concurrency: [1, 4]\n") +
-		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
-	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
-	put(t, cmd.Dir, "plan.yaml", text)
-	stdout, stderr, code := output(t, cmd)
-	if code != fault.BadModel.ExitCode() || !strings.HasPrefix(stderr, "llmparity: bad-model: cannot open nowhere.gguf: ") ||
-		strings.Count(stderr, "\n") > 1 {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	mentions(t, stdout, "32 cells, 6 start settings. Nothing was launched.", "nowhere.gguf",
+	put(t, cmd.Dir, "plan.yaml", "name: big\nengines: [webllm, llamacpp]\ninput_lengths: [2, 3]\noutput_lengths: [2, 3]\n"+
+		"concurrency: [1, 4]\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\nmodels:\n  - tiny\n"+
+		"  - {model: nowhere.gguf, input_lengths: [8]}\n"+
+		"  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n")
+	_, stderr := ends(t, cmd, fault.BadModel, "32 cells, 6 start settings. Nothing was launched.", "nowhere.gguf",
 		"tensor_parallel_size: 4", "quantization: awq", "cannot run here",
 		"webllm serves 1 request at a time", "Time: unknown", "Memory: ")
-	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
+	if !strings.HasPrefix(stderr, "llmparity: bad-model: cannot open nowhere.gguf: ") || strings.Count(stderr, "\n") > 1 {
+		t.Error(stderr)
+	}
+	if there(filepath.Join(cmd.Dir, "results")) {
 		t.Error("a dry run left a record")
 	}
-	again := resumed(cmd, "run", "plan.yaml", "--dry-run", "--json")
-	stdout, _, code = output(t, again)
-	var doc struct {
-		Planned []dryrun.Cell `json:"cells_planned"`
-		dryrun.Summary
-	}
-	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != fault.BadModel.ExitCode() {
-		t.Fatalf("exit code %d, %v", code, err)
-	}
+	stdout, _ := ends(t, resumed(cmd, "run", "plan.yaml", "--dry-run", "--json"), fault.BadModel)
+	doc := decoded[wouldRun](t, stdout)
 	missing := 0
 	for _, c := range doc.Planned {
 		if c.Missing != "" {
@@ -93,9 +73,8 @@ func TestDryRunOfCatalogueModel(t *testing.T) {
 	const id = "Llama-3.2-1B-Instruct-q4f32_1-MLC"
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
-	text := "name: fetched\nengines: [webllm]\nmodel: " + id + "\nadapter: swiftshader\nmax_tokens: 8\n" +
-		"input_lengths: [8]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
-	put(t, cmd.Dir, "plan.yaml", text)
+	put(t, cmd.Dir, "plan.yaml", "name: fetched\nengines: [webllm]\nmodel: "+id+"\nadapter: swiftshader\nmax_tokens: 8\n"+
+		"input_lengths: [8]\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n")
 	stdout, _ := well(t, cmd)
 	// The row's last columns are memory, which is 1128.82 MiB, the page and the browser, and time, which is not known.
 	row := regexp.MustCompile(`(?m)^ *1 .* ([0-9.]+) GiB +\?$`).FindStringSubmatch(stdout)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
+	"llmparity/internal/plan"
 )
 
 // A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.
@@ -57,4 +59,30 @@ func TestEnginesThatAreAskedFor(t *testing.T) {
 // webLLM returns a configured WebLLM.
 func webLLM(c webllm.Config) *webllm.WebLLM {
 	return webllm.New(c, engine.Settings{Cache: cache.Dir(os.Getenv)})
+}
+
+// Settings that change the computation must not fail a run because its tokens differ from the reference.
+func TestOtherDtypesMayChangeTokens(t *testing.T) {
+	engines := []string{"webllm", "llamacpp", "llamacpp-oneshot", "ollama"}
+	for _, c := range []struct {
+		llama engine.Section
+		want  string
+	}{
+		{engine.Section{"cache_type_k": "f32", "flash_attention": "off"}, "[ollama]"},
+		{engine.Section{"flash_attention": "auto"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{engine.Section{"cache_type_v": "f16"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{engine.Section{"gpu_layers": 1}, "[llamacpp llamacpp-oneshot ollama]"},
+	} {
+		f, got := &runFlags{}, []string{}
+		made, err := f.enginesOf(true, func(string, string) {})(t.Context(), plan.Plan{Engines: engines,
+			Sections: map[string]engine.Section{"llamacpp": c.llama}})
+		for _, e := range made {
+			if e.Caps().Rounds {
+				got = append(got, e.Name())
+			}
+		}
+		if fmt.Sprint(got) != c.want || err != nil {
+			t.Errorf("%+v: of %s nothing is expected, want %s (%v)", c.llama, got, c.want, err)
+		}
+	}
 }

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"llmparity/browser"
+	"llmparity/internal/fit"
 	"llmparity/internal/schematest"
-	"llmparity/internal/tiny"
 )
 
 const configs = "../../internal/hfconfig/testdata"
@@ -72,20 +71,10 @@ func TestEstimateOfContexts(t *testing.T) {
 
 // Names follow memory profiles, and the components add up to the total.
 func TestEstimateJSON(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	check(t, tiny.WriteFile(path))
 	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
-		out := good(t, "estimate", path, "--engine", engine, "--json")
+		out := good(t, "estimate", "tiny", "--engine", engine, "--json")
 		schematest.Valid(t, "estimate", []byte(out))
-		var j struct {
-			Schema    string                  `json:"schema_version"`
-			Breakdown map[string]any          `json:"memory_breakdown"`
-			Model     map[string]any          `json:"model_info"`
-			Engine    map[string]string       `json:"engine_metadata"`
-			DTypes    map[string]string       `json:"dtypes"`
-			Parts     []struct{ Name string } `json:"components"`
-		}
-		check(t, json.Unmarshal([]byte(out), &j))
+		j := decoded[fit.Document](t, out)
 		sum := 0.0
 		for _, name := range []string{"model_weights_gb", "kv_cache_gb", "activations_gb", "framework_overhead_gb"} {
 			v, ok := j.Breakdown[name].(float64)
@@ -97,8 +86,8 @@ func TestEstimateJSON(t *testing.T) {
 		if total, _ := j.Breakdown["total_gb"].(float64); total < sum-5e-6 || total > sum+5e-6 {
 			t.Errorf("%s: parts of %g GiB, a total of %g", engine, sum, total)
 		}
-		if j.Schema != "2.0" || j.Model["num_parameters"] != 426624.0 || j.Engine["engine_type"] != engine ||
-			j.DTypes["weights"] == "" || len(j.Parts) < 6 {
+		if j.Schema != "2.0" || j.Model.Parameters != 426624 || j.Engine["engine_type"] != engine ||
+			j.DTypes.Weights == "" || len(j.Components) < 6 {
 			t.Errorf("%s: %s", engine, out)
 		}
 		levels, _ := j.Breakdown["confidence_levels"].(map[string]any)
@@ -110,18 +99,87 @@ func TestEstimateJSON(t *testing.T) {
 	}
 }
 
+// JSON says, too, how much is missing and why.
+func TestEstimateThatDoesNotFitInJSON(t *testing.T) {
+	j := decoded[fit.Document](t, good(t, "estimate", filepath.Join(configs, "llama-3.1-8b.json"), "--engine",
+		"llamacpp", "--quantization", "q4_0", "--ram-gb", "4", "--json"))
+	if j.Fits == nil || *j.Fits || *j.Available != 4<<30 || *j.Spare >= 0 ||
+		j.Reason != "needs about 5 GiB, 4 GiB available" {
+		t.Errorf("%+v", j)
+	}
+}
+
 // calculatedProfile is a memory profile of schema 1.
 const calculatedProfile = `{"memory_breakdown":{"model_weights_gb":13.21,"kv_cache_gb":0.45,"activations_gb":0.89,"framework_overhead_gb":0.62,"total_gb":15.17}}`
 
 func TestCompareEstimates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "profile.json")
-	check(t, os.WriteFile(path, []byte(calculatedProfile), 0o600))
-	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations",
-		"0.9", "--calc-overhead", "0.6"}
-	out := good(t, calc...)
-	mentions(t, out, "Model weights", "13.21", "+0.29", "95-100%", "outside", "within")
-	if out := good(t, append(calc, "--json", "--calc-unit", "GB")...); !json.Valid([]byte(out)) ||
-		!strings.Contains(out, `"calculated_gb": 12.57`) {
-		t.Error(out)
+	calc := []string{"compare-estimates", put(t, t.TempDir(), "profile.json", calculatedProfile), "--calc-weights",
+		"13.5", "--calc-kv", "0.4", "--calc-activations", "0.9", "--calc-overhead", "0.6"}
+	mentions(t, good(t, calc...), "Model weights", "13.21", "+0.29", "95-100%", "outside", "within")
+	mentions(t, good(t, append(calc, "--json", "--calc-unit", "GB")...), `"calculated_gb": 12.57`)
+}
+
+// answerTo returns the first line of an estimate.
+func answerTo(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := called(append([]string{"estimate"}, args...)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("%v: exit code %d, %s", args, code, errs)
+	}
+	line, _, _ := strings.Cut(out, "\n")
+	return line
+}
+
+func TestEstimateAnswersFirst(t *testing.T) {
+	t.Setenv("LLMPARITY_CACHE", t.TempDir())
+	for _, row := range tableOf(t, "estimates.txt", 2) {
+		args := strings.ReplaceAll(row[0], "configs/", configs+"/")
+		like := strings.ReplaceAll(regexp.QuoteMeta(row[1]), "~", "[0-9.]+( [MG]iB)?")
+		if got := answerTo(t, strings.Fields(args)...); !regexp.MustCompile("^" + like + "$").MatchString(got) {
+			t.Errorf("%s: %q, want %q", args, got, row[1])
+		}
+	}
+}
+
+func TestEstimateOfUnconvertibleGGUF(t *testing.T) {
+	path := put(t, t.TempDir(), "strange.gguf", strings.ReplaceAll(readFile(t, tinyOf(t).Path), "llama", "alpac"))
+	mentions(t, answerTo(t, path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"),
+		"cannot run here: WebLLM: ", "alpac")
+}
+
+// The lists of a package replace what the catalogue states.
+func TestEstimateOfCatalogueModel(t *testing.T) {
+	own := t.TempDir()
+	t.Setenv("LLMPARITY_CACHE", own)
+	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
+	mirror := mirrored(t, id)
+	estimated := func(args ...string) fit.Document {
+		t.Helper()
+		out := good(t, append([]string{"estimate", id, "--adapter", "swiftshader", "--ram-gb", "4", "--json"},
+			args...)...)
+		schematest.Valid(t, "estimate", []byte(out))
+		return decoded[fit.Document](t, out)
+	}
+	weights := func(j fit.Document) (sum int64) {
+		for _, c := range j.Components {
+			if c.Name == "model_weights" {
+				sum += c.Best
+			}
+		}
+		return sum
+	}
+	stated := estimated()
+	if weights(stated) != 0 || stated.Fits == nil || !*stated.Fits || *stated.Available != 4<<30 ||
+		*stated.Spare <= 0 || stated.Model.Context != 4096 {
+		t.Errorf("%+v", stated)
+	}
+	mentions(t, strings.Join(stated.Warnings, "\n"), "WebLLM's catalogue")
+	from := estimated("--mirror", mirror, "--context", "512")
+	if weights(from) != 4*426624 || from.Model.Context != 512 || *from.Spare <= *stated.Spare {
+		t.Errorf("%+v", from)
+	}
+	mentions(t, strings.Join(from.Warnings, "\n"), "the package's lists at "+mirror)
+	if without := estimated("--mirror", t.TempDir()); *without.Spare != *stated.Spare {
+		t.Errorf("empty mirror: %+v", without)
 	}
 }

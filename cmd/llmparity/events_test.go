@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -16,22 +15,17 @@ import (
 // Events match the schema, report progress, and end with the report's path.
 func TestEventsOfRun(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16", "--output-len", "24",
-		"--repetitions", "1")
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || strings.Contains(stderr, "[") {
-		t.Fatalf("exit code %d\n%s", code, stderr)
+	stdout, stderr := well(t, program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16",
+		"--output-len", "24", "--repetitions", "1"))
+	if strings.Contains(stderr, "[") {
+		t.Error(stderr)
 	}
 	var kinds []run.EventKind
 	var all []progress.Line
 	for line := range strings.Lines(stdout) {
 		schematest.Valid(t, "events", []byte(line))
-		var e progress.Line
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		all = append(all, e)
-		kinds = append(kinds, e.Kind)
+		all = append(all, decoded[progress.Line](t, line))
+		kinds = append(kinds, all[len(all)-1].Kind)
 	}
 	for _, want := range []run.EventKind{"recording", "launched", "phase", "tokens", "ended"} {
 		if !slices.Contains(kinds, want) {
@@ -54,11 +48,11 @@ func TestEventsOfRun(t *testing.T) {
 }
 
 func TestEventsOfRunThatCannotStart(t *testing.T) {
-	stdout, _, code := output(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"))
+	stdout, _ := ends(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"),
+		fault.NoLlamaServer)
 	schematest.Valid(t, "events", []byte(stdout))
-	var e progress.Line
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != fault.NoLlamaServer.ExitCode() ||
-		e.Kind != "done" || *e.Code != code || e.Class != fault.NoLlamaServer || e.Status != record.Failed {
-		t.Errorf("exit code %d, %v: %s", code, err, stdout)
+	if e := decoded[progress.Line](t, stdout); e.Kind != "done" || *e.Code != fault.NoLlamaServer.ExitCode() ||
+		e.Class != fault.NoLlamaServer || e.Status != record.Failed {
+		t.Error(stdout)
 	}
 }

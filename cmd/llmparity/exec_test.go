@@ -9,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // exampleEngine builds the example of an exec: engine.
@@ -36,14 +34,10 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	if p := resolved(t, latest); !slices.Equal(p.Engines, []string{"llamacpp", own}) {
 		t.Errorf("the plan that was run: %+v", p)
 	}
-	if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil ||
-		!strings.Contains(string(page), "exec:mine") {
-		t.Errorf("report.html: %d bytes, %v", len(page), err)
-	}
+	mentions(t, readFile(t, filepath.Join(latest, "report.html")), "exec:mine")
 	r := opened(t, latest)
 	for _, a := range r.Attempts {
-		if c := r.Cells[slices.IndexFunc(
-			r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
+		if r.CellByID(a.Cell).Engine != "exec:mine" {
 			continue
 		}
 		_, baseline := a.Phase(record.Baseline)
@@ -61,28 +55,6 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	}
 }
 
-// Workers of an exec: engine end even if the run is killed.
-func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
-	t.Parallel()
-	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
-	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
-		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)
-	put(t, cmd.Dir, "echo.py", workers)
-	check(t, cmd.Start())
-	latest := filepath.Join(cmd.Dir, "results", "latest")
-	waitFor(t, "a model to be loaded", func() bool {
-		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
-		return strings.Contains(string(text), `"name":"load"`)
-	})
-	there := child.Tagged(cmd.Process.Pid)
-	sleeps := slices.ContainsFunc(there, func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "600") })
-	if err := cmd.Process.Kill(); err != nil || !sleeps {
-		t.Fatalf("of %v one sleeps: %v; %v", there, sleeps, err)
-	}
-	_ = cmd.Wait() // killed, as it should be
-	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
-}
-
 // An exec: engine may serve models by name.
 func TestExecEngineServesItsOwnModel(t *testing.T) {
 	t.Parallel()
@@ -92,21 +64,13 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 	serves := strings.NewReplacer(`policy=`, `formats=["served"], policy=`, `r["model"]["path"]`, `r["model"]["name"]`,
 		`r["model"]["context"]`, `r["model"].get("context", 512)`).Replace(files)
 	put(t, cmd.Dir, "echo.py", serves)
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), "exec:echo.py on parrot") {
-		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	well(t, cmd, "exec:echo.py on parrot")
+	if m := recorded(t, cmd.Dir).Cells[0].Model; m.Name != "parrot" || m.Format != "served" {
+		t.Errorf("%+v", m)
 	}
-	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil ||
-		r.Cells[0].Model.Name != "parrot" || r.Cells[0].Model.Format != "served" {
-		t.Errorf("%+v, %v", r, err)
-	}
-	cmd = program(t, cmd.Args[1:]...)
 	put(t, cmd.Dir, "echo.py", files)
-	stdout, stderr, code = output(t, cmd)
-	if want := "exec:echo.py runs models in the format gguf, but parrot is served"; code != fault.BadModel.ExitCode() ||
-		!strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want %s with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
-	}
+	ends(t, resumed(cmd, cmd.Args[1:]...), fault.BadModel,
+		"exec:echo.py runs models in the format gguf, but parrot is served")
 }
 
 // documentsPython returns the Python engine of docs/howto/add-an-engine.md.
@@ -126,13 +90,9 @@ func TestRunEndsWithTheReasonOfARefusal(t *testing.T) {
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", "exec:./babble.py", "--max-tokens", "4",
 		"--repetitions", "1")
 	check(t, os.WriteFile(filepath.Join(cmd.Dir, "babble.py"), []byte("#!/bin/sh\n"), 0o600))
-	stdout, _, code := output(t, cmd)
-	if code != fault.NoProgram.ExitCode() {
-		t.Errorf("exit code %d", code)
-	}
-	for _, text := range []string{stdout, details(t, cmd.Dir), good(t, "report", filepath.Join(cmd.Dir, "results",
-		"latest"), "--format", "markdown")} {
-		mentions(t, strings.Join(strings.Fields(text), " "),
-			"1 of 2 cells was refused: it cannot run here: exec:babble.py: ./babble.py cannot be run: permission denied;")
-	}
+	const why = "1 of 2 cells was refused: it cannot run here: exec:babble.py: ./babble.py cannot be run: permission denied;"
+	stdout, _ := ends(t, cmd, fault.NoProgram)
+	mentions(t, stdout, why)
+	mentions(t, details(t, cmd.Dir), why)
+	mentions(t, good(t, "report", filepath.Join(cmd.Dir, "results", "latest"), "--format", "markdown"), why)
 }

@@ -16,7 +16,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/kinds"
-	"llmparity/internal/model"
 	"llmparity/internal/plan"
 )
 
@@ -178,6 +177,32 @@ func TestEveryPlanFieldDoesSomething(t *testing.T) {
 	}
 }
 
+// following returns a plan and flags that follow it.
+func following(t *testing.T, text string) (*runFlags, plan.Plan) {
+	t.Helper()
+	p, err := plan.Parse([]byte(text), "plan.yaml", kinds.All...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	f := &runFlags{out: t.TempDir(), json: true}
+	check(t, f.follow(p, func(string) bool { return false }))
+	return f, p
+}
+
+// served is the address of a server that lists a model.
+func served(t *testing.T, name string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `{"data":[{"id":%q}]}`, name)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // fieldNames are the fields of a struct, and of those within it.
 func fieldNames(path string, of reflect.Type) (out []string) {
 	for _, f := range reflect.VisibleFields(of) {
@@ -228,8 +253,7 @@ func walkFolder(t *testing.T) string {
 	dir := t.TempDir()
 	put(t, dir, "a.jsonl", `{"prompt":"a","other":"b"}`+"\n"+`{"prompt":"c","other":"d"}`+"\n")
 	put(t, dir, "a.csv", "time,input_tokens,output_tokens\n0,20,20\n1,20,20\n")
-	path, err := model.Path(model.Tiny)
-	check(t, err)
+	path := tinyOf(t).Path
 	rewrite(t, path, filepath.Join(dir, "other.gguf"))
 	rewrite(t, path, filepath.Join(dir, "chat.gguf"), gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
 	return dir
@@ -239,21 +263,7 @@ func walkFolder(t *testing.T) string {
 // engines would start.
 func resolvedTo(t *testing.T, text string) string {
 	t.Helper()
-	if strings.Contains(text, "URL") {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/v1/models" {
-				http.NotFound(w, r)
-				return
-			}
-			fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
-		}))
-		defer server.Close()
-		text = strings.ReplaceAll(text, "URL", server.URL)
-	}
-	p, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
-	check(t, err)
-	f := &runFlags{out: t.TempDir(), json: true}
-	check(t, f.follow(p, func(string) bool { return false }))
+	f, p := following(t, strings.ReplaceAll(text, "URL", served(t, "m")))
 	r := f.resolver(true, func(string, string) {}, &bytes.Buffer{})
 	of, err := r.Resolve(t.Context(), p)
 	check(t, err)

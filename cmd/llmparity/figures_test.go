@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,12 +31,15 @@ func TestFigures(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Cell.Engine = "</script><svg onload=alert(1)>\u202e\x00&" + strings.Repeat("long ", 2000)
 	hostile := comparetest.Write(t, root, "hostile", e)
-	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
-	rows, err := filepath.Abs(rows)
+	rows, err := filepath.Abs(memoryLog)
 	check(t, err)
 	draw := func(dir string, figures ...string) map[string][]byte {
 		well(t, program(t, slices.Concat([]string{"compare", run, hostile, rows, "--figures"}, figures)...))
-		return contents(t, dir)
+		out := map[string][]byte{}
+		for _, name := range filesIn(t, dir) {
+			out[name] = []byte(readFile(t, filepath.Join(dir, name)))
+		}
+		return out
 	}
 	once := filepath.Join(root, "once")
 	first := draw(once, once)
@@ -95,19 +97,6 @@ func TestFigures(t *testing.T) {
 var unescaped = regexp.MustCompile(`(^|[^\\])<`)
 
 var safe = regexp.MustCompile(`^fig[a-z0-9_-]{1,150}\.svg$`)
-
-func contents(t *testing.T, dir string) map[string][]byte {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	check(t, err)
-	out := map[string][]byte{}
-	for _, e := range entries {
-		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
 
 // checkSVG checks that a figure is self-contained, has a title and an axis with a unit, and returns its size in inches.
 func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
@@ -217,26 +206,11 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))
 	dir := filepath.Join(root, "figures")
-	var out, errs strings.Builder
 	t.Setenv("LLMPARITY_CHROME", filepath.Join(root, "no-browser"))
-	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != fault.NoChrome.ExitCode() {
-		t.Errorf("exit code %d: %s", code, &errs)
+	fails(t, fault.NoChrome, "figures need a browser: ", "report", run, "--figures", dir)
+	if there(dir) || !there(filepath.Join(run, "report.html")) {
+		t.Error("a folder is left, or there is no report")
 	}
-	if want := "figures need a browser: "; !strings.Contains(errs.String(), want) ||
-		strings.Count(errs.String(), "\n") != 1 {
-		t.Errorf("%q; want a line with %q", errs.String(), want)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder is left: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
-		t.Error(err)
-	}
-	for want, args := range map[string][]string{"require --figures": {"--all-launches"},
-		`the run has no figure "decod"; it has `: {"--figures", "ttft", "decod"}} {
-		if _, errs, code := called(append([]string{"report", run}, args...)...); code != fault.Usage.ExitCode() ||
-			!strings.Contains(errs, want) {
-			t.Errorf("%q: exit code %d, %s", args, code, errs)
-		}
-	}
+	fails(t, fault.Usage, "require --figures", "report", run, "--all-launches")
+	fails(t, fault.Usage, `the run has no figure "decod"; it has `, "report", run, "--figures", "ttft", "decod")
 }

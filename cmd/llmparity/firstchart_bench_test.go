@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -33,10 +32,7 @@ const noticeFirstChart = `(() => {
 func BenchmarkFirstChart(b *testing.B) {
 	dir := comparetest.Long(b, b.TempDir(), 1_000_000, 100_000)
 	path := filepath.Join(b.TempDir(), "report.html")
-	var out, errs strings.Builder
-	if code := execute([]string{"report", dir, "-o", path}, &out, &errs); code != 0 {
-		b.Fatal(code, errs.String())
-	}
+	good(b, "report", dir, "-o", path)
 	ctx := reportstest.Browser(b)
 	var times []float64
 	for b.Loop() {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
+	"github.com/prometheus/procfs"
+
 	"llmparity/internal/fault"
-	"llmparity/native/llamacpp"
 )
 
 // The numbers of pairs of unchanged and of 30% slower runs.
@@ -62,16 +61,11 @@ func throttle(pid, percent int) {
 // family is a process with its descendants.
 func family(root int) []int {
 	parents := map[int]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
-	for _, path := range stats {
-		text, err := os.ReadFile(path)
-		_, rest, found := bytes.Cut(text, []byte(") "))
-		fields := bytes.Fields(rest)
-		if err != nil || !found || len(fields) < 2 {
-			continue
+	all, _ := procfs.AllProcs() // Linux has them
+	for _, p := range all {
+		if stat, err := p.Stat(); err == nil { // else it ended meanwhile
+			parents[p.PID] = stat.PPID
 		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		parents[pid], _ = strconv.Atoi(string(fields[1]))
 	}
 	out := []int{root}
 	for i := 0; i < len(out); i++ {
@@ -89,10 +83,7 @@ func slowed(t *testing.T, name, path string, percent int) string {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\n(%s=\"$$ %d\" setsid '%s' >/dev/null 2>&1 &)\nexec '%s' \"$@\"\n", throttled,
 		percent, os.Args[0], path)
-	out, err := filepath.Abs(name)
-	if err == nil {
-		err = os.WriteFile(out, []byte(script), 0o755)
-	}
+	out, err := filepath.Abs(put(t, ".", name, script))
 	check(t, err)
 	return out
 }
@@ -119,23 +110,17 @@ func TestGateOfRealPairs(t *testing.T) {
 	moved(t)
 	// llama.cpp has a model that takes milliseconds a token: of the tiny one's 0.2 ms most is the way from server to
 	// client, and varies by 17% from launch to launch.
-	var stdout, stderr bytes.Buffer
-	if code := execute([]string{"model", "random", "--layers", "4", "--hidden", "512", "--heads", "8", "--kv-heads",
-		"4",
-		"--ffn", "1536", "--vocab", "2048", "-o", "small.gguf"}, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, &stderr)
-	}
+	good(t, "model", "random", "--layers", "4", "--hidden", "512", "--heads", "8", "--kv-heads", "4", "--ffn", "1536",
+		"--vocab", "2048", "-o", "small.gguf")
 	// A pair is of one engine: a gate of a single cell is decided by few launches, as that of CI is.
 	for name, cell := range map[string]string{"webllm": "model: tiny\noutput_lengths: [128]",
 		"llamacpp": "model: small.gguf\noutput_lengths: [384]"} {
 		text := cell + "\nengines: [" + name + "]\ntemperature: 0\ncontext: 1024\nrepetitions: 10" +
 			"\ntimeout: 3m\nparity: false\nwarmup: {launches: 1, tokens: 8}\nprompts:\n  - The clocks were striking\n" +
 			"gate:\n  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}\n"
-		check(t, os.WriteFile(name+".yaml", []byte(text), 0o644))
+		put(t, ".", name+".yaml", text)
 	}
-	server, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	check(t, err)
-	chrome := ownChrome(t)
+	server, chrome := llamaServer(t), ownChrome(t)
 	type flags = map[string][]string
 	here := flags{"webllm": {"--chrome", chrome}, "llamacpp": {"--llama-server", server}}
 	// Chrome also waits, and that takes no longer.
@@ -179,10 +164,8 @@ type pairs struct {
 // realPair measures two runs of a plan, the second with other flags, and returns the gate's verdict.
 func realPair(t *testing.T, plan string, base, now []string) (code int, said string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	args := append([]string{"run", plan, "--quiet", "--out", "results", "--against",
-		plan + " " + strings.Join(base, " ")}, now...)
-	code = execute(args, &stdout, &stderr)
-	_, said, _ = strings.Cut(stdout.String(), "\nThe gate ")
-	return code, said + stderr.String()
+	out, errs, code := called(append([]string{"run", plan, "--quiet", "--out", "results", "--against",
+		plan + " " + strings.Join(base, " ")}, now...)...)
+	_, said, _ = strings.Cut(out, "\nThe gate ")
+	return code, said + errs
 }

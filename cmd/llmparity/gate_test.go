@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,11 +35,10 @@ func TestGateAndBaseline(t *testing.T) {
 	crowded := comparetest.Native(8)
 	crowded.Warnings = []record.Warning{{Code: record.ProgramShared, Text: "a server runs outside the launch, too"}}
 	beside := comparetest.Write(t, root, "beside", crowded)
-	check(t, os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
-		0o644))
-	check(t, os.WriteFile("plan.yaml", []byte("prompts: [a]\ngate: {peak_pss: {max: 1}}\n"), 0o644))
-	check(t, os.WriteFile("ci.yaml", []byte("on: push\njobs: []\n"), 0o644))
-	check(t, os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644))
+	put(t, root, "gate.yaml", "vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n")
+	put(t, root, "plan.yaml", "prompts: [a]\ngate: {peak_pss: {max: 1}}\n")
+	put(t, root, "ci.yaml", "on: push\njobs: []\n")
+	put(t, root, "bad.yaml", "vs_baseline:\n  decode_tsp: -5%\n")
 	for _, c := range []struct {
 		args string
 		code fault.Kind
@@ -119,30 +118,24 @@ func TestGateFormats(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8), comparetest.Browser(8))
 	// One fails, one is inconclusive, one warns, one passes.
-	file := filepath.Join(root, "gate.yaml")
-	text := "peak_pss_mb: {max: 100}\nbaseline_pss: {max: 1000, engine: llamacpp}\nttft_ms: {max: 1, engine: llamacpp, level: warn}\n"
-	check(t, os.WriteFile(file, []byte(text), 0o644))
+	file := put(t, root, "gate.yaml", "peak_pss_mb: {max: 100}\nbaseline_pss: {max: 1000, engine: llamacpp}\n"+
+		"ttft_ms: {max: 1, engine: llamacpp, level: warn}\n")
 	out := func(format string) string {
 		path := filepath.Join(root, format)
 		if stdout, stderr, code := called("gate", dir, "--thresholds", file, "--format", format, "-o",
 			path); code != fault.Gate.ExitCode() || stdout != "" {
 			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
 		}
-		written := readFile(t, path)
-		return written
+		return readFile(t, path)
 	}
 	document := out("json")
 	schematest.Valid(t, "gate", []byte(document))
-	var g gates.Outcome
-	if err := json.Unmarshal([]byte(document), &g); err != nil || g.Status != gates.Failed || len(g.Checks) != 6 {
-		t.Fatalf("%v %+v", err, g)
+	if g := decoded[gates.Outcome](t, document); g.Status != gates.Failed || len(g.Checks) != 6 {
+		t.Errorf("%+v", g)
 	}
-	for format, want := range map[string]string{"junit": `tests="7" failures="1"`, "markdown": "## Gate: run",
-		"table": "FAIL WebLLM: peak_pss_mb: median "} {
-		if said := out(format); !strings.Contains(said, want) {
-			t.Errorf("%s lacks %q:\n%s", format, want, said)
-		}
-	}
+	mentions(t, out("junit"), `tests="7" failures="1"`)
+	mentions(t, out("markdown"), "## Gate: run")
+	mentions(t, out("table"), "FAIL WebLLM: peak_pss_mb: median ")
 }
 
 // The verdict is in the run's folder, on the page and in other formats.
@@ -172,64 +165,42 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 		"FAIL llama.cpp: peak_pss_mb: median ") {
 		t.Errorf("%v %s", err, &stdout)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil || !strings.Contains(string(page), `<h2 id="h-gate">Gate`) {
-		t.Errorf("the page has no gate: %v", err)
-	}
+	mentions(t, readFile(t, filepath.Join(dir, "report.html")), `<h2 id="h-gate">Gate`)
 	mentions(t, good(t, "report", dir, "--details"), "FAIL llama.cpp: peak_pss_mb: median ")
 	mentions(t, good(t, "report", dir), "FAIL llama.cpp: peak_pss_mb: median ")
-	for format, want := range map[string]string{"markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
-		said, stderr, code := called("report", dir, "--format", format)
-		if code != 0 || !strings.Contains(said, want) {
-			t.Errorf("%s: %d, no %q: %s", format, code, want, stderr)
-		}
-		if format == "json" {
-			schematest.Valid(t, "result", []byte(said))
-		}
-	}
+	mentions(t, good(t, "report", dir, "--format", "markdown"), "### Gate")
+	mentions(t, good(t, "report", dir, "--format", "junit"), `name="gate"`)
+	document := good(t, "report", dir, "--json")
+	mentions(t, document, `"gate": {`)
+	schematest.Valid(t, "result", []byte(document))
 	// A run that went on since was not judged.
 	text := readFile(t, filepath.Join(dir, gate.File))
-	other := strings.Replace(text, `"attempts": 8`, `"attempts": 7`, 1)
-	check(t, os.WriteFile(filepath.Join(dir, gate.File), []byte(other), 0o644))
-	if said, _, code := called("report", dir, "--format", "json"); code != 0 || other == text ||
-		strings.Contains(said, `"gate": {`) {
-		t.Errorf("%d: a gate of before is shown", code)
+	put(t, dir, gate.File, strings.Replace(text, `"attempts": 8`, `"attempts": 7`, 1))
+	if strings.Contains(good(t, "report", dir, "--json"), `"gate": {`) {
+		t.Error("a gate of before is shown")
 	}
-	check(t, os.WriteFile(filepath.Join(dir, gate.File), []byte("{}"), 0o644))
-	if _, stderr, code := called("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||
-		!strings.Contains(stderr, "remove it") {
-		t.Errorf("%d %s", code, stderr)
-	}
+	put(t, dir, gate.File, "{}")
+	fails(t, fault.BadRecord, "remove it", "report", dir, "--json")
 }
 
 func TestGateOfPlanIsFound(t *testing.T) {
-	root := t.TempDir()
-	dir := comparetest.Write(t, root, "run", comparetest.Native(8))
-	path := filepath.Join(dir, "plan.yaml")
-	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"),
-		0o644))
-	if stdout, stderr, code := called("gate", dir); code != 0 || !strings.Contains(stdout,
-		"WARN llama.cpp: peak_pss_mb: median ") {
-		t.Errorf("%d %s%s", code, stdout, stderr)
-	}
-	check(t, os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644))
-	if _, stderr, code := called("gate", dir); code != fault.Usage.ExitCode() || !strings.Contains(stderr,
-		`plan.yaml:3: gate.peak_pss_mb: must be a limit such as {max: 900}, not "9"`) {
-		t.Errorf("%d %s", code, stderr)
-	}
+	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
+	put(t, dir, "plan.yaml", "name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n")
+	mentions(t, good(t, "gate", dir), "WARN llama.cpp: peak_pss_mb: median ")
+	put(t, dir, "plan.yaml", "name: run\ngate:\n  peak_pss_mb: 9\n")
+	fails(t, fault.Usage, `plan.yaml:3: gate.peak_pss_mb: must be a limit such as {max: 900}, not "9"`, "gate", dir)
 }
 
 func TestGateFlagsAddToThePlan(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "gate.yaml")
-	check(t, os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(`name: run
+	put(t, dir, "plan.yaml", `name: run
 gate:
   peak_pss_mb: [{max: 9}, {max: 8, min: 1, engine: llamacpp}]
   decode_tps: {min: 99}
   vs_baseline: {ttft_ms: +1%, decode_tps: -1%}
   parity: {first_divergence: 5}
-`), 0o644))
-	check(t, os.WriteFile(file, []byte("decode_tps: {min: 88}\n"), 0o644))
+`)
+	file := put(t, dir, "gate.yaml", "decode_tps: {min: 88}\n")
 	for want, f := range map[string]gateFlags{
 		"peak_pss_mb 0 9, peak_pss_mb 1 8, decode_tps 99 0, ttft_ms 1%, decode_tps -1%, parity 0 5": {},
 		"peak_pss_mb 1 0, decode_tps 99 0, peak_pss_mb 0 7, ttft_ms 1%, decode_tps -2%, parity 1 5": {
@@ -243,14 +214,8 @@ gate:
 		check(t, err)
 		var got []string
 		for _, l := range g.Limits {
-			least, most := 0.0, 0.0
-			if l.Min != nil {
-				least = *l.Min
-			}
-			if l.Max != nil {
-				most = *l.Max
-			}
-			got = append(got, fmt.Sprint(l.Figure.Asked(), " ", least, " ", most))
+			none := new(float64)
+			got = append(got, fmt.Sprint(l.Figure.Asked(), " ", *cmp.Or(l.Min, none), " ", *cmp.Or(l.Max, none)))
 		}
 		for _, c := range g.Changes {
 			got = append(got, fmt.Sprintf("%s %g%%", c.Figure.Asked(), 100*c.Change))
@@ -270,12 +235,7 @@ func TestGateOfARunningRun(t *testing.T) {
 	w, err := record.Create("results", meta, record.Environment{}, []byte("name: on\n"))
 	check(t, err)
 	defer func() { check(t, w.Close(record.OK)) }()
-	for _, c := range [][]string{{"gate", "results/latest", "--max", "peak_pss_mb=9"},
-		{"baseline", "save", "main", w.Dir()}} {
-		_, stderr, code := called(c...)
-		if want := fmt.Sprintf("is still running (process %d); ", os.Getpid()); !strings.Contains(stderr, want) ||
-			code != fault.Inconclusive.ExitCode() && code != fault.Usage.ExitCode() {
-			t.Errorf("%q: %d %s", c, code, stderr)
-		}
-	}
+	want := fmt.Sprintf("is still running (process %d); ", os.Getpid())
+	fails(t, fault.Inconclusive, want, "gate", "results/latest", "--max", "peak_pss_mb=9")
+	fails(t, fault.Usage, want, "baseline", "save", "main", w.Dir())
 }

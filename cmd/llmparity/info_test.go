@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,12 +11,7 @@ import (
 
 func infoOf(t *testing.T, args ...string) inspect.Info {
 	t.Helper()
-	stdout, stderr, code := output(t, program(t, append([]string{"model", "info", "--json"}, args...)...))
-	var info inspect.Info
-	if err := json.Unmarshal([]byte(stdout), &info); err != nil || code != 0 {
-		t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, stderr)
-	}
-	return info
+	return decoded[inspect.Info](t, good(t, append([]string{"model", "info", "--json"}, args...)...))
 }
 
 // A GGUF, its package and its model library are described alike.
@@ -84,13 +77,9 @@ func TestInfoDescribesModel(t *testing.T) {
 	if library.Engines["llamacpp"].Cannot == "" {
 		t.Error("llama.cpp runs what is no GGUF")
 	}
-	check(t, os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600))
+	put(t, dir, "webllm/another.wasm", "\x00asm")
 	can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can
-	if !strings.Contains(can, "another.wasm (does not fit), lib.wasm (fits)") {
-		t.Errorf("of two libraries: %s", can)
-	}
-	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))
-	if code != 0 || !strings.Contains(stdout, "  prefill ") || !strings.Contains(stdout, "model library for WebLLM") {
-		t.Errorf("exit code %d\n%s", code, stdout)
-	}
+	mentions(t, can, "another.wasm (does not fit), lib.wasm (fits)")
+	mentions(t, good(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")), "  prefill ",
+		"model library for WebLLM")
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -56,21 +55,34 @@ func reuse(t *testing.T, name string) {
 			t.Errorf("repetition %d: %d readings and %d values, cost %+v", a.Repetition, len(a.Samples), len(a.Metrics),
 				a.Cost)
 		}
-		ids := func(a *record.Attempt) (out []int) {
-			for _, token := range a.Measured()[0].Tokens {
-				out = append(out, token.ID)
-			}
-			return out
-		}
-		if !slices.Equal(ids(a), ids(first)) || len(ids(a)) != 12 {
-			t.Errorf("repetition %d says %v, the first %v", a.Repetition, ids(a), ids(first))
+		if ids, want := idsOf(a.Measured()[0]), idsOf(first.Measured()[0]); !slices.Equal(ids, want) || len(ids) != 12 {
+			t.Errorf("repetition %d says %v, the first %v", a.Repetition, ids, want)
 		}
 	}
 	if slices.ContainsFunc(pids(r.Attempts[0]), func(pid int) bool { return slices.Contains(pids(first), pid) }) {
 		t.Error("the warm-up launch's processes were reused")
 	}
-	mentions(t, strings.Join(strings.Fields(details(t, run.Dir)), " "), "Repeatable. All 3 requests gave the same 12 token ids",
+	mentions(t, details(t, run.Dir), "Repeatable. All 3 requests gave the same 12 token ids",
 		"3 repetitions ran in 1 launch", "Memory at three points")
+}
+
+// ownServer is the llama-server that this process has started; its guard is another.
+func ownServer() int {
+	for _, pid := range child.Tagged(os.Getpid()) {
+		if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil &&
+			strings.HasPrefix(string(name), "llama-server") {
+			return pid
+		}
+	}
+	return 0
+}
+
+// idsOf are the tokens of an answer.
+func idsOf(q *record.Request) (ids []int) {
+	for _, token := range q.Tokens {
+		ids = append(ids, token.ID)
+	}
+	return ids
 }
 
 // A server that dies while idle costs one repetition; the next one starts another server.
@@ -79,33 +91,25 @@ func TestServerThatDiesBetweenRepetitions(t *testing.T) {
 	killed := 0
 	dir, err := run.Do(t.Context(), run.Options{
 		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
-			MaxTokens: 8, Context: 64,
-			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
+			MaxTokens: 8, Context: 64, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
 			Timeout: plan.Duration(time.Minute)},
-		Parts: run.Parts{Model: m,
-			Engines: []engine.Engine{llamacpp.New(
-				llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})}},
-		Out: t.TempDir(),
+		Parts: run.Parts{Model: m, Engines: []engine.Engine{bothEngines()[1]}},
+		Out:   t.TempDir(),
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended || e.Repetition != 2 {
 				return
 			}
-			for _, pid := range child.Tagged(os.Getpid()) {
-				if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil &&
-					strings.HasPrefix(string(name), "llama-server") {
-					killed = pid
-					if p, err := os.FindProcess(pid); err == nil {
-						_ = p.Kill() // it is ours, and there
-					}
-				}
+			killed = ownServer()
+			if p, err := os.FindProcess(killed); err == nil {
+				_ = p.Kill() // it is ours, and there
 			}
 		}})
 	if err == nil || killed == 0 {
 		t.Fatalf("%v, killed %d", err, killed)
 	}
-	r, err := record.Open(dir)
-	if err != nil || len(r.Attempts) != 4 {
-		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
+	r := opened(t, dir)
+	if len(r.Attempts) != 4 {
+		t.Fatalf("%d attempts", len(r.Attempts))
 	}
 	dead, next := r.Attempts[2], r.Attempts[3]
 	if dead.OpenedBy != 1 || dead.Class != record.Crash || strings.Contains(dead.Error, "\n") {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -110,30 +109,20 @@ func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
 	if ended = cmd.ProcessState.Exited(); ended && cmd.ProcessState.ExitCode() != 0 {
 		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &said)
 	}
-	waitFor(t, "its processes to end", func() bool {
-		return len(child.Tagged(cmd.Process.Pid))+
-			len(members(groups, cmd.Dir)) == 0
-	})
+	waitFor(t, "its processes to end",
+		func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
 	return ended
 }
 
-// kept is what a record has of a finished attempt.
-type kept struct {
-	cell, repetition        int
-	samples, totals, tokens int
-	status                  record.Status
-}
+// kept is what a record has of a successful attempt.
+type kept struct{ cell, repetition, samples, totals, tokens int }
 
 // nothingLost checks that a record still has everything that was safe before.
 func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
 	t.Helper()
-	r, err := record.Open(dir)
-	if err != nil {
-		t.Fatalf("the record can't be read: %v", err)
-	}
 	now := map[int]kept{}
-	for _, a := range r.Attempts {
-		k := kept{a.Cell, a.Repetition, len(a.Samples), len(a.Totals), 0, a.Status}
+	for _, a := range opened(t, dir).Attempts {
+		k := kept{a.Cell, a.Repetition, len(a.Samples), len(a.Totals), 0}
 		for _, q := range a.Requests {
 			k.tokens += len(q.Tokens)
 		}
@@ -157,10 +146,8 @@ func repetitions(t *testing.T, dir string) map[string]int {
 		t.Errorf("%s: the run is %s", dir, r.Status)
 	}
 	out := map[string]int{}
-	for _, c := range r.Cells {
-		of := slices.DeleteFunc(slices.Clone(r.Attempts),
-			func(a *record.Attempt) bool { return a.Cell != c.ID || !a.Counted() })
-		for _, a := range of {
+	for _, a := range r.Attempts {
+		if c := r.CellByID(a.Cell); a.Counted() {
 			out[fmt.Sprintf("%d %s %d→%d, %d at once, repetition %d", c.ID, c.Engine, c.InputTokens, c.MaxTokens,
 				c.Traffic.Concurrency, a.Repetition)]++
 		}

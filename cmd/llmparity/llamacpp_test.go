@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"llmparity/compare"
@@ -24,8 +23,7 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, dir)
-	if l := p.Sections["llamacpp"]; l == nil || l["batch"] != 64 || l["cache_type_k"] != "q8_0" ||
-		l["flash_attention"] != "on" ||
+	if l := p.Sections["llamacpp"]; l["batch"] != 64 || l["cache_type_k"] != "q8_0" || l["flash_attention"] != "on" ||
 		l["mmap"] != "off" || l["batch_threads"] != 1 {
 		t.Errorf("the plan that was run: %+v", p.Sections["llamacpp"])
 	}
@@ -35,20 +33,8 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 			t.Errorf("%s: %v", name, policy)
 		}
 	}
-	r := opened(t, dir)
-	texts := map[string]bool{}
-	for _, a := range r.Attempts {
-		for _, q := range a.Measured() {
-			texts[q.Text] = true
-			if q.Tokened() != 48 {
-				t.Errorf("%d tokens", q.Tokened())
-			}
-		}
-	}
-	if len(texts) != 1 {
-		t.Errorf("they say different things: %v", texts)
-	}
-	for _, c := range compare.Runs(r).Cells {
+	mentions(t, details(t, cmd.Dir), "identical text")
+	for _, c := range compare.Runs(opened(t, dir)).Cells {
 		for _, name := range []string{figure.Weights, figure.KVReserved, figure.KVUsed, figure.Workspaces} {
 			if f := evidence.Held(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog ||
 				f.Blind == "" {
@@ -61,18 +47,22 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	}
 }
 
+// llamaServer is the llama-server of the set-up.
+func llamaServer(t *testing.T) string {
+	t.Helper()
+	path, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
+	check(t, err)
+	return path
+}
+
 // onGPU wraps llama-server so that it reports a GPU, and with offloads, that layers are on it.
 func onGPU(t *testing.T, offloads bool) string {
 	t.Helper()
-	real, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	check(t, err)
-	path := filepath.Join(t.TempDir(), "llama-server")
 	text := "#!/bin/sh\n[ \"$1\" != --list-devices ] || { echo 'Available devices:'; echo '  CUDA0: A GPU (9 MiB)'; exit 0; }\n"
 	if offloads {
 		text += "[ \"$1\" != -m ] || echo 'load: using device CUDA0 (A GPU) - 9 MiB free\nload_tensors: offloaded 2/2 layers to GPU'\nfor a; do shift; case $a in -ngl) skip=1; continue ;; esac; [ -n \"$skip\" ] || set -- \"$@\" \"$a\"; skip=; done\n"
 	}
-	check(t, os.WriteFile(path, []byte(text+"exec "+real+" \"$@\"\n"), 0o700))
-	return path
+	return put(t, t.TempDir(), "llama-server", text+"exec "+llamaServer(t)+" \"$@\"\n")
 }
 
 func TestLayersOnGPU(t *testing.T) {
@@ -86,9 +76,6 @@ func TestLayersOnGPU(t *testing.T) {
 		d.Detail["gpu_layers"] != "2 of 2" {
 		t.Errorf("device %+v", d)
 	}
-	cmd = program(t, append(run, onGPU(t, false))...)
-	if _, stderr, code := output(t, cmd); code == 0 ||
-		!strings.Contains(stderr, "put none of the model's layers on a GPU") {
-		t.Errorf("no layer lies on a GPU: exit code %d\n%s", code, stderr)
-	}
+	_, stderr, _ := output(t, program(t, append(run, onGPU(t, false))...))
+	mentions(t, stderr, "put none of the model's layers on a GPU")
 }

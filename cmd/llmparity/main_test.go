@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -108,13 +109,20 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// well returns the output of a command that must succeed.
-func well(t *testing.T, cmd *exec.Cmd) (stdout, stderr string) {
+// well returns the output of a command that must succeed and print words.
+func well(t *testing.T, cmd *exec.Cmd, words ...string) (stdout, stderr string) {
+	t.Helper()
+	return ends(t, cmd, "", words...)
+}
+
+// ends returns the output of a command that must end with the exit code of a class and print words.
+func ends(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words ...string) (stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, code := output(t, cmd)
-	if code != 0 {
-		t.Fatalf("%q: exit code %d\n%s%s", cmd.Args[1:], code, stdout, stderr)
+	if code != kind.ExitCode() {
+		t.Fatalf("%q: exit code %d, want %d\n%s%s", cmd.Args[1:], code, kind.ExitCode(), stdout, stderr)
 	}
+	mentions(t, stdout+stderr, words...)
 	return stdout, stderr
 }
 
@@ -130,24 +138,18 @@ func mentions(t *testing.T, text string, words ...string) {
 	flat := strings.Join(strings.Fields(text), " ") // wherever lines are folded
 	for _, want := range words {
 		if !strings.Contains(text, want) && !strings.Contains(flat, want) {
-			t.Errorf("%q is not in\n%s", want, text)
+			t.Errorf("%q is not in\n%.20000s", want, text)
 		}
 	}
 }
 
-// refusal checks that a command in its own folder fails with a class and one line that contains words.
-func refusal(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words string) {
+// put writes a file, which may be a program, and returns its path.
+func put(t testing.TB, dir, name, text string) string {
 	t.Helper()
-	out, errs, code := output(t, cmd)
-	if code != kind.ExitCode() || !strings.Contains(errs, words) || strings.Count(errs, "\n") != 1 || out != "" {
-		t.Errorf("%q: exit code %d, want %s and one line with %q:\n%s%s", cmd.Args[1:], code, kind, words, out, errs)
-	}
-}
-
-// put writes a file, which may be a program.
-func put(t testing.TB, dir, name, text string) {
-	t.Helper()
-	check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	path := filepath.Join(dir, name)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check(t, os.WriteFile(path, []byte(text), 0o755))
+	return path
 }
 
 func readFile(t *testing.T, path string) string {
@@ -155,6 +157,15 @@ func readFile(t *testing.T, path string) string {
 	text, err := os.ReadFile(path)
 	check(t, err)
 	return string(text)
+}
+
+// decoded reads JSON.
+func decoded[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return v
 }
 
 // opened opens the folder of a run.
@@ -177,16 +188,6 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited three minutes for %s", what)
 		}
-	}
-}
-
-// writingTo returns a function that writes files into a folder.
-func writingTo(t *testing.T, dir string) func(name, text string) string {
-	return func(name, text string) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		check(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
 	}
 }
 

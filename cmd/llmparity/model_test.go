@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"llmparity/internal/gguf"
 	"llmparity/internal/model"
 )
 
@@ -17,7 +19,7 @@ func TestCatalogueIDsAreNotPaths(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	check(t, os.WriteFile("Model-v1.0", nil, 0o600))
+	put(t, ".", "Model-v1.0", "")
 	for _, path := range []string{"Model-v1.0", "missing.gguf", "./missing", "/missing", "missing.GGUF"} {
 		if model.Listed(path) {
 			t.Errorf("%s is taken for an id", path)
@@ -35,8 +37,28 @@ func TestListLocalNamesTheFoldersOfNoModels(t *testing.T) {
 		"":  "no GGUF models" + in,
 		"x": `no GGUF models with "x" in their names` + in,
 	} {
-		if out, errs, code := called("model", "list", "--local", filter); out != want || code != 0 {
-			t.Errorf("%q: exit code %d: %s%s", filter, code, out, errs)
+		if out := good(t, "model", "list", "--local", filter); out != want {
+			t.Errorf("%q: %s", filter, out)
 		}
 	}
+}
+
+func TestRandomModel(t *testing.T) {
+	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context",
+		"256", "-o", "made/r.gguf")
+	path := filepath.Join("made", "r.gguf")
+	if stdout, _ := well(t, cmd); !strings.HasPrefix(stdout, path+"  ") || !strings.HasSuffix(stdout, " parameters\n") {
+		t.Error(stdout)
+	}
+	f, err := gguf.Open(filepath.Join(cmd.Dir, path))
+	check(t, err)
+	defer f.Close()
+	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 ||
+		!a.Tied || a.ContextLength != 256 {
+		t.Errorf("%+v %v", a, err)
+	}
+	if info := infoOf(t, filepath.Join(cmd.Dir, path)); info.Architecture != gguf.Qwen2 {
+		t.Errorf("%+v", info)
+	}
+	well(t, program(t, "model", "random", "--rope-factor", "4", "--rope-scaling", "linear", "--window", "0"))
 }

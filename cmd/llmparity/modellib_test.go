@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"llmparity/assets/page"
@@ -14,16 +13,13 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
-	"llmparity/internal/model"
 	"llmparity/internal/modellib"
-	"llmparity/internal/record"
 )
 
 // The record names a model library and a WebLLM bundle that the user gave.
 func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	t.Parallel()
-	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
-	check(t, err)
+	m := tinyOf(t)
 	f, err := gguf.Open(m.Path)
 	check(t, err)
 	defer f.Close()
@@ -41,27 +37,15 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	cmd := oneLaunch(t, "webllm", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
 	// Only what is fetched: the rest of the cache need not be made again.
 	kept := filepath.Join(cmd.Dir, "cache")
-	check(t, os.Mkdir(kept, 0o755))
 	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+kept)
-	check(t, os.MkdirAll(filepath.Join(cmd.Dir, "node", "lib"), 0o755))
-	for name, text := range map[string]string{"node/lib/mine.js": string(code),
-		"node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
-		put(t, cmd.Dir, name, text)
-	}
-	stdout, stderr, exit := output(t, cmd)
-	if exit != 0 {
-		t.Fatalf("exit code %d\n%s%s", exit, stdout, stderr)
-	}
-	if asked != 1 || !strings.Contains(stderr, "downloading the model library "+server.URL) {
-		t.Errorf("asked %d times, want once\n%s", asked, stderr)
+	put(t, cmd.Dir, "node/lib/mine.js", string(code))
+	put(t, cmd.Dir, "node/package.json", `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`)
+	well(t, cmd, "downloading the model library "+server.URL)
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
 	}
 	r := recorded(t, cmd.Dir)
-	var said *record.EngineInfo
-	for _, e := range r.Attempts[len(r.Attempts)-1].Events {
-		if e.Engine != nil {
-			said = e.Engine
-		}
-	}
+	said := lastEngine(r.Attempts[len(r.Attempts)-1])
 	read, err := mlc.OpenLibrary(lib.Path)
 	check(t, err)
 	origin, detail, _ := webllm.OriginOf(server.URL+"/v0/any.wasm", read)

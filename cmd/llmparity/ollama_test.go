@@ -1,15 +1,10 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"testing"
 
-	"llmparity/internal/child"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
@@ -40,30 +35,5 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 			!roles["runner engine_log"] || len(a.Stages) != 2 {
 			t.Errorf("attempt %d: a baseline: %v, sources %v, stages %v", a.ID, baseline, roles, a.Stages)
 		}
-		for _, kv := range a.AtEdge(record.Load, "engine_log", "kv_reserved_bytes") {
-			if kv != 512<<10 {
-				t.Errorf("attempt %d: a KV cache of %g bytes", a.ID, kv)
-			}
-		}
-		if len(a.AtEdge(record.Load, "api_ps", "size_bytes")) != 1 {
-			t.Errorf("attempt %d: what /api/ps says is not recorded", a.ID)
-		}
-	}
-}
-
-// Ollama's runner would outlive its server.
-func TestKillLeavesNoRunner(t *testing.T) {
-	t.Parallel()
-	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
-	check(t, cmd.Start())
-	waitFor(t, "a runner", func() bool {
-		return slices.ContainsFunc(child.Tagged(cmd.Process.Pid),
-			func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "runner") })
-	})
-	check(t, cmd.Process.Signal(syscall.SIGKILL))
-	_ = cmd.Wait() // killed, as it should be
-	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
-	if _, err := os.Stat(filepath.Join(cmd.Dir, "results", "latest", "journal.jsonl")); err != nil {
-		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"llmparity/internal/tiny"
@@ -16,10 +15,7 @@ func TestBothEnginesRunPackage(t *testing.T) {
 	cmd := program(t, "run", "--model", filepath.Base(dir), "--engines", "webllm,llamacpp", "--max-tokens", "16",
 		"--repetitions", "1", "--adapter", "swiftshader", "--llama-server", withoutAMX(t))
 	cmd.Dir = filepath.Dir(dir)
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || !strings.Contains(stdout, "Output:") {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	stdout, _ := well(t, cmd, "Output:")
 	sameFile(t, cmd.Dir, stdout, "webllm", "llamacpp")
 	t.Log(stdout)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,9 +8,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
-	"llmparity/internal/record"
 	"llmparity/internal/tiny"
-	"llmparity/native/llamacpp"
 )
 
 // quantised is a small model whose matrices are Q4_0.
@@ -21,18 +18,13 @@ var quantised = tiny.Spec{Hidden: 256, Heads: 4, KVHeads: 2, HeadDim: 64, Type: 
 // would use otherwise, and cannot run it.
 func withoutAMX(t *testing.T) string {
 	t.Helper()
-	path, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
-	check(t, err)
-	script := filepath.Join(t.TempDir(), "llama-server")
-	check(t, os.WriteFile(script, []byte("#!/bin/sh\nexec '"+path+"' \"$@\" --no-repack\n"), 0o700))
-	return script
+	return put(t, t.TempDir(), "llama-server", "#!/bin/sh\nexec '"+llamaServer(t)+"' \"$@\" --no-repack\n")
 }
 
 // sameFile checks the record of a run of a package that engines load in different formats.
 func sameFile(t *testing.T, dir, stdout string, engines ...string) {
 	t.Helper()
-	r, err := record.Open(filepath.Join(dir, "results", "latest"))
-	check(t, err)
+	r := recorded(t, dir)
 	seen := map[string]bool{}
 	for _, a := range r.Attempts {
 		e, ok := a.Engine()
@@ -60,16 +52,13 @@ func TestNativeEngineRunsPackage(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), cache.Variable+"="+t.TempDir())
 	in, dir := filepath.Join(cmd.Dir, "in.gguf"), filepath.Join(cmd.Dir, "package")
 	check(t, tiny.WriteRandomFile(t.Context(), in, quantised))
-	if _, err := mlc.Write(t.Context(), in, dir, mlc.Options{Weights: mlc.AsIs}); err != nil {
-		t.Fatal(err)
-	}
-	if stdout, stderr, code := output(t, cmd); code != 0 || !strings.Contains(stdout, "MiB") {
-		t.Errorf("the dry run: exit code %d\n%s%s", code, stdout, stderr)
-	}
+	_, err := mlc.Write(t.Context(), in, dir, mlc.Options{Weights: mlc.AsIs})
+	check(t, err)
+	well(t, cmd, "MiB")
 	for i, converts := range []bool{true, false} {
-		stdout, stderr, code := output(t, resumed(cmd, args...))
-		if code != 0 || strings.Contains(stderr, "converting the package to a GGUF, once") != converts {
-			t.Fatalf("run %d: exit code %d\n%s", i, code, stderr)
+		stdout, stderr := well(t, resumed(cmd, args...))
+		if strings.Contains(stderr, "converting the package to a GGUF, once") != converts {
+			t.Errorf("run %d: %s", i, stderr)
 		}
 		sameFile(t, cmd.Dir, stdout, "llamacpp")
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,36 +34,20 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
 	lib := filepath.Join(short, "lib.wasm")
-	refused := func(code int, stderr string, kind fault.Kind, wants ...string) {
-		t.Helper()
-		line := lastLine(stderr)
-		for _, want := range wants {
-			if code != kind.ExitCode() || !strings.Contains(line, want) {
-				t.Errorf("exit code %d, want %s with %q: %q", code, kind, want, stderr)
-			}
-		}
+	run := func(args ...string) *exec.Cmd {
+		return program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
+			args...)...)
 	}
-	run := func(args ...string) (int, string) {
-		_, stderr, code := output(t, program(
-			t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
-				args...)...))
-		return code, stderr
-	}
-	code, stderr := run(long, "--model-lib", lib)
-	refused(code, stderr, fault.BadLibrary, "its context window is 100, but 1024 is needed")
-	code, stderr = run(half, "--adapter", "swiftshader")
-	refused(code, stderr, fault.NoF16, "q0f16", "float32 weights")
+	ends(t, run(long, "--model-lib", lib), fault.BadLibrary, "its context window is 100, but 1024 is needed")
+	_, stderr := ends(t, run(half, "--adapter", "swiftshader"), fault.NoF16, "q0f16", "float32 weights")
 	if strings.Contains(stderr, "--dtype") {
 		t.Errorf("advice that can't help: %q", stderr)
 	}
 	// Two of them, and then the wrong one alone.
-	text := readFile(t, lib)
-	check(t, os.WriteFile(filepath.Join(long, "other.wasm"), []byte(text), 0o644))
-	code, stderr = run(long)
-	refused(code, stderr, fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
+	put(t, long, "other.wasm", readFile(t, lib))
+	ends(t, run(long), fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
 	check(t, os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")))
-	code, stderr = run(long)
-	refused(code, stderr, fault.BadLibrary, "its context window is 100, but 1024 is needed")
+	ends(t, run(long), fault.BadLibrary, "its context window is 100, but 1024 is needed")
 	if a := infoOf(t, long).Engines["webllm"]; a.Can != "" || !strings.Contains(a.Cannot, "its context window is 100") {
 		t.Errorf("of a package with a library of another context it says %+v", a)
 	}
@@ -79,14 +66,9 @@ func TestPackageWithWindowKeepsToContext(t *testing.T) {
 	m := r.Cells[0].Model
 	want := float64(2 * 4 * m.Layers * m.KVHeads * m.HeadDim * 16 * pages)
 	for _, a := range r.Attempts {
-		got := a.AtEdge(record.Load, "webgpu_ledger", "kv_reserved_bytes")
-		if len(got) != 1 || m.Context != 64 {
-			t.Fatalf("a context of %d is recorded, KV caches %v", m.Context, got)
-		}
-		for _, reserved := range got {
-			if reserved != want {
-				t.Errorf("the KV cache has %.0f bytes, want %.0f", reserved, want)
-			}
+		got := slices.Collect(maps.Values(a.AtEdge(record.Load, "webgpu_ledger", "kv_reserved_bytes")))
+		if m.Context != 64 || !slices.Equal(got, []float64{want}) {
+			t.Errorf("a context of %d is recorded, KV caches of %v bytes, want %.0f", m.Context, got, want)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny/tinytest"
@@ -40,40 +42,20 @@ func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	r := recorded(t, run.Dir)
 	m := r.Cells[0].Model
 	if m.Name != e.ID || m.Format != model.WebLLM || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
-		m.Hidden != 128 ||
-		m.WeightsB != 4*426624 {
+		m.Hidden != 128 || m.WeightsB != 4*426624 {
 		t.Errorf("the model is recorded as %+v", m)
 	}
-	var origin, source string
+	want := enginetest.Tiny(t, 24)[1].Expected
 	for _, a := range r.Attempts {
-		for _, event := range a.Events {
-			if event.Engine != nil {
-				origin, source = event.Engine.Parts["model_library"], event.Engine.Policy["model_source"]
+		said := lastEngine(a)
+		origin, source := said.Parts["model_library"], said.Policy["model_source"]
+		if !strings.Contains(origin, "ours") || source != mirror {
+			t.Errorf("the library is %q, the model from %q; ours and %q are right", origin, source, mirror)
+		}
+		for _, q := range a.Measured() {
+			if ids := idsOf(q); !slices.Equal(ids, want) {
+				t.Errorf("%v, the reference has %v", ids, want)
 			}
 		}
 	}
-	if !strings.Contains(origin, "ours") || source != mirror {
-		t.Errorf("the library is %q, the model from %q; ours and %q are right", origin, source, mirror)
-	}
-	want := expectedTiny(t, tinytest.Prompts()[1].Text, 24)
-	for _, a := range r.Attempts {
-		for _, q := range a.Requests {
-			for i, token := range q.Tokens {
-				if token.ID != want[i] {
-					t.Fatalf("token %d is %d, the reference has %v", i, token.ID, want)
-				}
-			}
-		}
-	}
-}
-
-// expectedTiny is the reference's output.
-func expectedTiny(t *testing.T, prompt string, n int) []int {
-	t.Helper()
-	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
-	check(t, err)
-	tokenizer, expect := oracle(t, m.Path)
-	ids, _, err := expect.Greedy(tokenizer.Prompt(prompt), n)
-	check(t, err)
-	return ids
 }

@@ -33,17 +33,9 @@ func TestEnginesGenerateReferenceTokens(t *testing.T) {
 		t.Run(e.Name(), func(t *testing.T) {
 			session := load(t, ctx, e, cases[0].Model)
 			for _, c := range cases {
-				var ids []int
-				usage, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
-					func(k record.Token) { ids = append(ids, k.ID) })
-				if err != nil {
-					t.Fatalf("%.40q: %v", c.Prompt, err)
-				}
-				if !slices.Equal(usage.PromptIDs, c.PromptIDs) {
-					t.Errorf("%.40q: prompt ids %v, the reference has %v", c.Prompt, usage.PromptIDs, c.PromptIDs)
-				}
-				if !slices.Equal(ids, c.Expected) {
-					t.Errorf("%.40q: %v, the reference has %v", c.Prompt, ids, c.Expected)
+				if in, ids := spoken(t, ctx, session, c.Prompt, n); !slices.Equal(in, c.PromptIDs) ||
+					!slices.Equal(ids, c.Expected) {
+					t.Errorf("%.40q: %v and then %v, the reference has %v and then %v", c.Prompt, in, ids, c.PromptIDs, c.Expected)
 				}
 			}
 			scoresAsTheReference(t, ctx, session, known, cases[0], cases[1])

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,11 +11,10 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/kinds"
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/progress"
+	"llmparity/internal/record"
 	"llmparity/internal/resolve"
 	"llmparity/internal/tiny"
 )
@@ -24,11 +22,7 @@ import (
 // resolved reads a run's plan.
 func resolved(t *testing.T, run string) plan.Plan {
 	t.Helper()
-	text := readFile(t, filepath.Join(run, "plan.yaml"))
-	p, err := plan.Parse([]byte(text), "plan.yaml", kinds.All...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	_, p := following(t, readFile(t, filepath.Join(run, "plan.yaml")))
 	return p
 }
 
@@ -38,11 +32,10 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
 		"--adapter", "swiftshader", "--thread", "worker")
-	text := "name: p\nengines: [webllm, llamacpp]\nkernels: gpu\nmodel: tiny\nprompts: [the]\nmax_tokens: 4\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
-	put(t, cmd.Dir, "plan.yaml", text)
+	put(t, cmd.Dir, "plan.yaml", walked("engines: [webllm, llamacpp]\nkernels: gpu"))
 	well(t, cmd)
 	first := filepath.Join(cmd.Dir, "results", "latest")
-	p := resolved(t, first)
+	f, p := following(t, readFile(t, filepath.Join(first, "plan.yaml")))
 	versions := map[string]string{"webllm_version": page.WebLLM}
 	want := plan.Plan{Threads: 2, DType: "f32", Versions: versions, Context: 1024,
 		Axes: plan.Axes{Weights: []string{"as-is"}}}
@@ -52,8 +45,6 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Run again, nothing would be added to it.
-	f := new(runFlags)
-	check(t, f.follow(p, func(string) bool { return false }))
 	show := progress.New(io.Discard, true)
 	defer show.Close()
 	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
@@ -72,19 +63,21 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 func policies(t *testing.T, run string) map[string]map[string]string {
 	t.Helper()
 	r := opened(t, run)
-	cells := map[int]string{}
-	for _, c := range r.Cells {
-		cells[c.ID] = c.Engine
-	}
 	out := map[string]map[string]string{}
 	for _, a := range r.Attempts {
-		for _, e := range a.Events {
-			if e.Engine != nil {
-				out[cells[a.Cell]] = e.Engine.Policy // the last one, of the loaded model
-			}
-		}
+		out[r.CellByID(a.Cell).Engine] = lastEngine(a).Policy
 	}
 	return out
+}
+
+// lastEngine is what an engine reports last, of the loaded model.
+func lastEngine(a *record.Attempt) (last record.EngineInfo) {
+	for _, e := range a.Events {
+		if e.Engine != nil {
+			last = *e.Engine
+		}
+	}
+	return last
 }
 
 func TestDefaultContextIsModelsMaximum(t *testing.T) {
@@ -100,10 +93,8 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 		if c.context >= 0 {
 			text += fmt.Sprintf("context: %d\n", c.context)
 		}
-		p, err := plan.Parse([]byte(text), "plan.yaml", kinds.All...)
-		check(t, err)
-		f, stderr := new(runFlags), &bytes.Buffer{}
-		check(t, f.follow(p, func(string) bool { return false }))
+		f, p := following(t, text)
+		stderr := &strings.Builder{}
 		show := progress.New(stderr, false)
 		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
 		check(t, err)
@@ -141,10 +132,8 @@ func TestContextIsCapped(t *testing.T) {
 func TestWatchdogIsWrittenIfSupported(t *testing.T) {
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
-		p, err := plan.Parse([]byte("engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n"), "p.yaml",
-			kinds.All...)
-		check(t, err)
-		new(runFlags).complete(&p, tinyOf(t))
+		f, p := following(t, "engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n")
+		f.complete(&p, tinyOf(t))
 		if time.Duration(p.Watchdog) != want {
 			t.Errorf("%s: %v", engine, time.Duration(p.Watchdog))
 		}
@@ -156,34 +145,4 @@ func tinyOf(t *testing.T) engine.Model {
 	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
 	check(t, err)
 	return m
-}
-
-func TestWrongPlansAreRefused(t *testing.T) {
-	t.Parallel()
-	const whole = "name: p\nengines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n"
-	for _, c := range []struct {
-		text string
-		args []string
-		kind fault.Kind
-		want string
-	}{
-		{strings.Replace(whole, "prompts: [the]\n", "", 1), nil, fault.Usage, "prompts: missing"},
-		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml:9: kernels"},
-		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
-		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},
-		{whole + "webllm_bundle: plan.yaml\n", nil, fault.NoBundle, "plan.yaml is not a WebLLM module"},
-		{whole + "webllm_version: 0.2.80\n", []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle,
-			"plan.yaml is not a WebLLM module"},
-		{whole, []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is not a WebLLM module"},
-		{whole + "model_lib: none.wasm\n", nil, fault.BadLibrary, "none.wasm"},
-		{whole + "adapter: swiftshader\ndtype: f16\n", nil, fault.NoF16, "--dtype f32"},
-		{whole, []string{"--mirror", "m"}, fault.Usage, "tiny is not in it"},
-		{whole, []string{"--mirror", "m", "--model", "some.gguf"}, fault.Usage, "some.gguf is not in it"},
-		{whole, []string{"--context", "-5"}, fault.Usage, "context: -5"},
-		{whole, []string{"--model", "Nobody-1.5B-v1.0-q4f32_1"}, fault.UnknownModel, "Nobody-1.5B-v1.0-q4f32_1"},
-	} {
-		cmd := program(t, append([]string{"run", "-q", "plan.yaml"}, c.args...)...)
-		put(t, cmd.Dir, "plan.yaml", c.text)
-		refusal(t, cmd, c.kind, c.want)
-	}
 }

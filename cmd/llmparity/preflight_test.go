@@ -2,28 +2,22 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"llmparity/internal/dryrun"
 	"llmparity/internal/fault"
-	"llmparity/internal/kinds"
-	"llmparity/internal/model"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
 // A cell that a dry run refuses must not be measured in a run, and the other way round.
 func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
-	write := writingTo(t, t.TempDir())
-	long := strings.Repeat("word ", 400)
-	data := write("d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
+	dir, long := t.TempDir(), strings.Repeat("word ", 400)
+	data := put(t, dir, "d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
 	// each has room in 256, though the longest of both had not
-	trace := write("t.csv", "time,input_tokens,output_tokens\n0,200,20\n1,20,200\n")
+	trace := put(t, dir, "t.csv", "time,input_tokens,output_tokens\n0,200,20\n1,20,200\n")
 	text := "name: refused\nengines: [llamacpp]\ncontext: 256\nmax_tokens: 8\nrepetitions: 1\n" +
 		"prompts: [fine, \"日 is not in its vocabulary\", \"" + long + "\", {dataset: " + data +
 		", limit: 1}, {dataset: " + data + ", limit: 2}, " +
@@ -36,19 +30,14 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 		want = append(want, slices.Repeat([]string{why}, len(prompts))...)
 	}
 	want = append(want, prompts...)
-	p, err := plan.Parse([]byte(text), "p.yaml", kinds.All...)
-	check(t, err)
-	f := &runFlags{out: t.TempDir(), json: true}
-	check(t, f.follow(p, func(string) bool { return false }))
+	f, p := following(t, text)
 	var out bytes.Buffer
 	if err := f.dry(t.Context(), p, &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
 		t.Errorf("a dry run with refused cells ends with %v", err)
 	}
-	var doc struct {
-		Planned []dryrun.Cell `json:"cells_planned"`
-	}
-	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Planned) != len(want) {
-		t.Fatalf("%d cells, %v: %s", len(doc.Planned), err, out.String())
+	doc := decoded[wouldRun](t, out.String())
+	if len(doc.Planned) != len(want) {
+		t.Fatalf("%d cells: %s", len(doc.Planned), &out)
 	}
 	r := f.resolver(false, func(string, string) {}, io.Discard)
 	defer r.Close()
@@ -88,18 +77,13 @@ func TestDryRunChecksFiles(t *testing.T) {
 		"engine":  {"exec:./nowhere", "fine", "./nowhere", fault.NoProgram},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := plan.Parse([]byte(
-				"name: dry\nengines: [\""+c.engine+"\"]\nmodel: tiny\nmax_tokens: 4\nprompts: ["+c.prompt+"]\n"),
-				"p.yaml", kinds.All...)
-			check(t, err)
-			f := &runFlags{out: t.TempDir()}
-			check(t, f.follow(p, func(string) bool { return false }))
+			f, p := following(t, walked("engines: [\""+c.engine+"\"]\nprompts: ["+c.prompt+"]"))
+			f.json = false
 			var out bytes.Buffer
-			if err := f.dry(t.Context(), p, &out); fault.Of(err) != c.class ||
-				!strings.Contains(out.String(), "1 of 1 cell can't run here: ") ||
-				!strings.Contains(out.String(), c.want) {
-				t.Errorf("%v, want %q in\n%s", err, c.want, out.String())
+			if err := f.dry(t.Context(), p, &out); fault.Of(err) != c.class {
+				t.Errorf("%v, want %s", err, c.class)
 			}
+			mentions(t, out.String(), "1 of 1 cell can't run here: ", c.want)
 		})
 	}
 }
@@ -108,21 +92,11 @@ func TestDryRunChecksFiles(t *testing.T) {
 // first launch fails with llama.cpp's message.
 func TestUnknownArchitectureMayRun(t *testing.T) {
 	t.Parallel()
-	path, err := model.Path(model.Tiny)
-	check(t, err)
-	whole := readFile(t, path)
-	path = writingTo(t, t.TempDir())("m.gguf", strings.ReplaceAll(whole, "llama", "lhama"))
+	path := put(t, t.TempDir(), "m.gguf", strings.ReplaceAll(readFile(t, tinyOf(t).Path), "llama", "lhama"))
 	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
 	cmd := program(t, append(args, "--dry-run", "--json")...)
-	stdout, stderr, code := output(t, cmd)
-	var doc struct {
-		Planned []dryrun.Cell `json:"cells_planned"`
-		dryrun.Summary
-	}
-	err = json.Unmarshal([]byte(stdout), &doc)
-	if err != nil || code != fault.UnknownArch.ExitCode() || len(doc.Planned) != 2 {
-		t.Fatalf("%v, exit code %d: %s%s", err, code, stdout, stderr)
-	}
+	stdout, _ := ends(t, cmd, fault.UnknownArch)
+	doc := decoded[wouldRun](t, stdout)
 	if c := doc.Planned[0]; c.Engine != "llamacpp" || c.Missing != "" || !strings.Contains(c.Unknown, "lhama") ||
 		doc.MayRun != 1 {
 		t.Errorf("%+v, %d may run", c, doc.MayRun)
@@ -130,10 +104,7 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 	if c := doc.Planned[1]; !strings.Contains(c.Missing, `architecture "lhama" is not supported`) || c.Unknown != "" {
 		t.Errorf("%+v", c)
 	}
-	cmd = program(t, args...)
-	if stdout, stderr, code = output(t, cmd); code != fault.BadModel.ExitCode() {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
+	ends(t, resumed(cmd, args...), fault.BadModel)
 	r := recorded(t, cmd.Dir)
 	attempts := map[string][]*record.Attempt{}
 	for _, a := range r.Attempts {
@@ -164,10 +135,7 @@ func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			cmd := program(t, append(strings.Fields(c.args), "--repetitions", "1", "--max-tokens", "4")...)
 			cmd.Env = append(cmd.Env, "PATH="+t.TempDir(), "LLMPARITY_CHROME=nosuchbrowser")
-			if stdout, stderr, code := output(t, cmd); code != c.code.ExitCode() ||
-				!strings.Contains(stderr, "nosuchbrowser") {
-				t.Errorf("exit code %d, want %q: %s%s", code, c.code, stdout, stderr)
-			}
+			ends(t, cmd, c.code, "nosuchbrowser")
 			r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
 			if (err == nil) != (c.launches > 0) {
 				t.Fatal(err)
@@ -175,10 +143,7 @@ func TestOtherEnginesRunIfOneCannot(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, stderr, code := output(t, resumed(cmd, "run", "--resume", "results/latest"))
-			if code != c.code.ExitCode() || !strings.Contains(stderr, "1 cell refused (--retry-failed tries again)") {
-				t.Errorf("resumed: exit code %d, want %q: %s", code, c.code, stderr)
-			}
+			ends(t, resumed(cmd, "run", "--resume", "results/latest"), c.code, "1 cell refused (--retry-failed tries again)")
 			counted := 0
 			for _, a := range r.Attempts {
 				if a.Counted() {

@@ -46,8 +46,7 @@ func TestPerplexityIsThatOfLlamaPerplexity(t *testing.T) {
 func TestGateOfQuality(t *testing.T) {
 	const runs, windows = 10, 2 // runs with unchanged weights; windows of the text
 	whole := smolLM2(t).Path
-	text := filepath.Join(t.TempDir(), "text.txt")
-	check(t, os.WriteFile(text, []byte(readFile(t, "../../internal/resolve/candle.txt")[:2700]), 0o644))
+	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/resolve/candle.txt")[:2700])
 	gate := func(path, baseline string) (said, dir string, code int) {
 		cmd := program(t, "run", "plan.yaml")
 		plan := "engines: [llamacpp]\nmodel: " + path + "\nprompts: [The clocks]\nmax_tokens: 2\n" +

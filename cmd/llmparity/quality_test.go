@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/csv"
 	"math"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,16 +44,11 @@ func TestQualityOfTinyModel(t *testing.T) {
 			t.Errorf("%s: KL divergence %g", c.Label, kl.Center())
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "summary.csv"))
+	rows, err := csv.NewReader(strings.NewReader(readFile(t, filepath.Join(dir, "summary.csv")))).ReadAll()
 	check(t, err)
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	check(t, err)
-	for at, name := range rows[0] {
-		if name == "perplexity" {
-			if v, err := strconv.ParseFloat(rows[1][at], 64); err != nil || math.Abs(math.Log(v)-nll) > 1e-3*nll {
-				t.Errorf("summary.csv: perplexity %s", rows[1][at])
-			}
-		}
+	at := slices.Index(rows[0], "perplexity")
+	if v, err := strconv.ParseFloat(rows[1][at], 64); err != nil || math.Abs(math.Log(v)-nll) > 1e-3*nll {
+		t.Errorf("summary.csv: perplexity %s", rows[1][at])
 	}
 	mentions(t, details(t, cmd.Dir), "Quality", "Top-1 agreement and KL divergence are against llama.cpp")
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -35,27 +34,16 @@ func pandas(t *testing.T, dir string) recomputed {
 	t.Helper()
 	scripts := filepath.Join("..", "..", "scripts", "recompute")
 	text := readFile(t, filepath.Join(scripts, "requirements.txt"))
-	python := filepath.Join(
-		cache.Dir(os.Getenv),
-		"python",
-		fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12],
-		"bin",
-		"python",
-	)
-	if _, err := os.Stat(python); err != nil {
-		t.Fatalf("no pandas: run `scripts/setup pandas` (%v)", err)
+	python := filepath.Join(cache.Dir(os.Getenv), "python", fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12], "bin",
+		"python")
+	if !there(python) {
+		t.Fatalf("there is no %s: run `scripts/setup pandas`", python)
 	}
 	cmd := exec.Command(python, "-B", filepath.Join(scripts, "recompute.py"), dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	var r recomputed
-	if err == nil {
-		err = json.Unmarshal(out, &r)
-	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return r
+	check(t, err)
+	return decoded[recomputed](t, string(out))
 }
 
 // differences lists where a result differs from what was recomputed, and counts the figures.
@@ -111,11 +99,9 @@ func (r recomputed) differences(res *compare.Result) (out []string, compared int
 func TestPandasRecomputesHeadlineFigures(t *testing.T) {
 	run := program(t, "run", "--repetitions", "7", "--max-tokens", "16")
 	well(t, run)
-	dir := filepath.Join(run.Dir, "results", "latest")
-	recorded := opened(t, dir)
-	o := compare.Defaults()
+	o, r := compare.Defaults(), recorded(t, run.Dir)
 	o.AllowDifferent = true
-	res, again := compare.With(o, recorded), pandas(t, dir)
+	res, again := compare.With(o, r), pandas(t, r.Dir)
 	all, compared := again.differences(res)
 	for _, d := range all {
 		t.Error(d)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,72 +16,135 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/compare/comparetest"
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
 )
 
-// moments are phases of a run, recognised by the journal.
-var moments = []struct{ name, journal, tokens string }{
-	{"browser starting", `"begin"`, "64"},
-	{"model loading", `"name":"baseline"`, "64"},
-	{"generating", `"name":"warmup"`, "64"},
-	{"second engine", `"attempt":2,"begin"`, "4"}, // soon
-}
-
+// A run is signalled in phases that its journal shows.
 func TestSignalsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		signal syscall.Signal
-		code   int
-		at     []int // moments; kills at others has TestKilledRunsResume
-	}{{syscall.SIGINT, 130, []int{0, 2, 3}}, {syscall.SIGTERM, 143, []int{1}}, {syscall.SIGKILL, -1, []int{2}}} {
-		for _, at := range c.at {
-			moment := moments[at]
-			t.Run(fmt.Sprintf("%v/%s", c.signal, moment.name), func(t *testing.T) {
-				t.Parallel()
-				cmd := program(t, "run", "--repetitions", "2", "--max-tokens", moment.tokens)
-				var stderr bytes.Buffer
-				cmd.Stderr = &stderr
-				check(t, cmd.Start())
-				latest := filepath.Join(cmd.Dir, "results", "latest")
-				waitFor(t, "the journal to hold "+moment.journal, func() bool {
-					text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
-					return strings.Contains(string(text), moment.journal)
-				})
-				groups := groupsOf(t, cmd.Process.Pid)
-				check(t, cmd.Process.Signal(c.signal))
-				if c.signal == syscall.SIGTERM { // `timeout` signals the process and then its group: that is one signal
-					time.Sleep(50 * time.Millisecond)
-					_ = cmd.Process.Signal(c.signal) // it may have ended
-				}
-				_ = cmd.Wait() // its exit code is what counts
-				if code := cmd.ProcessState.ExitCode(); code != c.code ||
-					c.signal == syscall.SIGTERM && !strings.Contains(stderr.String(), "llmparity: terminated") {
-					t.Errorf("exit code %d, want %d\n%s", code, c.code, &stderr)
-				}
-				waitFor(t, "its processes to end",
-					func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
-				if c.signal == syscall.SIGKILL { // what it leaves the next start removes
-					next := program(t, "--help")
-					next.Env = cmd.Env
-					well(t, next)
-				}
+		signal                  syscall.Signal
+		moment, journal, tokens string
+	}{
+		{syscall.SIGINT, "browser starting", `"begin"`, "64"},
+		{syscall.SIGTERM, "model loading", `"name":"baseline"`, "64"},
+		{syscall.SIGINT, "generating", `"name":"warmup"`, "64"},
+		{syscall.SIGKILL, "generating", `"name":"warmup"`, "64"},      // kills at others has TestKilledRunsResume
+		{syscall.SIGINT, "second engine", `"attempt":2,"begin"`, "4"}, // soon
+	} {
+		t.Run(fmt.Sprintf("%v/%s", c.signal, c.moment), func(t *testing.T) {
+			t.Parallel()
+			cmd := program(t, "run", "--repetitions", "2", "--max-tokens", c.tokens)
+			stderr := signalled(t, cmd, c.signal, "the journal to hold "+c.journal,
+				func() bool { return journal(cmd, c.journal) })
+			switch c.signal {
+			case syscall.SIGTERM:
+				mentions(t, stderr, "llmparity: terminated")
+			case syscall.SIGKILL: // what it leaves the next start removes
+				well(t, resumed(cmd, "--help"))
 				if left := temporary(t, cmd.Dir); len(left) > 0 {
 					t.Errorf("temporary files are left: %v", left)
 				}
-				r, err := record.Open(latest)
-				if err != nil {
-					t.Fatalf("the record can't be read: %v", err)
-				}
-				if r.Status != record.Interrupted || len(r.Attempts) == 0 {
-					t.Errorf("status %s, %d attempts", r.Status, len(r.Attempts))
-				}
-			})
-		}
+			}
+			if r := recorded(t, cmd.Dir); r.Status != record.Interrupted || len(r.Attempts) == 0 {
+				t.Errorf("status %s, %d attempts", r.Status, len(r.Attempts))
+			}
+		})
 	}
+}
+
+// signalled starts a command, signals it when something has happened, and returns what it printed to standard error. It
+// checks the exit code, and that no process is left and, unless the command is killed, no temporary file.
+func signalled(t *testing.T, cmd *exec.Cmd, signal syscall.Signal, what string, happened func() bool) string {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	check(t, cmd.Start())
+	waitFor(t, what, happened)
+	groups := groupsOf(t, cmd.Process.Pid)
+	check(t, cmd.Process.Signal(signal))
+	// `timeout` signals a process and then its group: that is one signal.
+	if signal == syscall.SIGTERM && cmd.Args[1] == "run" {
+		time.Sleep(50 * time.Millisecond)
+		_ = cmd.Process.Signal(signal) // it may have ended
+	}
+	_ = cmd.Wait() // its exit code is what counts
+	want := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGKILL: -1}[signal]
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		t.Errorf("%v: exit code %d, want %d\n%s", signal, code, want, &stderr)
+	}
+	waitFor(t, "its processes to end",
+		func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+	if left := temporary(t, cmd.Dir); signal != syscall.SIGKILL && len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+	return stderr.String()
+}
+
+// journal reports whether the journal of a run has a text; it may not be there yet.
+func journal(cmd *exec.Cmd, text string) bool {
+	written, _ := os.ReadFile(filepath.Join(cmd.Dir, "results", "latest", "journal.jsonl"))
+	return strings.Contains(string(written), text)
+}
+
+// Ollama's runner would outlive its server.
+func TestKillLeavesNoRunner(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
+	signalled(t, cmd, syscall.SIGKILL, "a runner", func() bool { return runs(cmd, "runner") })
+	if !journal(cmd, "") {
+		t.Error("there is no journal")
+	}
+}
+
+// Workers of an exec: engine end even if the run is killed.
+func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
+	put(t, cmd.Dir, "echo.py", strings.Replace(documentsPython(t), "import json, sys, time\n",
+		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1))
+	signalled(t, cmd, syscall.SIGKILL, "a model to be loaded while a worker sleeps",
+		func() bool { return journal(cmd, `"name":"load"`) && runs(cmd, "600") })
+}
+
+// An interrupted drawing leaves no figure, browser or profile.
+func TestSignalWhileDrawingFigures(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "figures")
+	cmd := program(t, "report", comparetest.Write(t, root, "one", comparetest.Native(1)), "--figures", dir)
+	signalled(t, cmd, syscall.SIGINT, "a browser to run", func() bool { return len(child.Tagged(cmd.Process.Pid)) > 0 })
+	if there(dir) {
+		t.Errorf("%s is left", dir)
+	}
+}
+
+// The compilation before a first run can be interrupted too.
+func TestSignalWhileCompiling(t *testing.T) {
+	t.Parallel()
+	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			cmd := program(t, "run", "--engines", "webllm")
+			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"),
+				"LLMPARITY_PYTHON="+tools.Python)
+			signalled(t, cmd, signal, "a compiler to run", func() bool { return runs(cmd, "clang") })
+		})
+	}
+}
+
+// runs reports whether a command has a process with a word, such as a program's name, in its command line.
+func runs(cmd *exec.Cmd, word string) bool {
+	return slices.ContainsFunc(child.Tagged(cmd.Process.Pid), func(pid int) bool {
+		return slices.ContainsFunc(proc.CommandLine(pid),
+			func(argument string) bool { return strings.HasPrefix(filepath.Base(argument), word) })
+	})
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
@@ -110,51 +174,6 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// The compilation before a first run can be interrupted too.
-func TestSignalWhileCompiling(t *testing.T) {
-	t.Parallel()
-	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
-	for _, signal := range []struct {
-		signal syscall.Signal
-		code   int
-	}{{syscall.SIGINT, fault.Interrupted.ExitCode()}, {syscall.SIGKILL, -1}} {
-		t.Run(signal.signal.String(), func(t *testing.T) {
-			cmd := program(t, "run", "--engines", "webllm")
-			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"),
-				"LLMPARITY_PYTHON="+tools.Python)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			check(t, cmd.Start())
-			var emcc []int
-			waitFor(t, "a compiler to run", func() bool {
-				emcc = compilers(cmd.Process.Pid)
-				return len(emcc) > 0
-			})
-			check(t, cmd.Process.Signal(signal.signal))
-			_ = cmd.Wait() // its exit code is what counts
-			if code := cmd.ProcessState.ExitCode(); code != signal.code {
-				t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
-			}
-			waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
-			if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
-				t.Errorf("temporary files are left: %v", left)
-			}
-		})
-	}
-}
-
-// compilers lists the clang processes below a process.
-func compilers(pid int) []int {
-	var found []int
-	for _, p := range child.Tagged(pid) {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p)) // ended meanwhile: none
-		if program, _, _ := bytes.Cut(line, []byte{0}); bytes.Contains(program, []byte("clang")) {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
 // groupsOf returns the process groups of a process's descendants. Children of a browser lose our tag, but stay in its
 // group.
 func groupsOf(t *testing.T, pid int) map[int]bool {
@@ -178,12 +197,12 @@ func members(groups map[int]bool, dir string) []int {
 			continue
 		}
 		stat, _ := os.ReadFile(filepath.Join(e, "stat")) // ended meanwhile: no member
-		line, _ := os.ReadFile(filepath.Join(e, "cmdline"))
+		line := strings.Join(proc.CommandLine(pid), " ")
 		group, err := syscall.Getpgid(pid)
 		if zombie := bytes.Contains(stat, []byte(") Z ")); err != nil || zombie {
 			continue
 		}
-		if groups[group] || bytes.Contains(line, []byte(dir)) {
+		if groups[group] || strings.Contains(line, dir) {
 			found = append(found, pid)
 		}
 	}
@@ -192,11 +211,31 @@ func members(groups map[int]bool, dir string) []int {
 
 func temporary(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(dir, "tmp"))
-	check(t, err)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+	return filesIn(t, filepath.Join(dir, "tmp"))
+}
+
+func TestSignalsEndWatchingWithWholeRows(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		for _, started := range []bool{false, true} {
+			name := uniqueName()
+			cmd := program(t, "watch", "--name", name, "--interval", "0.02", "--output", "out.csv")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal's
+			if started {
+				cmd.Args = append(cmd.Args[:2], "--interval", "0.02", "--output", "out.csv", "--", "sleep", name)
+			} else {
+				asleep(t, name)
+			}
+			path := filepath.Join(cmd.Dir, "out.csv")
+			stderr := signalled(t, cmd, signal, "rows", func() bool {
+				text, _ := os.ReadFile(path) // not there yet: not yet
+				return bytes.Count(text, []byte("\n")) > 5
+			})
+			if signal != syscall.SIGKILL {
+				mentions(t, stderr, "rows in out.csv")
+			}
+			if rows := rowsOf(t, path); len(rows) < 5 {
+				t.Errorf("%v: %d rows", signal, len(rows))
+			}
+		}
 	}
-	return names
 }

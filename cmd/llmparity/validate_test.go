@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
+	"llmparity/internal/calculator"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -24,19 +24,12 @@ func predictedRun(t *testing.T, root, name string, kv float64) string {
 	return comparetest.Write(t, root, name, e)
 }
 
-func validateIn(args ...string) (stdout, stderr string, code int) {
-	return called(append([]string{"validate"}, args...)...)
-}
-
 func TestValidate(t *testing.T) {
 	root := t.TempDir()
-	good := predictedRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
+	right := predictedRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
 	predictedRun(t, root, "bad", 1.0625) // its latest is a link, which must not count twice
 	comparetest.Write(t, root, "before", comparetest.Native(1))
-	out, errs, code := validateIn(root)
-	if code != 0 {
-		t.Fatalf("code %d, %s", code, errs)
-	}
+	out := good(t, "validate", root)
 	mentions(t, out, "Errors by component", "Cells, worst first",
 		"2 cells with a prediction and a measurement, in 2 runs",
 		"1 run has no cell with both a prediction and a measurement", "+50.0%", "6.7×")
@@ -48,34 +41,23 @@ func TestValidate(t *testing.T) {
 			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
-	out, _, code = validateIn(root, "--json")
-	var v memory.Validation
-	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 ||
+	if v := decoded[memory.Validation](t, good(t, "validate", root, "--json")); v.Runs != 3 || v.Without != 1 ||
 		len(v.Cells) != 2 || v.Components[1].Bias != 50 {
-		t.Errorf("code %d, %v, %+v", code, err, v)
+		t.Errorf("%+v", v)
 	}
-	out, _, code = validateIn(good, "--markdown") // a run folder itself
-	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | 0.0% | 0.0% | 100% | ±15% |") {
-		t.Errorf("code %d:\n%s", code, out)
-	}
-	if out, _, code = validateIn(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 ||
-		!strings.Contains(out, "good-2026") {
-		t.Errorf("a link to a run: code %d:\n%s", code, out)
-	}
+	// A run folder itself, and a link to one.
+	mentions(t, good(t, "validate", right, "--markdown"),
+		"| KV cache, reserved | 1 | 0.0% | 0.0% | 0.0% | 100% | ±15% |")
+	mentions(t, good(t, "validate", filepath.Join(root, "a", "b", "latest"), "--json"), "good-2026")
 }
 
 func TestValidateBrokenFolders(t *testing.T) {
 	root := t.TempDir()
 	predictedRun(t, root, "good", 0.5)
-	broken := predictedRun(t, root, "broken", 0.5)
-	check(t, os.Truncate(filepath.Join(broken, "run.json"), 10))
-	headless := predictedRun(t, root, "headless", 0.5)
-	check(t, os.Remove(filepath.Join(headless, "run.json")))
-	out, errs, code := validateIn(root)
-	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders cannot be read") ||
-		strings.Count(errs, "\n") != 1 {
-		t.Errorf("code %d, %q", code, errs)
-	}
+	check(t, os.Truncate(filepath.Join(predictedRun(t, root, "broken", 0.5), "run.json"), 10))
+	remove(t, predictedRun(t, root, "headless", 0.5), "run.json")
+	fails(t, fault.BadRecord, "2 of 3 run folders cannot be read", "validate", root)
+	out, _, _ := called("validate", root)
 	mentions(t, out, "1 cell with a prediction", "headless-2026", "left out, because it cannot be read")
 }
 
@@ -84,14 +66,7 @@ func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	good(t, "report", dir, "--profile")
 	out := good(t, "compare-estimates", filepath.Join(dir, "profile-1-webllm.json"), "--json", "--calc-weights",
 		"0.00391", "--calc-kv", "0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5")
-	var got struct {
-		Components []struct {
-			Name     string   `json:"name"`
-			Measured *float64 `json:"measured_gb"`
-			Verdict  string   `json:"verdict"`
-		} `json:"components"`
-	}
-	check(t, json.Unmarshal([]byte(out), &got))
+	got := decoded[calculator.Comparison](t, out)
 	sum, total := 0.0, 0.0
 	for _, c := range got.Components {
 		if c.Measured == nil {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
@@ -23,12 +22,9 @@ func TestVersionsOfWebLLM(t *testing.T) {
 			mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM "+version+" (npm)")
 			for _, a := range r.Attempts {
 				for _, request := range a.Measured() {
-					var ids []int
-					for _, token := range request.Tokens {
-						ids = append(ids, token.ID)
-					}
-					if !slices.Equal(request.PromptIDs, c.PromptIDs) || !slices.Equal(ids, c.Expected) {
-						t.Errorf("%v and then %v, want %v and then %v", request.PromptIDs, ids, c.PromptIDs, c.Expected)
+					in, ids := request.PromptIDs, idsOf(request)
+					if !slices.Equal(in, c.PromptIDs) || !slices.Equal(ids, c.Expected) {
+						t.Errorf("%v and then %v, want %v and then %v", in, ids, c.PromptIDs, c.Expected)
 					}
 				}
 			}
@@ -36,17 +32,10 @@ func TestVersionsOfWebLLM(t *testing.T) {
 	}
 	for _, version := range []string{"0.2.79", "0.2.78", "0.2.75", "0.2.61", "0.2.46", "0.2.30"} {
 		t.Run(version, func(t *testing.T) {
-			_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version))
-			if line := lastLine(stderr); code != fault.BadLibrary.ExitCode() ||
-				!strings.Contains(line, "WebLLM "+version) ||
-				!strings.Contains(line, "TVMFFIWasmSafeCall") {
-				t.Errorf("exit code %d:\n%s", code, stderr)
-			}
+			ends(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version), fault.BadLibrary,
+				"WebLLM "+version, "TVMFFIWasmSafeCall")
 		})
 	}
-	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"))
-	if line := lastLine(stderr); code != fault.NoBundle.ExitCode() ||
-		!strings.Contains(line, "npm has no version 0.2.999") {
-		t.Errorf("exit code %d:\n%s", code, stderr)
-	}
+	ends(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"), fault.NoBundle,
+		"npm has no version 0.2.999")
 }

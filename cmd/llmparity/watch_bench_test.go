@@ -3,16 +3,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/perf/benchmath"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/model"
 	"llmparity/internal/record"
@@ -62,14 +59,11 @@ func benchServer(b *testing.B) (engine.Session, int) {
 	m, err := model.Open(path, 512)
 	check(b, err)
 	session := load(b, b.Context(), new(engineFlags).chosen().Engine("llamacpp"), m)
-	for _, pid := range child.Tagged(os.Getpid()) { // its guard is another
-		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
-			strings.HasPrefix(string(name), "llama-server") {
-			return session, pid
-		}
+	pid := ownServer()
+	if pid == 0 {
+		b.Fatal("no llama-server among our processes")
 	}
-	b.Fatal("no llama-server among our processes")
-	return nil, 0
+	return session, pid
 }
 
 func startWatching(b *testing.B, pid int) (stop func()) {

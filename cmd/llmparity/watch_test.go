@@ -52,10 +52,7 @@ func TestWatchCommand(t *testing.T) {
 	if len(rows) < 2 || rows[0][1] != "run1" {
 		t.Errorf("rows: %v", rows)
 	}
-	again := program(t, "watch", "--output", filepath.Join(cmd.Dir, "out.csv"), "--", "true")
-	if _, stderr, code := output(t, again); code != fault.Usage.ExitCode() || !strings.Contains(stderr, "--overwrite") {
-		t.Errorf("the file exists: code %d, %s", code, stderr)
-	}
+	ends(t, resumed(cmd, "watch", "--output", "out.csv", "--", "true"), fault.Usage, "--overwrite")
 }
 
 // The parent and other watching processes have the name in their command line too.
@@ -70,27 +67,24 @@ func TestWatchSkipsItselfAndParent(t *testing.T) {
 	cmd := program(t)
 	cmd.Args = []string{"sh", "-c", os.Args[0] + " watch --wait 0.3 --name " + name + "; exit $?"}
 	cmd.Path = "/bin/sh"
-	_, stderr, code := output(t, cmd)
-	if code != fault.NothingToWatch.ExitCode() || strings.Contains(stderr, "watching process") {
-		t.Errorf("code %d\n%s", code, stderr)
+	if _, stderr := ends(t, cmd, fault.NothingToWatch); strings.Contains(stderr, "watching process") {
+		t.Error(stderr)
 	}
 }
 
 func TestWatchLive(t *testing.T) {
 	pid := fmt.Sprint(asleep(t, uniqueName()).Pid)
 	line := os.Args[0] + " watch --live --duration 1 --interval 0.05 --pid " + pid
-	stdout, stderr, code := output(t, inTerminal(t, 80, line))
-	if code != 0 || strings.Count(stdout, "RSS, light; PSS, dark") < 2 ||
-		!strings.HasSuffix(strings.TrimSpace(stdout), "per sample") {
-		t.Errorf("code %d\n%s\n%q", code, stderr, stdout)
+	stdout, stderr := well(t, inTerminal(t, 80, line))
+	if strings.Count(stdout, "RSS, light; PSS, dark") < 2 ||
+		!strings.HasSuffix(strings.TrimSpace(stdout), "per sample") ||
+		strings.LastIndex(stdout, "\x1b[?25h") < strings.LastIndex(stdout, "\x1b[?25l") { // the cursor is shown again
+		t.Errorf("%s\n%q", stderr, stdout)
 	}
-	if strings.LastIndex(stdout, "\x1b[?25h") < strings.LastIndex(stdout, "\x1b[?25l") {
-		t.Error("the cursor is not shown again")
-	}
-	_, stderr, code = output(t, program(t, "watch", "--live", "--duration", "0.3", "--interval", "0.05", "--pid",
-		pid))
-	if code != 0 || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "1 process  RSS") {
-		t.Errorf("without a terminal: code %d\n%q", code, stderr)
+	_, stderr = well(t, program(t, "watch", "--live", "--duration", "0.3", "--interval", "0.05", "--pid", pid),
+		"1 process  RSS")
+	if strings.Contains(stderr, "\x1b") {
+		t.Errorf("without a terminal: %q", stderr)
 	}
 }
 
@@ -156,36 +150,32 @@ func TestWatchByNameIgnoresReader(t *testing.T) {
 	sleep := asleep(t, "1."+name)
 	go func() { _, _ = sleep.Wait() }() // a second long
 	cmd := program(t)
-	script := filepath.Join(cmd.Dir, "script"+name)
-	text := os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " +
-		name + ".csv; exit 0\n"
-	check(t, os.WriteFile(script, []byte(text), 0o600))
+	script := put(t, cmd.Dir, "script"+name,
+		os.Args[0]+" watch --name "+name+" --interval 0.05 -o - | tee "+name+".csv; exit 0\n")
 	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", script}
-	stdout, stderr, code := output(t, cmd)
-	if code != 0 || strings.Count(stderr, "watching process") != 1 || strings.Count(stdout, ",sleep\n") < 2 {
-		t.Errorf("code %d\n%s\n%s", code, stderr, stdout)
+	if stdout, stderr := well(t, cmd); strings.Count(stderr, "watching process") != 1 ||
+		strings.Count(stdout, ",sleep\n") < 2 {
+		t.Errorf("%s\n%s", stderr, stdout)
 	}
 }
 
 func TestWatchNeverWatchesAnotherWatch(t *testing.T) {
 	inner := os.Args[0] + " watch --duration 0.5 --pid $$ > /dev/null 2>&1; exit 0"
-	_, stderr, code := output(t, program(t, "watch", "--interval", "0.02", "--", "sh", "-c", inner))
-	if code != 0 || strings.Count(stderr, "watching process") != 1 {
-		t.Errorf("code %d\n%s", code, stderr)
+	_, stderr := well(t, program(t, "watch", "--interval", "0.02", "--", "sh", "-c", inner))
+	if strings.Count(stderr, "watching process") != 1 {
+		t.Error(stderr)
 	}
 }
 
 func TestWatchWithGPUs(t *testing.T) {
 	cmd := program(t, "watch", "--gpu", "--output", "out.csv", "--", "sleep", "0.6")
-	_, stderr, code := output(t, cmd)
-	_, err := os.Stat(filepath.Join(cmd.Dir, "out.gpu.csv"))
-	switch none := strings.Count(stderr, "no GPU found"); {
-	case code != 0 || len(rowsOf(t, filepath.Join(cmd.Dir, "out.csv"))) == 0:
-		t.Errorf("code %d\n%s", code, stderr)
-	case none == 1 && err == nil, none == 0 && err != nil && !strings.Contains(stderr, "can't read"), none > 1:
-		t.Errorf("out.gpu.csv: %v\n%s", err, stderr)
+	_, stderr := well(t, cmd)
+	found := there(filepath.Join(cmd.Dir, "out.gpu.csv"))
+	if len(rowsOf(t, filepath.Join(cmd.Dir, "out.csv"))) == 0 || !found && !strings.Contains(stderr, "can't read") &&
+		strings.Count(stderr, "no GPU found") != 1 || found && strings.Contains(stderr, "no GPU found") {
+		t.Errorf("out.gpu.csv: %v\n%s", found, stderr)
 	}
-	if _, stderr, _ := output(t, program(t, "watch", "--", "true")); strings.Contains(stderr, "GPU") {
+	if _, stderr := well(t, program(t, "watch", "--", "true")); strings.Contains(stderr, "GPU") {
 		t.Errorf("GPUs were read without --gpu:\n%s", stderr)
 	}
 }

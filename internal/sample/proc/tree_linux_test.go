@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -54,31 +55,20 @@ func (s *shell) start(command string) int {
 	return pid
 }
 
-// seen keeps what a tree attaches.
-type seen struct {
-	mu       sync.Mutex
-	attached map[string]int // by role: how many sources there are
+// seen counts the sources that a tree has attached, by role.
+type seen struct{ roles sync.Map }
+
+func (s *seen) of(role string) int32 { return s.count(role).Load() }
+
+func (s *seen) count(role string) *atomic.Int32 {
+	n, _ := s.roles.LoadOrStore(role, new(atomic.Int32))
+	return n.(*atomic.Int32)
 }
 
 func (s *seen) attach(src sample.Source) func() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	role := src.Describe().Role
-	if s.attached == nil {
-		s.attached = map[string]int{}
-	}
-	s.attached[role]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.attached[role]--
-	}
-}
-
-func (s *seen) of(role string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.attached[role]
+	n := s.count(src.Describe().Role)
+	n.Add(1)
+	return func() { n.Add(-1) }
 }
 
 // byArgument uses the command line as the role.
@@ -114,7 +104,7 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	tree := follow(t, sh.cmd.Process.Pid, out)
 	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) ||
 		out.of("sleep 601") != 2 {
-		t.Fatalf("at once: %v, %v", tree.PIDs(), out.attached)
+		t.Fatalf("at once: %v, %d sources", tree.PIDs(), out.of("sleep 601"))
 	}
 	nested := sh.start(`sh -c 'sleep 602 & sleep 603'`)
 	until(t, "grandchildren are sampled", func() bool { return out.of("sleep 602") == 2 && out.of("sleep 603") == 2 })
@@ -135,8 +125,8 @@ func TestTreeFollowsDescendants(t *testing.T) {
 		}
 	}
 	tree.Close()
-	for role, n := range out.attached {
-		if n != 0 {
+	for role, n := range out.roles.Range {
+		if n := n.(*atomic.Int32).Load(); n != 0 {
 			t.Errorf("%d sources of %q are still attached", n, role)
 		}
 	}

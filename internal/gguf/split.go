@@ -25,7 +25,6 @@ func joined(f *File) (*File, error) {
 			"the file is one of %d parts of a model, but its name does not say which", count)
 	}
 	all := &File{Name: f.Name, entries: map[string]any{}, tensors: map[string]int{}}
-	var source parts
 	for i := 1; i <= int(count); i++ {
 		part, err := open(fmt.Sprintf("%s-%05d-of-%s.gguf", name[1], i, name[3]))
 		if err != nil {
@@ -35,9 +34,8 @@ func joined(f *File) (*File, error) {
 		if err := all.add(part, i == 1); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
-		source = append(source, io.NewSectionReader(part.source, 0, part.Size))
 	}
-	all.source = source
+	all.source = parts(all.parts)
 	return all, nil
 }
 
@@ -77,18 +75,18 @@ func (f *File) Paths() []string {
 }
 
 // parts reads files as if they were one.
-type parts []*io.SectionReader
+type parts []*File
 
 // ReadAt implements io.ReaderAt.
 func (p parts) ReadAt(b []byte, at int64) (n int, err error) {
 	for _, one := range p {
-		if at < one.Size() && n < len(b) {
-			got, err := one.ReadAt(b[n:], at)
+		if at < one.Size && n < len(b) {
+			got, err := io.NewSectionReader(one.source, 0, one.Size).ReadAt(b[n:], at)
 			if n, at = n+got, at+int64(got); err != nil && !errors.Is(err, io.EOF) {
 				return n, err
 			}
 		}
-		at -= one.Size()
+		at -= one.Size
 	}
 	if n < len(b) {
 		return n, io.EOF

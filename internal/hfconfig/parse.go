@@ -115,7 +115,8 @@ func (m *Model) about(outer, r *reader) {
 				"for speculation", n))
 	}
 	if m.Quantized = r.quantized(); m.Quantized != nil && len(m.Quantized.unreadable) > 0 {
-		m.Notes = append(m.Notes, m.Quantized.note())
+		m.Notes = append(m.Notes, fmt.Sprintf("the config lists modules that are not quantised; %d of its entries cannot "+
+			"be read, such as %.60q, and are counted as quantised", len(m.Quantized.unreadable), m.Quantized.unreadable[0]))
 	}
 }
 

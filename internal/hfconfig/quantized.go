@@ -90,12 +90,6 @@ func (q Quantized) keeps(module string) bool {
 	return false
 }
 
-// note describes the unreadable patterns.
-func (q Quantized) note() string {
-	return fmt.Sprintf("the config lists modules that are not quantised; %d of its entries cannot be read, such as %.60q, "+
-		"and are counted as quantised", len(q.unreadable), q.unreadable[0])
-}
-
 func (r *reader) method() *Quantized {
 	q := &Quantized{Method: strings.ToLower(r.text("quant_method"))}
 	bits := func(def int) int { return r.sizeOr(def, "bits", "w_bit") }

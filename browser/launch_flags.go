@@ -22,11 +22,13 @@ func (l Launch) Check(chrome string) error {
 		if _, err := parseAddress(l.Attach); err != nil {
 			return err
 		}
-		for flag, given := range map[string]bool{"chrome": chrome != "", "headed": l.Headed,
-			"chrome-flag": len(l.Flags) > 0} {
-			if given {
+		for _, f := range []struct {
+			name  string
+			given bool
+		}{{"chrome", chrome != ""}, {"headed", l.Headed}, {"chrome-flag", len(l.Flags) > 0}} {
+			if f.given {
 				return fault.New(fault.Usage, "give only one",
-					"--%s applies to a browser that llmparity starts, --attach to one that is running", flag)
+					"--%s applies to a browser that llmparity starts, --attach to one that is running", f.name)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func asked(c *compare.Cell) []field {
 			named(c.Spec.Start)},
 		{"shared", Truth, "whether cells with the same engine and start settings share a launch", truth(c.Spec.Shared)},
 		{"setup", Integer, "the number of the start settings", some(c.Spec.Setup)},
-		{"traffic", Text, "how requests arrive, in a few words; absent for single requests", named(c.Traffic())},
+		{"traffic", Text, "how requests arrive, in a few words", named(c.Traffic())},
 		{"concurrency", Integer, "clients of a closed loop, requests of a batch, or the most requests at one time of an open loop",
 			some(traffic(c).Concurrency)},
 		{"requests", Integer, "the number of requests of a launch", some(traffic(c).Requests)},

@@ -25,7 +25,7 @@ const cheapMethod = record.MethodStatm
 func Sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	now, err := Look(pid)
 	if err != nil {
-		return nil, fmt.Errorf("process %d: %w", pid, err)
+		return nil, err
 	}
 	file, err := os.Open(of(pid, "statm"))
 	if err != nil {

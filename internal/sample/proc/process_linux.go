@@ -24,7 +24,7 @@ func Look(pid int) (Process, error) {
 		return Process{}, gone(pid, err)
 	}
 	if stat.State == "Z" || stat.State == "X" {
-		return Process{}, sample.ErrGone
+		return Process{}, fmt.Errorf("process %d: %w", pid, sample.ErrGone)
 	}
 	return Process{PID: pid, Parent: stat.PPID, Start: stat.Starttime, Name: stat.Comm}, nil
 }

@@ -19,7 +19,7 @@ SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PAC
 ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/%,$(PACKAGES)) \
 	$(addprefix llmparity/,assets/plans browser/find docs scripts/reference) \
 	$(addprefix llmparity/internal/,accuracy baseline cache calculator document dryrun estimate fault figure fit foreign gates gguf \
-	hfconfig inspect kinds lines mlc mlc/vocab model modelsize nearest plan regular reproduce resolve thin tiny/reference warning \
+	hfconfig inspect kinds lines mlc mlc/vocab model modelsize nearest plan regular reproduce resolve tiny/reference warning \
 	whole words)
 LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 

@@ -235,6 +235,12 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+// A difference without an interval says why it has none.
+func TestAnswerOfFewLaunches(t *testing.T) {
+	run := comparetest.Run(t, "run", comparetest.Browser(5), comparetest.Native(5))
+	says(t, compare.Runs(run).Answer().Memory.Headline, "(5 launches: too few for an interval)")
+}
+
 // The slope of the KV cache may be quoted though other programs change the peaks, and a noisy slope may not.
 func TestQuoteOfGrowth(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -315,6 +315,9 @@ func TestFileWritesToDevices(t *testing.T) {
 	if info, err := os.Stat(pipe); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the pipe became %v, %v", info, err)
 	}
+	if err := reports.File(t.TempDir(), "", func(io.Writer) error { return nil }); err == nil {
+		t.Error("a folder was written to")
+	}
 }
 
 // A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and

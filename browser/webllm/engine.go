@@ -118,8 +118,10 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	case err != nil:
 	case packaged && slices.Contains([]string{F32, F16, mlc.Requantized}, weights):
 		err = fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package", weights, Name)
+	case m.Unsupported != nil:
+		err = m.Unsupported
 	default:
-		err = cmp.Or(m.Unsupported, w.Check(ctx, m))
+		err = w.Check(ctx, m)
 	}
 	switch {
 	case err != nil:

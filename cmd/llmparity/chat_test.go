@@ -57,7 +57,7 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 		}
 	}
 	rewrite(t, path, chat, gguf.Entry{Key: "tokenizer.chat_template", Value: "{{ raise_exception('no users') }}"})
-	ends(t, resumed(cmd, cmd.Args[1:]...), fault.NotSupported, "the chat template of")
+	refuses(t, resumed(cmd, cmd.Args[1:]...), fault.NotSupported, "the chat template of")
 }
 
 // All prompts of a run are rendered by one server, however many cells there are.

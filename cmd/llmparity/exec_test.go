@@ -69,7 +69,7 @@ func TestExecEngineServesItsOwnModel(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	put(t, cmd.Dir, "echo.py", files)
-	ends(t, resumed(cmd, cmd.Args[1:]...), fault.BadModel,
+	refuses(t, resumed(cmd, cmd.Args[1:]...), fault.BadModel,
 		"exec:echo.py runs models in the format gguf, but parrot is served")
 }
 

@@ -76,6 +76,9 @@ func TestLayersOnGPU(t *testing.T) {
 		d.Detail["gpu_layers"] != "2 of 2" {
 		t.Errorf("device %+v", d)
 	}
-	_, stderr, _ := output(t, program(t, append(run, onGPU(t, false))...))
+	_, stderr, code := output(t, program(t, append(run, onGPU(t, false))...))
 	mentions(t, stderr, "put none of the model's layers on a GPU")
+	if code == 0 {
+		t.Error("no layer lies on a GPU, and the run succeeded")
+	}
 }

@@ -126,6 +126,17 @@ func ends(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words ...string) (stdout
 	return stdout, stderr
 }
 
+// refuses checks that a command ends with the exit code of a class and has words in its last line, and returns this
+// line.
+func refuses(t *testing.T, cmd *exec.Cmd, kind fault.Kind, words ...string) string {
+	t.Helper()
+	_, stderr := ends(t, cmd, kind)
+	line := strings.TrimSpace(stderr)
+	line = line[strings.LastIndex(line, "\n")+1:]
+	mentions(t, line, words...)
+	return line
+}
+
 // details prints the last run of a folder in full.
 func details(t *testing.T, dir string) string {
 	t.Helper()

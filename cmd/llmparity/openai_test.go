@@ -86,6 +86,6 @@ func TestServerAgreesWithLlamaCpp(t *testing.T) {
 func TestServerWithoutRoomForPrompt(t *testing.T) {
 	t.Parallel()
 	server := openaitest.Llama(t, enginetest.TinyModel(t).Path, "-np", "1", "-c", "512", "--alias", "mouse")
-	ends(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse", "--openai-url", server.URL,
+	refuses(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse", "--openai-url", server.URL,
 		"--repetitions", "1", "--max-tokens", "512"), fault.PromptTooLong, "do not fit in a context of 512")
 }

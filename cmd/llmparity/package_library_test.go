@@ -38,16 +38,16 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 		return program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
 			args...)...)
 	}
-	ends(t, run(long, "--model-lib", lib), fault.BadLibrary, "its context window is 100, but 1024 is needed")
-	_, stderr := ends(t, run(half, "--adapter", "swiftshader"), fault.NoF16, "q0f16", "float32 weights")
-	if strings.Contains(stderr, "--dtype") {
-		t.Errorf("advice that can't help: %q", stderr)
+	refuses(t, run(long, "--model-lib", lib), fault.BadLibrary, "its context window is 100, but 1024 is needed")
+	line := refuses(t, run(half, "--adapter", "swiftshader"), fault.NoF16, "q0f16", "float32 weights")
+	if strings.Contains(line, "--dtype") {
+		t.Errorf("advice that can't help: %q", line)
 	}
 	// Two of them, and then the wrong one alone.
 	put(t, long, "other.wasm", readFile(t, lib))
-	ends(t, run(long), fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
+	refuses(t, run(long), fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
 	check(t, os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")))
-	ends(t, run(long), fault.BadLibrary, "its context window is 100, but 1024 is needed")
+	refuses(t, run(long), fault.BadLibrary, "its context window is 100, but 1024 is needed")
 	if a := infoOf(t, long).Engines["webllm"]; a.Can != "" || !strings.Contains(a.Cannot, "its context window is 100") {
 		t.Errorf("of a package with a library of another context it says %+v", a)
 	}

@@ -63,6 +63,8 @@ func refusedFiles(t *testing.T) {
 	check(t, os.Mkdir("empty", 0o755))
 	for name, text := range map[string]string{"plan.yaml": string(plans.Init),
 		"versioned.yaml":  "engines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwebllm_version: 0.2.80\n",
+		"bundle.yaml":     "engines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwebllm_bundle: none.js\n",
+		"library.yaml":    "engines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nmodel_lib: none.wasm\n",
 		"other/plan.yaml": "name: of another tool\n", "broken/run.json": "{",
 		"mamba/config.json": `{"model_type":"mamba9"}`, "text": "hello", "void": "", "void.gguf": "",
 		"some.wasm": "\x00asm\x01\x00\x00\x00", "some.gguf": "GGUF", "short.gguf": model[:len(model)-5000],

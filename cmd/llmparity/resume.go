@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,7 +241,10 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	}
 	f.out = filepath.Dir(f.resume)
 	none := func(string) bool { return false }
-	if err := cmp.Or(f.valid(none), f.follow(p, none)); err != nil {
+	if err := f.valid(none); err != nil {
+		return err
+	}
+	if err := f.follow(p, none); err != nil {
 		return err
 	}
 	if f.other, err = f.resumedWith(); err != nil {

@@ -65,6 +65,7 @@ func signalled(t *testing.T, cmd *exec.Cmd, signal syscall.Signal, what string, 
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	cmd.WaitDelay = 10 * time.Second // for a process that keeps the pipe
 	check(t, cmd.Start())
 	waitFor(t, what, happened)
 	groups := groupsOf(t, cmd.Process.Pid)

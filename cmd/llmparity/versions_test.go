@@ -32,10 +32,10 @@ func TestVersionsOfWebLLM(t *testing.T) {
 	}
 	for _, version := range []string{"0.2.79", "0.2.78", "0.2.75", "0.2.61", "0.2.46", "0.2.30"} {
 		t.Run(version, func(t *testing.T) {
-			ends(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version), fault.BadLibrary,
+			refuses(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version), fault.BadLibrary,
 				"WebLLM "+version, "TVMFFIWasmSafeCall")
 		})
 	}
-	ends(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"), fault.NoBundle,
+	refuses(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"), fault.NoBundle,
 		"npm has no version 0.2.999")
 }

@@ -2,4 +2,5 @@
 
 package check
 
+// Slow tells that tests are thorough, which takes minutes.
 const Slow = false

@@ -50,7 +50,10 @@ func scratches() []string {
 
 func owner(dir string) int {
 	pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), scratchPrefix), "-")
-	n, _ := strconv.Atoi(pid) // 0: none of ours
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return 0 // none of ours
+	}
 	return n
 }
 

@@ -3,8 +3,10 @@ package gguf_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -392,8 +394,8 @@ func TestSplitModelReadsAsOne(t *testing.T) {
 				t.Errorf("%s: %v, want %v (%v)", want.Name, values, want.Values, err)
 			}
 		}
-		if !reflect.DeepEqual(f.Metadata, entries) || len(f.Paths()) != 2 {
-			t.Errorf("%v of %v", f.Metadata, f.Paths())
+		if !reflect.DeepEqual(f.Metadata, entries) || len(f.Paths()) != 2 || len(f.Tensors) != len(tensors) {
+			t.Errorf("%v, %d tensors of %v", f.Metadata, len(f.Tensors), f.Paths())
 		}
 		check.Err(t, f.Close())
 	}
@@ -404,7 +406,7 @@ func TestSplitModelReadsAsOne(t *testing.T) {
 		t.Errorf("a renamed part: %v", err)
 	}
 	if _, err := gguf.Open(filepath.Join(dir, "m-00001-of-00002.gguf")); fault.Of(err) != fault.BadModel ||
-		!strings.Contains(err.Error(), "m-00002-of-00002.gguf") {
+		!errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "m-00002-of-00002.gguf") {
 		t.Errorf("without its second part: %v", err)
 	}
 }

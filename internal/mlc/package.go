@@ -80,8 +80,11 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 	if err == nil {
 		err = whole.Replace(aside.Path, dir)
 	}
+	if err != nil {
+		return Package{}, unwritable(err, dir)
+	}
 	p.Dir = dir
-	return p, unwritable(err, dir)
+	return p, nil
 }
 
 // model is what is known before weights are read.

@@ -148,7 +148,7 @@ func TestOpenNamesInvalidFiles(t *testing.T) {
 	change := func(file, old, new string) string { return changed(t, w.dir, file, replaced(old, new)) }
 	for _, c := range []struct{ dir, want string }{
 		{t.TempDir(), "not a run folder"},
-		{change("run.json", Schema, "llmparity.run/99"), "llmparity.run/99"},
+		{change("run.json", Schema, "llmparity.run/99"), `"llmparity.run/99" (this version reads`},
 		{change("samples.csv", "3.0000", "abc"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000", "NaN"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000,", ""), "samples.csv line 2"},

@@ -117,6 +117,7 @@ func TestResumeKeepsPrompts(t *testing.T) {
 		}
 		dir := brokenOff(t, o, &e.scripted, 2)
 		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
+			s.Shapes = slices.Clone(s.Shapes)
 			s.Shapes[0].Prompt = "of another seed"
 			return run.Setup{Setup: s, Parts: o.Parts}, nil
 		}

@@ -28,8 +28,8 @@ import (
 // Options is what a run needs.
 type Options struct {
 	Plan plan.Plan
-	// Setups builds what a setup needs, when its turn comes. If a setup of several can't be built, its cells fail and
-	// the run continues.
+	// Setups builds what a setup needs, when its turn comes. It does not change what it is given. If a setup of several
+	// can't be built, its cells fail and the run continues.
 	Setups func(context.Context, plan.Setup) (Setup, error)
 	Parts  // for every setup, if Setups is nil
 	// Optional reports whether an engine, by its name in records, was not requested by name. If it can't run, the run

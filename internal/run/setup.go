@@ -43,8 +43,8 @@ type Parts struct {
 	// Refused returns why a cell can't run here; nil: all can.
 	Refused func(record.Cell) error
 	IDs     map[string][]int // token ids of prompts that a chat template was rendered for; nil: none
-	// Ask returns the prompt and length of a request of a cell's traffic. In a conversation, Before has all earlier
-	// turns.
+	// Ask returns the prompt and length of a request of a cell's traffic, which only cells with traffic need. In a
+	// conversation, Before has all earlier turns.
 	Ask func(record.Cell, traffic.Request) engine.Request
 }
 

@@ -65,7 +65,7 @@ func (t *taker) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// pass gives the turn to the other, and returns when it comes back.
+// pass gives the turn to the other, and returns when it comes back. The context is that of the whole run.
 func (t *taker) pass(ctx context.Context) error {
 	select {
 	case t.other.mine <- struct{}{}: // it waits for its turn, unless it is over

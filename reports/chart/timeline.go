@@ -196,7 +196,7 @@ func series[Row any](rows []Row, zero int64, of func(*Row) (ns int64, y float64)
 	return out
 }
 
-// thinned is a long series in about n points, at least 3. It is cut into stretches of equally many points, and the
+// thinned is a long series in about n points; n is at least 3. It is cut into stretches of equally many points, and the
 // first, the lowest and the highest point of each are kept, and the very last point. So a drawing loses no peak and
 // shows the range of the values in each stretch. LTTB (largest triangle three buckets) would draw smoother lines, but
 // it keeps one point for each stretch and may omit a peak.

@@ -37,7 +37,14 @@ func dtypeOf(name string) (dtype, error) {
 }
 
 func appendFloats(to []byte, values []float32) ([]byte, error) {
-	return binary.Append(to, binary.LittleEndian, values)
+	at := len(to)
+	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
+	out := to[at:]
+	for _, v := range values {
+		binary.LittleEndian.PutUint32(out, math.Float32bits(v))
+		out = out[4:]
+	}
+	return to, nil
 }
 
 // errRange is a value beyond the range of a 16-bit float.

@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
+	"strconv"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -63,16 +63,24 @@ type ids map[string]int
 
 // MarshalJSON sorts by number, so that the file is reproducible.
 func (v ids) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for _, token := range slices.SortedFunc(maps.Keys(v), func(x, y string) int { return cmp.Compare(v[x], v[y]) }) {
-		one, err := json.Marshal(map[string]int{token: v[token]})
+	type numbered struct {
+		id   int
+		text string
+	}
+	tokens := make([]numbered, 0, len(v))
+	for text, id := range v {
+		tokens = append(tokens, numbered{id, text})
+	}
+	slices.SortFunc(tokens, func(a, b numbered) int { return cmp.Compare(a.id, b.id) })
+	var b []byte
+	for _, t := range tokens {
+		text, err := json.Marshal(t.text)
 		if err != nil {
 			return nil, err
 		}
-		b.WriteByte(',')
-		b.Write(one[1 : len(one)-1])
+		b = strconv.AppendInt(append(append(append(b, ','), text...), ':'), int64(t.id), 10)
 	}
-	return append(append([]byte("{"), bytes.TrimPrefix(b.Bytes(), []byte(","))...), '}'), nil
+	return append(append([]byte("{"), bytes.TrimPrefix(b, []byte(","))...), '}'), nil
 }
 
 // merges are pairs of tokens, each one text with a space.

@@ -55,7 +55,7 @@ func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 	says(t, said(r, "Memory"), "No difference detected in any of 3 pairs")
 }
 
-// Warnings of one code keep the cells that each of their texts is about.
+// If two engines have the same warning, the answer shows it for each of them.
 func TestAnswerWarnsOfEachEngineItself(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"

@@ -292,8 +292,7 @@ func parted(t *testing.T) *record.Run {
 	return run
 }
 
-// Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something
-// is.
+// Outputs that part at a near tie pass, because rounding decides there. Outputs that part elsewhere fail.
 func TestJUnitPassesNearTies(t *testing.T) {
 	same, other := true, false
 	for name, c := range map[string]struct {

@@ -121,8 +121,8 @@ func (c *Cell) otherwise(but string) string {
 // loops are those whose number of requests at once is an axis.
 var loops = map[string]string{AxisClients: record.ClosedLoop, AxisBatch: record.Batch}
 
-// trafficKey is all of a traffic in one text; but for a loop without how many come at once, and what hangs on it: there
-// one request is that of as many clients as there are.
+// trafficKey is a traffic as text. If but names a loop, the text lacks the number of requests at once and what depends
+// on that number, and a single request counts as traffic of that loop.
 func trafficKey(t *record.Traffic, but string) string {
 	if but != "" {
 		other := record.Traffic{Loop: but}

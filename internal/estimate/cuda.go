@@ -46,7 +46,7 @@ func (e *Estimate) vllmPeak() Component {
 			"a layer, logits of %d sequences", tokens, sampled), Low)
 }
 
-// upFront makes vLLM's KV cache all of --gpu-memory-utilization that the rest leaves, used or not.
+// upFront gives vLLM's KV cache all the memory that --gpu-memory-utilization allows and the other components leave.
 func (e *Estimate) upFront() {
 	s := e.Setup
 	at := slices.IndexFunc(e.Components, func(c Component) bool { return c.Name == KVReserved })

@@ -95,7 +95,7 @@ const (
 	MultiGPU      = figure.MultiGPUOverhead
 	Increase      = figure.MemoryIncrease
 	Total         = figure.TotalMemory
-	TotalUsed     = "total_used"                   // with only the filled part of the KV cache
+	TotalUsed     = "total_used"                   // Total, with only the filled part of the KV cache
 	TotalReserved = "total_reserved"               // AsMeasured: Total, if all reserved memory were touched
 	Program       = "program"                      // AsMeasured: Framework, the engine's own program
 	Together      = "weights_kv_cache_activations" // what a catalogue states

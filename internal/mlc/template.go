@@ -82,8 +82,9 @@ func roles(user, assistant, tool string) map[string]string {
 	return map[string]string{"user": user, "assistant": assistant, "tool": tool}
 }
 
-// turns is a chat of messages that each have a head, before ROLE after, then what is between head and message, and an
-// end. A tool's messages have a role of their own. The other chats have the system message in the first of the user.
+// turns describes a chat whose messages all begin with before, the role and after, followed by between, the text and
+// end. tool is the role of a tool's messages. In chats of llama-2 and gemma, the user's first message has the system
+// message in it.
 func turns(name, before, after, tool, between, end string) conversation {
 	head := func(role string) string { return before + role + after }
 	return conversation{Name: name, SystemTemplate: head("system") + between + "{system_message}" + end,

@@ -164,7 +164,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	for _, w := range p.Warnings {
 		s.probe.Warn(w)
 	}
-	if k, d := p.Library.Kernels, s.device; k != "" && (k == SoftwareKernels) != (d.Class == record.SoftwareAdapter) {
+	if k, d := p.Library.Kernels, s.device; k != "" && (k == SoftwareKernels) != (kernelsFor(d) == SoftwareKernels) {
 		engine.Warn(s.probe, "library-for-another-adapter", "the model library has %s kernels, but the adapter is "+
 			"%s (%s): a library made for it would be faster or slower", k, d.Name, d.Class)
 	}

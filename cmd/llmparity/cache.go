@@ -59,7 +59,7 @@ func cacheListCommand() *cobra.Command {
 func printCache(w io.Writer, root string, entries []cache.Entry, limit int64) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tKIND\tSIZE\tLAST USED")
-	sums := map[bool]int64{} // of models, and of the rest
+	var models, rest int64
 	for _, e := range entries {
 		used := e.Used.Format(time.DateOnly)
 		switch {
@@ -68,14 +68,18 @@ func printCache(w io.Writer, root string, entries []cache.Entry, limit int64) er
 		case !e.Kind.Model():
 			used = "-"
 		}
-		sums[e.Kind.Model()] += e.Bytes
+		if e.Kind.Model() {
+			models += e.Bytes
+		} else {
+			rest += e.Bytes
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, e.Kind, words.Size(e.Bytes), used)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s: models %s of at most %s, libraries and tools %s\n", root, words.Size(sums[true]),
-		words.Size(limit), words.Size(sums[false]))
+	_, err := fmt.Fprintf(w, "\n%s: models %s of at most %s, libraries and tools %s\n", root, words.Size(models),
+		words.Size(limit), words.Size(rest))
 	return err
 }
 

@@ -200,9 +200,10 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	})
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	all, others, do := append([][2]string{{plain, plain}}, otherTools...), owners(c, plain), ""
-	switch same := slices.IndexFunc(all, func(same [2]string) bool {
+	same := slices.IndexFunc(all, func(same [2]string) bool {
 		return slices.Contains(strings.Fields(same[1]), plain) && slices.Contains(names, "--"+same[0])
-	}); {
+	})
+	switch {
 	case same >= 0:
 		do = "did you mean --" + all[same][0] + "?"
 	case slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain):

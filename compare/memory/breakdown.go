@@ -68,42 +68,29 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		Notes:    []string{},
 	}
 	known := len(b.Peaks) > 0
-	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil }) {
+	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Inside != nil && r.Name != figure.TotalPSS }) {
 		p := PartOf(row.Name)
 		if p.Name == figure.EngineSays && !evidence.Has(counted, p.Method) {
 			continue // neither a part nor the sum of the others
 		}
 		p = p.Of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
-		whole, at, add, of := p.Name == figure.TotalPSS, p.At, (*evidence.Figure).Exact, "; "+garbage(counted)
-		if whole {
-			at, add = lastPSS, (*evidence.Figure).Add
-			of = ". This difference includes memory that an allocator keeps, and files that other programs now share"
-			load.Absent, measure.Absent, retained.Absent = noPSS, noPSS, noPSS
-			if !slices.ContainsFunc(counted, func(a *record.Attempt) bool { return !unborn(a.Launch()) }) {
-				retained.Absent = NoBaseline
-			}
-		}
-		retained.How += ". Retained: the size after the unload minus the size at the baseline" + of
+		retained.How += ". Retained: the size after the unload minus the size at the baseline; " + garbage(counted)
 		for _, l := range evidence.Launches(counted) {
 			read := func(phase record.Phase) float64 {
-				return l.Last(phase, func(a *record.Attempt) float64 { return at(a, phase) })
+				return l.Last(phase, func(a *record.Attempt) float64 { return p.At(a, phase) })
 			}
-			add(&load, l.ID, read(record.Load))
-			add(&measure, l.ID, read(record.Measure))
-			before := read(record.Baseline)
-			if whole {
-				before = footprintOf(l.Opener).pss.baseline
-			}
+			load.Exact(l.ID, read(record.Load))
+			measure.Exact(l.ID, read(record.Measure))
 			// the ledger has these only while a model is loaded
 			if !slices.Contains(append(LedgerParts(), figure.KVUsed, figure.EngineSays), p.Name) {
-				add(&retained, l.ID, read(record.Unload)-before)
+				retained.Exact(l.ID, read(record.Unload)-read(record.Baseline))
 			} else {
 				retained.Absent = "exists only while a model is loaded"
 			}
 		}
 		b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
-		known = known || !whole && len(load.Values)+len(measure.Values)+len(retained.Values) > 0
+		known = known || len(load.Values)+len(measure.Values)+len(retained.Values) > 0
 	}
 	if !known {
 		return nil
@@ -112,6 +99,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine in its log when it "+
 			"allocates them ("+evidence.EngineLog+")")
 	}
+	b.pss(counted)
 	for _, list := range [][]evidence.Figure{b.Load, b.Measure, b.Retained} {
 		evidence.Summarised(list)
 	}
@@ -157,6 +145,28 @@ func (p Part) At(a *record.Attempt, edge record.Phase) float64 {
 		sum += v // whole numbers: the order does not matter
 	}
 	return sum / record.MiB
+}
+
+// pss adds total PSS.
+func (b *Breakdown) pss(counted []*record.Attempt) {
+	f := evidence.New(figure.TotalPSS)
+	f.Method, f.Absent = record.MethodSmapsRollup, noPSS
+	f.Blind = evidence.Blind(counted, record.MethodSmapsRollup)
+	load, measure, retained := f, f, f
+	retained.How += ". Retained: the size after the unload minus the size at the baseline. This difference includes memory " +
+		"that an allocator keeps, and files that other programs now share"
+	if !slices.ContainsFunc(counted, func(a *record.Attempt) bool { return !unborn(a.Launch()) }) {
+		retained.Absent = NoBaseline
+	}
+	for _, l := range evidence.Launches(counted) {
+		read := func(phase record.Phase) float64 {
+			return l.Last(phase, func(a *record.Attempt) float64 { return lastPSS(a, phase) })
+		}
+		load.Add(l.ID, read(record.Load))
+		measure.Add(l.ID, read(record.Measure))
+		retained.Add(l.ID, read(record.Unload)-footprintOf(l.Opener).pss.baseline)
+	}
+	b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
 }
 
 // lastPSS is total PSS at the end of a phase.

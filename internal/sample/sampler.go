@@ -330,9 +330,10 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 			s.resetPeak(ctx, g, m, p)
 		}
 	}
-	s.spend(g, read, spent, threadCPU()-before)
+	cpu = threadCPU() - before
+	s.spend(g, read, spent, cpu)
 	s.sum(g, why, &total)
-	return spent, threadCPU() - before
+	return spent, cpu
 }
 
 func (s *Sampler) resetPeak(ctx context.Context, g *group, m *member, p Peaker) {

@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
-	"strconv"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tokenizer"
@@ -78,7 +78,7 @@ func (v ids) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b = strconv.AppendInt(append(append(append(b, ','), text...), ':'), int64(t.id), 10)
+		b = fmt.Appendf(b, ",%s:%d", text, t.id)
 	}
 	return append(append([]byte("{"), bytes.TrimPrefix(b, []byte(","))...), '}'), nil
 }

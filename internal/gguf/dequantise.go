@@ -65,24 +65,43 @@ func decodeBF16(b []byte, v []float32) {
 // Types with blocks of 32: a scale; for types ending in 1, a minimum; for 5 bits, all the fifth bits; then the low four
 // bits of values j and j+16 together in a byte.
 
-func decodeQ4_0(b []byte, v []float32) { centred(b, 0, b[2:18], 8, v) }
-func decodeQ5_0(b []byte, v []float32) { centred(b, binary.LittleEndian.Uint32(b[2:]), b[6:22], 16, v) }
-func decodeQ4_1(b []byte, v []float32) { raised(b, 0, b[4:20], v) }
-func decodeQ5_1(b []byte, v []float32) { raised(b, binary.LittleEndian.Uint32(b[4:]), b[8:24], v) }
+func decodeQ4_0(b []byte, v []float32) {
+	var values [16]float32
+	d := half(b)
+	for i := range values {
+		values[i] = d * float32(i-8)
+	}
+	lookUp(&values, b[2:18], v)
+}
 
-// centred decodes values that lie around zero.
-func centred(b []byte, fifth uint32, q []byte, zero int, v []float32) {
-	d, low, high := half(b), v[:16], v[16:32]
-	for j, x := range q {
-		low[j] = d * float32(int(uint32(x&15)|fifth>>j<<4&16)-zero)
-		high[j] = d * float32(int(uint32(x>>4)|fifth>>(j+16)<<4&16)-zero)
+func decodeQ4_1(b []byte, v []float32) {
+	var values [16]float32
+	d, m := half(b), half(b[2:])
+	for i := range values {
+		values[i] = float32(d*float32(i)) + m
+	}
+	lookUp(&values, b[4:20], v)
+}
+
+// lookUp decodes a block of four bits, each of whose values is one of 16.
+func lookUp(values *[16]float32, q []byte, v []float32) {
+	low, high := v[:16], v[16:32]
+	for j, x := range q[:16] {
+		low[j], high[j] = values[x&15], values[x>>4]
 	}
 }
 
-// raised decodes values that lie above a minimum.
-func raised(b []byte, fifth uint32, q []byte, v []float32) {
-	d, m, low, high := half(b), half(b[2:]), v[:16], v[16:32]
-	for j, x := range q {
+func decodeQ5_0(b []byte, v []float32) {
+	d, fifth, low, high := half(b), binary.LittleEndian.Uint32(b[2:]), v[:16], v[16:32]
+	for j, x := range b[6:22] {
+		low[j] = d * float32(int(uint32(x&15)|fifth>>j<<4&16)-16)
+		high[j] = d * float32(int(uint32(x>>4)|fifth>>(j+16)<<4&16)-16)
+	}
+}
+
+func decodeQ5_1(b []byte, v []float32) {
+	d, m, fifth, low, high := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:]), v[:16], v[16:32]
+	for j, x := range b[8:24] {
 		low[j] = float32(d*float32(uint32(x&15)|fifth>>j<<4&16)) + m
 		high[j] = float32(d*float32(uint32(x>>4)|fifth>>(j+16)<<4&16)) + m
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -36,15 +37,9 @@ func dtypeOf(name string) (dtype, error) {
 		name, Float32, Float16)
 }
 
+// appendFloats appends values as they lie in memory: all processors that we run on are little-endian, as packages are.
 func appendFloats(to []byte, values []float32) ([]byte, error) {
-	at := len(to)
-	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
-	out := to[at:]
-	for _, v := range values {
-		binary.LittleEndian.PutUint32(out, math.Float32bits(v))
-		out = out[4:]
-	}
-	return to, nil
+	return append(to, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))...), nil
 }
 
 // errRange is a value beyond the range of a 16-bit float.

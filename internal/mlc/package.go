@@ -91,7 +91,6 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 type model struct {
 	file         *gguf.File
 	architecture gguf.Architecture
-	vocabulary   gguf.Vocabulary
 	shape        modellib.Shape
 	dtype        dtype
 	library      string
@@ -100,9 +99,6 @@ type model struct {
 func newModel(f *gguf.File, options Options) (model, error) {
 	m, err := describe(f, options)
 	if err != nil {
-		return m, err
-	}
-	if m.vocabulary, err = f.Vocabulary(); err != nil {
 		return m, err
 	}
 	return m, f.RequireReadable()
@@ -140,13 +136,19 @@ func sameModel(ctx context.Context, f *gguf.File, want string) error {
 // write writes the package's files into dir.
 func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var vocabulary gguf.Vocabulary
 	tokenized := make(chan error, 1) // in parallel: a large vocabulary takes a while
-	go func() { tokenized <- writeJSON(filepath.Join(dir, vocab.Name), vocab.Of(m.vocabulary)) }()
+	go func() {
+		var err error
+		if vocabulary, err = writeTokenizer(m.file, filepath.Join(dir, vocab.Name)); err != nil {
+			cancel(err)
+		}
+		tokenized <- err
+	}()
 	cache, err := writeShards(ctx, m, dir)
-	if e := <-tokenized; err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = cmp.Or(<-tokenized, err); err != nil {
 		return p, err
 	}
 	if m.library != "" {
@@ -154,7 +156,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 			return p, err
 		}
 	}
-	config, knownTemplate := chatConfig(m.shape, cmp.Or(m.shape.Quantization, m.dtype.quantization), m.vocabulary)
+	config, knownTemplate := chatConfig(m.shape, cmp.Or(m.shape.Quantization, m.dtype.quantization), vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings,
 			"unknown chat template: use raw prompts, because chats would be formatted differently")
@@ -163,6 +165,14 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		return p, err
 	}
 	return p, cmp.Or(writeJSON(filepath.Join(dir, configName), config), os.Chmod(dir, 0o755))
+}
+
+func writeTokenizer(f *gguf.File, path string) (gguf.Vocabulary, error) {
+	v, err := f.Vocabulary()
+	if err == nil {
+		err = writeJSON(path, vocab.Of(v))
+	}
+	return v, err
 }
 
 // Warnings lists settings of a model that llama.cpp ignores.

@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
@@ -97,7 +98,7 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 		if err != nil {
 			return err
 		}
-		if _, err := b.read(); err != nil {
+		if err := w.fits(b, m); err != nil {
 			return err
 		}
 	}
@@ -107,9 +108,30 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
+// fits checks the bundle, and the model's library in it, as far as both are known before anything is made.
+func (w *WebLLM) fits(b Bundle, m engine.Model) error {
+	imports, file := mlc.OwnImports(), w.config.given()
+	if file == "" && w.config.auto() {
+		file, _ = w.replacement(b, func(mlc.Library) error { return nil })
+	}
+	switch {
+	case isPackage(m), isAddress(file):
+		imports = nil
+	case file != "":
+		lib, err := mlc.OpenLibrary(file)
+		if err != nil {
+			return err
+		}
+		imports = lib.Imports
+	}
+	return b.Fits(imports)
+}
+
+func isPackage(m engine.Model) bool { return m.Format != "" && m.Format != model.GGUF }
+
 // Accepts leaves float16 open, because only a running browser knows its adapter.
 func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
-	packaged, weights := m.Format != "" && m.Format != "gguf", w.config.weights()
+	packaged, weights := isPackage(m), w.config.weights()
 	err := w.config.Check()
 	switch {
 	case packaged && w.settings.KVDType != "":

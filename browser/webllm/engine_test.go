@@ -152,3 +152,19 @@ func TestBundleFitsALibrary(t *testing.T) {
 		}
 	}
 }
+
+// A WebLLM too old for our libraries is refused before a package is made.
+func TestOldBundleIsRefused(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "bundle.js")
+	check.Err(t, os.WriteFile(old, []byte("class MLCEngine {} // TVMWasmPackedCFunc"), 0o600))
+	for _, c := range []Config{{Bundle: old}, {Bundle: old, Library: OwnLibrary}, {Bundle: old, Kernels: MLCKernels}} {
+		v := New(c, engine.Settings{}).Accepts(t.Context(), engine.Model{Path: old})
+		if v.Answer != engine.Refused || fault.Of(v.Err()) != fault.BadLibrary {
+			t.Errorf("%+v: %+v", c, v)
+		}
+		other := engine.Model{Path: old, Model: record.Model{Format: "webllm"}} // which may have a library that fits
+		if v := New(c, engine.Settings{}).Accepts(t.Context(), other); v.Err() != nil {
+			t.Errorf("%+v, package: %+v", c, v)
+		}
+	}
+}

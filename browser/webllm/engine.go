@@ -142,6 +142,8 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 		err = fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package", weights, Name)
 	case m.Unsupported != nil:
 		err = m.Unsupported
+	case m.Unreadable != nil:
+		err = m.Unreadable
 	default:
 		err = w.Check(ctx, m)
 	}

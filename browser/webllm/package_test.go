@@ -61,7 +61,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 		func(s string) { t.Log(s) })
 	check.Err(t, err)
 	w := New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()})
-	m, err := model.Open(path, context)
+	m, err := model.Open(t.Context(), path, context)
 	check.Err(t, err)
 	text := check.Read(t, path)
 	text[len(text)-1] ^= 1
@@ -74,7 +74,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.settings.Cache, "packages", "*")); len(left) > 0 {
 		t.Errorf("the cache has %v", left)
 	}
-	again, err := model.Open(path, context)
+	again, err := model.Open(t.Context(), path, context)
 	check.Err(t, err)
 	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {

@@ -31,7 +31,7 @@ func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feat
 	}
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	check(t, tiny.WriteRandomFile(ctx, path, all[i].Spec))
-	m, err := model.Open(path, featureContext)
+	m, err := model.Open(t.Context(), path, featureContext)
 	check(t, err)
 	return all[i], m
 }

@@ -36,7 +36,7 @@ func TestConvertedFilesAreReadable(t *testing.T) {
 		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
 	var b strings.Builder
 	check(t, gguf.Write(&b, gguf.AsFloat32(aligned), f.Unquantised()))
-	_, err = model.Open(put(t, t.TempDir(), "out.gguf", b.String()), 0)
+	_, err = model.Open(t.Context(), put(t, t.TempDir(), "out.gguf", b.String()), 0)
 	check(t, err)
 }
 
@@ -52,7 +52,7 @@ func TestConvertPackageToGGUF(t *testing.T) {
 		!strings.HasPrefix(stdout, filepath.Join("out", "in.gguf")+"  ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
-	m, err := model.Open(filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
+	m, err := model.Open(t.Context(), filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
 	check(t, err)
 	if m.Name != "in" || m.Format != model.GGUF || m.Layers != 2 || m.Unsupported != nil {
 		t.Errorf("%+v", m)

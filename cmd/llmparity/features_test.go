@@ -211,7 +211,7 @@ func TestEnginesAgreeOnPackagesOfMLC(t *testing.T) {
 			check(t, err)
 			file := filepath.Join(t.TempDir(), "model.gguf")
 			check(t, g.Write(ctx, file))
-			in, err := model.Open(file, featureContext)
+			in, err := model.Open(t.Context(), file, featureContext)
 			check(t, err)
 			native := llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), KVType: "f32"})
 			answersLikeReference(t, ctx, load(t, ctx, native, in), file, feature.Prompts())

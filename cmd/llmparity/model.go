@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -371,9 +372,9 @@ func writeModel(c *cobra.Command, path string, write func() error) error {
 
 // writePackage writes a WebLLM package with its model library, lib.wasm. A context of 0 is the model's maximum.
 func writePackage(c *cobra.Command, path, target string, context int, f *engineFlags) error {
-	m, err := model.Open(path, context)
+	m, err := model.Open(c.Context(), path, context)
 	if err == nil {
-		err = m.Unsupported
+		err = cmp.Or(m.Unsupported, m.Unreadable)
 	}
 	if err != nil {
 		return err
@@ -427,7 +428,7 @@ whether engines agree on a feature of the architecture. The generated text is me
 			if err != nil {
 				return err
 			}
-			m, err := model.Open(out, 0)
+			m, err := model.Open(c.Context(), out, 0)
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "%d parameters\n", m.Parameters)
 			}

@@ -89,7 +89,7 @@ func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Mode
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.gguf")
 	rewrite(t, from.Path, path, entry)
-	m, err := model.Open(path, from.Context)
+	m, err := model.Open(t.Context(), path, from.Context)
 	check(t, err)
 	return m
 }

@@ -106,7 +106,7 @@ func smolLM2(t testing.TB) engine.Model {
 	dir := t.TempDir()
 	good(t, "model", "convert", found, "--to", "gguf", "-o", dir)
 	name := strings.TrimSuffix(filepath.Base(found), ".gguf") + "-f32.gguf"
-	m, err := model.Open(filepath.Join(dir, name), 512)
+	m, err := model.Open(t.Context(), filepath.Join(dir, name), 512)
 	check(t, err)
 	return m
 }
@@ -117,7 +117,7 @@ func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
 	path, err := model.Path(model.SmolLM2)
 	check(t, err)
-	m, err := model.Open(path, 256)
+	m, err := model.Open(t.Context(), path, 256)
 	check(t, err)
 	prompts := []string{"Why is the sky blue? In short,", "The capital of France is"}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)

@@ -56,7 +56,7 @@ func BenchmarkWatched(b *testing.B) {
 func benchServer(b *testing.B) (engine.Session, int) {
 	path, err := model.Path(model.SmolLM2)
 	check(b, err)
-	m, err := model.Open(path, 512)
+	m, err := model.Open(b.Context(), path, 512)
 	check(b, err)
 	session := load(b, b.Context(), new(engineFlags).chosen().Engine("llamacpp"), m)
 	pid := ownServer()

@@ -72,7 +72,9 @@ type Model struct {
 	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
 	// more architectures.
 	Unsupported error
-	Template    bool // it has a chat template
+	// Unreadable says why llmparity cannot read the weights, in a type that separate programs know; nil: it can.
+	Unreadable error
+	Template   bool // it has a chat template
 	// Was describes the files when their hash was taken, in order; nil: unknown.
 	Was []os.FileInfo
 	// Forms are what engines run, by their names in plans, if each has a form of its own.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
@@ -193,13 +194,17 @@ func (f *File) hasBiases() bool {
 // count reads a size: positive, and small enough that the product of two sizes cannot overflow.
 func (f *File) count(key string) (int, error) {
 	v, _ := f.Lookup(key)
-	switch v.(type) {
-	case []int32, []uint32:
-		return 0, f.unsupported("%s is %s: layers with different sizes are not supported", key, brief(v))
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.Len() > 0 { // one for each layer
+		for i := range list.Len() {
+			if !list.Index(i).Equal(list.Index(0)) {
+				return 0, f.unsupported("%s is %s: layers with different sizes are not supported", key, brief(v))
+			}
+		}
+		v = list.Index(0).Interface()
 	}
-	n, err := f.Uint(key)
-	if err != nil {
-		return 0, err
+	n, ok := unsigned(v)
+	if !ok {
+		return 0, f.want(key, "an integer of at least 0")
 	}
 	if n == 0 || n > 1<<30 {
 		return 0, f.bad(again, "metadata %s is %d, want 1 to %d", key, n, 1<<30)

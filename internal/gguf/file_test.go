@@ -105,7 +105,7 @@ func TestReadRefuses(t *testing.T) {
 		{"empty", "test.gguf: empty file", nil},
 		{"short", "truncated: a GGUF header needs 24 bytes, the file has 3", b[:3]},
 		{"zip", `not a GGUF: starts with "PK\x03\x04"`, []byte("PK\x03\x04 and more than 24 bytes")},
-		{"big-endian", "only little-endian files", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
+		{"big-endian", "a big-endian GGUF", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
 		{"version 1", "GGUF version 1 is not supported", patch(t, b, "GGUF", 0, 1)},
 		{"tensor count", "byte 8 counts 72057594037927938 tensors", patch(t, b, "GGUF", 11, 1)},
 		{"entry count", "byte 16 counts", patch(t, b, "GGUF", 19, 1)},
@@ -304,6 +304,11 @@ func TestArchitectureRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
 			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
+	}
+	perLayer := map[string]any{"llama.attention.head_count_kv": []int32{2, 2}}
+	even, err := altered(t, tinyBytes(), perLayer, "").Architecture()
+	if err != nil || even.HeadCountKV != 2 {
+		t.Errorf("one number for each layer: %d, %v", even.HeadCountKV, err)
 	}
 	tied, err := altered(t, tinyBytes(), nil, "output.weight").Architecture()
 	if err != nil || !tied.Tied {

@@ -131,9 +131,12 @@ func (d *decoder) header() (kvs, tensors uint64, err error) {
 		return 0, 0, f.bad(again, "truncated: a GGUF header needs 24 bytes, the file has %d", f.Size)
 	}
 	f.Version = d.u32()
-	if d.err == nil && f.Version != 2 && f.Version != 3 {
-		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d is not supported, only little-endian files of version 2 and 3",
-			f.Version)
+	switch v := f.Version; {
+	case d.err != nil || v == 2 || v == 3:
+	case v&0xffff == 0:
+		return 0, 0, f.bad("convert it to little-endian (gguf_convert_endian.py)", "a big-endian GGUF, which is not supported")
+	default:
+		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d is not supported, only 2 and 3", v)
 	}
 	tensors, kvs = d.u64(), d.u64()
 	// A key with a value takes at least 13 bytes, a tensor's description at least 33.

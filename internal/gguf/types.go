@@ -58,6 +58,9 @@ func (t Type) String() string {
 // Readable reports whether the values of a type can be read.
 func (t Type) Readable() bool { return formats[t].decode != nil }
 
+// Known reports whether the name and the size of a type are known.
+func (t Type) Known() bool { return formats[t].bytes > 0 }
+
 // TypeNamed returns the type of a name in any case.
 func TypeNamed(name string) (t Type, ok bool) {
 	for t, f := range formats {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"llmparity/internal/fault"
 )
 
 // Token types, as tokenizer.ggml.token_type has them.
@@ -60,7 +62,7 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 		return v, err
 	}
 	if model != modelBPE && model != modelSentencePiece {
-		return v, f.unsupported("tokenizer %q is not supported; supported: %s, %s", model, modelBPE, modelSentencePiece)
+		return v, f.untokenized("tokenizer %q is not supported; supported: %s, %s", model, modelBPE, modelSentencePiece)
 	}
 	if v.Tokens, err = f.Texts("tokenizer.ggml.tokens"); err != nil {
 		return v, err
@@ -93,6 +95,11 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	return v, f.consistent(v)
 }
 
+// untokenized returns an error about a tokenizer that cannot be used.
+func (f *File) untokenized(format string, args ...any) error {
+	return f.fault(fault.UnknownArch, "choose a model with another tokenizer", format, args)
+}
+
 // flag reads a boolean with a default.
 func (f *File) flag(name string, otherwise bool) bool {
 	value, _ := f.Lookup("tokenizer.ggml." + name)
@@ -109,7 +116,7 @@ func (f *File) ranked(v *Vocabulary) error {
 		return err
 	}
 	if v.Pre = preTokenizers[name]; v.Pre == "" {
-		return f.unsupported("pre-tokenizer %q is not supported; supported: %s", name, strings.Join(PreTokenizers(), ", "))
+		return f.untokenized("pre-tokenizer %q is not supported; supported: %s", name, strings.Join(PreTokenizers(), ", "))
 	}
 	v.AddBOS = v.Pre == PreLlama3 // default
 	v.Merges, err = f.Texts("tokenizer.ggml.merges")
@@ -138,11 +145,11 @@ func (f *File) ends(v *Vocabulary) error {
 	}
 	for _, name := range []string{"add_eos_token", "remove_extra_whitespaces"} {
 		if f.flag(name, false) {
-			return f.unsupported("tokenizer.ggml.%s is true, which is not supported", name)
+			return f.untokenized("tokenizer.ggml.%s is true, which is not supported", name)
 		}
 	}
 	if _, there := f.Lookup("tokenizer.ggml.precompiled_charsmap"); there {
-		return f.unsupported("text normalisation by tokenizer.ggml.precompiled_charsmap is not supported")
+		return f.untokenized("text normalisation by tokenizer.ggml.precompiled_charsmap is not supported")
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func beginning(path string) (string, error) {
 }
 
 func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
-	m, err := model.Open(path, 0)
+	m, err := model.Open(ctx, path, 0)
 	if err != nil {
 		return Info{}, err
 	}

@@ -38,7 +38,7 @@ type Options struct {
 const defaultChunk = 128
 
 // Version is part of the names of cached packages. Raise it when Write changes its output.
-const Version = 3
+const Version = 4
 
 // Package describes a written package.
 type Package struct {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,11 +90,16 @@ var fileTypes = map[string]uint32{"q0f32": 0, "q0f16": 1, "q4f16_1": 2, "q4f32_1
 
 // titled returns a model's name. llama.cpp knows by the name whether tokens take the white space after them.
 func titled(name string, trims bool) string {
-	if low := strings.ToLower(name); trims && !strings.Contains(low, "phi-3") && !strings.Contains(low, "phi3") {
+	switch is := phi3.MatchString(name); {
+	case trims && !is:
 		return name + " (phi-3)"
+	case is && !trims:
+		return phi3.ReplaceAllString(name, "$1 $2")
 	}
 	return name
 }
+
+var phi3 = regexp.MustCompile(`(?i)(phi)-?(3)`)
 
 // ownConfig is what a GGUF needs of mlc-chat-config.json beside what Existing has.
 type ownConfig struct {

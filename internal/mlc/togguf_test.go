@@ -418,3 +418,17 @@ func TestScaleThatIsNoFloat16(t *testing.T) {
 	}
 	alone(t, filepath.Dir(target))
 }
+
+// llama.cpp would need tokens of Phi-3, and trim the white space after others, if another model had its name.
+func TestOnlyPhi3IsCalledPhi3(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		trims bool
+		want  string
+	}{{"my-phi3-webllm", false, "my-phi 3-webllm"}, {"Phi-3-mini", false, "Phi 3-mini"},
+		{"Phi-3-mini", true, "Phi-3-mini"}, {"mine", true, "mine (phi-3)"}, {"mine", false, "mine"}} {
+		if got := titled(c.name, c.trims); got != c.want {
+			t.Errorf("%s, %v: got %q, want %q", c.name, c.trims, got, c.want)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model
 	case IsPackage(path):
 		return OpenPackage(path, titled(name), window)
 	}
-	return open(path, name, window)
+	return open(ctx, path, name, window)
 }
 
 // Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
@@ -141,10 +141,12 @@ func Path(name string) (string, error) {
 
 // Open reads the description of a GGUF, which may be split. A context of 0 is the model's maximum. A model that
 // llmparity cannot compute with is described as far as it can be read.
-func Open(path string, window int) (engine.Model, error) { return open(path, path, window) }
+func Open(ctx context.Context, path string, window int) (engine.Model, error) {
+	return open(ctx, path, path, window)
+}
 
 // open calls the model as it was typed in errors that are not about its file.
-func open(path, typed string, window int) (engine.Model, error) {
+func open(ctx context.Context, path, typed string, window int) (engine.Model, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return engine.Model{}, err
@@ -153,7 +155,7 @@ func open(path, typed string, window int) (engine.Model, error) {
 	if err := f.Whole(); err != nil {
 		return engine.Model{}, err
 	}
-	_, unsupported := f.Architecture()
+	unsupported, unreadable := computable(f)
 	of, err := modelsize.FromGGUF(f)
 	if err != nil {
 		return engine.Model{}, cmp.Or(unsupported, err)
@@ -162,7 +164,7 @@ func open(path, typed string, window int) (engine.Model, error) {
 		return engine.Model{}, fault.New(fault.Usage, "use a smaller context",
 			"context %d exceeds the maximum of %d of model %s (context_length in the GGUF)", window, of.MaxContext, typed)
 	}
-	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported}
+	m := engine.Model{Path: f.Paths()[0], Unsupported: unsupported, Unreadable: unreadable}
 	_, m.Template = f.Lookup("tokenizer.chat_template")
 	if len(f.Paths()) > 1 {
 		m.Parts = f.Paths()
@@ -174,7 +176,7 @@ func open(path, typed string, window int) (engine.Model, error) {
 		}
 		m.Was = append(m.Was, file)
 	}
-	sum, err := f.SHA256(context.Background())
+	sum, err := f.SHA256(ctx)
 	if err != nil {
 		return engine.Model{}, err
 	}
@@ -192,6 +194,17 @@ func open(path, typed string, window int) (engine.Model, error) {
 		m.WeightsB += t.Size
 	}
 	return m, nil
+}
+
+// computable returns why llmparity cannot compute with a GGUF, or cannot read weights whose type it knows.
+func computable(f *gguf.File) (unsupported, unreadable error) {
+	unreadable = f.RequireReadable()
+	if slices.ContainsFunc(f.Tensors, func(t gguf.Tensor) bool { return !t.Type.Known() }) {
+		unsupported = unreadable
+	}
+	_, vocabulary := f.Vocabulary()
+	_, architecture := f.Architecture()
+	return cmp.Or(architecture, vocabulary, unsupported), unreadable
 }
 
 // OpenPackage reads the description of a package. A context of 0 is the package's own.
@@ -221,7 +234,7 @@ func OpenPackage(dir, name string, window int) (engine.Model, error) {
 }
 
 // SHA256 returns the hash that runs record for a model. It downloads and writes nothing.
-func SHA256(name string) (string, error) {
+func SHA256(ctx context.Context, name string) (string, error) {
 	dir := name
 	switch {
 	case name == Tiny:
@@ -236,7 +249,7 @@ func SHA256(name string) (string, error) {
 			return "", err
 		}
 		if !IsPackage(dir) {
-			return hashOf(dir)
+			return hashOf(ctx, dir)
 		}
 	}
 	m, err := OpenPackage(dir, name, 0)
@@ -244,11 +257,11 @@ func SHA256(name string) (string, error) {
 }
 
 // hashOf hashes a GGUF; the parts of a split one, as one file.
-func hashOf(path string) (string, error) {
+func hashOf(ctx context.Context, path string) (string, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return cache.HashFile(path)
 	}
 	defer f.Close()
-	return f.SHA256(context.Background())
+	return f.SHA256(ctx)
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -48,6 +49,43 @@ func models(t *testing.T) (file, folder string) {
 	return file, folder
 }
 
+// What llmparity cannot do with a GGUF is known before anything starts. Other programs may be able to.
+func TestOpenSaysWhatCannotBeUsed(t *testing.T) {
+	file, _ := models(t)
+	whole := check.Read(t, file)
+	at := bytes.Index(whole, []byte("blk.0.attn_q.weight")) + len("blk.0.attn_q.weight") + 4 + 2*8
+	for _, c := range []struct {
+		name string
+		edit func([]byte) []byte
+		says [2]string // Unsupported and Unreadable
+	}{
+		{"as it is", func(b []byte) []byte { return b }, [2]string{}},
+		{"known type", func(b []byte) []byte { b[at] = 26; return b }, [2]string{"", "blk.0.attn_q.weight is I32"}},
+		{"unknown type", func(b []byte) []byte { b[at] = 200; return b }, [2]string{"is type 200", "is type 200"}},
+		{"pre-tokenizer", func(b []byte) []byte {
+			return bytes.Replace(b, []byte("tokenizer.ggml.pre"), []byte("tokenizer.ggml.prx"), 1)
+		}, [2]string{"tokenizer.ggml.pre is missing"}},
+		{"architecture", func(b []byte) []byte {
+			return bytes.Replace(b, []byte("llama"), []byte("lemma"), 1)
+		}, [2]string{`architecture "lemma" is not supported`}},
+	} {
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		check.Err(t, os.WriteFile(path, c.edit(bytes.Clone(whole)), 0o600))
+		m, err := Open(t.Context(), path, 0)
+		check.Err(t, err)
+		for i, err := range []error{m.Unsupported, m.Unreadable} {
+			if want := c.says[i]; (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", c.name, err, want)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, file, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v while a model is hashed", err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	f := finder(t)
 	file, folder := models(t)
@@ -79,7 +117,7 @@ func TestFind(t *testing.T) {
 		if m.Layers != 2 || m.Vocab != 512 || m.WeightsB != 1706496 || m.Path == "" {
 			t.Errorf("%s: %+v", c.name, m.Model)
 		}
-		if sum, err := SHA256(c.name); err != nil || sum != m.SHA256 {
+		if sum, err := SHA256(t.Context(), c.name); err != nil || sum != m.SHA256 {
 			t.Errorf("%s: hash %s (%v), want %s", c.name, sum, err, m.SHA256)
 		}
 	}
@@ -168,7 +206,7 @@ func TestFindsModelsOfOtherTools(t *testing.T) {
 			t.Errorf("%s: %s of format %q (%v), want %q %s", c.name, m.Path, m.Format, err, c.format, c.err)
 		}
 		if c.err == "" {
-			if sum, err := SHA256(c.name); err != nil || sum != m.SHA256 {
+			if sum, err := SHA256(t.Context(), c.name); err != nil || sum != m.SHA256 {
 				t.Errorf("%s: hash %s, then %s (%v)", c.name, m.SHA256, sum, err)
 			}
 		}

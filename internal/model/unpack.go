@@ -42,7 +42,7 @@ func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.
 		own.Held = cache.Use(root, filepath.Dir(path))
 	}
 	if isThere(path) {
-		file, err := Open(path, m.Context)
+		file, err := Open(ctx, path, m.Context)
 		if err != nil {
 			return m, err
 		}

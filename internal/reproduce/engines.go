@@ -186,7 +186,7 @@ func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string
 }
 
 // models compares the plan's models with the measured ones.
-func (r *Reproduction) models(was *record.Run, p plan.Plan) {
+func (r *Reproduction) models(ctx context.Context, was *record.Run, p plan.Plan) {
 	if _, _, err := p.Count(); err != nil {
 		r.unknown("models: %v", err)
 		return
@@ -207,17 +207,17 @@ func (r *Reproduction) models(was *record.Run, p plan.Plan) {
 		}
 		if key := s.Plan.Model + "\x00" + m.SHA256; !looked[key] {
 			looked[key] = true
-			r.model(s.Plan.Model, m)
+			r.model(ctx, s.Plan.Model, m)
 		}
 	}
 }
 
-func (r *Reproduction) model(name string, was record.Model) {
+func (r *Reproduction) model(ctx context.Context, name string, was record.Model) {
 	if was.Format == record.Served {
 		r.unknown("model %s: only its server has it, so its weights cannot be verified", was.Name)
 		return
 	}
-	is, err := model.SHA256(name)
+	is, err := model.SHA256(ctx, name)
 	if err != nil {
 		is = notHere
 	}

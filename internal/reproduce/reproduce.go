@@ -70,7 +70,7 @@ func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here 
 	r.Differences, r.Unknown = differences, append(r.Unknown, unknown...)
 	r.program(was, here.Tool)
 	r.engines(ctx, here, was)
-	r.models(was, p)
+	r.models(ctx, was, p)
 	if p.Order == plan.Shuffled && p.OrderSeed == 0 {
 		r.unknown("generated prompts: %s may have used seed 0 instead of the plan's", was.Meta.Tool.Version)
 	}

@@ -141,8 +141,8 @@ func (r *Resolver) maker(ctx context.Context, s *Setup) (*prompts.Maker, error) 
 				return prompts.NewCounted(func(text string) (int, error) { return counter.Count(ctx, e.form(m), text) })
 			}
 		}
-		return nil, fault.New(fault.NotSupported, "use texts as prompts", "tokens of %s cannot be counted: %v", m.Name,
-			err)
+		return nil, fault.New(fault.NotSupported, "use texts as prompts", "tokens of %s cannot be counted: %s", m.Name,
+			fault.What(err))
 	})
 }
 

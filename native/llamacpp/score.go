@@ -84,9 +84,11 @@ func (c *client) score(ctx context.Context, text []int, id, top int, cached bool
 
 func (p probabilities) score(forced int) (record.Score, error) {
 	switch {
-	case len(p.Of) == 0 || p.Of[0].ID == nil || p.Of[0].LogProb == nil:
+	case len(p.Of) == 0 || p.Of[0].ID == nil:
 		return record.Score{}, engine.Fail(
 			record.SetUp, "this llama-server does not report log-probabilities by token id; use a newer one")
+	case p.Of[0].LogProb == nil:
+		return record.Score{}, engine.Fail(record.BadOutput, "llama-server's logits are not numbers")
 	case *p.Of[0].ID != forced:
 		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d instead of the forced %d",
 			*p.Of[0].ID, forced)

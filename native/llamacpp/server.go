@@ -162,22 +162,27 @@ func contains(lines []string, what string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
+// reason finds why a model cannot be loaded.
+var reason = regexp.MustCompile(`(?:gguf_init_from_\w+: |error loading model: )(.+)|(GGML_ASSERT\(.+)`)
+
 // notLoaded returns why a program could not load its model, if its words say so; nil if not.
 func notLoaded(who string, m engine.Model, words []string, how string) error {
 	last := logs.LastWords(words)
-	switch {
-	case logs.OutOfMemory(words...):
+	if logs.OutOfMemory(words...) {
 		return engine.Fail(record.OOM, "%s ran out of memory loading %s (%s): %s", who, m.Path, how, last)
-	case contains(words, "failed to load model"), contains(words, "error loading model"):
-		for _, l := range words { // the lines after the reason only pass it on
-			if _, reason, ok := strings.Cut(l, "error loading model: "); ok {
-				last = reason
-			}
-		}
-		return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
-			"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", who, m.Path, last)}
 	}
-	return nil
+	refused := contains(words, "failed to load model")
+	for _, l := range words { // the lines after the first reason only pass it on, or are a debugger's
+		if found := reason.FindStringSubmatch(l); found != nil {
+			last, refused = found[1]+found[2], true
+			break
+		}
+	}
+	if !refused {
+		return nil
+	}
+	return &engine.Failure{Class: record.BadModel, Err: fault.New(fault.BadModel,
+		"check the file, or use a newer llama.cpp", "%s cannot load %s: %s", who, m.Path, last)}
 }
 
 // newLogReader reads the log of a llama.cpp program. on sees each line without its prefix.

@@ -259,6 +259,31 @@ func TestOptionsReachTheServer(t *testing.T) {
 	}
 }
 
+// The lines are those of llama-server 11434. A debugger's come after an assertion.
+func TestWhyAModelIsNotLoaded(t *testing.T) {
+	const failed = "error loading model: llama_model_loader: failed to load model from m.gguf"
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"E gguf_init_from_reader: tensor 'output_norm.weight' has invalid ggml type 200. should be in [0, 43)",
+			"E gguf_init_from_reader: failed to read tensor info", "E llama_model_load: " + failed},
+			"cannot load m.gguf: tensor 'output_norm.weight' has invalid ggml type 200"},
+		{[]string{"/src/ggml.c:4014: GGML_ASSERT(a->ne[0] == b->ne[0]) failed", "[New LWP 7]", "#22 0x1 in _start ()"},
+			"cannot load m.gguf: GGML_ASSERT(a->ne[0] == b->ne[0]) failed"},
+		{[]string{"llama_model_load: error loading model: unknown model architecture: 'x'", "failed to load model"},
+			"cannot load m.gguf: unknown model architecture: 'x'"},
+		{[]string{"failed to load model, 'm.gguf'"}, "cannot load m.gguf: failed to load model"},
+		{[]string{"exiting"}, ""},
+	} {
+		err := notLoaded("llama-server", engine.Model{Path: "m.gguf"}, c.words, "exit status 1")
+		if (err == nil) != (c.want == "") || err != nil && (engine.ClassOf(err) != record.BadModel ||
+			!strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: got %v, want %q", c.words, err, c.want)
+		}
+	}
+}
+
 func TestProbabilities(t *testing.T) {
 	const lowest = "-3.4028234663852886e+38" // stands for a probability of 0 in float32
 	for name, c := range map[string]struct{ text, wrong string }{
@@ -267,7 +292,9 @@ func TestProbabilities(t *testing.T) {
 			`,"top_logprobs":[{"id":2,"logprob":0},{"id":3,"logprob":-90},{"id":4,"logprob":` + lowest + `}]}]}`, ""},
 		"before ids": {`{"completion_probabilities":[{"content":"a","probs":[{"tok_str":"a","prob":0.5}]}]}`,
 			"use a newer one"},
-		"none":          {`{"tokens":[7]}`, "use a newer one"},
+		"none": {`{"tokens":[7]}`, "use a newer one"},
+		"NaN": {`{"completion_probabilities":[{"id":7,"logprob":null,"top_logprobs":[{"id":0,"logprob":null}]}]}`,
+			"logits are not numbers"},
 		"another token": {`{"completion_probabilities":[{"id":8,"logprob":-3,"top_logprobs":[]}]}`, "instead of the forced 7"},
 		"no candidate": {`{"completion_probabilities":[{"id":7,"logprob":-3,"top_logprobs":[{"id":7,"logprob":0}]}]}`,
 			"1 candidates"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -41,14 +42,14 @@ func (a Adapter) Software() bool {
 	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !hasGPU()
 }
 
-// hasGPU looks for the device files of GPU drivers.
-func hasGPU() bool {
+// hasGPU looks once for the device files of GPU drivers: it is asked for every cell of a plan.
+var hasGPU = sync.OnceValue(func() bool {
 	patterns := []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"}
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		found, _ := filepath.Glob(pattern) // the pattern is valid
 		return len(found) > 0
 	})
-}
+})
 
 // adapterInfo is what the page reports about its adapter.
 type adapterInfo struct {

@@ -41,7 +41,7 @@ func haveFeatures(t *testing.T, features []tinytest.Feature) {
 	for _, kernels := range []string{webllm.SoftwareKernels, webllm.GPUKernels} {
 		for _, feature := range features {
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 				defer cancel()
 				_, m := featureNamed(t, ctx, feature.Name)
 				session := load(t, ctx, webLLM(webllm.Config{Kernels: kernels}), m)

@@ -27,16 +27,13 @@ func Converts(f *gguf.File, context int) error {
 	return err
 }
 
-// makes returns why a GGUF's package and library cannot be made here.
+// makes returns why the package and library of a GGUF that Accepts does not refuse cannot be made here.
 func makes(m engine.Model) error {
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := Converts(f, m.Context); err != nil {
-		return err
-	}
 	shape, err := mlc.Shape(f, Options(m.Context, F32, F32, mlc.AsIs))
 	if err != nil {
 		return err

@@ -108,23 +108,24 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 	return nil
 }
 
-// fits checks the bundle, and the model's library in it, as far as both are known before anything is made.
+// fits returns why the model's library cannot run in the bundle, as far as that is known before anything is made.
 func (w *WebLLM) fits(b Bundle, m engine.Model) error {
-	imports, file := mlc.OwnImports(), w.config.given()
-	if file == "" && w.config.auto() {
-		file, _ = w.replacement(b, func(mlc.Library) error { return nil })
-	}
+	file := w.config.given()
 	switch {
 	case isPackage(m), isAddress(file):
-		imports = nil
+		return b.Fits(nil)
 	case file != "":
 		lib, err := mlc.OpenLibrary(file)
 		if err != nil {
 			return err
 		}
-		imports = lib.Imports
+		return b.Fits(lib.Imports)
+	case w.config.auto():
+		if found, _ := w.replacement(b, func(mlc.Library) error { return nil }); found != "" {
+			return nil
+		}
 	}
-	return b.Fits(imports)
+	return b.Fits(mlc.OwnImports())
 }
 
 func isPackage(m engine.Model) bool { return m.Format != "" && m.Format != model.GGUF }
@@ -253,7 +254,7 @@ func (w *WebLLM) Held(m engine.Model) engine.Held {
 		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path
-	} else if m.Format == "gguf" {
+	} else if m.Format == model.GGUF {
 		out.DType, out.KVDType, out.Weights = w.settings.DType, w.settings.KVDType, w.config.weights()
 		out.PrefillChunk = min(prefillChunk, m.Context)
 	}

@@ -2,6 +2,7 @@ package webllm
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,6 +150,16 @@ func TestBundleFitsALibrary(t *testing.T) {
 		if c.missing == "" && err != nil || c.missing != "" &&
 			(fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), c.missing+" is missing;")) {
 			t.Errorf("%v: %v", c.imports, err)
+		}
+	}
+}
+
+// A model that llmparity cannot read is refused before a package is made.
+func TestUnreadableModelIsRefused(t *testing.T) {
+	reason := fault.New(fault.UnknownArch, "", "its type")
+	for _, m := range []engine.Model{{Unsupported: reason}, {Unreadable: reason}} {
+		if err := New(Config{}, engine.Settings{}).Accepts(t.Context(), m).Err(); !errors.Is(err, reason) {
+			t.Errorf("%+v: %v", m, err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ type Model struct {
 	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
 	// more architectures.
 	Unsupported error
-	// Unreadable says why llmparity cannot read the weights, in a type that separate programs know; nil: it can.
+	// Unreadable says why llmparity cannot read the weights; nil: it can. Separate programs may read more types.
 	Unreadable error
 	Template   bool // it has a chat template
 	// Was describes the files when their hash was taken, in order; nil: unknown.

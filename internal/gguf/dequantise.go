@@ -83,7 +83,7 @@ func decodeQ4_1(b []byte, v []float32) {
 	lookUp(&values, b[4:20], v)
 }
 
-// lookUp decodes a block of four bits, each of whose values is one of 16.
+// lookUp decodes a block of four-bit numbers, given the 16 values that they stand for.
 func lookUp(values *[16]float32, q []byte, v []float32) {
 	low, high := v[:16], v[16:32]
 	for j, x := range q[:16] {

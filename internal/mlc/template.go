@@ -83,8 +83,8 @@ func roles(user, assistant, tool string) map[string]string {
 }
 
 // turns describes a chat whose messages all begin with before, the role and after, followed by between, the text and
-// end. tool is the role of a tool's messages. In chats of llama-2 and gemma, the user's first message has the system
-// message in it.
+// end. tool is the role of a tool's messages. In chats of llama-2 and gemma, the user's first message contains the
+// system message.
 func turns(name, before, after, tool, between, end string) conversation {
 	head := func(role string) string { return before + role + after }
 	return conversation{Name: name, SystemTemplate: head("system") + between + "{system_message}" + end,

@@ -88,7 +88,7 @@ func (g *GGUF) describe(p Existing, name string) error {
 var fileTypes = map[string]uint32{"q0f32": 0, "q0f16": 1, "q4f16_1": 2, "q4f32_1": 2, "q4_1": 3, "q8_0": 7,
 	"q5_0": 8, "q5_1": 9, "q4_k": 14, "q5_k": 16, "q6_k": 18}
 
-// titled returns a model's name. llama.cpp knows by the name whether tokens take the white space after them.
+// titled returns a model's name. llama.cpp decides by the name whether tokens swallow the white space after them.
 func titled(name string, trims bool) string {
 	switch is := phi3.MatchString(name); {
 	case trims && !is:

@@ -419,7 +419,7 @@ func TestScaleThatIsNoFloat16(t *testing.T) {
 	alone(t, filepath.Dir(target))
 }
 
-// llama.cpp would need tokens of Phi-3, and trim the white space after others, if another model had its name.
+// If another model were called Phi-3, llama.cpp would require Phi-3's tokens, and drop white space after some.
 func TestOnlyPhi3IsCalledPhi3(t *testing.T) {
 	for _, c := range []struct {
 		name  string

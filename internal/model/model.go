@@ -196,7 +196,8 @@ func open(ctx context.Context, path, typed string, window int) (engine.Model, er
 	return m, nil
 }
 
-// computable returns why llmparity cannot compute with a GGUF, or cannot read weights whose type it knows.
+// computable returns why llmparity cannot compute with a GGUF, and why it cannot read its weights. If it does not even
+// know their type, perhaps nobody does.
 func computable(f *gguf.File) (unsupported, unreadable error) {
 	unreadable = f.RequireReadable()
 	if slices.ContainsFunc(f.Tensors, func(t gguf.Tensor) bool { return !t.Type.Known() }) {

@@ -49,7 +49,7 @@ func models(t *testing.T) (file, folder string) {
 	return file, folder
 }
 
-// What llmparity cannot do with a GGUF is known before anything starts. Other programs may be able to.
+// Open says what llmparity cannot do with a GGUF, because other programs may still run it.
 func TestOpenSaysWhatCannotBeUsed(t *testing.T) {
 	file, _ := models(t)
 	whole := check.Read(t, file)

@@ -259,7 +259,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 	}
 }
 
-// The lines are those of llama-server 11434. A debugger's come after an assertion.
+// The lines are llama-server 11434's. After a failed assertion, a debugger prints more.
 func TestWhyAModelIsNotLoaded(t *testing.T) {
 	const failed = "error loading model: llama_model_loader: failed to load model from m.gguf"
 	for _, c := range []struct {

@@ -32,7 +32,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
-	if why := unlike(name, base, now); why != "" {
+	if why := Unlike(name, base, now); why != "" {
 		if name == figure.PeakPSS && memoryShared(base, now) != nil {
 			why = "check peak_uss_mb instead, which other programs do not affect; " + why
 		}

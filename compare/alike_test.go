@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -306,7 +308,7 @@ func TestOneProcessPerGeneration(t *testing.T) {
 		c.Ratios, func(r ratio.Ratio) bool { return r.Figure == figure.TTFT || r.Figure == figure.LoadTime }) {
 		t.Errorf("ratios: %+v", c.Ratios)
 	}
-	says(t, strings.Join(c.Caveats, "\n"), "served loads the model for each request")
+	check.Has(t, strings.Join(c.Caveats, "\n"), "served loads the model for each request")
 }
 
 // Another server on the same file halves what is counted of it: no ratio is drawn from what is left.
@@ -332,15 +334,15 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	a, b := comparetest.Browser(6), comparetest.Native(6)
-	alone := compare.Runs(comparetest.Run(t, "alone", a, b)).Answer()
-	says(t, alone.Memory.Headline, "more")
+	alone := answer.Of(compare.Runs(comparetest.Run(t, "alone", a, b)))
+	check.Has(t, alone.Memory.Headline, "more")
 	const text = "/usr/bin/chromium runs outside the launch, too: PSS splits it"
 	a.Warnings = []record.Warning{{Code: record.ProgramShared, Text: text}}
-	answer := compare.Runs(comparetest.Run(t, "beside", a, b)).Answer()
-	if answer.Memory.Headline != "webllm uses at least 764 MiB more than llamacpp" || !strings.Contains(answer.Memory.Text, text) ||
-		!strings.Contains(answer.Quote.Text, "ther programs shared memory") ||
-		strings.Contains(answer.Sure.Headline, "memory") {
-		t.Errorf("a browser beside another: %+v, quote %+v", answer.Memory, answer.Quote)
+	beside := answer.Of(compare.Runs(comparetest.Run(t, "beside", a, b)))
+	if beside.Memory.Headline != "webllm uses at least 764 MiB more than llamacpp" || !strings.Contains(beside.Memory.Text, text) ||
+		!strings.Contains(beside.Quote.Text, "ther programs shared memory") ||
+		strings.Contains(beside.Sure.Headline, "memory") {
+		t.Errorf("a browser beside another: %+v, quote %+v", beside.Memory, beside.Quote)
 	}
 	// Of one process, PSS and RSS tell how much is shared: little is said, and memory is compared.
 	one, other := comparetest.Native(6), comparetest.Native(6)
@@ -349,10 +351,10 @@ func TestMemorySharedWithOtherPrograms(t *testing.T) {
 	little := compare.Runs(comparetest.Run(t, "little", one, other))
 	const left = text + "; up to 15% of the peak is left out"
 	if w := warnedOf(little, "memory-shared"); len(w) != 1 || !strings.HasSuffix(w[0], left) || !memory(little) ||
-		!strings.Contains(little.Answer().Quote.Text, "ther programs shared memory") {
-		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), little.Answer().Quote)
+		!strings.Contains(answer.Of(little).Quote.Text, "ther programs shared memory") {
+		t.Errorf("a server beside another: %q, memory compared: %v, quote %+v", w, memory(little), answer.Of(little).Quote)
 	}
-	says(t, little.Answer().Memory.Headline, "but other programs share up to 15% of what llamacpp uses")
+	check.Has(t, answer.Of(little).Memory.Headline, "but other programs share up to 15% of what llamacpp uses")
 	for name, processes := range map[string][]comparetest.Process{
 		"libraries":                      {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},
 		"libraries beside a large model": {{Role: "server", Before: 60, Loaded: 420, Shared: 40}},

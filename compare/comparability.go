@@ -26,7 +26,7 @@ func (r *Result) reasons() []Reason {
 		return out
 	}
 	out = append(out, r.unpaired()...)
-	engines := r.distinct((*Cell).Title)
+	engines := r.Distinct((*Cell).Title)
 	add(len(r.Runs) == 1 && len(engines) == 1 && len(r.Comparisons) == 0, explain.OneEngine, strings.Join(engines, ""))
 	out = append(append(out, r.kernels()...), r.ofPairs()...)
 	is := func(marked bool) bool {
@@ -37,7 +37,7 @@ func (r *Result) reasons() []Reason {
 	prompts := ""
 	for _, c := range r.Comparisons {
 		if c.Refused == "" {
-			prompts = cmp.Or(prompts, promptsDiffer(r.Cells[c.A], r.Cells[c.B]))
+			prompts = cmp.Or(prompts, PromptsDiffer(r.Cells[c.A], r.Cells[c.B]))
 		}
 	}
 	add(is(false) && prompts == "", explain.Comparable)
@@ -48,7 +48,7 @@ func (r *Result) reasons() []Reason {
 	}
 	add(is(true), explain.Marked, asked)
 	those := func(name func(*Cell) string, are func(*Cell) bool) []string {
-		return r.distinct(func(c *Cell) string {
+		return r.Distinct(func(c *Cell) string {
 			if are(c) {
 				return name(c)
 			}
@@ -118,7 +118,7 @@ func (r *Result) whose(pairs []int) string {
 	if c := r.Comparisons[pairs[0]]; len(pairs) == 1 {
 		return fmt.Sprintf(" (%s and %s)", r.Cells[c.A].Label, r.Cells[c.B].Label)
 	}
-	all := r.distinct((*Cell).Title)
+	all := r.Distinct((*Cell).Title)
 	var engines []string
 	for _, i := range pairs {
 		c := r.Comparisons[i]
@@ -172,7 +172,7 @@ func (r *Result) unpaired() []Reason {
 			if n := len(labels); n < all {
 				who = fmt.Sprintf("%d of %d cells (%s)", n, all, explain.Some(labels, 4))
 			}
-			out = append(out, reason(Informs, explain.Unpaired, who, r.runName(run), r.runName(0), why))
+			out = append(out, reason(Informs, explain.Unpaired, who, r.RunName(run), r.RunName(0), why))
 		}
 	}
 	return out

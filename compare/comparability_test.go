@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/settings"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
@@ -36,7 +38,7 @@ func TestReasonsOfManyPairsAppearOnce(t *testing.T) {
 	if len(res.Comparability) > 12 || len(said) > 4000 {
 		t.Errorf("%d lines, %d letters:\n%s", len(res.Comparability), len(said), said)
 	}
-	says(t, said, "not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native "+
+	check.Has(t, said, "not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native "+
 		"comparison (webllm and llamacpp: 14 of 15 pairs of cells)",
 		"not comparable here: no launch of llamacpp counts (webllm, 32 tokens and llamacpp, 32 tokens)")
 	row := func(rows []settings.Setting, name string) (out settings.Setting) {
@@ -210,9 +212,9 @@ func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
 	if len(r.Comparisons) != 2 {
 		t.Fatalf("%d pairs, want 2: %+v", len(r.Comparisons), r.Comparisons)
 	}
-	says(t, strings.Join(r.Comparability, "\n"), "weights: same weights, bit for bit (llamacpp and webllm)",
+	check.Has(t, strings.Join(r.Comparability, "\n"), "weights: same weights, bit for bit (llamacpp and webllm)",
 		"weights: same model, other weights (llamacpp and webllm (weights f32))")
-	says(t, strings.Join(r.Answer().Facts, "\n"),
+	check.Has(t, strings.Join(answer.Of(r).Facts, "\n"),
 		"webllm as-is: same weights, bit for bit; webllm f32: same model, other weights")
 }
 
@@ -240,7 +242,7 @@ func TestOutputsAreComparedWithoutRatios(t *testing.T) {
 		!strings.HasSuffix(p.Verdict, "; weights not verified: served, server") {
 		t.Errorf("weights that nobody has verified: %+v", p)
 	}
-	says(t, said(warned, "Output"), "not verified")
+	check.Has(t, answer.Of(warned).Output.Sentence(), "not verified")
 }
 
 // Of a model that only servers have there is a name to go by.

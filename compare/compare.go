@@ -42,14 +42,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// Schema identifies the layout of a marshalled Result.
-const Schema = "llmparity.result/1"
-
 // Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always
 // marshals.
 type Result struct {
-	Schema        string             `json:"schema"`
-	Verdict       []string           `json:"verdict"`       // up to three sentences
 	Comparability []string           `json:"comparability"` // what may be compared with what: the texts of Reasons
 	Reasons       []Reason           `json:"comparability_reasons"`
 	Settings      *settings.Table    `json:"settings,omitempty"` // what engines report; nil: nothing
@@ -175,7 +170,7 @@ func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 
 // With compares what is in these runs; the first is the baseline. It changes none of them.
 func With(o Options, runs ...*record.Run) *Result {
-	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
+	r := &Result{Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			AllowDifferent: o.AllowDifferent, By: o.By}}
@@ -224,7 +219,6 @@ func With(o Options, runs ...*record.Run) *Result {
 		r.Comparability = append(r.Comparability, d.Text)
 	}
 	r.Warnings, r.Notes = r.remarks(runs)
-	r.Verdict = r.Answer().Sentences()
 	return r
 }
 
@@ -268,6 +262,9 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 
 // Title is the engine's name for people, or as records have it.
 func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
+
+// Sharing is its memory, as it tells what other programs share of it.
+func (c *Cell) Sharing() *memory.Cell { return c.memory }
 
 // Points are its memory at three points.
 func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -115,10 +117,11 @@ func TestMissingDataIsReported(t *testing.T) {
 		if _, err := json.Marshal(r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(r.Verdict) == 0 || len(r.Verdict) > 5 || len(r.Comparability) == 0 {
-			t.Errorf("%s: verdict %q, comparability %q", name, r.Verdict, r.Comparability)
+		said := answer.Of(r).Sentences()
+		if len(said) == 0 || len(said) > 5 || len(r.Comparability) == 0 {
+			t.Errorf("%s: answer %q, comparability %q", name, said, r.Comparability)
 		}
-		for _, s := range append(append([]string{}, r.Verdict...), r.Comparability...) {
+		for _, s := range append(said, r.Comparability...) {
 			if strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
 				t.Errorf("%s: %q", name, s)
 			}
@@ -157,7 +160,7 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 	if !slices.Equal(labels, want) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
-	says(t, strings.Join(res.Comparability, "\n"), "version differs: 0.2.86 and 0.2.80",
+	check.Has(t, strings.Join(res.Comparability, "\n"), "version differs: 0.2.86 and 0.2.80",
 		"model library differs: ours (software kernels, partial sort) and ours (software kernels, full sort)",
 		"kernels of webllm: llmparity's, not MLC's: ours (software kernels, full sort)")
 }
@@ -168,5 +171,20 @@ func TestLastEngineReportCounts(t *testing.T) {
 	e := comparetest.Browser(2)
 	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}
 	e.Failing = map[int]record.Class{2: record.OOM}
-	says(t, compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With, "llmparity's library")
+	check.Has(t, compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With, "llmparity's library")
+}
+
+// What reads wait for a processor is no cost of reading.
+func TestCostOfReadingIsCPUTime(t *testing.T) {
+	busy := func(cpu int64) float64 {
+		run := comparetest.Run(t, "run", comparetest.Native(6))
+		for _, a := range run.Attempts {
+			a.Cost = record.Cost{Reads: 10, ReadNS: 1000, ReadCPUNS: cpu}
+		}
+		r := compare.Runs(run)
+		return r.Cells[0].Figure(figure.SamplerBusy).Center()
+	}
+	if old, got := busy(0), busy(250); !(old > 0) || got < old*0.24 || got > old*0.26 {
+		t.Errorf("%g, and %g of reads that had a processor for a quarter of the time", old, got)
+	}
 }

@@ -107,8 +107,8 @@ func (r *Result) nearer(a, b *Cell) bool {
 
 // sameness says how the weights of two engines compare, where one of them converted the model's file.
 func sameness(a, b *Cell) string {
-	if a.formOf(b) {
-		return "same model, " + explain.Other
+	if a.FormOf(b) {
+		return OtherForm
 	}
 	x, y := explain.Sameness(a.Policy("weights")), explain.Sameness(b.Policy("weights"))
 	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
@@ -117,8 +117,11 @@ func sameness(a, b *Cell) string {
 	return x + y
 }
 
-// formOf tells that a plan names two files as forms of a model for two engines.
-func (c *Cell) formOf(of *Cell) bool {
+// OtherForm is what cells are that have two forms of a model.
+const OtherForm = "same model, " + explain.Other
+
+// FormOf tells that a plan names two files as forms of a model for two engines.
+func (c *Cell) FormOf(of *Cell) bool {
 	m, n := c.Spec.Model, of.Spec.Model
 	return m.Form != "" && n.Form != "" && m.Name == n.Name && c.Spec.Engine != of.Spec.Engine &&
 		(m.SHA256 == "" || m.SHA256 != n.SHA256)
@@ -128,7 +131,7 @@ func (c *Cell) formOf(of *Cell) bool {
 // Forms of a model have its name.
 func sameWeights(a, b *Cell) bool {
 	m, n := a.Spec.Model, b.Spec.Model
-	if a.formOf(b) {
+	if a.FormOf(b) {
 		return true
 	}
 	if named(m) || named(n) {
@@ -156,7 +159,7 @@ func (r *Result) pair(i, j int) {
 		return
 	}
 	p := parity.Of(r.party(i), r.party(j))
-	if prompts := promptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
+	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
 		p.Tokenisation = "different: " + prompts
 	}
 	r.Parity = append(r.Parity, p)
@@ -171,7 +174,7 @@ func (r *Result) pair(i, j int) {
 		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
-	if same := sameness(a, b); same != "" && !a.formOf(b) {
+	if same := sameness(a, b); same != "" && !a.FormOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
@@ -198,6 +201,16 @@ func (c *Comparison) add(reasons ...Reason) {
 	}
 }
 
+// Why says why there are no ratios; empty: there are.
+func (c *Comparison) Why() string { return strings.TrimPrefix(c.Refused, notComparable) }
+
+// OfDevices tells that the devices alone refuse ratios.
+func (c *Comparison) OfDevices() bool {
+	at := slices.IndexFunc(c.reasons, func(d Reason) bool { return d.Effect == Refuses })
+	codes := []string{explain.SoftwareGPU.Code, explain.DevicesDiffer.Code}
+	return at >= 0 && slices.Contains(codes, c.reasons[at].Code)
+}
+
 // party is what parity takes of a cell.
 func (r *Result) party(cell int) parity.Party {
 	c := r.Cells[cell]
@@ -218,7 +231,7 @@ func (r *Result) party(cell int) parity.Party {
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell) {
 	for _, name := range comparedOf(a, b) {
-		if unlike(name, a, b) != "" {
+		if Unlike(name, a, b) != "" {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -261,8 +274,8 @@ func moved(name string, a, b *Cell, forbids bool) []string {
 	return out
 }
 
-// unlike says why a figure is not the same thing on both sides; empty: it is.
-func unlike(name string, a, b *Cell) string {
+// Unlike says why a figure is not the same thing on both sides; empty: it is.
+func Unlike(name string, a, b *Cell) string {
 	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
 	if name == figure.Increase && whole(a) != whole(b) {
 		return explain.BaselinesDiffer.Text

@@ -77,10 +77,10 @@ func (r *Result) enlist(i int) {
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
 		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if a.Run != b.Run {
-		family.A, family.B, family.Runs, family.First = r.runName(a.Run), r.runName(b.Run), true, a.Run == 0
+		family.A, family.B, family.Runs, family.First = r.RunName(a.Run), r.RunName(b.Run), true, a.Run == 0
 		family.Key = fmt.Sprintf("%d %d", a.Run, b.Run)
 	} else if len(r.Runs) > 1 {
-		family.A, family.B = family.A+" in "+r.runName(a.Run), family.B+" in "+r.runName(b.Run)
+		family.A, family.B = family.A+" in "+r.RunName(a.Run), family.B+" in "+r.RunName(b.Run)
 	}
 	at := slices.IndexFunc(r.Families, func(f ratio.Family) bool { return f.Key == family.Key })
 	if at < 0 {

@@ -67,7 +67,10 @@ var fields = []struct {
 		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
 			return f.Count()
 		}
-		return cmp.Or(positive(c.Spec.InputTokens), "unknown")
+		if c.Spec.InputTokens <= 0 {
+			return "unknown"
+		}
+		return strconv.Itoa(c.Spec.InputTokens)
 	}},
 	{"output_len", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.MaxTokens) }},
 	{"prompt", func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) }},
@@ -84,7 +87,7 @@ var fields = []struct {
 	{"temperature", func(_ *Result, c *Cell) string { return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64) }},
 	{"isolation", func(_ *Result, c *Cell) string { return c.Isolation() }},
 	{"device", func(_ *Result, c *Cell) string { return deviceClass(c) }},
-	{"run", func(r *Result, c *Cell) string { return r.runName(c.Run) }},
+	{"run", func(r *Result, c *Cell) string { return r.RunName(c.Run) }},
 }
 
 // Fields lists the fields that cells can be grouped by.
@@ -113,8 +116,8 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// runName names a run: by its name if that is unique, else by the end of its folder, else by its number.
-func (r *Result) runName(run int) string {
+// RunName names a run: by its name if that is unique, else by the end of its folder, else by its number.
+func (r *Result) RunName(run int) string {
 	var folders []string // of other runs with the name
 	for i, other := range r.Runs {
 		if i != run && other.Name == r.Runs[run].Name {

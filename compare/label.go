@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 )
 
 // label names every cell by its engine and by what else differs between cells, no more.
@@ -16,7 +17,7 @@ func (r *Result) label() {
 		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
 		func(c *Cell) string { return c.Traffic() },
 		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		cacheType,
+		(*Cell).CacheType,
 		func(c *Cell) string { return c.Start() },
 		func(c *Cell) string { return c.Isolation() },
 		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
@@ -63,7 +64,7 @@ func (r *Result) tellApart() {
 	seen := map[string]int{}
 	for _, c := range r.Cells {
 		if len(runs.Of[c.Label]) > 1 {
-			c.Label += ", " + r.runName(c.Run)
+			c.Label += ", " + r.RunName(c.Run)
 		}
 		if seen[c.Label]++; seen[c.Label] > 1 {
 			c.Label = fmt.Sprintf("%s #%d", c.Label, seen[c.Label])
@@ -71,8 +72,19 @@ func (r *Result) tellApart() {
 	}
 }
 
-// cacheType is the type of the KV cache's numbers, where it was asked for.
-func cacheType(c *Cell) string {
+// Distinct are the values of cells, in the order in which they come first.
+func (r *Result) Distinct(of func(*Cell) string) []string {
+	var out []string
+	for _, c := range r.Cells {
+		if s := of(c); s != "" {
+			out = explain.AppendNew(out, s)
+		}
+	}
+	return out
+}
+
+// CacheType is the type of the KV cache's numbers, where it was asked for.
+func (c *Cell) CacheType() string {
 	if c.Spec.KVDType == "" {
 		return "its own KV cache"
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/parity"
 	"llmparity/internal/record"
@@ -60,8 +61,9 @@ func TestNearTiesAreRounding(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: rounding explains it"
-	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(said(r, "Output"), want) {
-		t.Errorf("%q; verdict %q", d.Words, r.Verdict)
+	said := answer.Of(r).Output.Sentence()
+	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(said, want) {
+		t.Errorf("%q; verdict %q, answer %q", d.Words, p.Verdict, said)
 	}
 	f := p.Forced
 	if f == nil || f.Positions != 64 || f.Agreed != 63 || f.OwnA != 63 || f.OwnB != 64 || f.Of != "llamacpp" ||
@@ -89,7 +91,7 @@ func TestSeveralPairsWithDifferentOutput(t *testing.T) {
 		if !asked {
 			web.Scores, llama.Scores = nil, nil
 		}
-		return said(compare.Runs(comparetest.Run(t, "three", web, llama, third)), "Output")
+		return answer.Of(compare.Runs(comparetest.Run(t, "three", web, llama, third))).Output.Sentence()
 	}
 	const same = "Output: Identical in 1 of 3 pairs. 1 of 3 pairs of cells generated identical tokens from the same weights and prompt"
 	if got := three(true); got != same+"; of 2 that differ, rounding explains 2." {

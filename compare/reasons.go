@@ -89,6 +89,9 @@ func requestsDiffer(a, b *Cell) []Reason {
 	return nil
 }
 
+// SameRequest tells that the outputs of two cells can be the same.
+func SameRequest(a, b *Cell) bool { return requestsDiffer(a, b) == nil }
+
 // unknown says what is not known that a ratio takes.
 func unknown(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
@@ -110,7 +113,7 @@ func unknown(a, b *Cell) []Reason {
 func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	var out []Reason
 	both := sides(a, b)
-	if a.formOf(b) {
+	if a.FormOf(b) {
 		out = append(out, reason(Marks, explain.WeightsCompared, sameness(a, b)))
 	} else if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
 		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
@@ -205,8 +208,8 @@ func lengthsDiffer(a, b *Cell) []Reason {
 	return []Reason{reason(Limits, explain.LengthsDiffer, x.Count(), y.Count())}
 }
 
-// promptsDiffer returns how many prompt tokens sides counted, where the numbers differ; empty otherwise.
-func promptsDiffer(a, b *Cell) string {
+// PromptsDiffer returns how many prompt tokens sides counted, where the numbers differ; empty otherwise.
+func PromptsDiffer(a, b *Cell) string {
 	x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
 		return ""
@@ -272,14 +275,14 @@ func memoryShared(a, b *Cell) []Reason {
 // settings compares all engines that report any.
 func (r *Result) settings() *settings.Table {
 	var t settings.Table
-	alone := len(r.distinct((*Cell).Title)) == 1
+	alone := len(r.Distinct((*Cell).Title)) == 1
 	for _, c := range r.Cells {
 		side := c.Title()
 		if set := c.Set(); set != "" {
 			side += " (" + set + ")"
 		}
 		if len(r.Runs) > 1 {
-			side += " in " + r.runName(c.Run)
+			side += " in " + r.RunName(c.Run)
 		}
 		if reported := settings.Of(&c.Setup, alone); len(reported) > 0 && !c.Foreign() {
 			t.Add(side, reported)

@@ -204,7 +204,7 @@ func TestIntervalsAgreeWithCorrectedTests(t *testing.T) {
 	for n := range 12 {
 		s := comparetest.Series{Launches: 6 + n%3*2, Cells: 2, CV: 0.03}
 		by := 1 + 0.01*float64(n)
-		res := compare.Runs(s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: by, 2: by}))
+		res := compare.Runs(s.Run(r, "a"), comparetest.Slowed(s.Run(r, "b"), map[int]float64{1: by, 2: by}))
 		agrees := func(significant bool, i *stats.Interval, title string) {
 			if i != nil && significant == (i.Lo <= 0 && i.Hi >= 0) {
 				t.Errorf("%s: significant %v, but the interval is %+v", title, significant, *i)
@@ -313,5 +313,22 @@ func TestStolenTimeIsWarnedOf(t *testing.T) {
 				t.Errorf("%s: %s: %q, %+v", name, x.Figure, x.Verdict, x.Warnings)
 			}
 		}
+	}
+}
+
+// Of twenty launches a side the smallest p has more digits than are told: it is small, and not nothing.
+func TestSmallPIsNotZero(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	s := comparetest.Series{Launches: 20, Cells: 2, CV: 0.02}
+	res := compare.Runs(s.Run(r, "a"), comparetest.Slowed(s.Run(r, "b"), map[int]float64{1: 2, 2: 2}))
+	ratios, means := judged(res)
+	small := slices.ContainsFunc(ratios, func(x ratio.Ratio) bool {
+		return strings.Contains(x.Verdict, "(p < 1e-09, n = 20 and 20)")
+	})
+	for _, m := range means {
+		small = small && !strings.Contains(m.Verdict, "p = 0)")
+	}
+	if !small {
+		t.Errorf("%+v\n%+v", ratios, means)
 	}
 }

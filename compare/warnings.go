@@ -20,7 +20,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	for i, run := range runs {
 		where := "run"
 		if len(runs) > 1 {
-			where = "run " + r.runName(i)
+			where = "run " + r.RunName(i)
 		}
 		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where}) }
 		for _, w := range run.Warnings {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
@@ -25,7 +26,7 @@ const endingLines, placeLines = 30, 4
 // Table writes what decides, for a terminal: the answer, one table, and the warnings that may change a conclusion.
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
-	a := res.Answer()
+	a := answer.Of(res)
 	var text string
 	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
 	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
@@ -47,7 +48,7 @@ func Table(w io.Writer, res *compare.Result) error {
 
 // Answer writes the answer alone, and how many warnings there are.
 func Answer(w io.Writer, res *compare.Result) error {
-	a := res.Answer()
+	a := answer.Of(res)
 	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
 	if n := len(a.Warnings) + a.More; n > 0 {
 		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
@@ -68,9 +69,9 @@ func Comparison(w io.Writer, res *compare.Result) error {
 }
 
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
-func answerText(a *compare.Answer, each int) string {
+func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []compare.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+	for _, c := range []answer.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
 		text := c.Sentence()
 		if c.Name == "Sure" && a.Memory.Headline != "" {
 			text = c.Without
@@ -126,7 +127,7 @@ func gateText(g *gates.Outcome, most int) string {
 }
 
 // warningText has so many warnings, and the codes of the others.
-func warningText(res *compare.Result, a *compare.Answer, shown int) string {
+func warningText(res *compare.Result, a *answer.Answer, shown int) string {
 	all := len(a.Warnings) + a.More
 	if all == 0 {
 		return ""
@@ -184,7 +185,7 @@ func lineCount(text string) int { return strings.Count(text, "\n") }
 // ending is the table at the end of a run.
 type ending struct {
 	res     *compare.Result
-	answer  *compare.Answer
+	answer  *answer.Answer
 	figures []endingFigure
 	notes   []string
 	left    int  // cells that had no room
@@ -198,7 +199,7 @@ type endingFigure struct {
 }
 
 // newEnding has the figures that some cell has.
-func newEnding(res *compare.Result, a *compare.Answer) *ending {
+func newEnding(res *compare.Result, a *answer.Answer) *ending {
 	named := func(name string) func(*compare.Cell) evidence.Figure {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
@@ -374,7 +375,7 @@ func (e *ending) difference(f endingFigure) string {
 	}
 	switch {
 	case r.Call == "":
-		why := strings.TrimPrefix(c.Refused, "not comparable here: ")
+		why := c.Why()
 		if strings.Contains(e.answer.Memory.Text+e.answer.Speed.Text, why) {
 			return "not comparable" // the answer says why
 		}

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -15,7 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/compare"
 	"llmparity/internal/check"
+	"llmparity/reports"
 )
 
 // frozen holds v, as JSON, against testdata/frozen/NAME.txt.
@@ -42,10 +45,14 @@ var temporary = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `[^\s",:]*/`
 
 func frozenText(t *testing.T, v any, sections ...string) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	check.Err(t, err)
+	var text bytes.Buffer
+	write := func() error { return reports.JSON(&text, v) }
+	if res, ok := v.(*compare.Result); ok {
+		write = func() error { return reports.Result(&text, res) }
+	}
+	check.Err(t, write())
 	var plain any
-	check.Err(t, json.Unmarshal(text, &plain))
+	check.Err(t, json.Unmarshal(text.Bytes(), &plain))
 	var b strings.Builder
 	freeze(&b, "", plain, "", sections)
 	return temporary.ReplaceAllString(b.String(), "-/")

@@ -14,6 +14,7 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -59,8 +60,8 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	}
 	n := newNames(res)
 	v := &chart.View{Res: res, Runs: runs, Own: own}
-	d := &htmlPage{Answer: res.Answer(), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
-		Schema: res.Schema,
+	d := &htmlPage{Answer: answer.Of(res), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
+		Schema: resultSchema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
 	all := chapters(v, d.Answer)
@@ -109,7 +110,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 
 // htmlPage is what the page's template shows.
 type htmlPage struct {
-	Answer           *compare.Answer
+	Answer           *answer.Answer
 	Policy, Schema   string
 	Prompt           string
 	Style            template.CSS
@@ -120,7 +121,7 @@ type htmlPage struct {
 }
 
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
-func chapters(v *chart.View, a *compare.Answer) []section.Section {
+func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	of := map[string]section.Section{}
 	drawn := section.Drawn(v, append(section.All(v), section.Headline(a)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {

@@ -5,10 +5,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/parity"
 	"llmparity/internal/gates"
 	"llmparity/reports/plain"
@@ -62,7 +62,7 @@ func JUnit(w io.Writer, res *compare.Result) error {
 		}
 	}
 	if len(doc.Suites) > 0 {
-		doc.Suites[0].Out = strings.Join(plain.Lines(append(slices.Clone(res.Verdict),
+		doc.Suites[0].Out = strings.Join(plain.Lines(append(answer.Of(res).Sentences(),
 			section.WarningLines(res.Warnings, res)...)), "\n")
 	}
 	return doc.write(w)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/memory"
 	"llmparity/internal/gates"
 	"llmparity/reports/chart"
@@ -17,7 +18,7 @@ import (
 // Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
 // the same digits. What others named can't format anything, link anywhere or call anybody.
 func Markdown(w io.Writer, res *compare.Result) error {
-	a := res.Answer()
+	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
 	return writeMarkdown(w, head, section.All(&chart.View{Res: res}))
 }

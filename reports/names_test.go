@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/internal/record"
@@ -40,7 +41,7 @@ func TestChaptersHoldEverySection(t *testing.T) {
 	res.Notes = append(res.Notes, evidence.Warning{Where: "run"})
 	v := &chart.View{Res: res, Runs: []*record.Run{run}}
 	placed := map[string]bool{"verdict": true}
-	for _, c := range chapters(v, res.Answer()) {
+	for _, c := range chapters(v, answer.Of(res)) {
 		placed[c.ID] = true
 		for _, s := range c.Parts {
 			placed[s.ID] = true

@@ -13,11 +13,13 @@ import (
 	"io"
 	"os"
 
+	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/internal/fault"
 	"llmparity/internal/whole"
 )
 
-// JSON writes a result, a gate's outcome or a validation as one indented document.
+// JSON writes a gate's outcome or a validation as one indented document.
 func JSON[T any](w io.Writer, v T) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -25,6 +27,21 @@ func JSON[T any](w io.Writer, v T) error {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
 	return nil
+}
+
+// resultSchema identifies the layout of a result.
+const resultSchema = "llmparity.result/1"
+
+// result is a compare.Result as JSON has it: with its answer. Figures that are not known are absent.
+type result struct {
+	Schema  string   `json:"schema"`
+	Verdict []string `json:"verdict"` // the answer, a sentence a card
+	compare.Result
+}
+
+// Result writes a result as JSON.
+func Result(w io.Writer, res *compare.Result) error {
+	return JSON(w, result{resultSchema, answer.Of(res).Sentences(), *res})
 }
 
 // File writes what render gives to path in one step: a reader sees the old file or the whole new one. Where path can't

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/memory"
 	"llmparity/internal/gates"
 	"llmparity/reports/chart"
@@ -20,7 +21,7 @@ const width = 100
 
 // Details writes all sections for a terminal: plain text, which a file or a pipe can take as well.
 func Details(w io.Writer, res *compare.Result) error {
-	a := res.Answer()
+	a := answer.Of(res)
 	head := plain.Wrap(a.Title, "", "", width) + plain.Wrap(a.Sub(), "", "", width) + "\n"
 	return writeTerminal(w, head, section.All(&chart.View{Res: res}))
 }

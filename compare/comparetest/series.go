@@ -112,3 +112,15 @@ func (s Series) fill(a *record.Attempt, of func(float64, string) float64) {
 			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
 				"model_library_sha256": "aa"}}}}
 }
+
+// Slowed makes the tokens of a run's cells take another time.
+func Slowed(run *record.Run, by map[int]float64) *record.Run {
+	for _, a := range run.Attempts {
+		for _, q := range a.Requests {
+			for i := range q.Tokens {
+				q.Tokens[i].NS = q.Tokens[0].NS + int64(by[a.Cell]*float64(q.Tokens[i].NS-q.Tokens[0].NS))
+			}
+		}
+	}
+	return run
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
@@ -96,7 +97,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 	if len(res.Sweeps) != 2 {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}
-	card := res.Answer().Growth
+	card := answer.Of(res).Growth
 	for _, want := range []string{"a token (the same in every launch; formula: 1", "), peak memory by ",
 		"a token by llama.cpp's own log (the same in every launch; formula: 1"} {
 		if !strings.Contains(card.Sentence(), want) {

@@ -24,6 +24,16 @@ func Also(t testing.TB, err error) {
 	}
 }
 
+// Has checks that a text has some parts.
+func Has(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
 // Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()

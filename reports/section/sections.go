@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -52,7 +53,7 @@ func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
 		// below a head that says what it is; the page has the answer in its place
-		{ID: "verdict", For: InTerminal | Document, Lines: res.Verdict},
+		{ID: "verdict", For: InTerminal | Document, Lines: answer.Of(res).Sentences()},
 		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
 			Parts: settingParts(res)},
 		riskSection(res), Gate(res.Gate),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/evidence"
 	"llmparity/compare/settings"
 	"llmparity/internal/record"
@@ -72,14 +73,14 @@ func settingParts(res *compare.Result) []Section {
 }
 
 // Headline is the answer with its two charts.
-func Headline(a *compare.Answer) Section {
+func Headline(a *answer.Answer) Section {
 	return Section{ID: "headline", For: OnPage, View: "answer", Across: "duo",
 		Data: newAnswerPart(a), Draw: chart.Headlines}
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.
 type answerCard struct {
-	compare.Card
+	answer.Card
 	Title, To string
 }
 
@@ -91,7 +92,7 @@ type answerPart struct {
 	More     int // warnings that are not shown
 }
 
-func newAnswerPart(a *compare.Answer) answerPart {
+func newAnswerPart(a *answer.Answer) answerPart {
 	p := answerPart{Warnings: a.Warnings, More: a.More,
 		Count: words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion."}
 	for _, c := range []answerCard{{a.Growth, "Growth", "growth"}, {a.Memory, "Memory", "memory"},

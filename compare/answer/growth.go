@@ -1,4 +1,4 @@
-package compare
+package answer
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // growthCard says what memory grows by with each token of the context, beside the formula of the KV cache; empty unless
 // cells differ in their contexts. Sweeps with the same answer share it.
-func (r *Result) growthCard() Card {
+func (r view) growthCard() Card {
 	var answers []string
 	of := map[string][]string{}
 	for _, s := range r.Sweeps {

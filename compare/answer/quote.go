@@ -1,4 +1,4 @@
-package compare
+package answer
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
@@ -35,8 +36,8 @@ type objection struct {
 
 // quote says which answers may be quoted, as browser against native where the result has both: those that no objection
 // is about. Of each the first objection that holds is given.
-func (r *Result) quote(a *Answer) Card {
-	if slices.ContainsFunc(r.Cells, (*Cell).Foreign) {
+func (r view) quote(a *Answer) Card {
+	if slices.ContainsFunc(r.Cells, (*compare.Cell).Foreign) {
 		return Card{}
 	}
 	objections := r.objections()
@@ -58,14 +59,16 @@ func (r *Result) quote(a *Answer) Card {
 		}
 	}
 	ours, remark := "", ""
-	if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }) {
+	its := func(c *compare.Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }
+	if slices.ContainsFunc(r.Cells, its) {
 		ours = "the model library was llmparity's, not MLC's"
 		remark = "; say that " + ours
 	}
 	var words []string
 	if adapter := r.softwareAdapter(); adapter != "" {
 		as := "as a browser on a GPU"
-		if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }) {
+		onCPU := func(c *compare.Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }
+		if slices.ContainsFunc(r.Cells, onCPU) {
 			as = "as browser against native"
 		}
 		remark = " with this remark"
@@ -115,7 +118,7 @@ func (r *Result) quote(a *Answer) Card {
 const onTheCPU = "WebGPU ran on the CPU"
 
 // softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
-func (r *Result) softwareAdapter() string {
+func (r view) softwareAdapter() string {
 	for _, c := range r.Cells {
 		if d := c.Device; d != nil && d.Class == record.SoftwareAdapter {
 			return cmp.Or(d.Name, "a software adapter")
@@ -125,7 +128,7 @@ func (r *Result) softwareAdapter() string {
 }
 
 // objections are all that may hold, the gravest first. That the devices differ is none where one is a software adapter.
-func (r *Result) objections() []objection {
+func (r view) objections() []objection {
 	adapter := r.softwareAdapter()
 	refused, different, interrupted, prompts, texts := "", false, false, "", ""
 	lost, all, least, noMemory, noRates, random := 0, 0, stats.MinRuns, "", "", ""
@@ -153,15 +156,14 @@ func (r *Result) objections() []objection {
 		interrupted = interrupted || run.Status == record.Interrupted
 	}
 	for _, c := range r.Comparisons {
-		d := devicesDiffer(r.Cells[c.A], r.Cells[c.B], Refuses)
-		if adapter == "" || d == nil || c.Refused != d[0].Text {
-			refused = cmp.Or(refused, strings.TrimPrefix(c.Refused, notComparable))
+		if adapter == "" || !c.OfDevices() {
+			refused = cmp.Or(refused, c.Why())
 		}
 		different = different || len(c.Different) > 0
 	}
 	for _, p := range r.Parity {
 		a, b := r.Cells[p.A], r.Cells[p.B]
-		if p.SamePrompt != nil && !*p.SamePrompt || promptsDiffer(a, b) != "" {
+		if p.SamePrompt != nil && !*p.SamePrompt || compare.PromptsDiffer(a, b) != "" {
 			prompts = cmp.Or(prompts, fmt.Sprintf("%s and %s did not have the same prompt tokens", r.cellTitle(a),
 				r.cellTitle(b)))
 		}
@@ -197,7 +199,7 @@ func (r *Result) objections() []objection {
 
 // slopeObjections reports whether a slope that the answer gives lacks an interval, and how wide one is that is
 // too wide to quote.
-func (r *Result) slopeObjections() (few bool, widest float64) {
+func (r view) slopeObjections() (few bool, widest float64) {
 	for i := range r.Sweeps {
 		if rate, _ := quotedSlope(&r.Sweeps[i]); rate != nil && r.Sweeps[i].Axis == growth.AxisContext {
 			half, _ := rate.HalfWidth()
@@ -215,7 +217,7 @@ func tooWide(half float64) string {
 }
 
 // unsettled objects to figures whose intervals are wide, and to differences that launches are too noisy to tell.
-func (r *Result) unsettled(q *question, about subject) []objection {
+func (r view) unsettled(q *question, about subject) []objection {
 	widest := 0.0
 	for _, c := range r.Cells {
 		half, _ := q.of(c).HalfWidth()

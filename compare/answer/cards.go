@@ -1,4 +1,4 @@
-package compare
+package answer
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
@@ -14,14 +15,13 @@ import (
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 )
 
 // question is one that the answer has a card for: which cell has more of a figure.
 type question struct {
 	name, unit     string
 	sureOf         string // its figure in the card that says how sure the answer is
-	of             func(*Cell) evidence.Figure
+	of             func(*compare.Cell) evidence.Figure
 	verb, together string // before a cell's value; together: under traffic
 	more           string // what the larger one does
 	share, times   string // the same, by how much: formats for a share or a number, and the smaller one
@@ -41,10 +41,10 @@ var speedQuestion = question{name: "Speed", unit: "tokens/s", sureOf: "speed", o
 	times: "is %s times as fast as %s", factor: "as fast", least: "Slowest", most: "fastest", best: "Fastest"}
 
 // peak is a cell's peak memory: total PSS, or the sum of RSS if no PSS was read.
-func peak(c *Cell) evidence.Figure { return c.Points().Peak }
+func peak(c *compare.Cell) evidence.Figure { return c.Points().Peak }
 
 // speed is a cell's decode speed; under traffic, that of all requests together.
-func speed(c *Cell) evidence.Figure {
+func speed(c *compare.Cell) evidence.Figure {
 	if c.Load != nil {
 		return c.Figure(figure.AggregateTPS)
 	}
@@ -52,7 +52,7 @@ func speed(c *Cell) evidence.Figure {
 }
 
 // value is a cell's figure with a unit and the width of its interval.
-func (q *question) value(c *Cell, unit string) string {
+func (q *question) value(c *compare.Cell, unit string) string {
 	f := q.of(c)
 	s := valued(f, unit)
 	if n := c.Launches.Counted; f.TimeOrRate() && f.N < n {
@@ -74,14 +74,14 @@ func valued(f evidence.Figure, unit string) string {
 }
 
 // says is value behind the verb.
-func (q *question) says(c *Cell) string {
+func (q *question) says(c *compare.Cell) string {
 	if c.Load != nil {
 		return q.together + " " + q.value(c, q.unit)
 	}
 	return q.verb + " " + q.value(c, q.unit)
 }
 
-func (r *Result) memoryCard() Card {
+func (r view) memoryCard() Card {
 	c := r.card(&memoryQuestion)
 	var bases []float64
 	var engines []string
@@ -99,8 +99,8 @@ func (r *Result) memoryCard() Card {
 		}
 		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, to(bases))
 	}
-	held := r.distinct(func(c *Cell) string { return c.Policy("kv_dtype") })
-	each := r.distinct(func(c *Cell) string {
+	held := r.Distinct(func(c *compare.Cell) string { return c.Policy("kv_dtype") })
+	each := r.Distinct(func(c *compare.Cell) string {
 		if dtype := c.Policy("kv_dtype"); dtype != "" {
 			return c.Title() + " " + dtype
 		}
@@ -112,7 +112,7 @@ func (r *Result) memoryCard() Card {
 	return c
 }
 
-func (r *Result) speedCard() Card {
+func (r view) speedCard() Card {
 	c := r.card(&speedQuestion)
 	if c.Headline == incomparable {
 		return c // the table has the times
@@ -134,8 +134,8 @@ func (r *Result) speedCard() Card {
 }
 
 // card answers a question over all cells.
-func (r *Result) card(q *question) Card {
-	var known []*Cell
+func (r view) card(q *question) Card {
+	var known []*compare.Cell
 	var values []float64
 	absent := ""
 	for _, c := range r.Cells {
@@ -170,7 +170,7 @@ func (r *Result) card(q *question) Card {
 
 // duel is a pair of cells, and which of them has more of a figure.
 type duel struct {
-	a, b   *Cell
+	a, b   *compare.Cell
 	names  [2]string
 	x      ratio.Ratio // without a call: refused, and nothing can be said
 	amount bool        // only what the larger has more may be said
@@ -206,22 +206,6 @@ func (d *duel) outcome() string {
 	return ""
 }
 
-// leastMore is atLeast of two cells whose memory is all the machine's own.
-func (d *duel) leastMore() float64 {
-	if !inRAM(d.a) || !inRAM(d.b) {
-		return 0
-	}
-	least, most := d.a.memory.Bounds()
-	otherLeast, otherMost := d.b.memory.Bounds()
-	switch {
-	case least > otherMost:
-		return least - otherMost
-	case otherLeast > most:
-		return most - otherLeast
-	}
-	return 0
-}
-
 // sides are the names of the larger and the smaller one.
 func (d *duel) sides() (larger, smaller string) {
 	if d.more < 0 {
@@ -231,14 +215,14 @@ func (d *duel) sides() (larger, smaller string) {
 }
 
 // duels are the pairs that a question is answered by: of runs, if there are several. Both cells have the figure.
-func (r *Result) duels(q *question) []duel {
+func (r view) duels(q *question) []duel {
 	var out []duel
 	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		d := duel{a: r.Cells[c.A], b: r.Cells[c.B], family: c.Family}
 		x, y := q.of(d.a), q.of(d.b)
-		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || requestsDiffer(d.a, d.b) != nil {
+		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || !compare.SameRequest(d.a, d.b) {
 			continue
 		}
 		d.names = r.pairNames(d.a, d.b)
@@ -246,12 +230,12 @@ func (r *Result) duels(q *question) []duel {
 		if at >= 0 {
 			d.x = c.Ratios[at]
 		} else {
-			d.why = cmp.Or(unlike(x.Name, d.a, d.b), strings.TrimPrefix(c.Refused, notComparable),
+			d.why = cmp.Or(compare.Unlike(x.Name, d.a, d.b), c.Why(),
 				"no PSS was read, and RSS counts shared pages twice")
 			if q == &memoryQuestion {
 				d.x, d.amount = r.Amounts(c, x, y)
-				if words := cmp.Or(d.a.memory.ProgramWords(), d.b.memory.ProgramWords()); words != "" {
-					d.why, d.atLeast = words, d.leastMore()
+				if words := cmp.Or(d.a.Sharing().ProgramWords(), d.b.Sharing().ProgramWords()); words != "" {
+					d.why, d.atLeast = words, compare.LeastMore(d.a, d.b)
 				}
 			}
 		}
@@ -263,26 +247,6 @@ func (r *Result) duels(q *question) []duel {
 	return out
 }
 
-// Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
-// amounts may be compared. False for others.
-func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
-	a, b := r.Cells[c.A], r.Cells[c.B]
-	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name ||
-		a.memory.ProgramWords() != "" || b.memory.ProgramWords() != "" {
-		return ratio.Ratio{}, false
-	}
-	out := ratio.New(x, y, stats.NewSides(x.PerLaunch(a.counted), y.PerLaunch(b.counted)))
-	out.Test.Weight = 1
-	ratio.Judge([]*ratio.Judgement{&out.Judgement})
-	out.Agree()
-	return out, true
-}
-
-// inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
-func inRAM(c *Cell) bool {
-	return c.Device != nil && (c.Device.Class == record.CPU || c.Device.Class == record.SoftwareAdapter)
-}
-
 const (
 	incomparable = "Not comparable here"
 	tooFew       = "Too few launches to tell"
@@ -291,7 +255,7 @@ const (
 )
 
 // single answers by one pair.
-func (r *Result) single(q *question, d *duel) Card {
+func (r view) single(q *question, d *duel) Card {
 	out := Card{Text: fmt.Sprintf("%s %s, %s %s", d.names[0], q.says(d.a), d.names[1], q.value(d.b, q.unit))}
 	switch d.outcome() {
 	case refused:
@@ -311,7 +275,7 @@ func (r *Result) single(q *question, d *duel) Card {
 		if q == &memoryQuestion && !d.amount {
 			out.Headline += d.leftOut()
 		}
-		if prompts := promptsDiffer(d.a, d.b); prompts != "" && !q.lessIsBetter {
+		if prompts := compare.PromptsDiffer(d.a, d.b); prompts != "" && !q.lessIsBetter {
 			out.Headline += ", with prompts of " + prompts
 		}
 	default:
@@ -334,8 +298,8 @@ func (r *Result) single(q *question, d *duel) Card {
 
 // leftOut names the side whose memory other programs share so much that the ratio misleads; empty if there is none.
 func (d *duel) leftOut() string {
-	for i, c := range []*Cell{d.a, d.b} {
-		if left := c.memory.LeftOut(); left > memory.OthersShare {
+	for i, c := range []*compare.Cell{d.a, d.b} {
+		if left := c.Sharing().LeftOut(); left > memory.OthersShare {
 			return fmt.Sprintf(", but other programs share up to %s of what %s uses, which is left out in part",
 				explain.Share(left), d.names[i])
 		}
@@ -386,7 +350,7 @@ func notAlike(d *duel) string {
 }
 
 // pairNames are those of the two sides: their engines, or their runs, or all that tells them apart.
-func (r *Result) pairNames(a, b *Cell) [2]string {
+func (r view) pairNames(a, b *compare.Cell) [2]string {
 	switch {
 	case a.Run != b.Run:
 		return [2]string{r.runTitle(a.Run), r.runTitle(b.Run)}
@@ -397,7 +361,7 @@ func (r *Result) pairNames(a, b *Cell) [2]string {
 }
 
 // several answers by many pairs: for each two sides how many go which way, and the extremes of all cells.
-func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
+func (r view) several(q *question, duels []duel, known []*compare.Cell) Card {
 	var by evidence.Groups[[2]string, duel]
 	for _, d := range duels {
 		sides := d.names
@@ -456,7 +420,7 @@ func (r *Result) several(q *question, duels []duel, known []*Cell) Card {
 }
 
 // together answers for pairs of cells of the same two sides.
-func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
+func (r view) together(q *question, sides [2]string, duels []duel) Card {
 	all := len(duels)
 	more, of, why := map[string]int{}, map[string]int{}, ""
 	var ratios, deltas []float64
@@ -523,7 +487,7 @@ func (r *Result) together(q *question, sides [2]string, duels []duel) Card {
 }
 
 // meanWords is the geometric mean of a family's ratios, if there is one alone. It can differ where no pair does.
-func (r *Result) meanWords(name string, family int) string {
+func (r view) meanWords(name string, family int) string {
 	means := slices.DeleteFunc(slices.Clone(r.Families[family].Means),
 		func(m ratio.Mean) bool { return m.Figure != name })
 	if len(means) != 1 || means[0].Call != stats.Differs {
@@ -534,8 +498,8 @@ func (r *Result) meanWords(name string, family int) string {
 }
 
 // winner is the cell that is better than each other one, by a difference that was found; nil if there is none.
-func (q *question) winner(duels []duel, known []*Cell) *Cell {
-	won := map[*Cell]int{}
+func (q *question) winner(duels []duel, known []*compare.Cell) *compare.Cell {
+	won := map[*compare.Cell]int{}
 	for _, d := range duels {
 		winner := d.a
 		if (d.more < 0) != q.lessIsBetter {
@@ -554,8 +518,8 @@ func (q *question) winner(duels []duel, known []*Cell) *Cell {
 }
 
 // cellTitle is a cell's name: its engine, if it has only one cell.
-func (r *Result) cellTitle(c *Cell) string {
-	other := func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine && o.Label != c.Label }
+func (r view) cellTitle(c *compare.Cell) string {
+	other := func(o *compare.Cell) bool { return o.Spec.Engine == c.Spec.Engine && o.Label != c.Label }
 	if slices.ContainsFunc(r.Cells, other) {
 		return c.Label
 	}
@@ -565,7 +529,7 @@ func (r *Result) cellTitle(c *Cell) string {
 const mostValues = 4
 
 // values are those of a few cells, or the extremes of many.
-func (r *Result) values(q *question, known []*Cell) string {
+func (r view) values(q *question, known []*compare.Cell) string {
 	if len(known) > mostValues {
 		return r.extremes(q, known)
 	}
@@ -577,16 +541,16 @@ func (r *Result) values(q *question, known []*Cell) string {
 }
 
 // extremes names the cells that have least and most.
-func (r *Result) extremes(q *question, known []*Cell) string {
-	order := func(a, b *Cell) int { return cmp.Compare(q.of(a).Center(), q.of(b).Center()) }
+func (r view) extremes(q *question, known []*compare.Cell) string {
+	order := func(a, b *compare.Cell) int { return cmp.Compare(q.of(a).Center(), q.of(b).Center()) }
 	low, high := slices.MinFunc(known, order), slices.MaxFunc(known, order)
 	return fmt.Sprintf("%s of %d cells: %s, %s; %s: %s, %s", q.least, len(known), low.Label, q.value(low, q.unit),
 		q.most, high.Label, q.value(high, q.unit))
 }
 
 // upper begins a sentence, unless that begins with a name.
-func (r *Result) upper(s string) string {
-	name := func(c *Cell) bool {
+func (r view) upper(s string) string {
+	name := func(c *compare.Cell) bool {
 		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title()) ||
 			strings.HasPrefix(s, r.runTitle(c.Run)+" ")
 	}
@@ -597,7 +561,7 @@ func (r *Result) upper(s string) string {
 }
 
 // outputCard says whether cells generated the same; where none are compared, whether the launches of each cell did.
-func (r *Result) outputCard() Card {
+func (r view) outputCard() Card {
 	if len(r.Parity) == 0 {
 		return r.selfCard()
 	}
@@ -606,7 +570,7 @@ func (r *Result) outputCard() Card {
 }
 
 // selfCard says whether the launches of each cell agree.
-func (r *Result) selfCard() Card {
+func (r view) selfCard() Card {
 	known, identical, text := 0, 0, ""
 	for _, c := range r.Cells {
 		if s := c.Self; s.Known {

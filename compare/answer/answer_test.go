@@ -1,4 +1,4 @@
-package compare_test
+package answer_test
 
 import (
 	"errors"
@@ -10,31 +10,21 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
-	"llmparity/compare/ratio"
-	"llmparity/internal/figure"
+	"llmparity/internal/check"
 	"llmparity/internal/record"
 )
 
 // said is the sentence of the verdict that answers a question.
 func said(r *compare.Result, question string) string {
-	for _, s := range r.Verdict {
+	for _, s := range answer.Of(r).Sentences() {
 		if strings.HasPrefix(s, question+": ") {
 			return s
 		}
 	}
 	return ""
-}
-
-// says checks that a text has some parts.
-func says(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
 }
 
 // The answer names every pair of engines, and claims nothing that the statistics don't.
@@ -50,9 +40,9 @@ func TestAnswerNamesEveryPairOfEngines(t *testing.T) {
 		all = append(all, e)
 	}
 	r := compare.Runs(comparetest.Run(t, "three", all...))
-	says(t, said(r, "Speed"), "a and b: too noisy to tell: -18% to +4.3% from a to b", "a is 3.", "b is 3.",
+	check.Has(t, said(r, "Speed"), "a and b: too noisy to tell: -18% to +4.3% from a to b", "a is 3.", "b is 3.",
 		"times as fast as c")
-	says(t, said(r, "Memory"), "No difference detected in any of 3 pairs")
+	check.Has(t, said(r, "Memory"), "No difference detected in any of 3 pairs")
 }
 
 // If two engines have the same warning, the answer shows it for each of them.
@@ -60,15 +50,15 @@ func TestAnswerWarnsOfEachEngineItself(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.3, 0.5
-	answer := compare.Runs(comparetest.Run(t, "noisy", a, b)).Answer()
+	got := answer.Of(compare.Runs(comparetest.Run(t, "noisy", a, b)))
 	var of []string
-	for _, w := range answer.Warnings {
+	for _, w := range got.Warnings {
 		if w.Code == explain.WideInterval.Code {
 			of = append(of, w.Where)
 		}
 	}
 	if !slices.Equal(of, []string{"a", "b"}) {
-		t.Errorf("%+v", answer.Warnings)
+		t.Errorf("%+v", got.Warnings)
 	}
 }
 
@@ -77,23 +67,11 @@ func TestVerdictNamesLaunchesNeeded(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
-	says(t, said(compare.Runs(comparetest.Run(t, "noisy", a, b)), "Speed"), "so a change of 10% needs")
+	check.Has(t, said(compare.Runs(comparetest.Run(t, "noisy", a, b)), "Speed"), "so a change of 10% needs")
 	a.Vary, b.Vary = 0.005, 0.005
 	if s := said(compare.Runs(comparetest.Run(t, "quiet", a, b)), "Speed"); strings.Contains(s, "needs") {
 		t.Error(s)
 	}
-}
-
-// slowed makes the tokens of a run's cells take another time.
-func slowed(run *record.Run, by map[int]float64) *record.Run {
-	for _, a := range run.Attempts {
-		for _, q := range a.Requests {
-			for i := range q.Tokens {
-				q.Tokens[i].NS = q.Tokens[0].NS + int64(by[a.Cell]*float64(q.Tokens[i].NS-q.Tokens[0].NS))
-			}
-		}
-	}
-	return run
 }
 
 // A mean over cells that differ in opposite directions says nothing; what the verdict makes of it must not pass for no
@@ -115,7 +93,7 @@ func TestVerdictShowsWhatMeanHides(t *testing.T) {
 		for i, f := range c.by {
 			by[i+1] = f
 		}
-		a, b := s.Run(r, "a"), slowed(s.Run(r, "b"), by)
+		a, b := s.Run(r, "a"), comparetest.Slowed(s.Run(r, "b"), by)
 		for _, r := range []*compare.Result{compare.Runs(a, b), compare.Runs(a, b, a)} {
 			if s := said(r, "Speed"); !strings.Contains(strings.ToLower(s), c.want) ||
 				strings.Contains(s, "1 pair goes the other way") != c.hidden {
@@ -131,27 +109,10 @@ func TestAnswerCountsPairsWithoutAMean(t *testing.T) {
 	s := comparetest.Series{Launches: 10, Cells: 2, CV: 0.02}
 	o := compare.Defaults()
 	o.By = []string{"prompt"}
-	res := compare.With(o, s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: 1, 2: 1.5}))
+	res := compare.With(o, s.Run(r, "a"), comparetest.Slowed(s.Run(r, "b"), map[int]float64{1: 1, 2: 1.5}))
 	if s := said(res, "Speed"); !strings.Contains(s, "a is faster than b in 1 of 2 pairs. 1.5") ||
 		!strings.Contains(s, "1 pair without a difference") || strings.Contains(s, "mean") {
 		t.Error(s)
-	}
-}
-
-// Of twenty launches a side the smallest p has more digits than are told: it is small, and not nothing.
-func TestSmallPIsNotZero(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	s := comparetest.Series{Launches: 20, Cells: 2, CV: 0.02}
-	res := compare.Runs(s.Run(r, "a"), slowed(s.Run(r, "b"), map[int]float64{1: 2, 2: 2}))
-	ratios, means := judged(res)
-	small := slices.ContainsFunc(ratios, func(x ratio.Ratio) bool {
-		return strings.Contains(x.Verdict, "(p < 1e-09, n = 20 and 20)")
-	})
-	for _, m := range means {
-		small = small && !strings.Contains(m.Verdict, "p = 0)")
-	}
-	if !small {
-		t.Errorf("%+v\n%+v", ratios, means)
 	}
 }
 
@@ -159,29 +120,14 @@ func TestSmallPIsNotZero(t *testing.T) {
 func TestTitleIsOfWhatRan(t *testing.T) {
 	ran, refused, reused := comparetest.Native(6), comparetest.Native(6), comparetest.Native(6)
 	refused.Cell.ID, refused.Cell.Model.Name, refused.Refused = 3, "other", errors.New("too large")
-	one := compare.Runs(comparetest.Run(t, "refused", ran, refused)).Answer()
+	one := answer.Of(compare.Runs(comparetest.Run(t, "refused", ran, refused)))
 	if got := one.Title; strings.Contains(got, "models") {
 		t.Errorf("one of two models ran: %q", got)
 	}
 	reused.Cell.ID, reused.Cell.Reused, reused.Reused = 3, true, true
-	got := compare.Runs(comparetest.Run(t, "reused", ran, reused)).Answer().Title
+	got := answer.Of(compare.Runs(comparetest.Run(t, "reused", ran, reused))).Title
 	if !strings.HasSuffix(got, ", new processes and reused processes") {
 		t.Errorf("%q", got)
-	}
-}
-
-// What reads wait for a processor is no cost of reading.
-func TestCostOfReadingIsCPUTime(t *testing.T) {
-	busy := func(cpu int64) float64 {
-		run := comparetest.Run(t, "run", comparetest.Native(6))
-		for _, a := range run.Attempts {
-			a.Cost = record.Cost{Reads: 10, ReadNS: 1000, ReadCPUNS: cpu}
-		}
-		r := compare.Runs(run)
-		return r.Cells[0].Figure(figure.SamplerBusy).Center()
-	}
-	if old, got := busy(0), busy(250); !(old > 0) || got < old*0.24 || got > old*0.26 {
-		t.Errorf("%g, and %g of reads that had a processor for a quarter of the time", old, got)
 	}
 }
 
@@ -228,7 +174,7 @@ func TestQuote(t *testing.T) {
 		}),
 			"In part. Memory and output may be quoted. Speed may not: the speed is known for 0 of 6 launches of another"},
 	} {
-		a := compare.Runs(comparetest.Run(t, "quoted", c.engines...)).Answer()
+		a := answer.Of(compare.Runs(comparetest.Run(t, "quoted", c.engines...)))
 		if got := a.Quote.Headline + ". " + a.Quote.Text; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -238,7 +184,7 @@ func TestQuote(t *testing.T) {
 // A difference without an interval says why it has none.
 func TestAnswerOfFewLaunches(t *testing.T) {
 	run := comparetest.Run(t, "run", comparetest.Browser(5), comparetest.Native(5))
-	says(t, compare.Runs(run).Answer().Memory.Headline, "(5 launches: too few for an interval)")
+	check.Has(t, answer.Of(compare.Runs(run)).Memory.Headline, "(5 launches: too few for an interval)")
 }
 
 // The slope of the KV cache may be quoted though other programs change the peaks, and a noisy slope may not.
@@ -265,7 +211,7 @@ func TestQuoteOfGrowth(t *testing.T) {
 			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: loaded, Shared: 250}}
 			engines = append(engines, e)
 		}
-		q := compare.Runs(comparetest.Run(t, "growth", engines...)).Answer().Quote
+		q := answer.Of(compare.Runs(comparetest.Run(t, "growth", engines...))).Quote
 		if got := q.Headline + ". " + q.Text; !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -279,7 +225,7 @@ func TestSpeedNamesOtherPromptLengths(t *testing.T) {
 	b.Token *= 3
 	b.PromptIDs = b.PromptIDs[:2]
 	res := compare.Runs(comparetest.Run(t, "prompts", a, b))
-	if got := res.Answer().Speed.Headline; !strings.HasSuffix(got, ", with prompts of 4 and 2 tokens") {
+	if got := answer.Of(res).Speed.Headline; !strings.HasSuffix(got, ", with prompts of 4 and 2 tokens") {
 		t.Errorf("speed: %q", got)
 	}
 	if got := strings.Join(res.Comparability, "; "); strings.Contains(got, "same model, prompt") ||

@@ -1,4 +1,6 @@
-package compare
+// Package answer says in plain sentences what a compare.Result holds. It computes nothing: each sentence is made of
+// figures, ratios and warnings that the result has, and claims no difference that its statistics don't.
+package answer
 
 import (
 	"cmp"
@@ -7,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
@@ -62,10 +65,14 @@ func (c *Card) Sentence() string {
 	return strings.TrimSpace(s)
 }
 
-// Answer is the result's, made of what it holds.
-func (r *Result) Answer() *Answer {
+// view is a result that is being answered from.
+type view struct{ *compare.Result }
+
+// Of answers from what a result holds.
+func Of(res *compare.Result) *Answer {
+	r := view{res}
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
-	if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return c.Launches.Counted > 0 }) {
+	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Output = r.outputCard()
 		a.Quote = r.quote(a)
@@ -78,7 +85,7 @@ func (r *Result) Answer() *Answer {
 }
 
 // gravest are all warnings: the first of each code, the gravest code first, then the others in the same order.
-func (r *Result) gravest() []evidence.Warning {
+func (r view) gravest() []evidence.Warning {
 	var first, others []evidence.Warning
 	for _, w := range r.OnceEach(r.Warnings) {
 		switch {
@@ -93,32 +100,21 @@ func (r *Result) gravest() []evidence.Warning {
 	return append(first, others...)
 }
 
-// distinct are the values of cells, in the order in which they come first.
-func (r *Result) distinct(of func(*Cell) string) []string {
-	var out []string
-	for _, c := range r.Cells {
-		if s := of(c); s != "" {
-			out = explain.AppendNew(out, s)
-		}
-	}
-	return out
-}
-
 // axes are what cells of one engine and model can differ in. Without a name for many, the values are named.
 var axes = []struct {
 	many string
-	of   func(*Cell) string
+	of   func(*compare.Cell) string
 }{
-	{"prompts", func(c *Cell) string { return c.Spec.Prompt }},
-	{"input lengths", func(c *Cell) string { return positive(c.Spec.InputTokens) }},
-	{"output lengths", func(c *Cell) string { return positive(c.Spec.MaxTokens) }},
-	{"contexts", func(c *Cell) string { return positive(c.Spec.Model.Context) }},
-	{"KV cache dtypes", cacheType},
-	{"forms of weights", func(c *Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
-	{"kinds of traffic", func(c *Cell) string { return c.Traffic() }},
-	{"kinds of start", func(c *Cell) string { return c.Start() }},
-	{"temperatures", func(c *Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
-	{"", func(c *Cell) string { return processes[c.Isolation()] }},
+	{"prompts", func(c *compare.Cell) string { return c.Spec.Prompt }},
+	{"input lengths", func(c *compare.Cell) string { return positive(c.Spec.InputTokens) }},
+	{"output lengths", func(c *compare.Cell) string { return positive(c.Spec.MaxTokens) }},
+	{"contexts", func(c *compare.Cell) string { return positive(c.Spec.Model.Context) }},
+	{"KV cache dtypes", (*compare.Cell).CacheType},
+	{"forms of weights", func(c *compare.Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
+	{"kinds of traffic", func(c *compare.Cell) string { return c.Traffic() }},
+	{"kinds of start", func(c *compare.Cell) string { return c.Start() }},
+	{"temperatures", func(c *compare.Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
+	{"", func(c *compare.Cell) string { return processes[c.Isolation()] }},
 }
 
 // processes says what repetitions run in.
@@ -134,11 +130,11 @@ func positive(n int) string {
 }
 
 // title says what was compared: of the cells that ran, if any did.
-func (r *Result) title() string {
+func (r view) title() string {
 	r = r.ran()
 	const letters = 40 // of a name of others
-	engines := r.distinct(func(c *Cell) string { return explain.Cut(c.Title(), letters) })
-	foreign := !slices.ContainsFunc(r.Cells, func(c *Cell) bool { return !c.Foreign() })
+	engines := r.Distinct(func(c *compare.Cell) string { return explain.Cut(c.Title(), letters) })
+	foreign := !slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Foreign() })
 	switch {
 	case len(r.Cells) == 0:
 		return "Nothing was measured"
@@ -155,7 +151,7 @@ func (r *Result) title() string {
 		return "Runs " + explain.And(names, 3)
 	}
 	title := explain.And(engines, 3)
-	models := r.distinct(func(c *Cell) string { return c.Spec.Model.Name })
+	models := r.Distinct(func(c *compare.Cell) string { return c.Spec.Model.Name })
 	switch len(models) {
 	case 0:
 	case 1:
@@ -165,7 +161,7 @@ func (r *Result) title() string {
 	}
 	var varied []string
 	for _, a := range axes {
-		values := r.distinct(a.of)
+		values := r.Distinct(a.of)
 		if a.many == "prompts" && r.Cells[0].Spec.InputTokens > 0 {
 			continue // made for each input length
 		}
@@ -187,25 +183,25 @@ func (r *Result) title() string {
 }
 
 // runTitle names a run: one that has no name of its own goes by its folder.
-func (r *Result) runTitle(run int) string {
+func (r view) runTitle(run int) string {
 	const unnamed = "default" // the built-in plan's name
-	if name := r.runName(run); name != unnamed {
+	if name := r.RunName(run); name != unnamed {
 		return name
 	}
 	return filepath.Base(r.Runs[run].Dir)
 }
 
 // ran has only the cells that ran, if any did.
-func (r *Result) ran() *Result {
-	ran := slices.DeleteFunc(slices.Clone(r.Cells), func(c *Cell) bool { return c.Refused != "" })
+func (r view) ran() view {
+	ran := slices.DeleteFunc(slices.Clone(r.Cells), func(c *compare.Cell) bool { return c.Refused != "" })
 	if len(ran) == 0 {
 		return r
 	}
-	return &Result{Cells: ran, Runs: r.Runs}
+	return view{&compare.Result{Cells: ran, Runs: r.Runs}}
 }
 
 // facts are short.
-func (r *Result) facts() []string {
+func (r view) facts() []string {
 	r = r.ran()
 	var out []string
 	add := func(s string) {
@@ -213,22 +209,22 @@ func (r *Result) facts() []string {
 			out = append(out, s)
 		}
 	}
-	random := func(c *Cell) bool { return c.Spec.Model.Random() }
-	switch known := slices.IndexFunc(r.Cells, func(c *Cell) bool { return !random(c) }); {
+	random := func(c *compare.Cell) bool { return c.Spec.Model.Random() }
+	switch known := slices.IndexFunc(r.Cells, func(c *compare.Cell) bool { return !random(c) }); {
 	case len(r.Cells) > 0 && known < 0:
 		add("random weights: the text is meaningless, the measurements are not")
 	case slices.ContainsFunc(r.Cells, random):
 		add("some models have random weights: their text is meaningless, the measurements are not")
 	}
 	add(r.tokens())
-	dtype := func(c *Cell) string {
+	dtype := func(c *compare.Cell) string {
 		return cmp.Or(c.DTypes(), strings.TrimSuffix("model file "+c.Spec.Model.DType, "model file "))
 	}
-	switch dtypes := r.distinct(dtype); len(dtypes) {
+	switch dtypes := r.Distinct(dtype); len(dtypes) {
 	case 1:
 		add(dtypes[0])
 	case 2:
-		add(explain.And(r.distinct(func(c *Cell) string { return c.Title() + " " + dtype(c) }), 2))
+		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
 	if n := r.launches(); n != "" {
@@ -245,20 +241,20 @@ func (r *Result) facts() []string {
 }
 
 // sameness says how the weights that engines hold compare, where one of them converted the model's file.
-func (r *Result) sameness() string {
-	if len(r.distinct(func(c *Cell) string { return c.Spec.Engine })) < 2 {
+func (r view) sameness() string {
+	if len(r.Distinct(func(c *compare.Cell) string { return c.Spec.Engine })) < 2 {
 		return ""
 	}
-	of := func(c *Cell) string {
-		if i := slices.IndexFunc(r.Cells, func(o *Cell) bool { return c.formOf(o) }); i >= 0 {
-			return sameness(c, r.Cells[i])
+	of := func(c *compare.Cell) string {
+		if slices.ContainsFunc(r.Cells, c.FormOf) {
+			return compare.OtherForm
 		}
 		return explain.Sameness(c.Policy("weights"))
 	}
-	if all := r.distinct(of); len(all) < 2 {
+	if all := r.Distinct(of); len(all) < 2 {
 		return strings.Join(all, "")
 	}
-	return strings.Join(r.distinct(func(c *Cell) string {
+	return strings.Join(r.Distinct(func(c *compare.Cell) string {
 		if of(c) == "" {
 			return ""
 		}
@@ -267,7 +263,7 @@ func (r *Result) sameness() string {
 }
 
 // tokens are those of a request, in and out.
-func (r *Result) tokens() string {
+func (r view) tokens() string {
 	of := func(name string) string {
 		var all []float64
 		for _, c := range r.Cells {
@@ -300,7 +296,7 @@ func to(all []float64) string {
 }
 
 // launches says how many count in a cell; empty where none does.
-func (r *Result) launches() string {
+func (r view) launches() string {
 	var all []float64
 	one, many := "launch", "launches"
 	for _, c := range r.Cells {
@@ -317,9 +313,9 @@ func (r *Result) launches() string {
 	return to(all) + " " + explain.Plural(int(slices.Max(all)), one, many)
 }
 
-func (r *Result) when() string {
+func (r view) when() string {
 	const layout = "2 Jan 2006, 15:04 MST"
-	order := func(a, b Run) int { return a.Started.Compare(b.Started) }
+	order := func(a, b compare.Run) int { return a.Started.Compare(b.Started) }
 	from := slices.MinFunc(r.Runs, order).Started.Format(layout)
 	if until := slices.MaxFunc(r.Runs, order).Started.Format(layout); until != from {
 		return from + " to " + until
@@ -328,7 +324,7 @@ func (r *Result) when() string {
 }
 
 // sure says how many launches there are and how wide the intervals.
-func (r *Result) sure() Card {
+func (r view) sure() Card {
 	var counted, lost, refused, tooLarge int
 	var classes []string
 	least, reason := -1, ""
@@ -393,7 +389,7 @@ func (r *Result) sure() Card {
 }
 
 // intervals are the widest interval of each headline figure, with its cell.
-func (r *Result) intervals() string {
+func (r view) intervals() string {
 	var out []string
 	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
 		compared := func(d duel) bool { return d.outcome() != refused }

@@ -27,15 +27,19 @@ func (e *Estimate) kvType(name string) (kvType, error) {
 			name = "f16"
 		}
 	}
-	if n, ok := numberOf(name); ok && n.bits >= 8 && n.bits <= 32 {
+	do := "choose float32, float16, bfloat16, fp8 (e4m3, e5m2) or int8"
+	ggml := e.runs(engine.GGML)
+	if ggml {
+		do = "choose float32, float16, bfloat16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl"
+	}
+	floats, bytes := []string{"f32", "f16", "bf16"}, []string{"fp8", "fp8_e5m2", "int8"}
+	if n, ok := numberOf(name); ok && (slices.Contains(floats, n.name) || !ggml && slices.Contains(bytes, n.name)) {
 		return kvType{n.name, block{1, n.bits / 8}}, nil
 	}
-	if b := blockOf(name); b.values == 32 && e.runs(engine.GGML) && name != "mxfp4" && name != "q8_1" {
+	if b := blockOf(name); b.values == 32 && ggml && name != "mxfp4" && name != "q8_1" {
 		return kvType{name, b}, nil
 	}
-	return kvType{}, fault.New(fault.Usage,
-		"choose float32, float16, bfloat16, fp8 (e4m3, e5m2) or int8; llama.cpp and Ollama also have q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl",
-		"--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
+	return kvType{}, fault.New(fault.Usage, do, "--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
 }
 
 // The units, in tokens, in which engines reserve the KV cache.

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/parity"
 	"llmparity/internal/check"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
@@ -82,21 +83,31 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 	if len(res.Warnings) < 4 {
 		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
 	}
-	for name, render := range map[string]func(io.Writer, *compare.Result) error{
-		"details": reports.Details, "JSON": reports.JSON[*compare.Result], "benchstat": reports.Benchstat,
-		"JUnit": reports.JUnit,
-		"Markdown": func(w io.Writer, res *compare.Result) error {
-			text := rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) })
-			return printLines(w, reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, text), ""))
-		},
-		"HTML": func(w io.Writer, res *compare.Result) error { return colours.HTML(w, res, runs...) }} {
-		text := words(html.UnescapeString(rendered(t, func(w io.Writer) error { return render(w, res) })))
+	texts := map[string]string{"page": pageOf(t, res, runs...)}
+	for name, render := range formats {
+		if name != "terminal" && !strings.HasPrefix(name, "gate") { // at the end of a run
+			texts[name] = rendered(t, func(w io.Writer) error { return render(w, res) })
+		}
+	}
+	texts["Markdown"] = strings.Join(reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, texts["Markdown"]), ""), "\n")
+	for name, text := range texts {
+		text = words(html.UnescapeString(text))
 		for _, w := range res.Warnings {
 			if !strings.Contains(text, words(w.Text)) {
 				t.Errorf("%s does not have %q", name, w.Text)
 			}
 		}
 	}
+}
+
+// formats has all but the page, which needs the runs, too.
+var formats = map[string]func(io.Writer, *compare.Result) error{
+	"terminal": reports.Table, "details": reports.Details, "Markdown": reports.Markdown, "JUnit": reports.JUnit,
+	"benchstat": reports.Benchstat, "JSON": reports.Result, "gate terminal": ofGate(reports.GateTable),
+	"gate Markdown": ofGate(reports.GateMarkdown), "gate JUnit": ofGate(reports.GateJUnit)}
+
+func ofGate(render func(io.Writer, *gates.Outcome) error) func(io.Writer, *compare.Result) error {
+	return func(w io.Writer, res *compare.Result) error { return render(w, res.Gate) }
 }
 
 // inGolden are the formats, and of the page the sections, that golden files hold of each result: where it has something
@@ -129,25 +140,16 @@ func TestRenderings(t *testing.T) {
 		page := pageOf(t, r.res, r.runs...)
 		document := rendered(t, func(w io.Writer) error { return reports.Markdown(w, r.res) })
 		reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, document), "") // no name has become an element
-		formats := map[string]func(io.Writer) error{
-			"terminal":      func(w io.Writer) error { return reports.Table(w, r.res) },
-			"details":       func(w io.Writer) error { return reports.Details(w, r.res) },
-			"Markdown":      func(w io.Writer) error { _, err := io.WriteString(w, document); return err },
-			"JUnit":         func(w io.Writer) error { return reports.JUnit(w, r.res) },
-			"benchstat":     func(w io.Writer) error { return reports.Benchstat(w, r.res) },
-			"gate terminal": func(w io.Writer) error { return reports.GateTable(w, r.res.Gate) },
-			"gate Markdown": func(w io.Writer) error { return reports.GateMarkdown(w, r.res.Gate) },
-			"gate JUnit":    func(w io.Writer) error { return reports.GateJUnit(w, r.res.Gate) },
-			"page":          func(w io.Writer) error { return printLines(w, reportstest.Lines(t, page, "")) },
-		}
 		golden(t, "renderings/"+name+".txt", func(w io.Writer) error {
 			for _, what := range inGolden[name] {
 				render := formats[what]
 				if render == nil {
-					render = func(w io.Writer) error { return printLines(w, reportstest.Lines(t, page, what)) }
+					render = func(w io.Writer, _ *compare.Result) error {
+						return printLines(w, reportstest.Lines(t, page, strings.TrimPrefix(what, "page")))
+					}
 				}
 				fmt.Fprintf(w, "==== %s\n", what)
-				if err := render(w); err != nil {
+				if err := render(w, r.res); err != nil {
 					return err
 				}
 			}

@@ -40,6 +40,7 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 	var got bytes.Buffer
 	check.Err(t, render(&got))
 	path := filepath.Join("testdata", name)
+	_ = os.Remove(path + ".got") // of an earlier test
 	if *update {
 		check.Err(t, os.WriteFile(path, got.Bytes(), 0o644))
 		return

@@ -192,7 +192,7 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 		row{figure.PeakUSS, ". " + how.pss + ". Shared memory, such as staging buffers, is not included",
 			func(f footprint) float64 { return f.peakUSS }},
 		row{figure.PeakRSS, how.rss, func(f footprint) float64 { return f.rss.peak }})
-	peak, base, rss := out[0], &out[2], out[5]
+	peak, base, rss := named(out, figure.PeakPSS), named(out, figure.Baseline), named(out, figure.PeakRSS)
 	if unborn && len(base.Values) == 0 {
 		base.Absent = NoBaseline
 	}
@@ -214,9 +214,14 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 		row{figure.PostWarmupRSS, how.rss, func(f footprint) float64 { return f.rss.warm }},
 		row{figure.IncreaseRSS, "", func(f footprint) float64 { return f.increase(f.rss) }})
 	if !slices.ContainsFunc(all, func(f footprint) bool { return !f.unborn }) {
-		instead[0].Absent = NoBaseline
+		named(instead, figure.BaselineRSS).Absent = NoBaseline
 	}
 	return append(out, instead...)
+}
+
+// named returns one of the figures, to change it.
+func named(all []evidence.Figure, name string) *evidence.Figure {
+	return &all[slices.IndexFunc(all, func(f evidence.Figure) bool { return f.Name == name })]
 }
 
 // carriedHow says how much of the peaks was carried forward, with bounds; empty if all was read.

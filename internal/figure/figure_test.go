@@ -1,6 +1,9 @@
 package figure
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Columns of summary.csv keep their places: a new one comes last. No two figures share a name that people type.
 func TestColumnsAreNumbered(t *testing.T) {
@@ -20,6 +23,10 @@ func TestColumnsAreNumbered(t *testing.T) {
 		}
 		if r.Bench != "" && r.Better == Neither {
 			t.Errorf("%s: benchstat needs to know which way is better", r.Name)
+		}
+		if r.Bench != "" && r.Base() == 1 &&
+			!slices.Contains([]string{"bytes", "s", "tokens/s", "requests/s"}, r.Unit) {
+			t.Errorf("%s: benchstat's figures are in base units, but Base does not know %q", r.Name, r.Unit)
 		}
 	}
 	names := map[string]bool{}

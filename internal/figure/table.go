@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -72,10 +73,10 @@ func memory() []Row {
 	return mebibytes(out)
 }
 
-// mebibytes sets unit and direction of memory rows.
+// mebibytes sets unit and direction of memory rows that have none of their own.
 func mebibytes(rows []Row) []Row {
 	for i := range rows {
-		rows[i].Unit, rows[i].Better = "MiB", Lower
+		rows[i].Unit, rows[i].Better = cmp.Or(rows[i].Unit, "MiB"), cmp.Or(rows[i].Better, Lower)
 	}
 	return rows
 }

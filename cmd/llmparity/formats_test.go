@@ -26,11 +26,14 @@ func TestFormatsWriteToTheRightPlace(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
 	b := comparetest.Write(t, root, "b", comparetest.Native(2))
-	before := filesIn(t, a)
+	before, page := filesIn(t, a), readFile(t, "../../docs/reference/formats.md")
 	begins := map[string]string{"json": "{\n", "markdown": "## ", "benchstat": "Unit ",
 		"junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,"}
 	for _, command := range [][]string{{"report", a}, {"compare", a, b}} {
 		for _, f := range formats() {
+			if !strings.Contains(page, "\n| `"+f.name+"` |") {
+				t.Errorf("docs/reference/formats.md lacks %s: add it to scripts/reference/figures.go", f.name)
+			}
 			args, out := append(slices.Clone(command), "--format", f.name), ""
 			if f.text != nil {
 				if out = good(t, args...); !strings.HasPrefix(strings.TrimSpace(out),

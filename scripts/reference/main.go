@@ -18,7 +18,7 @@ func main() {
 	}
 	if err == nil {
 		commands := exec.Command("go", "test", "./cmd/llmparity", "-run", "^TestReference", "-update")
-		commands.Stderr = os.Stderr
+		commands.Stdout, commands.Stderr = os.Stderr, os.Stderr // a failed test says why on its output
 		err = commands.Run()
 	}
 	if err != nil {

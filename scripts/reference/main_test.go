@@ -13,9 +13,9 @@ func TestReferenceIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range pages {
-		got, err := os.ReadFile(filepath.Join("../../docs/reference", name))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/reference/%s is out of date (%v): go run ./scripts/reference", name, err)
+		got, _ := os.ReadFile(filepath.Join("../../docs/reference", name)) // a missing page is out of date, too
+		if !bytes.Equal(got, want) {
+			t.Errorf("docs/reference/%s is out of date; update it with go run ./scripts/reference", name)
 		}
 	}
 }

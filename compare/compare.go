@@ -314,7 +314,7 @@ func (c *Cell) inconsistent(what, was, is string) {
 	}
 }
 
-// lastReported is what an engine said of itself when it said most: it says more once it has a model.
+// lastReported returns the engine's most complete description: it says more once it has a model.
 func lastReported(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {

@@ -110,8 +110,7 @@ func ofGate(render func(io.Writer, *gates.Outcome) error) func(io.Writer, *compa
 	return func(w io.Writer, res *compare.Result) error { return render(w, res.Gate) }
 }
 
-// inGolden are the formats, and of the page the sections, that golden files hold of each result: where it has something
-// of its own to show.
+// inGolden lists, for each result, the formats and page sections in its golden file: those with something of its own.
 var inGolden = map[string][]string{
 	"alone": {"terminal"}, "busy": {"terminal", "ratios"}, "empty": {"terminal", "Markdown", "page", "JUnit"},
 	"few": {"terminal", "page", "benchstat"}, "predicted": {"terminal", "details", "Markdown", "risk", "components",

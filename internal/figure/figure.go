@@ -32,12 +32,12 @@ type Row struct {
 
 	Optional  bool    // only where a plan asks for it; elsewhere tables leave it out
 	Component bool    // a part of the memory by component, in predictions too
-	Beyond    bool    // of what a browser takes beyond the model's components
+	Beyond    bool    // part of a browser's memory beyond the model's components
 	Part      string  // over its column in tables of components; a terminal breaks it
 	Inside    *Inside // nil: it is not read inside an engine
 	Ratio     When    // cells are compared in it
 	Headline  When    // part of the answer
-	Moves     Moves   // what else than the engine may move it
+	Moves     Moves   // what may change it besides the engine
 
 	// The formats that it appears in; what is empty is not there.
 	Column  Column    // of summary.csv
@@ -66,7 +66,7 @@ type Column struct {
 // Better says which way a figure is better.
 type Better int
 
-// Of a figure that is neither there is no worse, so that it is held against limits alone and against no baseline.
+// Neither: no direction is worse, so only fixed limits can check it, not a baseline.
 const (
 	Neither Better = iota
 	Lower
@@ -79,7 +79,7 @@ func (b Better) String() string { return []string{"", "lower", "higher"}[b] }
 // When says of which cells something holds: by whether their requests come one at a time or together.
 type When int
 
-// One request's decode speed says little where requests come together: what all of them yield counts there.
+// With several requests at a time, the total rate counts, not one request's.
 const (
 	Never When = iota
 	Always
@@ -92,11 +92,11 @@ func (w When) In(together bool) bool {
 	return w == Always || w == Together && together || w == Alone && !together
 }
 
-// Moves is a set of what moves a figure although the engine is the same. Cells that differ in it are not compared in
-// it, or with a note.
+// Moves lists what can change a figure besides the engine. Cells that differ in it are not compared in the figure, or
+// with a note.
 type Moves int
 
-// What may move a figure.
+// What can change a figure.
 const (
 	Sharing Moves = 1 << iota // programs outside that map the same files
 	Cache                     // a cache of prompts
@@ -118,7 +118,7 @@ const (
 // Of finds a row by its name in results; nil where there is none.
 func Of(name string) *Row { return byName[name] }
 
-// New is a figure's row for who computes it. It panics where the table has none: that is a mistake of the program.
+// New returns the row; it panics if there is none, because that is a mistake of the program.
 func New(name string) *Row {
 	if r := Of(name); r != nil {
 		return r
@@ -213,7 +213,7 @@ func Typed() []string {
 	return out
 }
 
-// Base is what the figure's unit is of the base unit: bytes and seconds.
+// Base returns the factor that converts the unit to bytes or seconds; 1 for any other unit.
 func (r Row) Base() float64 {
 	switch r.Unit {
 	case "MiB":
@@ -224,8 +224,7 @@ func (r Row) Base() float64 {
 	return 1
 }
 
-// Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not
-// above.
+// Percentile names the figure for a share of a launch's requests (of gaps for OfITL).
 func Percentile(of string, share float64) string { return fmt.Sprintf("%s_p%.0f", of, 100*share) }
 
 // Quantiles are the shares whose percentiles are reported.

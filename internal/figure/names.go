@@ -81,8 +81,7 @@ const (
 // PeakHeap is the name of the figure that another program's heap_used_mb gives.
 const PeakHeap = "peak_js_heap"
 
-// Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a
-// figure's name.
+// Times of a traffic's requests. Each launch has percentiles of them: Percentile(Queueing, 0.99) names a figure.
 const (
 	OfTTFT   = "ttft"     // from when a request was due until its first token
 	Queueing = "queueing" // from when it was due until it was sent
@@ -91,7 +90,7 @@ const (
 	E2E      = "e2e"      // from when it was due until it had returned
 )
 
-// Names of what all requests of a launch come to.
+// Totals over all requests of a launch.
 const (
 	AggregateTPS = "aggregate_tps"
 	RequestRate  = "requests_per_s"

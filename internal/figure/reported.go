@@ -15,7 +15,7 @@ var beside = map[string]string{
 	"cache_n":       Cached, "cached_tokens": Cached,
 }
 
-// units has those of names that do not end in one.
+// units has the units of names that do not end in a unit.
 var units = map[string]string{
 	"predicted_per_second": "tokens/s", "prompt_per_second": "tokens/s",
 	"predicted_n": "tokens", "tokens_predicted": "tokens", "eval_count": "tokens", "generated": "tokens",

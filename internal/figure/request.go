@@ -52,8 +52,7 @@ func EndToEnd(r *record.Request) float64 { return float64(r.ReturnedNS-Due(r)) /
 // PerToken is the time for each token behind the first, in ms.
 func PerToken(r *record.Request) float64 { return 1e3 / DecodeRate(r) }
 
-// DecodeRate is in tokens a second. There is none where tokens came at once or in few pieces: their times are not those
-// at which they were there.
+// DecodeRate is in tokens/s; NaN if tokens came together or in few pieces, because their times are unknown.
 func DecodeRate(r *record.Request) float64 {
 	last := len(r.Tokens) - 1
 	_, known := r.Span(record.Decode)

@@ -39,7 +39,8 @@ var importers = map[string]string{
 	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
 		"internal/resolve internal/run internal/truth internal/watch",
 
-	"internal/tiny/reference": "examples internal/resolve", // engines are held against it; none computes with it
+	// Engines are compared with it; none computes with it, except the example engines.
+	"internal/tiny/reference": "examples internal/resolve",
 
 	// Whoever imports what embeds assets has them in its program.
 	"assets/page":            "cmd browser/webllm",

@@ -1,6 +1,6 @@
 // Package figure is the table of figures: one row says all that the program knows of a quantity before it is measured.
-// Results, summary.csv, gates, --until-ci, benchstat, profile.json, tables, charts and schemas read it, so that a new
-// figure is one row.
+// Results, summary.csv, gates, --until-ci, benchstat, profile.json, tables, charts and schemas read it. A row's fields
+// say which of them have the figure: a new one needs a name, a row and a computation.
 //
 // A row of a request computes itself. What is read of processes, of an engine's inside or of a GPU takes more than one
 // record row: package compare computes those by their names. The table says nothing of launches, medians or intervals.

@@ -1,5 +1,5 @@
-// Package gate holds a run against what it must keep to, and against a baseline: it answers yes or no, where package
-// compare tells what was seen. It only judges results, and the same results always get the same answer.
+// Package gate compares a run with what it must keep to, and with a baseline: it answers yes or no, where package
+// compare says what was seen. It only judges results, and the same results always get the same answer.
 //
 // It is safe by default. Against a baseline run a check fails only where Mann and Whitney's test, after Holm's
 // correction for all questions of the gate, and the 99% interval of the change agree that the figure is worse than

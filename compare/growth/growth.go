@@ -1,5 +1,5 @@
-// Package growth tells what memory grows by with each token: within launches, by samples that are laid on the times of
-// tokens, and over cells that differ in one length alone, by one line through their launches.
+// Package growth computes what memory grows by with each token: within launches, from samples and the times of tokens,
+// and over cells that differ in one length alone, by one line through their launches.
 //
 // It can't tell growth from noise where launches are few, nor what one of several requests at once made memory grow by.
 // Over tokens it knows what samplers read; between two samples it draws a straight line.

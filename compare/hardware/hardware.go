@@ -1,5 +1,5 @@
-// Package hardware tells what was read of GPUs, of processors' energy, and of what processes hold of GPUs' memory, a
-// figure a launch.
+// Package hardware computes figures, one value a launch, from what was read of GPUs, of processors' energy, and of what
+// processes hold of GPUs' memory.
 //
 // It can't tell who used a GPU or its energy: whatever else ran meanwhile is in it. What a driver does not list by
 // process is not in what processes hold.

@@ -1,7 +1,7 @@
-// Package parity sets what cells generated against each other, token by token: where two texts part, how near a tie it
+// Package parity compares what cells generated, token by token: where two texts part, how near a tie it
 // was there, whether engines that are forced to one text would say the same, and whether a cell agrees with itself.
 //
-// It can't see why engines differ. It tells margins only of places that engines were asked about when all was measured:
+// It can't see why engines differ. It has margins only of places that engines were asked about when all was measured:
 // the rest of a record holds ids and whole texts. Texts of engines that report no token ids are compared as text. It
 // compares one request of a cell, the first.
 package parity

@@ -1,4 +1,4 @@
-// Package ratio sets a figure of one side against that of another: ratio, change and their intervals, what tests call
+// Package ratio compares a figure of one side with that of another: ratio, change and their intervals, what tests call
 // them in a family of questions, and the sentence that says it.
 //
 // It can't tell whether two sides may be compared, nor why they differ: package compare decides the one, and nobody
@@ -14,7 +14,7 @@ import (
 	"llmparity/compare/stats"
 )
 
-// Ratio sets a figure of A against that of B.
+// Ratio compares a figure of A with that of B.
 type Ratio struct {
 	Figure string `json:"figure"`
 	Title  string `json:"title"`

@@ -1,4 +1,4 @@
-// Package settings sets side by side what engines report of their settings.
+// Package settings compares what engines report of their settings.
 //
 // It cannot tell whether a difference matters: package compare says which pairs of cells it concerns.
 package settings

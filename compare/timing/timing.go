@@ -1,8 +1,8 @@
-// Package timing tells what a cell's requests took, alone and together, as figures over launches and as distributions;
-// and what engines and servers report of themselves.
+// Package timing computes what a cell's requests took, alone and together, as figures over launches and as
+// distributions; and what engines and servers report of themselves.
 //
-// It can't tell times that nobody recorded: of tokens that come in clumps, or of prompts out of a cache that does not
-// tell, figures are absent and say why.
+// It has no times that nobody recorded: of tokens that come in clumps, or of prompts out of a cache that does not say
+// so, figures are absent and say why.
 package timing
 
 import (

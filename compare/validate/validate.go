@@ -1,4 +1,5 @@
-// Package validate holds predicted memory against measured memory, over many runs.
+// Package validate compares predicted with measured memory, over all runs below a folder. Runs that it can't read are
+// listed, and the others count.
 package validate
 
 import (

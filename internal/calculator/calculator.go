@@ -1,4 +1,5 @@
-// Package calculator compares the result of another memory calculator with a measured memory profile.
+// Package calculator compares the result of another memory calculator with a measured memory profile. It is given the
+// other's sizes and computes none.
 package calculator
 
 import (

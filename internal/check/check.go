@@ -1,4 +1,5 @@
-// Package check shortens tests.
+// Package check has what tests of many packages need: checks of errors and texts, and files, scripts and folders. A
+// failed check ends the test; Also and Has only report it.
 package check
 
 import (

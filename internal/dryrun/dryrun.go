@@ -1,5 +1,5 @@
 // Package dryrun shows what a resolved plan would do: each cell with its predicted memory and time, what would be
-// downloaded, and what is missing here.
+// downloaded, and what is missing here. It only shows that: package resolve finds it out.
 package dryrun
 
 import (

@@ -1,4 +1,4 @@
-// Package words formats amounts and lines for people.
+// Package words formats amounts and lines for people, in English. It knows only plurals in -s and -es.
 package words
 
 import (

@@ -1,4 +1,5 @@
-// Package workers runs numbered jobs, some at a time.
+// Package workers runs numbered jobs in order, up to a given number at a time. After an error it cancels those that
+// run, waits for them and starts no others.
 package workers
 
 import (

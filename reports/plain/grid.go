@@ -1,4 +1,5 @@
-// Package plain has what reports write with: numbers, names of others made safe to look at, and tables.
+// Package plain has what reports write with: numbers, names of others made safe to look at, and tables. It escapes
+// nothing for HTML or Markdown: their writers do.
 package plain
 
 import (

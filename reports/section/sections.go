@@ -1,4 +1,5 @@
-// Package section has what reports say. A result becomes sections once, and each format for people writes them.
+// Package section has what reports say. A result becomes sections once, and each format for people writes them. It
+// computes no figure.
 package section
 
 import (

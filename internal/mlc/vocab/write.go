@@ -1,4 +1,5 @@
-// Package vocab writes and reads tokenizer.json, the file of the tokenizers library that WebLLM reads.
+// Package vocab writes and reads tokenizer.json, the file of the tokenizers library that WebLLM reads. It knows
+// only BPE, without dropout, prefixes or suffixes.
 package vocab
 
 import (

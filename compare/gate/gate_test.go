@@ -255,7 +255,8 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	at.Attempts[2].Measured()[0].Spans = nil // its tokens came at once
 	lost := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(at), result(t, native(6)))
 	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few; it is not known in "+
-		"1 of 6 launches: the 64 tokens arrived at once; their times are not known; 7 launches a side would settle it")
+		"1 of 6 launches: the times of the 64 tokens are not known: the engine held them back, or reports no decode; "+
+		"7 launches a side would settle it")
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"inconclusive: warn\n": gates.Warned,
 		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed,

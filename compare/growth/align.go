@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -133,7 +134,7 @@ func untimed(a *record.Attempt) string {
 			return "a request returned no token"
 		}
 		if _, reported := r.Span(record.Decode); !reported && len(r.Tokens) > 1 {
-			return fmt.Sprintf("the %d tokens of a request arrived at once; their times are not known", len(r.Tokens))
+			return figure.Untimed(r)
 		}
 	}
 	return ""

@@ -197,7 +197,7 @@ func TestTokensAtOnceAreNotAligned(t *testing.T) {
 	a := follower{id: 2, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
 	a.Requests[0].Spans = a.Requests[0].Spans[:1] // as where an engine answers with the whole text
 	o := alignedOf(t, a)
-	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "arrived at once") {
+	if len(o.Lines) != 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "the times of the 50 tokens are not known") {
 		t.Errorf("%d lines, notes %q", len(o.Lines), o.Notes)
 	}
 }

@@ -7,7 +7,6 @@ package timing
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -115,12 +114,8 @@ func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
 // clumped says why there is no decode; empty where tokens came one by one, or nearly.
 func clumped(attempts []*record.Attempt) string {
 	for _, r := range evidence.Requests(attempts) {
-		if figure.Sparse(r) {
-			return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated,
-				len(r.Tokens))
-		}
-		if len(r.Tokens) > 1 && math.IsNaN(figure.DecodeRate(r)) {
-			return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
+		if why := figure.Untimed(r); why != "" {
+			return why
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -61,6 +62,21 @@ func DecodeRate(r *record.Request) float64 {
 	}
 	behind := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
 	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
+}
+
+// Untimed says why a request has several tokens and no DecodeRate; empty where it has one.
+func Untimed(r *record.Request) string {
+	last := len(r.Tokens) - 1
+	switch {
+	case Sparse(r):
+		return fmt.Sprintf("%d tokens arrived in %d pieces; their times are not known", r.Generated, len(r.Tokens))
+	case last < 1 || !math.IsNaN(DecodeRate(r)):
+		return ""
+	case r.Tokens[last].NS > r.Tokens[0].NS:
+		return fmt.Sprintf("the times of the %d tokens are not known: the engine held them back, or reports no decode",
+			len(r.Tokens))
+	}
+	return fmt.Sprintf("the %d tokens arrived at once; their times are not known", len(r.Tokens))
 }
 
 // wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last

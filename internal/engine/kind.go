@@ -23,7 +23,7 @@ type Kind struct {
 	Default bool
 	// Presets lists further presets that include it.
 	Presets []string
-	// Colour in reports: a number of the style sheet, from 1; 0: any free one.
+	// Colour in reports: a number of the style sheet, 1 to 6; 0: any free one.
 	Colour int
 	// Browser: runs in a browser.
 	Browser bool
@@ -68,7 +68,7 @@ type Kind struct {
 	Parts func(c Config, s Settings) []Search
 	// Ask finds out what answers at an address; nil: not a server.
 	Ask func(ctx context.Context, url string) Part
-	// Found says what it could run here.
+	// Found says what it could run here; nil: doctor leaves it out.
 	Found func(Here) Finding
 	// Compare compares the parts of a recorded engine with those found here; nil: compare the program's hash.
 	Compare func(ctx context.Context, was record.EngineInfo, c Config, s Settings, to Comparison)

@@ -26,7 +26,7 @@ func (v *View) engineColour() map[string]int {
 		for i := range v.Res.Cells {
 			engine := v.Res.Cells[i].Spec.Engine
 			c := v.Own[engine]
-			if out[engine] > 0 || own && (c == 0 || taken[c]) {
+			if out[engine] > 0 || own && (c == 0 || c > engineColours || taken[c]) {
 				continue
 			}
 			if !own {

@@ -19,7 +19,8 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 		for _, e := range engines {
 			res.Cells = append(res.Cells, &compare.Cell{Setup: evidence.Setup{Spec: record.Cell{Engine: e}}})
 		}
-		return (&View{Res: res, Own: map[string]int{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5}}).engineColour()
+		own := map[string]int{"webllm": 1, "llamacpp": 2, "ollama": 3, "hf": 5, "exec:b": engineColours + 1}
+		return (&View{Res: res, Own: own}).engineColour()
 	}
 	if a, b := of("llamacpp", "webllm"),
 		of("exec:mine", "webllm", "ollama", "llamacpp"); a["llamacpp"] != b["llamacpp"] || a["webllm"] != b["webllm"] {

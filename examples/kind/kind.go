@@ -1,14 +1,16 @@
-// Package kind is an example of a built-in engine. It is complete: one line in package kinds adds it to llmparity. Its
-// test builds llmparity with that line.
+// Package kind is an example of a built-in engine. It is complete: one line in package kinds adds it to llmparity, and
+// it passes the suite that every engine passes. Its test does both.
 //
-// It computes with the reference implementation from llmparity's tests, in llmparity's own process: GGUF files with
-// F32 weights, greedily, on one core. Its memory is not sampled.
+// It computes with the reference implementation from llmparity's tests, in llmparity's own process, whose memory counts
+// as its own: GGUF files with F32 weights, greedily, on one core.
 package kind
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
 	"llmparity/internal/tiny/reference"
 	"llmparity/internal/tokenizer"
 )
@@ -30,7 +33,12 @@ var Kind = &engine.Kind{
 	DTypes:  []string{"f32"},
 	KVTypes: func(string) []string { return []string{"f32"} },
 	Runs:    func(dtype string) string { return "computes it in f32 from " + dtype + ", slowly" },
+	Found: func(engine.Here) engine.Finding {
+		return engine.Finding{Name: "example", Ready: true, Version: version, Can: "run small F32 models on one core"}
+	},
 }
+
+const version = "1"
 
 // Config has the settings for users: flags, keys of a section in plans, and properties of their schema.
 type Config struct {
@@ -75,31 +83,63 @@ func (*Engine) Check(_ context.Context, m engine.Model) error {
 	return f.Close()
 }
 
-// Open starts no process; the engine runs in llmparity's own.
+// Open starts no process. A session that is Resident attaches its sources here, others in Load.
 func (e *Engine) Open(_ context.Context, p engine.Probe) (engine.Session, error) {
-	p.Event(record.Event{Engine: &record.EngineInfo{Name: Kind.Name, Version: "1"}})
-	return &session{delay: time.Duration(e.config.Delay) * time.Millisecond}, nil
+	sources, err := proc.Sources(os.Getpid(), "llmparity", true)
+	if err != nil {
+		return nil, fmt.Errorf("sampling: %w", err)
+	}
+	s := &session{delay: time.Duration(e.config.Delay) * time.Millisecond, probe: p, closed: make(chan struct{})}
+	for _, source := range sources {
+		s.detach = append(s.detach, p.Attach(source))
+	}
+	p.Event(record.Event{Engine: &record.EngineInfo{Name: Kind.Name, Version: version,
+		Policy: map[string]string{"weights_dtype": "f32", "kv_dtype": "f32", "threads": "1"}}})
+	p.Event(record.Event{Device: &record.Device{Class: record.CPU, Name: "one core"}})
+	return s, nil
 }
 
 type session struct {
-	delay time.Duration
-	turn  engine.Turns
+	delay  time.Duration
+	probe  engine.Probe
+	detach []func()
+	turn   engine.Turns
+	closed chan struct{} // closed by Close
 
 	mu        sync.Mutex
-	model     *reference.Model
+	model     *reference.Model // nil: none is loaded
 	tokenizer *tokenizer.Tokenizer
 	context   int
 }
 
+var errClosed = errors.New("the session is closed")
+
+func (s *session) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Load reads the weights.
 func (s *session) Load(_ context.Context, m engine.Model) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.isClosed():
+		return errClosed
+	case s.model != nil:
+		return errors.New("a model is loaded; unload it first")
+	}
+	begin := time.Now()
 	tokenizer, model, err := reference.Open(m.Path)
 	if err != nil {
 		return engine.SetUp(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.model, s.tokenizer, s.context = model, tokenizer, m.Context
+	s.probe.Span(record.Span{Name: "weights", Begin: begin, End: time.Now(), How: "around the call that reads them"})
 	return nil
 }
 
@@ -120,38 +160,66 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if n := len(u.PromptIDs); n == 0 || n+r.MaxTokens > window {
 		return u, engine.TooLong("%d tokens and %d to generate do not fit in a context of %d", n, r.MaxTokens, window)
 	}
-	sequence := model.Start()
-	for _, id := range u.PromptIDs[:len(u.PromptIDs)-1] {
+	sequence, last := model.Start(), len(u.PromptIDs)-1
+	for _, id := range u.PromptIDs[:last] {
+		if err := s.ended(ctx); err != nil {
+			return u, err
+		}
 		sequence.Step(id, false)
 	}
 	var ids []int
-	next := u.PromptIDs[len(u.PromptIDs)-1]
+	var first, now time.Time
+	next := u.PromptIDs[last]
 	for len(ids) < r.MaxTokens {
-		select {
-		case <-ctx.Done():
-			return u, context.Cause(ctx)
-		case <-time.After(s.delay):
+		time.Sleep(s.delay)
+		if err := s.ended(ctx); err != nil {
+			return u, err
 		}
 		logits := sequence.Step(next, true)
-		next = slices.Index(logits, slices.Max(logits))
-		ids = append(ids, next)
-		token(record.Token{Index: len(ids) - 1, ID: next, At: time.Now()})
+		next, now = slices.Index(logits, slices.Max(logits)), time.Now()
+		if ids = append(ids, next); len(ids) == 1 {
+			first = now
+		}
+		token(record.Token{Index: len(ids) - 1, ID: next, At: now})
 		if next == tokenizer.EOS && !r.IgnoreEOS {
 			u.Finish = "stop"
 			break
 		}
 	}
+	const how = "around the reference's steps"
+	u.Spans = []record.Span{{Name: record.Prefill, Begin: u.Sent, End: first, How: how},
+		{Name: record.Decode, Begin: first, End: now, How: how}}
+	u.Reported = map[string]float64{"steps": float64(last + len(ids))}
 	u.Text, u.Returned = tokenizer.Decode(ids), time.Now()
 	return u, nil
+}
+
+// ended says why a generation must end; nil: it may go on.
+func (s *session) ended(ctx context.Context) error {
+	if s.isClosed() {
+		return errClosed
+	}
+	return context.Cause(ctx)
 }
 
 // Unload frees the weights.
 func (s *session) Unload(context.Context) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.model, s.tokenizer = nil, nil
+	s.mu.Unlock()
+	debug.FreeOSMemory() // else the next baseline would have them
 	return nil
 }
 
-// Close unloads the model.
-func (s *session) Close() error { return s.Unload(context.Background()) }
+// Close ends a generation, unloads the model and detaches the sources.
+func (s *session) Close() error {
+	s.mu.Lock()
+	if !s.isClosed() {
+		close(s.closed)
+		for _, detach := range s.detach {
+			detach()
+		}
+	}
+	s.mu.Unlock()
+	return s.Unload(context.Background())
+}

@@ -8,9 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/examples/kind"
 	"llmparity/internal/check"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/schematest"
 )
+
+func TestConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 24)[1]
+	c.New = func(*testing.T) engine.Engine { return kind.Kind.New("", &kind.Config{Delay: 1}, engine.Settings{}) }
+	enginetest.Run(t, c)
+}
 
 // llmparity builds the program with the engine added to the registry.
 func llmparity(t *testing.T) string {
@@ -49,6 +58,7 @@ func TestKindIsBuiltIn(t *testing.T) {
 		{[]string{"generate", "--engine", "example", "--example-delay", "1", "--max-tokens", "4", "--prompt",
 			"The third clock"},
 			true, "generated  4 tokens"},
+		{[]string{"run", "--engines", "example", "--repetitions", "1", "--max-tokens", "8"}, true, "peak memory  "},
 		{[]string{"generate", "--engine", "llamacpp", "--example-delay", "1"}, false, "--example-delay applies only to example"},
 		{[]string{"plan", "check", "p.yaml"}, false, "p.yaml:6: example.delay: 20000 ms"},
 		{[]string{"run", "--help-all"}, true, "milliseconds that the example waits"},

@@ -36,7 +36,7 @@ var importers = map[string]string{
 	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run scripts/reference",
 	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/estimate internal/fit " +
 		"internal/inspect internal/kinds internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
-	"internal/sample": "cmd browser native internal/doctor internal/engine internal/fit internal/reproduce " +
+	"internal/sample": "cmd browser examples native internal/doctor internal/engine internal/fit internal/reproduce " +
 		"internal/resolve internal/run internal/truth internal/watch",
 
 	// Engines are compared with it; none computes with it, except the example engines.

@@ -27,8 +27,8 @@ func Converts(f *gguf.File, context int) error {
 	return err
 }
 
-// makes returns why the package and library of a GGUF that Accepts does not refuse cannot be made here.
-func makes(m engine.Model) error {
+// cannotMake returns why the package and library of a GGUF that Accepts does not refuse cannot be made here.
+func cannotMake(m engine.Model) error {
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ var Kind = &engine.Kind{
 		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
-	Makes: makes, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
+	CannotMake: cannotMake, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		return c.(*Config).launched().Find()
 	},

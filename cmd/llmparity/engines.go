@@ -165,10 +165,10 @@ func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
 			}
 			p.Say(k.Section, said)
 		}
-		if k.Heeds("threads") && !threads {
+		if k.Uses("threads") && !threads {
 			p.Threads = choice.Settings.Threads
 		}
-		if k.Heeds("watchdog") && p.Watchdog == 0 {
+		if k.Uses("watchdog") && p.Watchdog == 0 {
 			p.Watchdog = plan.Duration(engine.Watchdog)
 		}
 		if k.Concerned(engine.AxisWeights) && !packaged && !p.Says(engine.AxisWeights) {
@@ -200,7 +200,7 @@ func each(separator string, of func(*engine.Kind) string) string {
 // threadsHelp names the engines that have threads.
 func threadsHelp() string {
 	return "number of threads of " + each(" and ", func(k *engine.Kind) string {
-		if k.Heeds("threads") {
+		if k.Uses("threads") {
 			return k.Title
 		}
 		return ""

@@ -147,7 +147,7 @@ func askedFor(p plan.Plan, given func(string) bool) func(engine string) bool {
 	return func(name string) bool {
 		k, _ := kinds.All.Of(name)
 		return all || k != nil && slices.ContainsFunc(k.Flags(), func(flag string) bool {
-			shared := slices.ContainsFunc(kinds.All, func(o *engine.Kind) bool { return o != k && o.Heeds(flag) })
+			shared := slices.ContainsFunc(kinds.All, func(o *engine.Kind) bool { return o != k && o.Uses(flag) })
 			return given(flag) && !shared
 		})
 	}

@@ -234,7 +234,7 @@ func (r view) duels(q *question) []duel {
 				"no PSS was read, and RSS counts shared pages twice")
 			if q == &memoryQuestion {
 				d.x, d.amount = r.Amounts(c, x, y)
-				if words := cmp.Or(d.a.Sharing().ProgramWords(), d.b.Sharing().ProgramWords()); words != "" {
+				if words := cmp.Or(d.a.MemoryCell().ProgramWords(), d.b.MemoryCell().ProgramWords()); words != "" {
 					d.why, d.atLeast = words, compare.LeastMore(d.a, d.b)
 				}
 			}
@@ -299,7 +299,7 @@ func (r view) single(q *question, d *duel) Card {
 // leftOut names the side whose memory other programs share so much that the ratio misleads; empty if there is none.
 func (d *duel) leftOut() string {
 	for i, c := range []*compare.Cell{d.a, d.b} {
-		if left := c.Sharing().LeftOut(); left > memory.OthersShare {
+		if left := c.MemoryCell().LeftOut(); left > memory.OthersShare {
 			return fmt.Sprintf(", but other programs share up to %s of what %s uses, which is left out in part",
 				explain.Share(left), d.names[i])
 		}

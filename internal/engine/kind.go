@@ -62,8 +62,8 @@ type Kind struct {
 	Asks bool
 	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.
 	Runs func(dtype string) string
-	// Makes returns why the files that it needs cannot be made from a GGUF here; nil: it needs none.
-	Makes func(m Model) error
+	// CannotMake returns why the files that it needs cannot be made from a GGUF here; nil: it needs none.
+	CannotMake func(m Model) error
 	// Parts lists the programs and files that it needs, most important first; nil: none can be missing.
 	Parts func(c Config, s Settings) []Search
 	// Ask finds out what answers at an address; nil: not a server.
@@ -112,8 +112,8 @@ func (k *Kind) Shown() string {
 // begins reports whether the name is a prefix.
 func (k *Kind) begins() bool { return strings.HasSuffix(k.Name, ":") }
 
-// Heeds reports whether it uses a flag that not all engines use.
-func (k *Kind) Heeds(flag string) bool { return slices.Contains(k.Flags(), flag) }
+// Uses reports whether it uses a flag that not all engines use.
+func (k *Kind) Uses(flag string) bool { return slices.Contains(k.Flags(), flag) }
 
 // Flags lists the flags that it uses and that not all engines use.
 func (k *Kind) Flags() []string {
@@ -269,12 +269,12 @@ func (ks Kinds) meant(name string) string {
 func (ks Kinds) Used(engines []string, given func(string) bool) error {
 	for _, k := range ks {
 		for _, flag := range k.Flags() {
-			heeds := func(k *Kind) bool { return k.Heeds(flag) }
+			uses := func(k *Kind) bool { return k.Uses(flag) }
 			if given(flag) && !slices.ContainsFunc(engines, func(name string) bool {
 				k, _ := ks.Of(name)
-				return k != nil && heeds(k)
+				return k != nil && uses(k)
 			}) {
-				all := strings.Join(of(ks, heeds, (*Kind).Shown), " or ")
+				all := strings.Join(of(ks, uses, (*Kind).Shown), " or ")
 				return fault.New(fault.Usage, "omit it, or add "+all+" to --engines", "--%s applies only to %s", flag,
 					all)
 			}

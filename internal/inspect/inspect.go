@@ -165,8 +165,8 @@ func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *
 func ability(ctx context.Context, k *engine.Kind, e engine.Engine, m engine.Model) Ability {
 	v := k.Accepts(ctx, e, m)
 	err := v.Err()
-	if err == nil && k.Makes != nil {
-		err = k.Makes(m)
+	if err == nil && k.CannotMake != nil {
+		err = k.CannotMake(m)
 	}
 	if err == nil && v.Answer == engine.Unknown {
 		return Ability{Unknown: v.Reason.Error()}

@@ -128,7 +128,7 @@ func unheeded(p plan.Plan) (out []string) {
 		if k.Remote && (p.DType != "" || p.TensorParallel > 1 || p.Quantization != "") {
 			out = append(out, fmt.Sprintf("dtype, tensor_parallel_size, quantization: used for predictions "+
 				"only, because the server of %s has its own settings; set the values that it was started with", name))
-		} else if p.DType != "" && k.DTypes != nil && !k.Heeds("dtype") {
+		} else if p.DType != "" && k.DTypes != nil && !k.Uses("dtype") {
 			out = append(out, fmt.Sprintf("dtype: %s is ignored by %s; it computes with the weights of the file, and "+
 				"kv_cache_dtype sets the dtype of its KV cache", p.DType, name))
 		}

@@ -246,7 +246,8 @@ func (w *WebLLM) Files(m engine.Model) []string {
 
 // Memory describes how WebLLM holds models in memory. A browser with its page was seen to use 190 to 370 MiB before it
 // loads a model.
-var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Before: 370 << 20, FourBits: "q4f32_1"}
+var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Before: 370 << 20, FourBits: "q4f32_1",
+	KVTypes: []string{F32, F16}}
 
 // Held describes the prepared package, or before that the one that would be made from a GGUF.
 func (w *WebLLM) Held(m engine.Model) engine.Held {

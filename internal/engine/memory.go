@@ -12,6 +12,8 @@ type Memory struct {
 	Before int64
 	// Itself: the engine itself chooses GPU layers, batch size and slots.
 	Itself bool
+	// KVTypes are the dtypes that its KV cache can have, by canonical names; nil: unknown.
+	KVTypes []string
 	// FourBits is the weight format to recommend if memory is short.
 	FourBits string
 }

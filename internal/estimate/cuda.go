@@ -11,9 +11,11 @@ import (
 // VLLM and Transformers are engines that llmparity only predicts.
 var (
 	VLLM = &engine.Memory{Name: "vllm", Title: "vLLM", Runtime: engine.VLLM, FourBits: "awq",
+		KVTypes: []string{"f16", "bf16", "fp8", "fp8_e5m2"},
 		Program: engine.Program{Bytes: 0.9 * gib, Devices: true, Low: 0.4, High: 2.5,
 			How: "rule of thumb: a CUDA context and captured graphs on each device; excludes main memory"}}
 	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: engine.Torch, FourBits: "nf4",
+		KVTypes: []string{"f32", "f16", "bf16", "int8"},
 		Program: engine.Program{Bytes: 0.6 * gib, Devices: true, Low: 0.5, High: 2,
 			How: "rule of thumb: a CUDA context, cuBLAS workspace and PyTorch's rounding on each device; similar on a CPU"}}
 )

@@ -253,6 +253,7 @@ func TestOfRefusesImpossibleSetups(t *testing.T) {
 		"--tensor-parallel-size 3": {TensorParallel: 3},
 		"one device":               {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"},
 		"--dtype f17":           {DType: "f17"},
+		"--dtype int32 is":      {Engine: VLLM, DType: "int32"},
 		"--kv-cache-dtype q8_0": {Engine: VLLM, KVDType: "q8_0"},
 		"--kv-cache-dtype q4_k": {Engine: LlamaCPP, KVDType: "q4_k"},
 		"exceeds --context 10":  {Context: 10, InputLen: 8, OutputLen: 8},

@@ -26,7 +26,7 @@ var numbers = []struct {
 	names []string
 }{
 	{64, []string{"f64", "float64", "double"}},
-	{32, []string{"f32", "float32", "float"}},
+	{32, []string{"f32", "float32", "float", "fp32"}},
 	{16, []string{"f16", "float16", "half", "fp16"}},
 	{16, []string{"bf16", "bfloat16"}},
 	{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
@@ -184,8 +184,13 @@ func (e *Estimate) unquantised() (number, error) {
 	if !ok && e.Setup.DType == "" {
 		return number{"f16", 16}, nil
 	}
-	if !ok {
-		return n, fault.New(fault.Usage, "choose float32, float16, bfloat16, fp8 or int8", "--dtype %s is unknown", name)
+	if !ok || n.bits > 32 || n.bits < 8 || n.name == "i16" || n.name == "i32" {
+		what := "--dtype"
+		if e.Setup.DType == "" {
+			what = "the model's dtype"
+		}
+		return n, fault.New(fault.Usage, "give --dtype float32, float16, bfloat16, fp8 or int8", "%s %s is not supported",
+			what, name)
 	}
 	return n, nil
 }

@@ -18,28 +18,30 @@ type kvType struct {
 	block
 }
 
+// kvTypes are all dtypes of KV caches, which an engine has some of.
+var kvTypes = []string{"f32", "f16", "bf16", "fp8", "fp8_e5m2", "int8", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
+
 // kvType returns the dtype of keys or values.
-func (e *Estimate) kvType(name string) (kvType, error) {
-	given := name
-	name = strings.ToLower(name)
-	if name == "" || name == "auto" {
+func (e *Estimate) kvType(given string) (kvType, error) {
+	name, own := strings.ToLower(given), kvTypes
+	if e.Setup.Engine.KVTypes != nil {
+		own = e.Setup.Engine.KVTypes
+	}
+	chosen := name != "" && name != "auto"
+	if !chosen {
 		if name = e.DTypes.Activations; e.runs(engine.GGML) {
 			name = "f16"
 		}
 	}
-	do := "choose float32, float16, bfloat16, fp8 (e4m3, e5m2) or int8"
-	ggml := e.runs(engine.GGML)
-	if ggml {
-		do = "choose float32, float16, bfloat16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl"
-	}
-	floats, bytes := []string{"f32", "f16", "bf16"}, []string{"fp8", "fp8_e5m2", "int8"}
-	if n, ok := numberOf(name); ok && (slices.Contains(floats, n.name) || !ggml && slices.Contains(bytes, n.name)) {
+	n, number := numberOf(name)
+	switch {
+	case chosen && !slices.Contains(own, cmp.Or(n.name, name)):
+		return kvType{}, fault.New(fault.Usage, "choose "+strings.Join(own, ", "),
+			"--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
+	case number:
 		return kvType{n.name, block{1, n.bits / 8}}, nil
 	}
-	if b := blockOf(name); b.values == 32 && ggml && name != "mxfp4" && name != "q8_1" {
-		return kvType{name, b}, nil
-	}
-	return kvType{}, fault.New(fault.Usage, do, "--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
+	return kvType{name, blockOf(name)}, nil
 }
 
 // The units, in tokens, in which engines reserve the KV cache.

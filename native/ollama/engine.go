@@ -33,9 +33,6 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "ollama"
 
-// KVTypes returns the dtypes that Ollama's KV cache can have.
-func KVTypes() []string { return []string{"f16", "q8_0", "q4_0"} }
-
 // Config is the configuration of Ollama. The zero value starts a server that computes on the CPU.
 type Config struct {
 	Path  string // of ollama; empty: search for it

@@ -22,7 +22,7 @@ var Kind = &engine.Kind{
 		return New(c.(*Config).with(s))
 	},
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
-	KVTypes: func(string) []string { return KVTypes() },
+	KVTypes: func(string) []string { return Memory.KVTypes },
 	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
 	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
@@ -35,7 +35,7 @@ var Kind = &engine.Kind{
 
 // Memory describes how Ollama holds models in memory. Its server uses some before it holds a model.
 var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, Before: 30 << 20, Itself: true,
-	FourBits: "q4_k_m",
+	KVTypes: []string{"f16", "q8_0", "q4_0"}, FourBits: "q4_k_m",
 	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
 		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"}}
 
@@ -46,8 +46,8 @@ func (c *Config) Fields() []engine.Field {
 			Help: "path of ollama (default: $LLMPARITY_OLLAMA, then PATH, then the build of scripts/setup ollama)"},
 		{To: &c.URL, Flag: "ollama-url", Key: "url",
 			Help: "URL of a running Ollama server, e.g. " + DefaultURL + " (default: start a server with its own model store)"},
-		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: KVTypes(), Axis: engine.AxisKV,
-			Help: "KV cache dtype of a server that llmparity starts: " + strings.Join(KVTypes(), ", ") +
+		{To: &c.KVType, Flag: "ollama-kv-type", Key: "kv_type", OneOf: Memory.KVTypes, Axis: engine.AxisKV,
+			Help: "KV cache dtype of a server that llmparity starts: " + strings.Join(Memory.KVTypes, ", ") +
 				"; quantized dtypes need a GPU with flash attention (default: f16)"},
 		{To: &c.KeepAlive, Flag: "ollama-keep-alive", Key: "keep_alive",
 			Help: "how long the model stays loaded after a request, e.g. 10m; -1: always " +

@@ -19,7 +19,8 @@ type kvType struct {
 }
 
 // kvTypes are all dtypes of KV caches, which an engine has some of.
-var kvTypes = []string{"f32", "f16", "bf16", "fp8", "fp8_e5m2", "int8", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
+var kvTypes = []string{"f32", "f16", "bf16", "fp8", "fp8_e5m2", "int8", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0",
+	"iq4_nl"}
 
 // kvType returns the dtype of keys or values.
 func (e *Estimate) kvType(given string) (kvType, error) {

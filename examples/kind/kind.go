@@ -171,7 +171,11 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	var first, now time.Time
 	next := u.PromptIDs[last]
 	for len(ids) < r.MaxTokens {
-		time.Sleep(s.delay)
+		select {
+		case <-time.After(s.delay):
+		case <-ctx.Done():
+		case <-s.closed:
+		}
 		if err := s.ended(ctx); err != nil {
 			return u, err
 		}

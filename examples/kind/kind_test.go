@@ -18,6 +18,7 @@ import (
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 24)[1]
 	c.New = func(*testing.T) engine.Engine { return kind.Kind.New("", &kind.Config{Delay: 1}, engine.Settings{}) }
+	c.InProcess = true
 	enginetest.Run(t, c)
 }
 

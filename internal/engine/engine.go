@@ -169,15 +169,15 @@ type Preparer interface {
 // Session is an open engine. Package enginetest checks that
 //   - Open, or Load, reports the engine with its policy, and the device with its class and name;
 //   - sources are attached after Load; before it, too, if and only if the engine is Resident; and detached by Close;
-//   - Load reports a Span for each stage, and Generate one for Prefill and one for Decode, without which there is no
-//     decode speed; each says How it was measured;
+//   - Load reports a Span for at least one stage, and Generate one for Prefill and one for Decode, without which there
+//     is no decode speed; each says How it was measured;
 //   - Usage.Reported has the engine's own counts or timings;
 //   - Generate fails if the session is closed, before or meanwhile.
 //
-// Its methods are called one at a time, with two exceptions: up to Caps.Requests calls of
-// Generate may overlap, and Close may be called at any time and repeatedly. Load is refused until Unload if a model is
-// loaded. If ctx is cancelled, a method returns soon and leaves the session ready for Unload and Close. The session
-// outlives the context of Open, and the model that of Load.
+// A session's methods are called one at a time, with two exceptions: up to Caps.Requests calls of Generate may overlap,
+// and Close may be called at any time and repeatedly. Load is refused until Unload if a model is loaded. If ctx is
+// cancelled, a method returns soon and leaves the session ready for Unload and Close. The session outlives the context
+// of Open, and the model that of Load.
 type Session interface {
 	Load(context.Context, Model) error
 	// Generate calls token for each token (without Caps.Exact: each piece), in order, from one goroutine, before it

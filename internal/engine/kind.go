@@ -62,7 +62,7 @@ type Kind struct {
 	Asks bool
 	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.
 	Runs func(dtype string) string
-	// CannotMake returns why the files that it needs cannot be made from a GGUF here; nil: it needs none.
+	// CannotMake returns why the files that it needs cannot be made from a GGUF here. It is nil if it needs none.
 	CannotMake func(m Model) error
 	// Parts lists the programs and files that it needs, most important first; nil: none can be missing.
 	Parts func(c Config, s Settings) []Search

@@ -38,6 +38,8 @@ type Case struct {
 	MaxTokens int
 	// Slots is how many requests the engine was configured to compute together; 0 skips that test.
 	Slots int
+	// InProcess: the engine computes in this process, which cannot be killed.
+	InProcess bool
 }
 
 // Faults lists where a greedy generation of the case's prompt differs from the reference. It may be shorter than

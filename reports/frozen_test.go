@@ -48,7 +48,7 @@ func frozenText(t *testing.T, v any, sections ...string) string {
 	var text bytes.Buffer
 	write := func() error { return reports.JSON(&text, v) }
 	if res, ok := v.(*compare.Result); ok {
-		write = func() error { return reports.Result(&text, res) }
+		write = func() error { return reports.ResultJSON(&text, res) }
 	}
 	check.Err(t, write())
 	var plain any

@@ -164,6 +164,7 @@ func TestFigureOverContexts(t *testing.T) {
 	names := slices.DeleteFunc(reports.FigureNames(figures),
 		func(name string) bool { return !strings.HasPrefix(name, "growth-") })
 	if len(names) != len(charts["growth-context"]) || names[0] != "growth-context" ||
+		!slices.Contains(names, "growth-context-memory-increase-mib") ||
 		!slices.Contains(names, "growth-context-kv-cache-reserved-mib") ||
 		slices.Contains(names, "growth-context-peak-rss-sum-mib") {
 		t.Errorf("figures %q", names)

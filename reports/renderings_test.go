@@ -103,7 +103,7 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 // formats has all but the page, which needs the runs, too.
 var formats = map[string]func(io.Writer, *compare.Result) error{
 	"terminal": reports.Table, "details": reports.Details, "Markdown": reports.Markdown, "JUnit": reports.JUnit,
-	"benchstat": reports.Benchstat, "JSON": reports.Result, "gate terminal": ofGate(reports.GateTable),
+	"benchstat": reports.Benchstat, "JSON": reports.ResultJSON, "gate terminal": ofGate(reports.GateTable),
 	"gate Markdown": ofGate(reports.GateMarkdown), "gate JUnit": ofGate(reports.GateJUnit)}
 
 func ofGate(render func(io.Writer, *gates.Outcome) error) func(io.Writer, *compare.Result) error {
@@ -144,7 +144,10 @@ func TestRenderings(t *testing.T) {
 				render := formats[what]
 				if render == nil {
 					render = func(w io.Writer, _ *compare.Result) error {
-						return printLines(w, reportstest.Lines(t, page, strings.TrimPrefix(what, "page")))
+						if what == "page" {
+							what = ""
+						}
+						return printLines(w, reportstest.Lines(t, page, what))
 					}
 				}
 				fmt.Fprintf(w, "==== %s\n", what)

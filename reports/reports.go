@@ -32,16 +32,16 @@ func JSON[T any](w io.Writer, v T) error {
 // resultSchema identifies the layout of a result.
 const resultSchema = "llmparity.result/1"
 
-// result is a compare.Result as JSON has it: with its answer. Figures that are not known are absent.
-type result struct {
+// Result is everything that was measured and concluded, with the answer. Figures that are not known are absent.
+type Result struct {
 	Schema  string   `json:"schema"`
 	Verdict []string `json:"verdict"` // the answer, a sentence a card
 	compare.Result
 }
 
-// Result writes a result as JSON.
-func Result(w io.Writer, res *compare.Result) error {
-	return JSON(w, result{resultSchema, answer.Of(res).Sentences(), *res})
+// ResultJSON writes a result as JSON.
+func ResultJSON(w io.Writer, res *compare.Result) error {
+	return JSON(w, Result{resultSchema, answer.Of(res).Sentences(), *res})
 }
 
 // File writes what render gives to path in one step: a reader sees the old file or the whole new one. Where path can't

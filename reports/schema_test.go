@@ -18,10 +18,10 @@ func TestPublishedSchemas(t *testing.T) {
 	const how = "go test ./reports -run PublishedSchemas -update"
 	update := flag.Lookup("update").Value.(flag.Getter).Get().(bool)
 	open := []reflect.Type{reflect.TypeFor[record.DeviceClass]()}
-	schematest.Published(t, "result", result{},
+	schematest.Published(t, "result", Result{},
 		schematest.Options{ID: resultSchema, Title: "what report --json and compare --json print", Open: open,
 			Nullable: []string{"Risk.places"},
-			Const:    map[string]string{"result.schema": resultSchema}}, update, how)
+			Const:    map[string]string{"Result.schema": resultSchema}}, update, how)
 	schematest.Published(t, "gate", gates.Outcome{},
 		schematest.Options{ID: gates.Schema,
 			Title: "what gate --format json prints, and what run leaves as gate.json",

@@ -20,12 +20,12 @@ import (
 // What is written is as the published schemas say, whatever was measured and whoever named things.
 func TestDocumentsMatchSchemas(t *testing.T) {
 	all := cases(t)
-	golden(t, "result.json", func(w io.Writer) error { return reports.Result(w, compare.Runs(all["few"]...)) })
+	golden(t, "result.json", func(w io.Writer) error { return reports.ResultJSON(w, compare.Runs(all["few"]...)) })
 	for name, runs := range all {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			res := compare.Runs(runs...)
-			check.Err(t, reports.Result(&b, res))
+			check.Err(t, reports.ResultJSON(&b, res))
 			schematest.Valid(t, "result", b.Bytes())
 			var back compare.Result
 			check.Err(t, json.Unmarshal(b.Bytes(), &back))
@@ -67,7 +67,7 @@ func TestRunFoldersMatchSchemas(t *testing.T) {
 // A schema that takes everything is none.
 func TestSchemasAreStrict(t *testing.T) {
 	var b bytes.Buffer
-	check.Err(t, reports.Result(&b, compare.Runs(cases(t, "few")["few"]...)))
+	check.Err(t, reports.ResultJSON(&b, compare.Runs(cases(t, "few")["few"]...)))
 	for what, change := range map[string]func(map[string]any){
 		"a field that nobody knows": func(m map[string]any) { m["cells"].([]any)[0].(map[string]any)["speed"] = 1 },
 		"a field less":              func(m map[string]any) { delete(m["cells"].([]any)[0].(map[string]any), "label") },

@@ -188,7 +188,7 @@ func formats() []format {
 	}
 	return []format{
 		{name: "table", text: alone(reports.Table)},
-		{name: "json", text: alone(reports.Result)},
+		{name: "json", text: alone(reports.ResultJSON)},
 		{name: "markdown", text: alone(reports.Markdown)},
 		{name: "benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", text: alone(reports.JUnit)},

@@ -87,7 +87,7 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 }
 
 // An engine that hands over what lay in a buffer tells no decode span.
-func TestTokensAtOnceHaveNoDecodeSpeed(t *testing.T) {
+func TestTokensWithoutDecodeHaveNoSpeed(t *testing.T) {
 	e := comparetest.Native(3)
 	e.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
 	c := compare.Runs(comparetest.Run(t, "buffered", e)).Cells[0]

@@ -27,8 +27,8 @@ func inRAM(c *Cell) bool {
 	return c.Device != nil && (c.Device.Class == record.CPU || c.Device.Class == record.SoftwareAdapter)
 }
 
-// LeastMore is all that may be said of memory that other programs share, where it is all the machine's own: a uses so
-// many MiB more than b, or even more than that. 0: nothing; below 0: b uses more.
+// LeastMore returns by how many MiB a uses at least more than b, where other programs share their memory. Below 0: b
+// uses more; 0: unknown.
 func LeastMore(a, b *Cell) float64 {
 	if !inRAM(a) || !inRAM(b) {
 		return 0

@@ -263,7 +263,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 // Title is the engine's name for people, or as records have it.
 func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
-// MemoryCell is its memory, which also knows what other programs share of it.
+// MemoryCell returns its memory, with what other programs share of it.
 func (c *Cell) MemoryCell() *memory.Cell { return c.memory }
 
 // Points are its memory at three points.

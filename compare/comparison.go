@@ -117,7 +117,7 @@ func sameness(a, b *Cell) string {
 	return x + y
 }
 
-// OtherForm is what cells are that have two forms of a model.
+// OtherForm says how the weights of two forms of a model compare.
 const OtherForm = "same model, " + explain.Other
 
 // FormOf tells that a plan names two files as forms of a model for two engines.
@@ -201,10 +201,10 @@ func (c *Comparison) add(reasons ...Reason) {
 	}
 }
 
-// Why says why there are no ratios; empty: there are.
+// Why says what forbids ratios; empty: nothing.
 func (c *Comparison) Why() string { return strings.TrimPrefix(c.Refused, notComparable) }
 
-// OfDevices tells that the devices alone refuse ratios.
+// OfDevices tells whether the devices are the first reason against ratios.
 func (c *Comparison) OfDevices() bool {
 	at := slices.IndexFunc(c.reasons, func(d Reason) bool { return d.Effect == Refuses })
 	codes := []string{explain.SoftwareGPU.Code, explain.DevicesDiffer.Code}

@@ -1,5 +1,5 @@
-// Package answer says in plain sentences what a compare.Result holds. It computes nothing: each sentence is made of
-// figures, ratios and warnings that the result has, and claims no difference that its statistics don't.
+// Package answer says in plain sentences what a compare.Result holds. It computes no figure: each sentence is made of
+// figures, ratios and warnings of the result, and claims no difference that the statistics do not show.
 package answer
 
 import (

@@ -252,7 +252,7 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	shared := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), result(t, reused), result(t, reused))
 	expect(t, one(t, shared, "decode"), gates.Inconclusive, "repetitions in one launch count once")
 	at := comparetest.Run(t, "run", native(6))
-	at.Attempts[2].Measured()[0].Spans = nil // its tokens came at once
+	at.Attempts[2].Measured()[0].Spans = nil // neither prefill nor decode was reported
 	lost := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(at), result(t, native(6)))
 	expect(t, one(t, lost, "decode"), gates.Inconclusive, "6 and 5 launches are too few; it is not known in "+
 		"1 of 6 launches: the times of the 64 tokens are not known: the engine held them back, or reports no decode; "+

@@ -193,7 +193,7 @@ func TestFigureNeedsHalfOfLaunches(t *testing.T) {
 	}
 }
 
-func TestTokensAtOnceAreNotAligned(t *testing.T) {
+func TestTokensWithoutDecodeAreNotAligned(t *testing.T) {
 	a := follower{id: 2, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
 	a.Requests[0].Spans = a.Requests[0].Spans[:1] // as where an engine answers with the whole text
 	o := alignedOf(t, a)

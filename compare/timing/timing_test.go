@@ -189,6 +189,19 @@ func TestGapsBetweenTokens(t *testing.T) {
 	}
 }
 
+func TestUntimedSaysWhy(t *testing.T) {
+	for want, r := range map[string]*record.Request{
+		"":                           at(0, 5, 7, 10),
+		"8 tokens arrived in 3 piec": at(8, 5, 7, 10),
+		"the 3 tokens arrived at on": at(0, 5, 5, 5),
+		"the times of the 3 tokens ": {Tokens: at(0, 5, 7, 9).Tokens},
+	} {
+		if got := figure.Untimed(r); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A server that makes 100 tokens a second and sends eight of them at a time: those of the first piece were made before
 // it came.
 func TestDecodeOfPiecesOfSeveralTokens(t *testing.T) {

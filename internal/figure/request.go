@@ -64,7 +64,7 @@ func DecodeRate(r *record.Request) float64 {
 	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
 }
 
-// Untimed says why a request has several tokens and no DecodeRate; empty where it has one.
+// Untimed says why a request of several tokens has no DecodeRate; empty where it has one, or fewer tokens.
 func Untimed(r *record.Request) string {
 	last := len(r.Tokens) - 1
 	switch {

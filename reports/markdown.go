@@ -20,7 +20,7 @@ import (
 func Markdown(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
-	return writeMarkdown(w, head, section.All(&chart.View{Res: res}))
+	return writeMarkdown(w, head, append([]section.Section{section.Verdict(a)}, section.All(&chart.View{Res: res})...))
 }
 
 // markdown is the text of a document.

@@ -49,12 +49,13 @@ const (
 	OnPage
 )
 
-// All are all of a report in the order of the terminal; empty ones are left out later.
+// Verdict is the answer, below a head that says what it is; the page has Headline in its place.
+func Verdict(a *answer.Answer) Section { return Section{ID: "verdict", Lines: a.Sentences()} }
+
+// All are all of a report but the answer, in the order of the terminal; empty ones are left out later.
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		// below a head that says what it is; the page has the answer in its place
-		{ID: "verdict", For: InTerminal | Document, Lines: answer.Of(res).Sentences()},
 		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
 			Parts: settingParts(res)},
 		riskSection(res), Gate(res.Gate),

@@ -36,7 +36,7 @@ var Kind = &engine.Kind{
 	Version: page.WebLLM, VersionAxis: versionAxis,
 	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in version)",
 	DTypes:      []string{F32, F16}, DTypeOf: "activations",
-	KVTypes: func(string) []string { return Memory.KVTypes },
+	KVTypes: Memory.KVTypes,
 	Runs: func(string) string {
 		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},

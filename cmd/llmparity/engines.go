@@ -220,10 +220,10 @@ func dtypesHelp() string {
 // kvTypesHelp lists the KV cache dtypes of engines.
 func kvTypesHelp() string {
 	return "KV cache dtypes, instead of --dtype; " + each("; ", func(k *engine.Kind) string {
-		if k.KVTypes == nil || len(k.KVTypes("")) < 2 {
+		if len(k.KVTypes) < 2 {
 			return ""
 		}
-		return k.Title + ": " + strings.Join(k.KVTypes(""), ", ")
+		return k.Title + ": " + strings.Join(k.KVTypes, ", ")
 	})
 }
 

@@ -31,7 +31,7 @@ var Kind = &engine.Kind{
 		return &Engine{config: *c.(*Config)}
 	},
 	DTypes:  []string{"f32"},
-	KVTypes: func(string) []string { return []string{"f32"} },
+	KVTypes: []string{"f32"},
 	Runs:    func(dtype string) string { return "computes it in f32 from " + dtype + ", slowly" },
 	Found: func(engine.Here) engine.Finding {
 		return engine.Finding{Name: "example", Ready: true, Version: version, Can: "run small F32 models on one core"}

@@ -168,7 +168,8 @@ type Preparer interface {
 
 // Session is an open engine. Package enginetest checks that
 //   - Open, or Load, reports the engine with its policy, and the device with its class and name;
-//   - sources are attached after Load; before it, too, if and only if the engine is Resident; and detached by Close;
+//   - sources are attached after Load and detached by Close; an engine that is Resident, and no other, attaches some
+//     before Load;
 //   - Load reports a Span for at least one stage, and Generate one for Prefill and one for Decode, without which there
 //     is no decode speed; each says How it was measured;
 //   - Usage.Reported has the engine's own counts or timings;

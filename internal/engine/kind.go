@@ -48,8 +48,8 @@ type Kind struct {
 	// DTypes that it computes in; nil: unknown. DTypeOf says what in it has this dtype.
 	DTypes  []string
 	DTypeOf string
-	// KVTypes returns the KV cache dtypes that are possible with weights of a dtype; nil: not selectable.
-	KVTypes func(dtype string) []string
+	// KVTypes lists the KV cache dtypes that can be chosen; nil: none can.
+	KVTypes []string
 	// Formats of models that it runs besides GGUF.
 	Formats []string
 

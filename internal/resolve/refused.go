@@ -115,8 +115,8 @@ func unserved(p plan.Plan, name string) (out []string) {
 	case p.KVDType == "":
 	case k.KVTypes == nil:
 		say("kv_cache_dtype: %s: not supported by %s", p.KVDType, name)
-	case !slices.Contains(k.KVTypes(p.DType), p.KVDType):
-		say("kv_cache_dtype: %s: %s supports %s", p.KVDType, name, strings.Join(k.KVTypes(p.DType), ", "))
+	case !slices.Contains(k.KVTypes, p.KVDType):
+		say("kv_cache_dtype: %s: %s supports %s", p.KVDType, name, strings.Join(k.KVTypes, ", "))
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func kind(oneShot bool, k engine.Kind) *engine.Kind {
 	k.Section, k.Config = Name, func() engine.Config { return &Config{FlashAttention: "off", Mmap: "on"} }
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
 	k.Memory, k.Libraries = Memory, LibrariesSHA256
-	k.KVTypes = func(string) []string { return cacheTypes }
+	k.KVTypes = cacheTypes
 	k.New = func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		if oneShot {
 			return NewOneShot(c.(*Config).with(s))

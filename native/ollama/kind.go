@@ -22,7 +22,7 @@ var Kind = &engine.Kind{
 		return New(c.(*Config).with(s))
 	},
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
-	KVTypes: func(string) []string { return Memory.KVTypes },
+	KVTypes: Memory.KVTypes,
 	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
 	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {

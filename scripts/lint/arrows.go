@@ -39,7 +39,7 @@ var importers = map[string]string{
 	"internal/sample": "cmd browser examples native internal/doctor internal/engine internal/fit internal/reproduce " +
 		"internal/resolve internal/run internal/truth internal/watch",
 
-	// Engines are compared with it; none computes with it, except the example engines.
+	// Tests compare engines with it. Only the example engines compute with it.
 	"internal/tiny/reference": "examples internal/resolve",
 
 	// Whoever imports what embeds assets has them in its program.

@@ -111,12 +111,16 @@ type Cell struct {
 	// Refused is why it was not launched at all; empty: it was not refused.
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
-	Quality *parity.Quality   `json:"quality,omitempty"` // how well it predicts a given text; nil: it scored none
+	// Scores compares its score check with the reference implementation's; nil: that did not compute its weights.
+	Scores  *parity.Check   `json:"scores,omitempty"`
+	Quality *parity.Quality `json:"quality,omitempty"` // how well it predicts a given text; nil: it scored none
 
 	title          string // the engine's name for people
 	all, counted   []*record.Attempt
-	scored         *parity.Scored // nil: it scored no text
-	unknownPrefill bool           // a prompt may have come from a cache that does not tell
+	scored         *parity.Scored  // nil: it scored no text
+	checked        *parity.Checked // its score check; nil: none
+	anchor         *parity.Checked // the reference implementation's; nil: none
+	unknownPrefill bool            // a prompt may have come from a cache that does not tell
 	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
 	memory     *memory.Cell
@@ -193,6 +197,9 @@ func With(o Options, runs ...*record.Run) *Result {
 	}
 	r.label()
 	r.quality()
+	for i, c := range r.Cells {
+		c.Scores = parity.WithAnchor(r.party(i))
+	}
 	r.Sweeps = growth.Sweeps(of)
 	for i := range r.Sweeps {
 		s := &r.Sweeps[i]
@@ -224,7 +231,8 @@ func With(o Options, runs ...*record.Run) *Result {
 
 // newCell is a cell of a run with all that its attempts say.
 func newCell(at int, run *record.Run, spec record.Cell) *Cell {
-	c := &Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID)}
+	c := &Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID),
+		checked: parity.CheckedBy(run, spec), anchor: parity.AnchorOf(run, spec)}
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range run.Attempts {
 		if a.Cell == spec.ID {

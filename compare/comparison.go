@@ -14,6 +14,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/rounding"
 )
 
 // Comparison sets two cells against each other, or says why they can't be.
@@ -216,7 +217,7 @@ func (r *Result) party(cell int) parity.Party {
 	c := r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
-		Half:    c.Says("activations_dtype") == "f16",
+		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor,
 		Rounded: c.Spec.Model.Form != "" || strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
@@ -226,6 +227,14 @@ func (r *Result) party(cell int) parity.Party {
 		s.TextOf = r.Cells[at].Label
 	}
 	return s
+}
+
+// arithmetic is what the engine computes in: as its score check has it, else by its reports.
+func (c *Cell) arithmetic() []rounding.Arithmetic {
+	if c.checked != nil {
+		return c.checked.Arithmetic
+	}
+	return rounding.Of(c.Engine, c.Device, c.Spec.Model)
 }
 
 // fill sets each figure that both have against the other's.

@@ -37,6 +37,12 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 			add(explain.BusyMachine.With(words))
 		}
 	}
+	for _, p := range r.Parity {
+		if a, b := r.Cells[p.A], r.Cells[p.B]; p.Scores.Differs() && !a.Scores.Differs() && !b.Scores.Differs() {
+			all = append(all, evidence.Warning{Where: a.Label + "; " + b.Label,
+				Warning: explain.ScoresDiffer.With(a.Label, b.Label, p.Scores.Words())})
+		}
+	}
 	for _, c := range r.Cells {
 		all = append(all, c.launchRemarks()...)
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
@@ -121,6 +127,9 @@ func (c *Cell) ownRemarks() []record.Warning {
 		return nil
 	}
 	n := c.Launches.Counted
+	if c.Scores.Differs() {
+		add(true, explain.ScoresDiffer, c.Label, c.Scores.With, c.Scores.Words())
+	}
 	add(n > 0 && n < stats.MinRuns, explain.TooFew, n, stats.MinRuns)
 	for _, f := range c.Failures {
 		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)

@@ -336,6 +336,11 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, output)
 	}
+	if s := section.ScoresOf(e.res, cells[0]); s != "–" {
+		scores := slices.Clone(blank)
+		scores[0], scores[1] = "scores", s
+		rows = append(rows, scores)
+	}
 	var t terminal
 	t.WriteByte('\n')
 	widths, columns := widthsOf(rows), make([]plain.Column, len(blank))

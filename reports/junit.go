@@ -156,6 +156,11 @@ func selfCases(res *compare.Result) (out []junitCase) {
 }
 
 func parityCases(res *compare.Result) (out []junitCase) {
+	for _, c := range res.Cells {
+		if c.Scores != nil {
+			out = append(out, scoreCase(c.Label+" and "+c.Scores.With+": scores", c.Scores))
+		}
+	}
 	for _, p := range res.Parity {
 		test := junitCase{Name: res.Cells[p.A].Label + " and " + res.Cells[p.B].Label}
 		switch {
@@ -170,8 +175,24 @@ func parityCases(res *compare.Result) (out []junitCase) {
 			test.Out = plain.Line(p.Verdict)
 		}
 		out = append(out, test)
+		if p.Scores != nil {
+			out = append(out, scoreCase(test.Name+": scores", p.Scores))
+		}
 	}
 	return out
+}
+
+func scoreCase(name string, c *parity.Check) junitCase {
+	test := junitCase{Name: name}
+	switch words := plain.Line(c.Words()); {
+	case !c.Known():
+		test.Skipped = &junitFailure{Message: words}
+	case c.Differs():
+		test.Failure = &junitFailure{Message: words, Type: "scores"}
+	default:
+		test.Out = words
+	}
+	return test
 }
 
 // nearTie tells that two cells differ only where rounding can change the token: with the same prompt, by the margins in

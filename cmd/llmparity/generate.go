@@ -65,7 +65,7 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	p.Parity = new(false)
+	p.Parity, p.Check = new(false), new(false)
 	ctx, stderr := c.Context(), c.ErrOrStderr()
 	show := progress.New(stderr, false)
 	defer show.Close()

@@ -36,6 +36,7 @@ type runFlags struct {
 	quiet, json, helpAll       bool
 	dryRun, strict, noCheckOOM bool
 	parity, chat               bool
+	noCheck, checkReference    bool
 	baseline, against          string
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
@@ -153,8 +154,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.parity, "parity", false,
 		"after the run, score the reference text token by token in every engine that supports scoring; "+
 			"--parity=false: never (default: only if outputs differ)")
+	flags.BoolVar(&f.noCheck, "no-check", false, "do not check the engines' log-probabilities of a short text")
+	flags.BoolVar(&f.checkReference, "check-reference", false,
+		"check them against llmparity's reference implementation, too: GGUF files of up to 200 million parameters")
 	under(flags, "Output", "out quiet json")
-	under(flags, "Token parity", "parity reference")
+	under(flags, "Correctness", "no-check check-reference parity reference")
 	under(flags, "Quality", "quality")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)

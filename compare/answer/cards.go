@@ -566,7 +566,30 @@ func (r view) outputCard() Card {
 		return r.selfCard()
 	}
 	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(r.Cells[cell]) })
-	return Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
+	c := Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
+	return r.wrong(c)
+}
+
+// wrong turns an answer about output into one about cells whose scores the reference implementation refutes.
+func (r view) wrong(c Card) Card {
+	var wrong, right []string
+	for _, cell := range r.Cells {
+		switch s := cell.Scores; {
+		case s.Differs():
+			wrong = append(wrong, r.cellTitle(cell))
+			c.Text = fmt.Sprintf("%s and %s: %s. ", r.cellTitle(cell), s.With, s.Words()) + c.Text
+		case s.Known():
+			right = append(right, r.cellTitle(cell))
+		}
+	}
+	if len(wrong) == 0 {
+		return c
+	}
+	c.Headline, c.Unknown = "Wrong scores: "+explain.And(wrong, 2), false
+	if len(right) > 0 {
+		c.Text += fmt.Sprintf(" The reference implementation agrees with %s.", explain.And(right, 3))
+	}
+	return c
 }
 
 // selfCard says whether the launches of each cell agree.
@@ -585,9 +608,39 @@ func (r view) selfCard() Card {
 	}
 	switch {
 	case known == 0:
-		return Card{}
+		return r.wrong(Card{Name: "Output"}).orNone()
 	case identical == known:
-		return Card{Name: "Output", Headline: "Repeatable", Text: text}
+		return r.wrong(Card{Name: "Output", Headline: "Repeatable" + r.right(), Text: text + r.anchored()})
 	}
-	return Card{Name: "Output", Headline: "Not repeatable", Text: text}
+	return r.wrong(Card{Name: "Output", Headline: "Not repeatable", Text: text + r.anchored()})
+}
+
+// orNone returns no card in place of one without a headline.
+func (c Card) orNone() Card {
+	if c.Headline == "" {
+		return Card{}
+	}
+	return c
+}
+
+// right ends a headline where the reference implementation confirms every cell's scores.
+func (r view) right() string {
+	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Scores.Known() || c.Scores.Differs() }) {
+		return ""
+	}
+	return ", right scores"
+}
+
+// anchored says how far cells' scores are from the reference implementation's, of the farthest.
+func (r view) anchored() string {
+	var farthest *compare.Cell
+	for _, c := range r.Cells {
+		if c.Scores.Known() && !c.Scores.Differs() && (farthest == nil || c.Scores.Max > farthest.Scores.Max) {
+			farthest = c
+		}
+	}
+	if farthest == nil {
+		return ""
+	}
+	return fmt.Sprintf(" %s and %s: %s.", r.cellTitle(farthest), farthest.Scores.With, farthest.Scores.Words())
 }

@@ -23,6 +23,7 @@ var (
 	UnevenSpread  = Remark{warning.UnevenSpread, "%s; p can be too small"}
 	SharedLaunch  = Remark{warning.SharedLaunch, "%d repetitions ran in %s; intervals do not show how launches vary"}
 	NoRate        = Remark{warning.TokenTimes, "is not known in %d of %d launches: %s"}
+	ScoresDiffer  = Remark{warning.ScoresDiffer, "%s and %s: %s"}
 	Random        = Remark{warning.NotDeterministic, "%s"}
 	Differ        = Remark{warning.LaunchesDiffer, "launches differ: %s"}
 	CachedPrompt  = Remark{warning.PromptCache, "%s of %s prompt tokens came from a cache; prefill and time to first token cover only the other tokens"}

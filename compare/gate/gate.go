@@ -47,6 +47,7 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.O
 	j.limits()
 	j.changes()
 	j.parity()
+	j.scores()
 	switch {
 	case g.Default:
 		j.note("default tolerances: %s; set others with vs_baseline", g.Tolerances())

@@ -144,28 +144,75 @@ func Answer(pairs []Parity, label func(cell int) string) (headline, text string,
 	}
 	if n > 1 {
 		text = fmt.Sprintf("pairs of cells generated identical %s from %s", whatWasCompared(compared), fromWhat(compared))
+		of := fmt.Sprintf("all %d", n)
 		switch {
 		case identical < n:
-			return fmt.Sprintf("Identical in %d of %d pairs", identical, n),
-				fmt.Sprintf("%d of %d %s%s", identical, n, text, ties(compared)), true
+			return fmt.Sprintf("Same tokens in %d of %d pairs", identical, n),
+				fmt.Sprintf("%d of %d %s%s%s", identical, n, text, ties(compared), scores(compared, label)), true
 		case n == 2:
-			return "Identical in both pairs", "All 2 " + text, true
+			of = "both"
 		}
-		return fmt.Sprintf("Identical in all %d pairs", n), fmt.Sprintf("All %d %s", n, text), true
+		return fmt.Sprintf("%s in %s pairs", same(compared), of),
+			fmt.Sprintf("All %d %s%s", n, text, scores(compared, label)), true
 	}
 	p := compared[0]
 	a, b := label(p.A), label(p.B)
 	switch {
 	case p.Identical && p.ByText:
-		return "Identical text", fmt.Sprintf("%s and %s: %s", a, b, p.Verdict), true
+		return same(compared), fmt.Sprintf("%s and %s: %s%s", a, b, p.Verdict, scores(compared, label)), true
 	case p.Identical:
-		return "Identical", fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s", a, b, p.Tokens,
-			fromWhat(compared), p.but), true
+		return same(compared), fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s%s", a, b, p.Tokens,
+			fromWhat(compared), scores(compared, label), p.but), true
 	case p.First != nil:
 		headline = fmt.Sprintf("Different from token %d", p.Agreed+1)
 		return headline, strings.TrimPrefix(p.Verdict, strings.ToLower(headline)+" on: "), true
 	}
 	return "Different", p.Verdict, true
+}
+
+// same is the headline of pairs that all generated the same.
+func same(pairs []Parity) string {
+	unlike := func(p Parity) bool { return !p.Scores.Known() || p.Scores.Differs() }
+	switch {
+	case slices.ContainsFunc(pairs, func(p Parity) bool { return p.Scores.Differs() }):
+		return "Same tokens, other scores"
+	case !slices.ContainsFunc(pairs, unlike):
+		return "Same tokens, same scores"
+	case !slices.ContainsFunc(pairs, func(p Parity) bool { return !p.ByText }):
+		return "Same text"
+	}
+	return "Same tokens"
+}
+
+// scores says what came of the pairs' score checks: of those that differ, or in which least is known, first.
+func scores(pairs []Parity, label func(cell int) string) string {
+	var differ, within *Parity
+	n, absent := 0, ""
+	for i := range pairs {
+		switch p := &pairs[i]; {
+		case p.Scores.Differs() && (differ == nil || p.Scores.Max > differ.Scores.Max):
+			differ = p
+		case p.Scores.Differs():
+		case p.Scores.Known():
+			if n++; within == nil || p.Scores.Max > within.Scores.Max {
+				within = p
+			}
+		case p.Scores != nil && absent == "":
+			absent = "; " + p.Scores.Words()
+		}
+	}
+	switch {
+	case differ != nil:
+		return fmt.Sprintf("; %s and %s: %s", label(differ.A), label(differ.B), differ.Scores.Words())
+	case within != nil && n < len(pairs):
+		return fmt.Sprintf("; %s, in %d of %d pairs%s", within.Scores.Words(), n, len(pairs), absent)
+	case within != nil:
+		return "; " + within.Scores.Words()
+	}
+	if absent == "" {
+		absent = "; scores not checked"
+	}
+	return absent
 }
 
 // fromWhat claims no more of the weights than is known.

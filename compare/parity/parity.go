@@ -15,6 +15,7 @@ import (
 
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/rounding"
 )
 
 // Parity is one pair of cells, token by token.
@@ -43,6 +44,9 @@ type Parity struct {
 	TextA  string `json:"text_a"`
 	TextB  string `json:"text_b"`
 	Shared int    `json:"text_shared_bytes"` // length of what both texts begin with
+
+	// Scores is what came of the score check; nil: no engine of the two was checked.
+	Scores *Check `json:"scores,omitempty"`
 
 	// Forced is what both would have said of one text; nil where they were not asked, and Unforced says why.
 	Forced   *Forced `json:"teacher_forced,omitempty"`
@@ -196,7 +200,9 @@ type Party struct {
 	Unverified  bool // nobody has verified its weights
 	Rounded     bool // some weights were rounded when its engine converted them
 	Self        SelfParity
-	Half        bool // it stores activations in float16
+	Arithmetic  []rounding.Arithmetic // it computes in; nil: unknown
+	Checked     *Checked              // its score check; nil: none
+	Anchor      *Checked              // the reference implementation's, of its weights; nil: none
 	Chunk       int  // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
@@ -218,6 +224,7 @@ func Of(left, right Party) Parity {
 	if p.Forced = forced(left, right); p.Forced == nil {
 		p.Unforced = unforced(left, right)
 	}
+	p.Scores = checked(left, right)
 	p.fill(a[0].of(left.Label), b[0].of(right.Label))
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)

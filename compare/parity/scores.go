@@ -9,12 +9,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// nearTie is how far apart, in natural logarithms, two tokens may be for rounding to be enough to turn their order: the
-// likelier one is then less than 1.11 times as likely. Engines with float32 weights that sum in other orders were seen
-// to differ by a few thousandths there, a float16 cache or 8-bit activations by hundredths to tenths: where two engines
-// are known to differ by more elsewhere, that is said.
-const nearTie = 0.1
-
 // Scored is what a cell's engine thinks of a text.
 type Scored struct {
 	prompt, text []int
@@ -25,7 +19,7 @@ type Scored struct {
 // ScoredBy finds the last text that a cell scored whole; nil where there is none.
 func ScoredBy(run *record.Run, cell int) *Scored {
 	for _, a := range slices.Backward(run.Scorings) {
-		if a.Cell != cell || len(a.Scores) == 0 || a.Scoring.Window != nil {
+		if a.Cell != cell || len(a.Scores) == 0 || a.Scoring.Window != nil || a.Scoring.Checks() {
 			continue
 		}
 		s := &Scored{prompt: a.Scoring.PromptIDs, at: a.Scores, Reference: a.Scoring.Reference}
@@ -93,8 +87,6 @@ type Forced struct {
 	OwnB      int        `json:"says_the_text_b"`
 	Differing []Differed `json:"differing"` // places at which they would not have
 	Distance  *Distance  `json:"distance,omitempty"`
-
-	likely []float64 // by place: how far the log-probabilities of likely tokens lie apart
 }
 
 // Differed is a place at which two engines that were forced to the same text would have said different things.
@@ -136,8 +128,7 @@ func forced(left, right Party) *Forced {
 		} else {
 			f.Differing = append(f.Differing, Differed{at, *marginOf(x), *marginOf(y)})
 		}
-		f.likely = append(f.likely, d.add(at, x, y))
-		d.MaxLikely = max(d.MaxLikely, f.likely[at])
+		d.MaxLikely = max(d.MaxLikely, d.add(at, x, y))
 	}
 	f.Share = float64(f.Agreed) / float64(n)
 	if d.Compared > 0 {
@@ -201,20 +192,6 @@ func (d *Distance) add(at int, x, y record.Score) (farthest float64) {
 	d.KLMean += kl
 	d.KLMax = max(d.KLMax, kl)
 	return farthest
-}
-
-// elsewhere is how far likely tokens lie apart at all places but one; false where too few are known to tell.
-func (f *Forced) elsewhere(place int) (farthest float64, known bool) {
-	const enough = 8
-	if f == nil || len(f.likely) <= enough {
-		return 0, false
-	}
-	for at, apart := range f.likely {
-		if at != place {
-			farthest = max(farthest, apart)
-		}
-	}
-	return farthest, true
 }
 
 // resolution is as fine as the record has log-probabilities.
@@ -295,24 +272,14 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 		}
 	}
 	widest, _ := d.widest()
+	t := toleranceOf(a, b)
 	text := "there the top two are " + strings.Join(apart, " and ") + " apart" + again + lower
-	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
-	switch other, known := p.Forced.elsewhere(d.Index); {
-	case widest > nearTie && known && widest <= 2*other:
-		return text + fmt.Sprintf(", no more than their arithmetic differs at other tokens (up to %s)",
-			nats(other)) + unmerged(len(p.PromptA), a, b)
-	case widest > nearTie && (a.Half || b.Half):
-		// In steps of float16, two scores of attention near 210 moved by 1.3 against each other: the head then read
-		// another place, and a token that had led by 10 nats lost.
-		return text + ": more than float32 rounds, but attention over activations in float16 may turn to another " +
-			"place" + unmerged(len(p.PromptA), a, b)
-	case widest > nearTie:
-		return text + ": more than rounding" + unmerged(len(p.PromptA), a, b)
-	case known && widest > odd*other && widest > 0.001:
-		return text + fmt.Sprintf(": nearly a tie, but at other tokens they differ by at most %s", nats(other))
+	if widest > 2*t.Nats { // two logits that move towards each other
+		return text + fmt.Sprintf(": more than %s explains (up to %s)", t.Arithmetic, nats(2*t.Nats)) +
+			unmerged(len(p.PromptA), a, b)
 	}
 	d.Rounding = true
-	return text + ": rounding explains it"
+	return text + fmt.Sprintf(": %s explains it (up to %s)", t.Arithmetic, nats(2*t.Nats))
 }
 
 // unmerged names the fault of kernels that merge the chunks of a prompt of so many tokens; empty where there is none.
@@ -350,10 +317,6 @@ func ties(pairs []Parity) string {
 	}
 	return fmt.Sprintf("; of %d that differ, rounding explains %d", parted, rounding)
 }
-
-// odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it:
-// places differ among themselves by several times.
-const odd = 10
 
 // nats writes a difference of logarithms.
 func nats(v float64) string {

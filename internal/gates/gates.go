@@ -35,6 +35,7 @@ const (
 //	  decode_tps: [{min: 20, engine: webllm}, {min: 50, engine: llamacpp, level: warn}]
 //	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
 //	  parity: {min_agreement: 100%}
+//	  scores: {max_difference: 0.01}
 type Gate struct {
 	Level  Level `yaml:"level"`  // of checks that have none of their own
 	Failed Level `yaml:"failed"` // of launches that failed; empty: error
@@ -49,6 +50,7 @@ type Gate struct {
 	Limits       []Limit
 	Changes      []Change
 	Parity       *Parity `yaml:"parity"` // nil: nobody asks
+	Scores       *Scores `yaml:"scores"` // nil: as rounding explains, where scores were checked
 	Default      bool    `yaml:"-"`      // Changes are those of Against
 }
 
@@ -128,6 +130,28 @@ type Parity struct {
 // Wanted describes one.
 func (*Parity) Wanted() string { return "a group such as {min_agreement: 100%}" }
 
+// Scores says how far apart the scores of a score check may be.
+type Scores struct {
+	// Max is the largest difference of log-probabilities; 0: what rounding explains.
+	Max   float64 `yaml:"max_difference,omitempty"`
+	Scope `yaml:",inline"`
+	Level Level `yaml:"level,omitempty"`
+}
+
+// Wanted describes one.
+func (*Scores) Wanted() string { return "a group such as {max_difference: 0.01}" }
+
+// Valid refuses a bound that nothing keeps; nil is valid.
+func (s *Scores) Valid() error {
+	if s == nil {
+		return nil
+	}
+	if s.Max < 0 || math.IsNaN(s.Max) || math.IsInf(s.Max, 0) {
+		return fmt.Errorf("max_difference: %s, give a number of nats above 0", decimal(s.Max))
+	}
+	return s.Level.Valid()
+}
+
 // Share is written like 99.5%.
 type Share float64
 
@@ -197,7 +221,7 @@ func (g *Gate) Tests(what string) bool {
 }
 
 // Empty tells that there is nothing to judge but whether launches failed.
-func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil }
+func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil && g.Scores == nil }
 
 // LevelOf is a check's own level, else the gate's.
 func (g *Gate) LevelOf(own Level) Level { return cmp.Or(own, g.Level, Error) }
@@ -245,6 +269,9 @@ func (g *Gate) Valid() error {
 	}
 	if err := g.Parity.Valid(); err != nil {
 		return fmt.Errorf("parity: %w", err)
+	}
+	if err := g.Scores.Valid(); err != nil {
+		return fmt.Errorf("scores: %w", err)
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ const (
 	KindChange   Kind = "vs_baseline" // a figure is not worse than the baseline run's by more than the tolerance
 	KindCell     Kind = "cell"        // the run has every cell of the baseline run
 	KindParity   Kind = "parity"      // the output is the same
+	KindScores   Kind = "scores"      // the scores of the score check are the same
 )
 
 // Check is one question and its answer.
@@ -94,7 +95,7 @@ type Check struct {
 	Figure string `json:"figure,omitempty"` // by its name in results
 	Column string `json:"column,omitempty"` // and in summary.csv
 	Unit   string `json:"unit,omitempty"`
-	// Measured is the run's median; of parity the share of tokens that agree.
+	// Measured is the run's median; of parity the share of tokens that agree; of scores the largest difference.
 	Measured *float64        `json:"measured"`
 	Interval *stats.Interval `json:"interval"` // of it; null where launches are too few
 	Launches int             `json:"launches,omitempty"`

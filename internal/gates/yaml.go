@@ -43,6 +43,7 @@ func (g Gate) MarshalYAML() (any, error) {
 	out = append(out, limits...)
 	put("vs_baseline", changes)
 	put("parity", g.Parity)
+	put("scores", g.Scores)
 	return out, nil
 }
 

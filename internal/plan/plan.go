@@ -77,6 +77,12 @@ type Plan struct {
 	CheckOOM *bool `yaml:"check_oom,omitempty"`
 	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.
 	Parity *bool `yaml:"parity,omitempty"`
+	// Whether each engine that can score is checked: it scores a text of 64 tokens once, outside measured launches.
+	// Default: true.
+	Check *bool `yaml:"check,omitempty"`
+	// Whether llmparity's reference implementation scores that text, too. It reads GGUF files of up to 200 million
+	// parameters. Default: only for the built-in model and random models.
+	CheckReference bool `yaml:"check_reference,omitempty"`
 	// Engine whose output is the reference text. Default: the first native engine that reports token ids.
 	Reference string `yaml:"reference,omitempty"`
 	// Text whose perplexity engines are scored by after the run: a file, or builtin. Default: none.
@@ -126,6 +132,9 @@ const (
 // ScoresNothing reports whether no engine scores outputs after the run. Otherwise those are scored that differ between
 // engines, and with parity all.
 func (p Plan) ScoresNothing() bool { return p.Parity != nil && !*p.Parity }
+
+// Checks reports whether engines' scores are checked.
+func (p Plan) Checks() bool { return p.Check == nil || *p.Check }
 
 // ChecksOOM reports whether cells that are predicted to run out of memory are skipped.
 func (p Plan) ChecksOOM() bool { return p.CheckOOM == nil || *p.CheckOOM }

@@ -135,10 +135,12 @@ type attemptKey struct {
 	cell, repetition int
 	warmup, scoring  bool
 	window           int
+	check, anchor    bool
 }
 
 func (a *Attempt) key() attemptKey {
-	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil, a.Scoring.At().Number}
+	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil, a.Scoring.At().Number,
+		a.Scoring.Checks(), a.Scoring.Anchored()}
 }
 
 // redone moves attempts that a resumed run repeated, because they were interrupted or failed, to Run.Redone.

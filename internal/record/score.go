@@ -81,6 +81,25 @@ type Scoring struct {
 	// Window is what is scored of the text that the plan gives for quality; nil: an engine's output. Reference is then
 	// the setup's cell that others are compared with.
 	Window *Window `json:"window,omitempty"`
+	// Check is set if this is a score check: of a text that all engines of a model score in every run.
+	Check *ScoreCheck `json:"check,omitempty"`
+}
+
+// ScoreCheck is what a scoring has that checks whether engines compute the same.
+type ScoreCheck struct {
+	Text       string   `json:"text"`       // whose text it is, in words
+	IDs        []int    `json:"ids"`        // the text; positions before the first one that is scored are context
+	AsPrompt   int      `json:"as_prompt"`  // positions computed as a prompt; the others step by step
+	Arithmetic []string `json:"arithmetic"` // what the engine computes in, as far as it moves log-probabilities
+	// Anchor is set if llmparity's reference implementation computed the scores, and not the cell's engine.
+	Anchor *Anchor `json:"anchor,omitempty"`
+}
+
+// Anchor is what the reference implementation computed.
+type Anchor struct {
+	SHA256 string `json:"sha256"` // of the weights
+	// Yardsticks are how far log-probabilities moved when everything was moved by a rounding step, by arithmetics.
+	Yardsticks map[string]float64 `json:"yardsticks"`
 }
 
 // Window is a part of a text, which an engine scores by itself.
@@ -98,6 +117,12 @@ func (s *Scoring) At() Window {
 	}
 	return *s.Window
 }
+
+// Checks reports whether it is a score check, by an engine or by the reference implementation.
+func (s *Scoring) Checks() bool { return s != nil && s.Check != nil }
+
+// Anchored reports whether the reference implementation computed the scores.
+func (s *Scoring) Anchored() bool { return s.Checks() && s.Check.Anchor != nil }
 
 // Score writes a score.
 func (r *Recording) Score(s Score) {

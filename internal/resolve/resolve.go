@@ -20,6 +20,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/run"
 	"llmparity/internal/words"
 )
 
@@ -92,6 +93,7 @@ type Resolver struct {
 	cache
 	opened  *set // engines of the current setup
 	fetches []model.Fetch
+	text    *run.CheckText // of score checks of the built-in model; nil: not made yet
 }
 
 // New returns a Resolver for one plan.

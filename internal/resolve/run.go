@@ -24,6 +24,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 		if err == nil {
 			out.Expected, err = expected(s)
 		}
+		if err == nil {
+			err = r.checks(s, &out)
+		}
 		if err != nil {
 			return out, err
 		}

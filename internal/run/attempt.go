@@ -163,6 +163,12 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 	if err := a.phase(ctx, record.Idle, func() error { return pause(ctx, idleFor) }); err != nil || a.keep {
 		return err
 	}
+	a.cell.ran = true
+	if a.turn.warmup {
+		if usable, err := a.checkScores(ctx); err != nil || !usable {
+			return err
+		}
+	}
 	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
 }
 

@@ -25,6 +25,7 @@ type cell struct {
 	enough       *looks        // the rule of --until-ci; nil: a fixed number of repetitions
 	left         int           // attempts to come
 	judged       bool
+	ran          bool // an attempt succeeded
 	memory       record.Prediction
 	likely       []int   // likeliest tokens in its scores
 	output       *output // what its first counted launch generated; nil: none, or token ids unknown

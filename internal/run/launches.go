@@ -18,9 +18,13 @@ func (r *runner) arrange(s *current) (first error) {
 	for _, c := range s.cells {
 		c.enough = newLooks(s.Plan)
 	}
+	if s.CheckText == nil && s.Plan.Checks() {
+		referenceFirst(s.order, s.reference)
+	}
 	r.past.mark(r, s.cells, s.order)
 	for _, c := range s.cells {
 		r.past.restore(s, c)
+		r.past.restoreChecks(r, s, c)
 	}
 	for _, t := range s.order {
 		t.left++

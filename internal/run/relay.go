@@ -153,6 +153,20 @@ func (r *relay) engine() (record.EngineInfo, bool) {
 	return record.EngineInfo{}, false
 }
 
+// ran returns the session's last reports about its engine and its device; nil if there are none.
+func (r *relay) ran() (info *record.EngineInfo, device *record.Device) {
+	defer r.lock()()
+	for _, e := range r.events {
+		if e.Engine != nil {
+			info = e.Engine
+		}
+		if e.Device != nil {
+			device = e.Device
+		}
+	}
+	return info, device
+}
+
 // Warn writes a warning.
 func (r *relay) Warn(w record.Warning) {
 	defer r.lock()()

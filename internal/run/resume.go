@@ -202,12 +202,13 @@ var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
 func (p *past) restore(s *current, c *cell) {
-	scores := s.Reference != nil && !s.Plan.ScoresNothing()
+	scores := s.Reference != nil && (!s.Plan.ScoresNothing() || s.Plan.Checks())
 	if !scores && c.enough == nil {
 		return
 	}
 	for _, was := range p.Commits(c.ID) {
 		if was.Status == record.OK && !was.Warmup && was.Scoring == nil {
+			c.ran = true
 			c.restore(was)
 		}
 	}
@@ -271,7 +272,8 @@ func (p *past) failure(r *runner) error {
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring. end is the
 // first cell after those that the setup alternates with.
 func (p *past) unscored(planned plan.Setup, end int) bool {
-	if p.Status != record.Interrupted || planned.Plan.ScoresNothing() && planned.Plan.Quality == "" {
+	if p.Status != record.Interrupted ||
+		planned.Plan.ScoresNothing() && planned.Plan.Quality == "" && !planned.Plan.Checks() {
 		return false
 	}
 	for _, cell := range p.Cells {
@@ -285,7 +287,7 @@ func (p *past) unscored(planned plan.Setup, end int) bool {
 // scored reports whether a cell's engine has scored a text.
 func (p *past) scored(j job) bool {
 	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
-		return a.Scoring != nil && a.Status == record.OK && a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
+		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK && a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
 	})
 }
 

@@ -59,11 +59,12 @@ type runner struct {
 	gpus     *gpu.Monitor
 	past     *past
 	setups   []plan.Setup
-	count    counts       // for the whole run
-	live     *live        // session that the next attempt continues in, or nil
-	oneModel bool         // all setups have the same model, and so the same token ids
-	opened   bool         // there was a launch to cool down from
-	memory   atomic.Int64 // total RSS at the last reading
+	count    counts                // for the whole run
+	live     *live                 // session that the next attempt continues in, or nil
+	oneModel bool                  // all setups have the same model, and so the same token ids
+	opened   bool                  // there was a launch to cool down from
+	texts    map[string]*CheckText // of score checks, by model, if the model has none of its own
+	memory   atomic.Int64          // total RSS at the last reading
 	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
 	first             error // the error with priority

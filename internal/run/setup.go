@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/rounding"
 	"llmparity/internal/sample/gpu"
 	"llmparity/internal/traffic"
 )
@@ -32,6 +33,11 @@ type Parts struct {
 	// Reference names the engine, as in records, whose text all engines score; nil: none. It is called after all
 	// engines were checked, because some know only then what they can do.
 	Reference func() (string, error)
+	// CheckText is the text of score checks; nil: what the reference engine generates.
+	CheckText *CheckText
+	// Anchor computes a text from a position on with the reference implementation, and how far it moves by rounding in
+	// each of the arithmetics; nil: it does not compute this model.
+	Anchor func(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*Anchor, error)
 	// Quality returns the text that engines score for quality; nil: none.
 	Quality func() (*Text, error)
 	// Pieces returns the texts of tokens; nil: unknown.
@@ -69,6 +75,12 @@ type current struct {
 	cells     []*cell
 	order     []turn // to come
 	reference string
+
+	checked     map[engine.Engine]bool // whose score check is recorded
+	checkedBy   *cell                  // whose was first
+	checkedText []int
+	arithmetics [][]rounding.Arithmetic // of checked engines
+	anchored    bool
 }
 
 // build builds a setup's parts and its cells.
@@ -184,6 +196,8 @@ func (r *runner) group(ctx context.Context, group []plan.Setup, one *current) (f
 	first = fault.First(first, err)
 	for _, s := range all {
 		if !r.cancelled {
+			r.checkLate(ctx, s)
+			r.anchor(ctx, s)
 			r.scoreAll(ctx, s)
 		}
 		if s.Pieces != nil && r.oneModel { // a record has only one text for each id

@@ -9,6 +9,7 @@ import "slices"
 
 // Codes that other packages name; the table has all.
 const (
+	ScoresDiffer     = "scores-differ"
 	LaunchFailed     = "launch-failed"
 	TooFewLaunches   = "too-few-launches"
 	BusyMachine      = "busy-machine"
@@ -37,6 +38,9 @@ type Row struct {
 
 // Table has all warnings. Those that are most likely to change a conclusion come first.
 var Table = []Row{
+	{ScoresDiffer, "The engine's log-probabilities of the score check's text lie further from those of the reference " +
+		"implementation, or of another engine with the same weights, than rounding explains.",
+		"Find the wrong kernel, weight or setting. [Parity](../explanation/parity.md) has the tolerances.", nil},
 	{LaunchFailed, "A launch or a request failed, was interrupted or timed out. Statistics leave out what " +
 		"failed, so the figures describe only the launches that succeeded.",
 		"Read the error and the log, then repeat with `--resume --retry-failed`.",

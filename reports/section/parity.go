@@ -19,7 +19,8 @@ func paritySection(v *chart.View) Section {
 	}
 	itself := plain.PerCell(v.Res, []string{"cell", "over its launches"},
 		func(c *compare.Cell, add func(...string)) { add(c.Self.Verdict) })
-	parts := []Section{{For: InTerminal | Document, Lines: append(parityLines(v.Res), selfLines(v.Res)...), Mark: "- "}}
+	parts := []Section{{For: InTerminal | Document, Lines: append(parityLines(v.Res), selfLines(v.Res)...), Mark: "- "},
+		{Title: "Score check", Lines: scoreWords(v.Res), Grid: scoreGrid(v.Res)}}
 	for _, m := range v.Res.Matrices {
 		parts = append(parts, Section{For: OnPage, Grid: matrixGrid(v.Res, m)})
 	}
@@ -30,6 +31,47 @@ func paritySection(v *chart.View) Section {
 	return Section{ID: "parity", Title: "Parity", Parts: append(parts,
 		Section{For: OnPage, View: "parity", Data: pairs},
 		Section{Title: "Each cell with itself", For: OnPage, Grid: itself})}
+}
+
+// scoreWords say what the score check is, where there was one.
+func scoreWords(res *compare.Result) []string {
+	if scoreGrid(res) == nil {
+		return nil
+	}
+	return []string{"Each engine scored one text. The table has the largest difference of the log-probabilities of one token, in nats, " +
+		"and the largest that rounding explains."}
+}
+
+// scoreGrid has a row a comparison of scores, with the reference implementation first; nil if there was none.
+func scoreGrid(res *compare.Result) *plain.Grid {
+	g := &plain.Grid{Name: "Score check", Head: []string{"cell", "compared with", "positions", "step by step", "apart",
+		"step by step, apart", "explained", "by", "result"}}
+	add := func(cell string, with string, c *parity.Check) {
+		if c == nil {
+			return
+		}
+		row := []string{plain.Line(cell), plain.Line(with), "–", "–", "–", "–", "–", "–", plain.Line("not checked: " + c.Absent)}
+		if c.Known() {
+			row = []string{row[0], row[1], fmt.Sprint(c.Positions), fmt.Sprint(c.Positions - c.AsPrompt), plain.Num(c.Max),
+				plain.Num(c.MaxSteps), plain.Num(c.Nats), c.Arithmetic, "same scores"}
+			if c.Differs() {
+				row[8] = "scores differ"
+			}
+			if c.Yardstick != nil {
+				row[7] += ", by this model's yardstick"
+			}
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	for _, c := range res.Cells {
+		if c.Scores != nil {
+			add(c.Label, c.Scores.With, c.Scores)
+		}
+	}
+	for _, p := range res.Parity {
+		add(res.Cells[p.A].Label, res.Cells[p.B].Label, p.Scores)
+	}
+	return g.OrNil()
 }
 
 // selfLines say how cells agree with themselves, once for all cells with the same answer.

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -113,6 +114,29 @@ func ParityOf(res *compare.Result, c *compare.Cell) string {
 		}
 	}
 	return plain.OrDash(best)
+}
+
+// ScoresOf is what came of a cell's score checks, in a few words: of the one that lies furthest from its tolerance.
+func ScoresOf(res *compare.Result, c *compare.Cell) string {
+	all := []*parity.Check{c.Scores}
+	for _, p := range res.Parity {
+		if res.Cells[p.A] == c || res.Cells[p.B] == c {
+			all = append(all, p.Scores)
+		}
+	}
+	var worst *parity.Check
+	for _, s := range all {
+		if s.Known() && (worst == nil || s.Max/s.Nats > worst.Max/worst.Nats) {
+			worst = s
+		}
+	}
+	switch {
+	case worst == nil:
+		return "–"
+	case worst.Within:
+		return fmt.Sprintf("within %s (%s: %s)", plain.Num(worst.Max), worst.Arithmetic, plain.Num(worst.Nats))
+	}
+	return fmt.Sprintf("up to %s apart (%s: %s)", plain.Num(worst.Max), worst.Arithmetic, plain.Num(worst.Nats))
 }
 
 // summaryTable is the page's.

@@ -52,13 +52,13 @@ var importers = map[string]string{
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":        "internal/accuracy internal/fault internal/figure internal/gates internal/record internal/warning",
+	"compare":        "internal/accuracy internal/fault internal/figure internal/gates internal/record internal/rounding internal/warning",
 	"compare/answer": "compare internal/figure internal/record internal/warning",
 	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record internal/words",
 	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
 	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
 		"internal/record",
-	"compare/parity":   "internal/figure internal/record",
+	"compare/parity":   "internal/figure internal/record internal/rounding",
 	"compare/ratio":    "compare/evidence compare/explain compare/stats",
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
 	"compare/explain":  "compare/stats internal/record internal/warning",

@@ -111,6 +111,8 @@ type Sequence struct {
 	m            *Model
 	length       int
 	keys, values [][]float32 // one a layer, growing by a position a step
+	steps        Steps
+	state        uint64 // of the random signs of steps
 }
 
 // Start starts an empty sequence.
@@ -128,21 +130,23 @@ func (s *Sequence) Step(id int, logits bool) []float32 {
 			x[i] = float32(float64(x[i]) * scale)
 		}
 	}
+	s.move(x, s.steps.Activations)
 	for i, l := range m.layers {
-		attended := s.attend(i, rmsNorm(x, l["attn_norm.weight"], m.shape.RMSEpsilon))
+		attended := s.attend(i, s.enter(rmsNorm(x, l["attn_norm.weight"], m.shape.RMSEpsilon)))
 		add(x, m.post(attended, l["post_attention_norm.weight"]))
-		in := rmsNorm(x, l["ffn_norm.weight"], m.shape.RMSEpsilon)
+		in := s.enter(rmsNorm(s.move(x, s.steps.Activations), l["ffn_norm.weight"], m.shape.RMSEpsilon))
 		gate, up := multiply(l["ffn_gate.weight"], in), multiply(l["ffn_up.weight"], in)
 		for j, g := range gate {
 			gate[j] = float32(m.activate(float64(g)) * float64(up[j]))
 		}
-		add(x, m.post(multiply(l["ffn_down.weight"], gate), l["post_ffw_norm.weight"]))
+		add(x, m.post(multiply(l["ffn_down.weight"], s.enter(gate)), l["post_ffw_norm.weight"]))
+		s.move(x, s.steps.Activations)
 	}
 	s.length++
 	if !logits {
 		return nil
 	}
-	out := multiply(m.head, rmsNorm(x, m.norm, m.shape.RMSEpsilon))
+	out := multiply(m.head, s.enter(rmsNorm(x, m.norm, m.shape.RMSEpsilon)))
 	for i, v := range out {
 		out[i] = float32(capped(float64(v), m.shape.OutputCap))
 	}
@@ -196,10 +200,10 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 	if local {
 		turn = s.m.local
 	}
-	s.m.rotate(q, s.length, turn)
-	s.m.rotate(k, s.length, turn)
-	s.keys[i] = append(s.keys[i], k...)
-	s.values[i] = append(s.values[i], v...)
+	s.rotate(q, turn)
+	s.rotate(k, turn)
+	s.keys[i] = append(s.keys[i], s.move(k, s.steps.Cache)...)
+	s.values[i] = append(s.values[i], s.move(v, s.steps.Cache)...)
 	out := make([]float32, sh.HeadCount*sh.HeadDim)
 	width := sh.HeadCountKV * sh.HeadDim
 	first := 0 // the first visible position
@@ -213,12 +217,15 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 		mine := q[head*sh.HeadDim : (head+1)*sh.HeadDim]
 		for p := range scores {
 			score := dot(mine, keys[p*width+at:p*width+at+sh.HeadDim]) / math.Sqrt(float64(sh.QueryScalar()))
+			if step := s.steps.Activations; step > 0 {
+				score *= 1 + step*s.sign()
+			}
 			scores[p] = capped(score, sh.AttentionCap)
 		}
 		softmax(scores)
 		mix(out[head*sh.HeadDim:(head+1)*sh.HeadDim], scores, values[at:], width)
 	}
-	return multiply(l["attn_output.weight"], out)
+	return multiply(l["attn_output.weight"], s.enter(out))
 }
 
 // rotation is how queries and keys are rotated.
@@ -253,13 +260,16 @@ func mix(to []float32, weights []float64, values []float32, step int) {
 
 // rotate rotates the pairs of each head by the position's angles: adjacent values in a llama's GGUF, otherwise a value
 // of the first half with one of the second.
-func (m *Model) rotate(x []float32, position int, r rotation) {
-	dim := m.shape.HeadDim
+func (s *Sequence) rotate(x []float32, r rotation) {
+	dim := s.m.shape.HeadDim
 	for i, speed := range r.speeds {
-		sin, cos := math.Sincos(float64(position) * speed)
+		sin, cos := math.Sincos(float64(s.length) * speed)
+		if step := s.steps.Sines; step > 0 {
+			sin, cos = sin+step*s.sign(), cos+step*s.sign()
+		}
 		sin, cos = sin*r.magnitude, cos*r.magnitude
 		a, b := i, i+len(r.speeds)
-		if m.shape.Traits().Interleaved {
+		if s.m.shape.Traits().Interleaved {
 			a, b = 2*i, 2*i+1
 		}
 		for head := 0; head < len(x); head += dim {

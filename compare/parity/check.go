@@ -1,0 +1,223 @@
+package parity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/internal/record"
+	"llmparity/internal/rounding"
+)
+
+// Checked is what a cell's engine scored for the score check, or the reference implementation.
+type Checked struct {
+	from, asPrompt int   // where scoring begins, and how many positions were computed as a prompt
+	ids            []int // the whole text
+	at             []record.Score
+	Arithmetic     []rounding.Arithmetic
+	Anchor         *record.Anchor // nil: an engine scored it
+	Failed         string         // why there are no scores; empty: there are
+}
+
+// CheckedBy finds the score check of a cell's engine, under any cell with the same start settings; nil if there is none.
+func CheckedBy(run *record.Run, spec record.Cell) *Checked {
+	for _, a := range slices.Backward(run.Scorings) {
+		by := run.CellByID(a.Cell)
+		if a.Scoring.Checks() && !a.Scoring.Anchored() && by.Engine == spec.Engine && by.Setup == spec.Setup {
+			return newChecked(a)
+		}
+	}
+	return nil
+}
+
+// AnchorOf finds what the reference implementation computed of a cell's weights; nil if it did not.
+func AnchorOf(run *record.Run, spec record.Cell) *Checked {
+	for _, a := range slices.Backward(run.Scorings) {
+		if a.Scoring.Anchored() && a.Scoring.Check.Anchor.SHA256 == spec.Model.SHA256 && len(a.Scores) > 0 {
+			return newChecked(a)
+		}
+	}
+	return nil
+}
+
+func newChecked(a *record.Attempt) *Checked {
+	check := a.Scoring.Check
+	c := &Checked{from: len(a.Scoring.PromptIDs), asPrompt: check.AsPrompt, ids: check.IDs, at: a.Scores,
+		Anchor: check.Anchor}
+	for _, name := range check.Arithmetic {
+		c.Arithmetic = append(c.Arithmetic, rounding.Arithmetic(name))
+	}
+	if len(a.Scores) == 0 {
+		c.Failed = a.Error
+		if c.Failed == "" {
+			c.Failed = "it did not end"
+		}
+	}
+	return c
+}
+
+// Check is how far the log-probabilities of two sides lie apart, of all tokens that both report at each position.
+type Check struct {
+	With      string `json:"with"` // the other side
+	Positions int    `json:"positions"`
+	AsPrompt  int    `json:"as_prompt"` // positions that were computed as a prompt; the others step by step
+	Compared  int    `json:"compared"`  // log-probabilities
+	// Max is the largest difference in nats, at position MaxAt, from 1; MaxSteps that of positions computed step by step.
+	Max       float64 `json:"max_abs"`
+	MaxAt     int     `json:"max_at"`
+	MaxSteps  float64 `json:"max_abs_steps"`
+	Tolerance `json:"tolerance"`
+	Within    bool `json:"within"` // the tolerance
+	// Absent says why nothing was compared; empty: something was.
+	Absent string `json:"absent,omitempty"`
+}
+
+// Known reports whether scores were compared.
+func (c *Check) Known() bool { return c != nil && c.Absent == "" }
+
+// Differs reports whether scores lie further apart than rounding explains.
+func (c *Check) Differs() bool { return c.Known() && !c.Within }
+
+// Words says how far apart the scores are.
+func (c *Check) Words() string {
+	switch {
+	case c.Absent != "":
+		return "scores not checked: " + c.Absent
+	case c.Within:
+		return fmt.Sprintf("same scores: at most %s apart at %d positions (%s)", nats(c.Max), c.Positions, c.Explains())
+	}
+	return fmt.Sprintf("scores up to %s apart: more than %s explains (%s)", nats(c.Max), c.Arithmetic, nats(c.Nats))
+}
+
+// Tolerance is how far apart rounding moves log-probabilities, and by which rule.
+type Tolerance struct {
+	Nats       float64 `json:"nats"`
+	Arithmetic string  `json:"arithmetic"` // of both sides: float32, or what is coarser
+	// Yardstick is how far a rounding step moves this model's scores, in the reference implementation; absent: unknown,
+	// and the tolerance is that of the table.
+	Yardstick *float64 `json:"yardstick,omitempty"`
+}
+
+// Explains states the rule.
+func (t Tolerance) Explains() string {
+	if t.Yardstick != nil {
+		return fmt.Sprintf("%s explains up to %s, as a rounding step moves this model by %s", t.Arithmetic, nats(t.Nats),
+			nats(*t.Yardstick))
+	}
+	return fmt.Sprintf("%s explains up to %s", t.Arithmetic, nats(t.Nats))
+}
+
+// steps is how many rounding steps at once explain a difference: an engine rounds at more places than a yardstick
+// moves.
+const steps = 4
+
+// tolerance is that of two sides, which compute in some arithmetics. Unknown arithmetic is judged as float32. anchor may
+// be nil.
+func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {
+	all := rounding.Sorted(slices.Concat(append(sides, []rounding.Arithmetic{rounding.Single})...))
+	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all)}
+	if anchor == nil {
+		return t
+	}
+	widest := 0.0
+	for _, side := range sides {
+		moved, known := anchor.Yardsticks[rounding.Words(side)]
+		if len(side) > 0 && !known {
+			return t
+		}
+		widest = max(widest, moved)
+	}
+	t.Yardstick = &widest
+	t.Nats = max(rounding.Nats([]rounding.Arithmetic{rounding.Single}), steps*widest)
+	return t
+}
+
+// smallest is the log-probability below which a float32 loses digits; engines that report probabilities lose them, too.
+var smallest = math.Log(0x1p-126)
+
+// against compares what two sides scored of one text.
+func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
+	out := &Check{With: with, Tolerance: t}
+	switch {
+	case c.Failed != "":
+		out.Absent = "it could not score: " + c.Failed
+	case c.from != other.from || !slices.Equal(c.ids, other.ids):
+		out.Absent = "they scored different texts"
+	}
+	if out.Absent != "" {
+		return out
+	}
+	out.Positions, out.AsPrompt = min(len(c.at), len(other.at)), c.asPrompt
+	for at := range out.Positions {
+		apart, n := farthest(c.at[at], other.at[at])
+		out.Compared += n
+		if apart > out.Max {
+			out.Max, out.MaxAt = apart, at+1
+		}
+		if at >= c.asPrompt {
+			out.MaxSteps = max(out.MaxSteps, apart)
+		}
+	}
+	out.Within = out.Max <= t.Nats
+	if out.Compared == 0 {
+		out.Absent = "they report no token in common"
+	}
+	return out
+}
+
+// farthest is how far apart two engines put a token at a position, of n that both report. An engine's likeliest token
+// that the other does not report lies at least as far apart as to the other's last one.
+func farthest(x, y record.Score) (apart float64, n int) {
+	for _, side := range [][2]record.Score{{x, y}, {y, x}} {
+		for _, c := range side[0].Top {
+			p, known := side[1].LogProbOf(c.ID)
+			switch {
+			case !known && c == side[0].Top[0]:
+				n++
+				apart = max(apart, c.LogProb-side[1].Top[len(side[1].Top)-1].LogProb)
+			case known && c.LogProb > smallest && p > smallest:
+				n++
+				apart = max(apart, math.Abs(c.LogProb-p))
+			}
+		}
+	}
+	return apart, n
+}
+
+// checked compares the score checks of two cells; nil if neither has one.
+func checked(left, right Party) *Check {
+	a, b := left.Checked, right.Checked
+	none := func(why string) *Check { return &Check{With: right.Label, Absent: why} }
+	switch {
+	case a == nil && b == nil:
+		return nil
+	case a == nil:
+		return none(left.Label + " reports no log-probabilities of a given text")
+	case b == nil:
+		return none(right.Label + " reports no log-probabilities of a given text")
+	case left.Rounded || right.Rounded:
+		return none("the engines have other weights")
+	case a.Failed != "":
+		return none(left.Label + " could not score: " + a.Failed)
+	case b.Failed != "":
+		return none(right.Label + " could not score: " + b.Failed)
+	}
+	return a.against(b, right.Label, toleranceOf(left, right))
+}
+
+// toleranceOf is that of two cells. The yardstick is known if the reference implementation computed the weights of both.
+func toleranceOf(left, right Party) Tolerance {
+	var anchor *record.Anchor
+	if left.Anchor != nil && right.Anchor != nil && left.Anchor.Anchor.SHA256 == right.Anchor.Anchor.SHA256 {
+		anchor = left.Anchor.Anchor
+	}
+	return tolerance(anchor, left.Arithmetic, right.Arithmetic)
+}
+
+// WithAnchor compares the scores of a cell with those of the reference implementation; nil if it did not compute them.
+func WithAnchor(of Party) *Check {
+	if of.Anchor == nil || of.Checked == nil || of.Rounded {
+		return nil
+	}
+	return of.Checked.against(of.Anchor, "llmparity's reference implementation", tolerance(of.Anchor.Anchor, of.Arithmetic))
+}

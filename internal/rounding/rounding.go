@@ -1,0 +1,127 @@
+// Package rounding has how far apart log-probabilities of correct engines lie, by the arithmetic that they compute in.
+//
+// It knows arithmetic only: not whether a model is sensitive to it. A yardstick measured on a model replaces these
+// numbers where there is one.
+package rounding
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Arithmetic is what an engine computes in, as far as it moves log-probabilities.
+type Arithmetic string
+
+// The arithmetics.
+const (
+	Single      Arithmetic = "float32"
+	HalfCache   Arithmetic = "a float16 KV cache"
+	Half        Arithmetic = "float16 activations"
+	SmallCache  Arithmetic = "a KV cache of at most 8 bits"
+	Eight       Arithmetic = "8-bit activations"
+	GPU         Arithmetic = "sines of a GPU"
+	unspecified Arithmetic = ""
+)
+
+// Row is what one arithmetic explains.
+type Row struct {
+	Arithmetic
+	// Nats is how far apart the log-probabilities of one token may lie, in two correct engines of which one or both
+	// compute so.
+	Nats float64
+	// Basis says where the number comes from.
+	Basis string
+}
+
+// Table has all rows, the finest arithmetic first.
+func Table() []Row {
+	return []Row{
+		{Single, 0.001, "measured"},
+		{GPU, 0.05, "calculated"},
+		{HalfCache, 0.05, "measured"},
+		{Half, 0.2, "measured"},
+		{SmallCache, 0.5, "measured"},
+		{Eight, 0.5, "measured"},
+	}
+}
+
+// Of returns the arithmetics of an engine by its reports, the finest first; nil if they are not known.
+func Of(info *record.EngineInfo, device *record.Device, model record.Model) []Arithmetic {
+	says := func(key string) string {
+		if info == nil {
+			return ""
+		}
+		return strings.ToLower(info.Policy[key])
+	}
+	computes := activations(says("activations_dtype"), cmp.Or(says("weights_dtype"), strings.ToLower(model.DType)))
+	cached := cache(says("kv_dtype"))
+	if computes == unspecified || cached == unspecified {
+		return nil
+	}
+	out := []Arithmetic{computes, cached}
+	if device != nil && device.Class == record.GPU {
+		out = append(out, GPU)
+	}
+	return Sorted(out)
+}
+
+// Sorted puts arithmetics in the table's order, each once. float32 stands alone.
+func Sorted(all []Arithmetic) (out []Arithmetic) {
+	for _, r := range Table() {
+		if slices.Contains(all, r.Arithmetic) {
+			out = append(out, r.Arithmetic)
+		}
+	}
+	if len(out) > 1 && out[0] == Single {
+		out = out[1:]
+	}
+	return out
+}
+
+// activations returns the arithmetic of matrix products. Engines that report no dtype of activations convert them to
+// what the weights have: ggml to 8 bits for blocks of integers.
+func activations(reported, weights string) Arithmetic {
+	switch dtype := cmp.Or(reported, weights); {
+	case dtype == "f32":
+		return Single
+	case dtype == "f16", dtype == "bf16":
+		return Half
+	case reported == "" && weights != "" && weights != "unknown":
+		return Eight
+	}
+	return unspecified
+}
+
+func cache(dtype string) Arithmetic {
+	switch {
+	case dtype == "f32":
+		return Single
+	case dtype == "f16", dtype == "bf16", strings.Contains(dtype, "f16"):
+		return HalfCache
+	case dtype == "" || dtype == "unknown":
+		return unspecified
+	}
+	return SmallCache
+}
+
+// Nats returns what the coarsest of some arithmetics explains; 0 if there is none.
+func Nats(all []Arithmetic) (nats float64) {
+	for _, r := range Table() {
+		if slices.Contains(all, r.Arithmetic) {
+			nats = max(nats, r.Nats)
+		}
+	}
+	return nats
+}
+
+// Words lists arithmetics: float16 activations and a float16 KV cache.
+func Words(all []Arithmetic) string {
+	var names []string
+	for _, a := range all {
+		names = append(names, string(a))
+	}
+	return strings.Join(names, " and ")
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"llmparity/internal/record"
 	"llmparity/internal/rounding"
@@ -86,7 +87,7 @@ func (c *Check) Words() string {
 	case c.Within:
 		return fmt.Sprintf("same scores: at most %s apart at %d positions (%s)", nats(c.Max), c.Positions, c.Explains())
 	}
-	return fmt.Sprintf("scores up to %s apart: more than %s explains (%s)", nats(c.Max), c.Arithmetic, nats(c.Nats))
+	return fmt.Sprintf("scores up to %s apart: more than %s (%s)", nats(c.Max), c.explains(), nats(c.Nats))
 }
 
 // Tolerance is how far apart rounding moves log-probabilities, and by which rule.
@@ -101,10 +102,18 @@ type Tolerance struct {
 // Explains states the rule.
 func (t Tolerance) Explains() string {
 	if t.Yardstick != nil {
-		return fmt.Sprintf("%s explains up to %s, as a rounding step moves this model by %s", t.Arithmetic, nats(t.Nats),
+		return fmt.Sprintf("%s up to %s, as a rounding step moves this model by %s", t.explains(), nats(t.Nats),
 			nats(*t.Yardstick))
 	}
-	return fmt.Sprintf("%s explains up to %s", t.Arithmetic, nats(t.Nats))
+	return fmt.Sprintf("%s up to %s", t.explains(), nats(t.Nats))
+}
+
+// explains is the subject and the verb of the rule.
+func (t Tolerance) explains() string {
+	if strings.Contains(t.Arithmetic, " and ") {
+		return t.Arithmetic + " explain"
+	}
+	return t.Arithmetic + " explains"
 }
 
 // steps is how many rounding steps at once explain a difference: an engine rounds at more places than a yardstick

@@ -275,11 +275,11 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 	t := toleranceOf(a, b)
 	text := "there the top two are " + strings.Join(apart, " and ") + " apart" + again + lower
 	if widest > 2*t.Nats { // two logits that move towards each other
-		return text + fmt.Sprintf(": more than %s explains (up to %s)", t.Arithmetic, nats(2*t.Nats)) +
+		return text + fmt.Sprintf(": more than %s (up to %s)", t.explains(), nats(2*t.Nats)) +
 			unmerged(len(p.PromptA), a, b)
 	}
 	d.Rounding = true
-	return text + fmt.Sprintf(": %s explains it (up to %s)", t.Arithmetic, nats(2*t.Nats))
+	return text + fmt.Sprintf(": %s it (up to %s)", t.explains(), nats(2*t.Nats))
 }
 
 // unmerged names the fault of kernels that merge the chunks of a prompt of so many tokens; empty where there is none.

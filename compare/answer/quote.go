@@ -172,6 +172,8 @@ func (r view) objections() []objection {
 				"the reason", r.cellTitle(a), r.cellTitle(b)))
 		}
 	}
+	wrong := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() }) ||
+		slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return p.Scores.Differs() })
 	unlike := "cells that are not alike are compared, because --allow-different asked for it"
 	if !r.Statistics.AllowDifferent {
 		unlike = "the engines have other weights of the model"
@@ -179,6 +181,7 @@ func (r view) objections() []objection {
 	few := fmt.Sprintf("too few launches for an interval, which takes %d", stats.MinRuns)
 	slope, noisySlope := r.slopeObjections()
 	return append([]objection{
+		{wrong, ofSpeed | ofOutput, "an engine's scores are further apart than rounding explains"},
 		{adapter != "", ofSpeed, onTheCPU},
 		{lost > 0, ofGrowth | ofMemory | ofSpeed, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
 			explain.Plural(lost, "was", "were"))},

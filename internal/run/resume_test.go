@@ -345,7 +345,7 @@ func TestInterruptedScoringResumes(t *testing.T) {
 		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 		b.score = func(ctx context.Context, _ engine.Forced) error { return interrupts(cancel)(ctx) }
 		o := options(t, a, b)
-		o.Reference = named("b")
+		o.Plan.Check, o.Reference = new(false), named("b")
 		dir, err := run.Do(ctx, o)
 		if fault.Of(err) != fault.Interrupted || len(a.asked) != 1 || len(b.asked) != 1 {
 			t.Fatalf("%v; %d and %d texts", err, len(a.asked), len(b.asked))

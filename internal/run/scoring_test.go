@@ -38,7 +38,7 @@ func TestScoring(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, mute := opinionated("a", 1, 2, 3, 4), opinionated("b", c.b...), &scripted{name: "mute"}
 			o := options(t, a, b, mute)
-			o.Plan.Parity, o.Reference = c.parity, named("b")
+			o.Plan.Check, o.Plan.Parity, o.Reference = new(false), c.parity, named("b")
 			o.Pieces = func(ids []int) map[int]string {
 				out := map[int]string{}
 				for _, id := range ids {
@@ -111,7 +111,7 @@ func TestFailedScoringIsWarning(t *testing.T) {
 			a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 			a.score = c.score(cancel)
 			o := options(t, a, b)
-			o.Reference = named("b")
+			o.Plan.Check, o.Reference = new(false), named("b")
 			r, err := do(t, ctx, o)
 			cancel()
 			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 ||
@@ -152,7 +152,7 @@ func TestInterruptedQualityResumes(t *testing.T) {
 			return nil
 		}
 		o := options(t, a, b, &scripted{name: "mute"})
-		o.Reference, o.Plan.Quality = named("b"), "a.txt"
+		o.Reference, o.Plan.Quality, o.Plan.Check = named("b"), "a.txt", new(false)
 		o.Quality = func() (*run.Text, error) {
 			return &run.Text{Name: "a.txt", SHA256: "5f",
 				Windows: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {10, 2, 3, 4, 5, 6, 7, 8}}}, nil

@@ -60,6 +60,9 @@ type Engine struct {
 	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
 	Scores []record.Score
 	Scored record.Scoring // what that text is; if it has a window, the scores are those of all windows
+	// Checked are the scores of a score check, and Anchored those of the reference implementation; nil: there are none.
+	Checked, Anchored []record.Score
+	Check             record.ScoreCheck // of both; its anchor is that of Anchored
 	// Stop is why the cell was not repeated any more; nil: it was repeated as often as was asked for.
 	Stop *record.Stop
 	// Meters are read beside the processes.
@@ -147,6 +150,7 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 		if e.Scores != nil {
 			e.score(w)
 		}
+		e.check(w)
 	}
 	check.Err(t, w.Close(record.OK))
 	return w.Dir()

@@ -177,17 +177,17 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 // farthest is how far apart two engines put a token at a position, of n that both report. An engine's likeliest token
 // that the other does not report lies at least as far apart as to the other's last one.
 func farthest(x, y record.Score) (apart float64, n int) {
+	for _, c := range x.Top {
+		if p, known := y.LogProbOf(c.ID); known && c.LogProb > smallest && p > smallest {
+			n++
+			apart = max(apart, math.Abs(c.LogProb-p))
+		}
+	}
 	for _, side := range [][2]record.Score{{x, y}, {y, x}} {
-		for _, c := range side[0].Top {
-			p, known := side[1].LogProbOf(c.ID)
-			switch {
-			case !known && c == side[0].Top[0]:
-				n++
-				apart = max(apart, c.LogProb-side[1].Top[len(side[1].Top)-1].LogProb)
-			case known && c.LogProb > smallest && p > smallest:
-				n++
-				apart = max(apart, math.Abs(c.LogProb-p))
-			}
+		first, last := side[0].Top[0], side[1].Top[len(side[1].Top)-1]
+		if _, known := side[1].LogProbOf(first.ID); !known {
+			n++
+			apart = max(apart, first.LogProb-last.LogProb)
 		}
 	}
 	return apart, n

@@ -203,7 +203,7 @@ type Party struct {
 	Arithmetic  []rounding.Arithmetic // it computes in; nil: unknown
 	Checked     *Checked              // its score check; nil: none
 	Anchor      *Checked              // the reference implementation's, of its weights; nil: none
-	Chunk       int  // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
+	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
 // Of compares the first measured request of either side.

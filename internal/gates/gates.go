@@ -221,7 +221,9 @@ func (g *Gate) Tests(what string) bool {
 }
 
 // Empty tells that there is nothing to judge but whether launches failed.
-func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil && g.Scores == nil }
+func (g *Gate) Empty() bool {
+	return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil && g.Scores == nil
+}
 
 // LevelOf is a check's own level, else the gate's.
 func (g *Gate) LevelOf(own Level) Level { return cmp.Or(own, g.Level, Error) }

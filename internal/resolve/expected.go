@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/rounding"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
 )
 
-// sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token.
-// Rounding in single precision moves logits far less.
-const sureMargin = 0.5
+// sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token:
+// rounding can move two logits towards each other, on a GPU by more than elsewhere.
+var sureMargin = 2 * rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.GPU})
 
 // mostChecked limits the length of prompts and texts, because our implementation takes time that grows quadratically.
 const mostChecked = 256

@@ -1,0 +1,148 @@
+package compare_test
+
+import (
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/answer"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/check"
+	"llmparity/internal/record"
+	"llmparity/internal/warning"
+)
+
+// still moves no score, and faint moves one unlikely candidate of one position, which no token shows.
+func still(int, int) float64 { return 0 }
+
+func faint(by float64) func(position, rank int) float64 {
+	return func(position, rank int) float64 {
+		if position == 50 && rank == 19 {
+			return by
+		}
+		return 0
+	}
+}
+
+// pairOf has two engines that generate the same tokens and have made a score check in float32.
+func pairOf(web, llama func(position, rank int) float64) (a, b comparetest.Engine) {
+	a, b = comparetest.Browser(6), comparetest.Native(6)
+	a.Checked, b.Checked = comparetest.Scores(web), comparetest.Scores(llama)
+	a.Check.Arithmetic, b.Check.Arithmetic = []string{"float32"}, []string{"float32"}
+	return a, b
+}
+
+// anchored adds what the reference implementation computed, with a yardstick.
+func anchored(e *comparetest.Engine, yardstick float64) {
+	e.Anchored = comparetest.Scores(still)
+	e.Check.Anchor = &record.Anchor{SHA256: e.Cell.Model.SHA256, Yardsticks: map[string]float64{"float32": yardstick}}
+}
+
+func TestScoresDecideWhatTokensDoNotShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		web      func(position, rank int) float64
+		headline string
+		says     string
+		wrong    bool
+	}{
+		"the same":          {still, "Same tokens, same scores", "at most 0 apart at 64 positions (float32 explains up to 0.001)", false},
+		"as float32 rounds": {faint(0.0009), "Same tokens, same scores", "at most 0.001 apart", false},
+		"a wrong kernel":    {faint(0.07), "Same tokens, other scores", "scores up to 0.070 apart: more than float32 explains (0.001)", true},
+	} {
+		web, llama := pairOf(c.web, still)
+		r := compare.Runs(comparetest.Run(t, "check", web, llama))
+		p := r.Parity[0]
+		if !p.Identical || p.Scores == nil || p.Scores.Differs() != c.wrong || p.Scores.Compared != 64*20 {
+			t.Fatalf("%s: %+v, scores %+v", name, p.Identical, p.Scores)
+		}
+		out := answer.Of(r).Output
+		if out.Headline != c.headline {
+			t.Errorf("%s: %q", name, out.Headline)
+		}
+		check.Has(t, out.Text, c.says)
+		if warned := len(r.Warnings) > 0 && r.Warnings[0].Code == warning.ScoresDiffer; warned != c.wrong {
+			t.Errorf("%s: warnings %+v", name, r.Warnings)
+		}
+		if c.wrong && (p.Scores.MaxAt != 51 || p.Scores.MaxSteps < 0.069) {
+			t.Errorf("%s: %+v", name, p.Scores)
+		}
+		if quote := answer.Of(r).Quote.Text; strings.Contains(quote, "Memory and output may be quoted") == c.wrong {
+			t.Errorf("%s: %s", name, quote)
+		}
+	}
+}
+
+// The reference implementation names the wrong one of two, and its yardstick decides, not what the suspect does.
+func TestAnchorNamesTheWrongEngine(t *testing.T) {
+	web, llama := pairOf(func(int, int) float64 { return -2 }, faint(0.003))
+	anchored(&web, 0.001)
+	llama.Check.Anchor = web.Check.Anchor
+	r := compare.Runs(comparetest.Run(t, "anchored", web, llama))
+	if w, l := r.Cells[0].Scores, r.Cells[1].Scores; !w.Differs() || !l.Known() || l.Differs() || l.Nats != 0.004 ||
+		*l.Yardstick != 0.001 {
+		t.Fatalf("%+v; %+v", w, l)
+	}
+	out := answer.Of(r).Output
+	if out.Headline != "Wrong scores: webllm" {
+		t.Error(out.Headline)
+	}
+	check.Has(t, out.Text, "scores up to 2.000 apart: more than float32 explains (0.004)",
+		"The reference implementation agrees with llamacpp.")
+}
+
+// One engine alone has a verdict, too.
+func TestAnchorJudgesOneEngine(t *testing.T) {
+	for name, c := range map[string]struct {
+		shift    func(position, rank int) float64
+		headline string
+	}{"right": {still, "Repeatable, right scores"}, "wrong": {faint(0.02), "Wrong scores: webllm"}} {
+		web, _ := pairOf(c.shift, still)
+		anchored(&web, 1e-5)
+		r := compare.Runs(comparetest.Run(t, "alone", web))
+		if out := answer.Of(r).Output; out.Headline != c.headline {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// What was not compared is said, never taken for the same.
+func TestScoresNotChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(web, llama *comparetest.Engine)
+		says   string
+	}{
+		"neither":         {func(web, llama *comparetest.Engine) { web.Checked, llama.Checked = nil, nil }, "scores not checked"},
+		"one":             {func(web, llama *comparetest.Engine) { llama.Checked = nil }, "llamacpp reports no log-probabilities of a given text"},
+		"different texts": {func(web, llama *comparetest.Engine) { llama.Check.IDs, llama.Check.AsPrompt = make([]int, 68), 48 }, "they scored different texts"},
+		"other weights": {func(web, llama *comparetest.Engine) {
+			web.Cell.Model.Form, llama.Cell.Model.Form = "a", "b"
+		}, "the engines have other weights"},
+		"no token in common": {func(web, llama *comparetest.Engine) {
+			for i := range llama.Checked {
+				s := &llama.Checked[i]
+				for j := range s.Top {
+					s.Top[j].ID += 100
+				}
+				s.Forced += 100
+			}
+		}, "more than float32 explains"},
+	} {
+		web, llama := pairOf(still, still)
+		c.change(&web, &llama)
+		out := answer.Of(compare.Runs(comparetest.Run(t, "unchecked", web, llama))).Output
+		if strings.Contains(out.Headline, "same scores") || !strings.Contains(out.Text, c.says) {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// A coarser arithmetic of one side explains more, and the answer says which.
+func TestCoarserArithmeticExplainsMore(t *testing.T) {
+	web, llama := pairOf(faint(0.03), still)
+	llama.Check.Arithmetic = []string{"a float16 KV cache"}
+	out := answer.Of(compare.Runs(comparetest.Run(t, "coarse", web, llama))).Output
+	if out.Headline != "Same tokens, same scores" {
+		t.Error(out.Headline)
+	}
+	check.Has(t, out.Text, "at most 0.030 apart", "a float16 KV cache explains up to 0.050")
+}

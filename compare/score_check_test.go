@@ -111,9 +111,13 @@ func TestScoresNotChecked(t *testing.T) {
 		change func(web, llama *comparetest.Engine)
 		says   string
 	}{
-		"neither":         {func(web, llama *comparetest.Engine) { web.Checked, llama.Checked = nil, nil }, "scores not checked"},
-		"one":             {func(web, llama *comparetest.Engine) { llama.Checked = nil }, "llamacpp reports no log-probabilities of a given text"},
-		"different texts": {func(web, llama *comparetest.Engine) { llama.Check.IDs, llama.Check.AsPrompt = make([]int, 68), 48 }, "they scored different texts"},
+		"neither": {func(web, llama *comparetest.Engine) { web.Checked, llama.Checked = nil, nil },
+			"scores not checked"},
+		"one": {func(web, llama *comparetest.Engine) { llama.Checked = nil },
+			"llamacpp reports no log-probabilities of a given text"},
+		"different texts": {func(web, llama *comparetest.Engine) {
+			llama.Check.IDs, llama.Check.AsPrompt = make([]int, 68), 48
+		}, "they scored different texts"},
 		"other weights": {func(web, llama *comparetest.Engine) {
 			web.Cell.Model.Form, llama.Cell.Model.Form = "a", "b"
 		}, "the engines have other weights"},

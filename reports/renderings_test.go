@@ -38,6 +38,7 @@ func renderings(t *testing.T) map[string]rendering {
 	out["server"] = of(talkative(t))
 	out["gate"] = gatedResult(t)
 	out["scores"] = of(parted(t))
+	out["checked"] = of(comparetest.Run(t, "checked", checkedPair()...))
 	web := comparetest.Browser(1)
 	web.IDs[6] = 511
 	out["no-scores"] = of(comparetest.Run(t, "plain", web, comparetest.Native(1)))
@@ -124,8 +125,26 @@ var inGolden = map[string][]string{
 	"mixed":   {"terminal", "Markdown", "answer", "timeline", "memory", "warnings", "JUnit", "benchstat"},
 	"no-goal": {"traffic"}, "no-scores": {"parity"}, "not-alike": {"terminal", "ratios"},
 	"reading-missing": {"details", "breakdown"}, "same-device": {"terminal", "speed"},
-	"scores": {"terminal", "parity"}, "served": {"terminal", "details", "summary"}, "server": {"server"},
+	"checked": {"terminal", "answer", "parity", "warnings", "JUnit"},
+	"scores":  {"terminal", "parity"}, "served": {"terminal", "details", "summary"}, "server": {"server"},
 	"traffic": {"traffic"}, "trend": {"terminal", "summary"},
+}
+
+// checkedPair are two engines that generate the same tokens. The reference implementation refutes the scores of one.
+func checkedPair() []comparetest.Engine {
+	web, llama := comparetest.Browser(6), comparetest.Native(6)
+	right := func(int, int) float64 { return 0 }
+	web.Checked = comparetest.Scores(func(position, rank int) float64 {
+		if position == 50 && rank == 19 {
+			return 0.07
+		}
+		return 0
+	})
+	llama.Checked, llama.Anchored = comparetest.Scores(right), comparetest.Scores(right)
+	web.Check.Arithmetic, llama.Check.Arithmetic = []string{"float32"}, []string{"float32"}
+	llama.Check.Anchor = &record.Anchor{SHA256: llama.Cell.Model.SHA256,
+		Yardsticks: map[string]float64{"float32": 1e-5}}
+	return []comparetest.Engine{web, llama}
 }
 
 // What formats for people say, to the letter. No name of others becomes an element of a page.

@@ -7,13 +7,14 @@ import (
 // checkedFrom is where the text of score checks that Scores makes is scored from.
 const checkedFrom = 4
 
-// Scores makes scores of 64 positions and 20 candidates each, the log-probability of the token at a rank moved by shift.
-// The likeliest token has a probability of about one half, the last one 0.0001.
+// Scores makes scores of 64 positions and 20 candidates each, with log-probabilities moved by shift. The likeliest
+// token has a probability of about one half, the last one 0.0001.
 func Scores(shift func(position, rank int) float64) (out []record.Score) {
 	for i := range 64 {
 		s := record.Score{Position: i, Forced: i % 32}
 		for rank := range 20 {
-			s.Top = append(s.Top, record.Candidate{ID: (i + rank) % 32, LogProb: -0.7 - 0.45*float64(rank) + shift(i, rank)})
+			s.Top = append(s.Top, record.Candidate{ID: (i + rank) % 32,
+				LogProb: -0.7 - 0.45*float64(rank) + shift(i, rank)})
 		}
 		s.LogProb = s.Top[0].LogProb
 		out = append(out, s)

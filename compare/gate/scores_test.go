@@ -50,7 +50,8 @@ func TestGateOfScores(t *testing.T) {
 	if asked.Status != gates.Inconclusive {
 		t.Errorf("not checked: %s", asked.Verdict)
 	}
-	if unasked := gate.Evaluate(parse(t, "peak_pss_mb: {max: 9000}"), result(t, comparetest.Native(6)), nil); unasked.Status != gates.Passed {
+	unasked := gate.Evaluate(parse(t, "peak_pss_mb: {max: 9000}"), result(t, comparetest.Native(6)), nil)
+	if unasked.Status != gates.Passed {
 		t.Errorf("not checked, not asked: %s", unasked.Verdict)
 	}
 }

@@ -20,7 +20,7 @@ type Checked struct {
 	Failed         string         // why there are no scores; empty: there are
 }
 
-// CheckedBy finds the score check of a cell's engine, under any cell with the same start settings; nil if there is none.
+// CheckedBy finds the score check of a cell's engine, under any cell with the same start settings; nil: there is none.
 func CheckedBy(run *record.Run, spec record.Cell) *Checked {
 	for _, a := range slices.Backward(run.Scorings) {
 		by := run.CellByID(a.Cell)
@@ -63,7 +63,8 @@ type Check struct {
 	Positions int    `json:"positions"`
 	AsPrompt  int    `json:"as_prompt"` // positions that were computed as a prompt; the others step by step
 	Compared  int    `json:"compared"`  // log-probabilities
-	// Max is the largest difference in nats, at position MaxAt, from 1; MaxSteps that of positions computed step by step.
+	// Max is the largest difference in nats, at position MaxAt, from 1; MaxSteps is that of positions computed step by
+	// step.
 	Max       float64 `json:"max_abs"`
 	MaxAt     int     `json:"max_at"`
 	MaxSteps  float64 `json:"max_abs_steps"`
@@ -120,8 +121,7 @@ func (t Tolerance) explains() string {
 // moves.
 const steps = 4
 
-// tolerance is that of two sides, which compute in some arithmetics. Unknown arithmetic is judged as float32. anchor may
-// be nil.
+// tolerance is that of sides which compute in some arithmetics. An unknown one is judged as float32. anchor may be nil.
 func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {
 	all := rounding.Sorted(slices.Concat(append(sides, []rounding.Arithmetic{rounding.Single})...))
 	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all)}
@@ -214,7 +214,7 @@ func checked(left, right Party) *Check {
 	return a.against(b, right.Label, toleranceOf(left, right))
 }
 
-// toleranceOf is that of two cells. The yardstick is known if the reference implementation computed the weights of both.
+// toleranceOf is that of two cells. There is a yardstick if the reference implementation computed the weights of both.
 func toleranceOf(left, right Party) Tolerance {
 	var anchor *record.Anchor
 	if left.Anchor != nil && right.Anchor != nil && left.Anchor.Anchor.SHA256 == right.Anchor.Anchor.SHA256 {
@@ -228,5 +228,6 @@ func WithAnchor(of Party) *Check {
 	if of.Anchor == nil || of.Checked == nil || of.Rounded {
 		return nil
 	}
-	return of.Checked.against(of.Anchor, "llmparity's reference implementation", tolerance(of.Anchor.Anchor, of.Arithmetic))
+	return of.Checked.against(of.Anchor, "llmparity's reference implementation",
+		tolerance(of.Anchor.Anchor, of.Arithmetic))
 }

@@ -9,23 +9,25 @@ import (
 )
 
 func TestOf(t *testing.T) {
+	type policy = map[string]string
+	type list = []rounding.Arithmetic
 	gpu := &record.Device{Class: record.GPU}
 	for _, c := range []struct {
-		policy map[string]string
+		policy policy
 		device *record.Device
 		model  string
-		want   []rounding.Arithmetic
+		want   list
 	}{
-		{map[string]string{"activations_dtype": "f32", "kv_dtype": "f32"}, nil, "Q4_1", []rounding.Arithmetic{rounding.Single}},
-		{map[string]string{"activations_dtype": "f32", "kv_dtype": "f32"}, gpu, "F32", []rounding.Arithmetic{rounding.GPU}},
-		{map[string]string{"activations_dtype": "f16", "kv_dtype": "f16"}, nil, "F16",
-			[]rounding.Arithmetic{rounding.HalfCache, rounding.Half}},
-		{map[string]string{"weights_dtype": "F32", "kv_dtype": "f16"}, nil, "F32", []rounding.Arithmetic{rounding.HalfCache}},
-		{map[string]string{"weights_dtype": "Q4_K_M", "kv_dtype": "f32"}, nil, "", []rounding.Arithmetic{rounding.Eight}},
-		{map[string]string{"weights_dtype": "F32", "kv_dtype": "q8_0"}, nil, "", []rounding.Arithmetic{rounding.SmallCache}},
-		{map[string]string{"kv_dtype": "K f16, V f32"}, nil, "F32", []rounding.Arithmetic{rounding.HalfCache}},
-		{map[string]string{"weights_dtype": "unknown", "kv_dtype": "f32"}, nil, "F32", nil},
-		{map[string]string{"weights_dtype": "F32"}, nil, "F32", nil},
+		{policy{"activations_dtype": "f32", "kv_dtype": "f32"}, nil, "Q4_1", list{rounding.Single}},
+		{policy{"activations_dtype": "f32", "kv_dtype": "f32"}, gpu, "F32", list{rounding.GPU}},
+		{policy{"activations_dtype": "f16", "kv_dtype": "f16"}, nil, "F16",
+			list{rounding.HalfCache, rounding.Half}},
+		{policy{"weights_dtype": "F32", "kv_dtype": "f16"}, nil, "F32", list{rounding.HalfCache}},
+		{policy{"weights_dtype": "Q4_K_M", "kv_dtype": "f32"}, nil, "", list{rounding.Eight}},
+		{policy{"weights_dtype": "F32", "kv_dtype": "q8_0"}, nil, "", list{rounding.SmallCache}},
+		{policy{"kv_dtype": "K f16, V f32"}, nil, "F32", list{rounding.HalfCache}},
+		{policy{"weights_dtype": "unknown", "kv_dtype": "f32"}, nil, "F32", nil},
+		{policy{"weights_dtype": "F32"}, nil, "F32", nil},
 	} {
 		got := rounding.Of(&record.EngineInfo{Policy: c.policy}, c.device, record.Model{DType: c.model})
 		if !slices.Equal(got, c.want) {
@@ -39,7 +41,8 @@ func TestOf(t *testing.T) {
 
 // A coarser arithmetic beside a finer one explains what it explains alone.
 func TestNatsOfTheCoarsest(t *testing.T) {
-	if got := rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.Half}); got != rounding.Nats([]rounding.Arithmetic{rounding.Half}) {
+	both, half := []rounding.Arithmetic{rounding.Single, rounding.Half}, []rounding.Arithmetic{rounding.Half}
+	if got := rounding.Nats(both); got != rounding.Nats(half) {
 		t.Error(got)
 	}
 	last := 0.0

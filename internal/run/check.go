@@ -111,7 +111,8 @@ func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
 }
 
 // scoreCheck lets an engine score the text of the check, and records it as an attempt of its own.
-func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *CheckText, of *relay, scorer engine.Scorer) error {
+func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *CheckText, of *relay,
+	scorer engine.Scorer) error {
 	ids, from, steps := text.within(s.Plan.Context)
 	info, device := of.ran()
 	check := &record.ScoreCheck{Text: text.Of, IDs: ids, AsPrompt: steps - from}
@@ -140,7 +141,8 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *Chec
 const checkName = "the score check"
 
 // scoreParts scores the positions from one on as a prompt, and those from steps on step by step.
-func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer, each func(record.Score)) error {
+func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
+	each func(record.Score)) error {
 	if from < steps {
 		err := scorer.Score(ctx, engine.Forced{Prompt: ids[:from], IDs: ids[from:steps], Top: candidates, Whole: true},
 			func(sc record.Score) {

@@ -43,8 +43,8 @@ func TestScoreCheck(t *testing.T) {
 				t.Fatalf("cell %d: %+v", cell, found)
 			}
 			s := found[0].Scoring
-			if !slices.Equal(s.Check.IDs, []int{1, 1, 2, 4, 8}) || !slices.Equal(s.PromptIDs, []int{1}) || s.Check.AsPrompt != 3 ||
-				found[0].Scores[3].Forced != 8 {
+			if !slices.Equal(s.Check.IDs, []int{1, 1, 2, 4, 8}) || !slices.Equal(s.PromptIDs, []int{1}) ||
+				s.Check.AsPrompt != 3 || found[0].Scores[3].Forced != 8 {
 				t.Errorf("cell %d: %+v, %+v", cell, s, s.Check)
 			}
 			if len(e.asked) != 2 || !e.asked[0].Whole || len(e.asked[0].IDs) != 3 || e.asked[1].Whole ||
@@ -75,8 +75,9 @@ func TestScoreCheckWithoutWarmup(t *testing.T) {
 				t.Fatalf("%s: %d launches, %d scored; %v", name, a.launches, len(checks(r)[1]), r.Warnings)
 			}
 			if c.scored > 0 { // the context is 16
-				if s := checks(r)[1][0]; len(s.Scores) != 15 || s.Scoring.Check.AsPrompt != 12 || s.Scoring.Check.Text != "a text" {
-					t.Errorf("%s: %d scores of %+v", name, len(s.Scores), s.Scoring.Check)
+				s, of := checks(r)[1][0], checks(r)[1][0].Scoring.Check
+				if len(s.Scores) != 15 || of.AsPrompt != 12 || of.Text != "a text" {
+					t.Errorf("%s: %d scores of %+v", name, len(s.Scores), of)
 				}
 			}
 		})
@@ -146,7 +147,8 @@ func TestInterruptedScoreCheckResumes(t *testing.T) {
 			}
 		}
 		last := r.Scorings[len(r.Scorings)-1]
-		if !last.Scoring.Anchored() || len(last.Scores) != 4 || last.Scoring.Check.Anchor.Yardsticks["float32"] != 1e-5 {
+		if !last.Scoring.Anchored() || len(last.Scores) != 4 ||
+			last.Scoring.Check.Anchor.Yardsticks["float32"] != 1e-5 {
 			t.Errorf("%+v", last)
 		}
 		if again, err := resumed(t, o, dir); err != nil || anchored != 1 || len(again.Scorings) != len(r.Scorings) {
@@ -163,7 +165,8 @@ func TestFailedAnchorIsWarning(t *testing.T) {
 			return nil, errors.New("too large")
 		}
 		r, err := do(t, t.Context(), o)
-		if err != nil || r.Status != record.OK || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "too large") {
+		if err != nil || r.Status != record.OK || len(unscored(r)) != 1 ||
+			!strings.Contains(unscored(r)[0], "too large") {
 			t.Errorf("%v, %s, %v", err, r.Status, unscored(r))
 		}
 	})

@@ -287,7 +287,8 @@ func (p *past) unscored(planned plan.Setup, end int) bool {
 // scored reports whether a cell's engine has scored a text.
 func (p *past) scored(j job) bool {
 	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
-		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK && a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
+		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK &&
+			a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
 	})
 }
 

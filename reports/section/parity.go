@@ -38,11 +38,11 @@ func scoreWords(res *compare.Result) []string {
 	if scoreGrid(res) == nil {
 		return nil
 	}
-	return []string{"Each engine scored one text. The table has the largest difference of the log-probabilities of one token, in nats, " +
-		"and the largest that rounding explains."}
+	return []string{"Each engine scored one text. The table has the largest difference of the log-probabilities of " +
+		"one token, in nats, and the largest that rounding explains."}
 }
 
-// scoreGrid has a row a comparison of scores, with the reference implementation first; nil if there was none.
+// scoreGrid has a row per comparison, those with the reference implementation first; nil if there was none.
 func scoreGrid(res *compare.Result) *plain.Grid {
 	g := &plain.Grid{Name: "Score check", Head: []string{"cell", "compared with", "positions", "step by step", "apart",
 		"step by step, apart", "explained", "by", "result"}}
@@ -50,10 +50,11 @@ func scoreGrid(res *compare.Result) *plain.Grid {
 		if c == nil {
 			return
 		}
-		row := []string{plain.Line(cell), plain.Line(with), "–", "–", "–", "–", "–", "–", plain.Line("not checked: " + c.Absent)}
+		row := []string{plain.Line(cell), plain.Line(with), "–", "–", "–", "–", "–", "–",
+			plain.Line("not checked: " + c.Absent)}
 		if c.Known() {
-			row = []string{row[0], row[1], fmt.Sprint(c.Positions), fmt.Sprint(c.Positions - c.AsPrompt), plain.Num(c.Max),
-				plain.Num(c.MaxSteps), plain.Num(c.Nats), c.Arithmetic, "same scores"}
+			row = append(row[:2], fmt.Sprint(c.Positions), fmt.Sprint(c.Positions-c.AsPrompt), plain.Num(c.Max),
+				plain.Num(c.MaxSteps), plain.Num(c.Nats), c.Arithmetic, "same scores")
 			if c.Differs() {
 				row[8] = "scores differ"
 			}

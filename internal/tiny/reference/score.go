@@ -72,7 +72,8 @@ func (s *Sequence) enter(x []float32) []float32 {
 
 // Score computes ids and calls each for those from a position on, which is above 0, with the log-probabilities of all
 // tokens at that place. The slice is only valid during the call.
-func (m *Model) Score(ctx context.Context, ids []int, from int, steps Steps, each func(position int, logProbs []float64)) error {
+func (m *Model) Score(ctx context.Context, ids []int, from int, steps Steps,
+	each func(position int, logProbs []float64)) error {
 	if from < 1 || from >= len(ids) || len(ids) > m.shape.ContextLength {
 		return fmt.Errorf("reference: scoring from position %d of %d; the context is %d", from, len(ids),
 			m.shape.ContextLength)

@@ -62,7 +62,7 @@ func TestNearTiesAreRounding(t *testing.T) {
 		math.Abs(d.MarginB.Nats-0.05) > 1e-9 {
 		t.Fatalf("%+v", d)
 	}
-	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: a float16 KV cache explains it (up to 0.100)"
+	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: a float16 KV cache explains it (up to 0.200)"
 	said := answer.Of(r).Output.Sentence()
 	if d.Words != want || !strings.HasSuffix(p.Verdict, "; "+want) || !strings.Contains(said, want) {
 		t.Errorf("%q; verdict %q, answer %q", d.Words, p.Verdict, said)
@@ -114,7 +114,7 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 	}{
 		"a wide margin": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
-		}, "0.050 for llamacpp apart: more than a float16 KV cache explains (up to 0.100)", ""},
+		}, "0.050 for llamacpp apart: more than a float16 KV cache explains (up to 0.200)", ""},
 		"a wide margin in float16": {func(web, llama *comparetest.Engine) {
 			web.Info.Policy["activations_dtype"] = "f16"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
@@ -126,12 +126,12 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
 			web.Info.Policy["prefill_chunk"] = "2"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
-		}, "explains (up to 0.100); the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
+		}, "explains (up to 0.200); the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
 		"one chunk": {func(web, llama *comparetest.Engine) {
 			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
 			web.Info.Policy["prefill_chunk"] = "128"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
-		}, "0.050 for llamacpp apart: more than a float16 KV cache explains (up to 0.100)", ""},
+		}, "0.050 for llamacpp apart: more than a float16 KV cache explains (up to 0.200)", ""},
 		"everything differs": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.5, 0.4)
 		}, "0.500 for webllm and 0.050 for llamacpp apart: more than a float16 KV cache explains", ""},

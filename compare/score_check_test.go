@@ -148,5 +148,5 @@ func TestCoarserArithmeticExplainsMore(t *testing.T) {
 	if out.Headline != "Same tokens, same scores" {
 		t.Error(out.Headline)
 	}
-	check.Has(t, out.Text, "at most 0.030 apart", "a float16 KV cache explains up to 0.050")
+	check.Has(t, out.Text, "at most 0.030 apart", "a float16 KV cache explains up to 0.100")
 }

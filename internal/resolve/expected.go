@@ -10,20 +10,19 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token:
-// rounding can move two logits towards each other, on a GPU by more than elsewhere.
-var sureMargin = 2 * rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.GPU})
+// sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token.
+// Rounding can move two logits towards each other, in a float16 KV cache as Ollama's by more than elsewhere.
+var sureMargin = 2 * rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.GPU, rounding.HalfCache})
 
 // mostChecked limits the length of prompts and texts, because our implementation takes time that grows quadratically.
 const mostChecked = 256
 
 // expected returns what the tiny model generates after each prompt of a setup, as far as rounding can't change it,
-// computed by our own implementation. It returns nil for other models, and for half precision.
+// computed by our own implementation. It returns nil for other models, and where a plan asks for less precision.
 func expected(s *Setup) (map[string][]int, error) {
-	requantised := slices.ContainsFunc(slices.Collect(maps.Values(s.Plan.Sections)),
-		func(said engine.Section) bool { return said["requantize"] != nil })
-	if s.Model.SHA256 != tiny.SHA256 || s.Model.Forms != nil || s.Plan.DType == "f16" || s.Plan.KVDType == "f16" ||
-		requantised {
+	rough := slices.ContainsFunc(slices.Collect(maps.Values(s.Plan.Sections)), roughens)
+	if s.Model.SHA256 != tiny.SHA256 || s.Model.Forms != nil || s.Plan.DType == "f16" ||
+		!slices.Contains([]string{"", "f32"}, s.Plan.KVDType) || rough {
 		return nil, nil
 	}
 	tokenizer, m, err := reference.Open(s.Model.Path)
@@ -53,4 +52,14 @@ func expected(s *Setup) (map[string][]int, error) {
 		out[prompt] = greedy
 	}
 	return out, nil
+}
+
+// roughens tells that settings quantise weights, or the KV cache: a q8_0 cache moves log-probabilities by up to 1.
+func roughens(said engine.Section) bool {
+	for _, cache := range []string{"cache_type_k", "cache_type_v", "kv_type"} {
+		if said[cache] != nil && said[cache] != "f32" && said[cache] != "f16" {
+			return true
+		}
+	}
+	return said["requantize"] != nil
 }

@@ -41,7 +41,7 @@ func Table() []Row {
 	return []Row{
 		{Single, 0.001, "measured"},
 		{GPU, 0.05, "calculated"},
-		{HalfCache, 0.05, "measured"},
+		{HalfCache, 0.1, "measured"},
 		{Half, 0.2, "measured"},
 		{SmallCache, 0.5, "measured"},
 		{Eight, 0.5, "measured"},

@@ -25,16 +25,3 @@ func (r *random) bell() float64 {
 	}
 	return float64(sum) * (1 / deviation)
 }
-
-// order returns the numbers 0 to n-1 in random order.
-func (r *random) order(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	for i := n - 1; i > 0; i-- {
-		j := int(r.next() % uint64(i+1))
-		out[i], out[j] = out[j], out[i]
-	}
-	return out
-}

@@ -12,16 +12,20 @@ import (
 	"llmparity/internal/whole"
 )
 
-// The scales of a random model's weights, as deviations of their results. They give varied text, and best logits that
-// lead by much more than rounding.
-const (
-	quiet   = 0.05 // embeddings: small, so that layers outweigh them and a tied head does not repeat the last token
-	sharp   = 2.6  // queries and keys: large, so that a head attends to few positions
-	leaning = 0.35 // biases
-	adds    = 1.0  // contribution of attention, and of the feed-forward part, to the hidden state
-	wide    = 1.4  // gates
-	spread  = 40.0 // logits: far apart
-)
+// scales are those of a random model's weights, as deviations of their results.
+type scales struct {
+	quiet   float64 // embeddings
+	sharp   float64 // queries and keys
+	leaning float64 // biases
+	adds    float64 // contribution of attention, and of the feed-forward part, to the hidden state
+	wide    float64 // gates
+	spread  float64 // logits
+}
+
+// usual scales give varied text, and best logits that lead by much more than rounding: small embeddings, so that layers
+// outweigh them and a tied head does not repeat the last token; heads that attend to few positions; and logits that are
+// far apart.
+var usual = scales{quiet: 0.05, sharp: 2.6, leaning: 0.35, adds: 1, wide: 1.4, spread: 40}
 
 // WriteRandom writes a GGUF with random weights, in any shape that engines can run. The same spec gives the same file
 // everywhere. Weights are generated while writing, so memory does not depend on the size.
@@ -151,8 +155,9 @@ func (s Spec) stream(r *random, want gguf.Tensor, silent func(row int) bool) fun
 
 // scale returns a tensor's mean and deviation. A sum of n terms of deviation 1 has deviation √n.
 func (s Spec) scale(name string) (mean, deviation float64) {
+	k := s.scales
 	over := func(v float64, n int) float64 { return v / math.Sqrt(float64(n)) }
-	embedding := quiet
+	embedding := k.quiet
 	if scale := s.architecture().EmbeddingScale(); scale > 0 {
 		embedding /= scale
 	}
@@ -161,26 +166,26 @@ func (s Spec) scale(name string) (mean, deviation float64) {
 	case "token_embd.weight":
 		return 0, embedding
 	case "attn_q.weight", "attn_k.weight", "attn_qkv.weight":
-		return 0, over(sharp, s.Hidden)
+		return 0, over(k.sharp, s.Hidden)
 	case "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_qkv.bias":
-		return 0, leaning
+		return 0, k.leaning
 	case "attn_q_norm.weight", "attn_k_norm.weight":
-		return sharp, 0.3 * sharp
+		return k.sharp, 0.3 * k.sharp
 	case "post_attention_norm.weight", "post_ffw_norm.weight":
-		return adds, 0.3 * adds
+		return k.adds, 0.3 * k.adds
 	case "attn_v.weight":
 		return 0, over(1, s.Hidden)
 	case "attn_output.weight":
-		return 0, over(adds, s.Heads*s.HeadDim)
+		return 0, over(k.adds, s.Heads*s.HeadDim)
 	case "ffn_gate.weight", "ffn_up.weight":
-		return 0, over(wide, s.Hidden)
+		return 0, over(k.wide, s.Hidden)
 	case "ffn_down.weight":
-		return 0, over(adds, s.FFN)
+		return 0, over(k.adds, s.FFN)
 	case "output.weight":
-		return 0, over(spread, s.Hidden)
+		return 0, over(k.spread, s.Hidden)
 	case "output_norm.weight":
 		if s.Tied { // the embedding is too small for a head otherwise
-			return over(spread/embedding, s.Hidden), over(spread/embedding, s.Hidden) * 0.1
+			return over(k.spread/embedding, s.Hidden), over(k.spread/embedding, s.Hidden) * 0.1
 		}
 	}
 	return 1, 0.1 // a norm

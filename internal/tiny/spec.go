@@ -49,6 +49,8 @@ type Spec struct {
 	Type         string  `json:"type,omitempty"`         // of matrices: Q4_0 to Q8_0, Q4_K to Q6_K; "" for F32
 	SecondType   string  `json:"second_type,omitempty"`  // of the head, and of the first layer's values and last product
 	Seed         uint64  `json:"seed"`
+
+	scales scales // of weights; zero for the usual ones
 }
 
 // Resolved fills in the defaults and refuses impossible specs, as a fault of kind Usage.
@@ -77,7 +79,7 @@ func (s Spec) Resolved() (Spec, error) {
 		s.RopeContext = cmp.Or(s.RopeContext, max(1, s.Context/8))
 	}
 	s.Tokenizer = cmp.Or(s.Tokenizer, tokenizerOf[s.Architecture], gguf.PreGPT2)
-	s.Seed = cmp.Or(s.Seed, 1)
+	s.Seed, s.scales = cmp.Or(s.Seed, 1), cmp.Or(s.scales, usual)
 	s.Name = cmp.Or(s.Name, fmt.Sprintf("random-%s-%dx%d-%d:%dx%d", s.Architecture, s.Layers, s.Hidden, s.Heads,
 		s.KVHeads, s.HeadDim))
 	return s, s.check()

@@ -120,9 +120,16 @@ func (f Feature) AsMLC(config map[string]any) {
 // FeaturePrompts are ordinary prompts. The last one is longer than the window of the model that has one, and than a
 // prefill chunk of 64 tokens.
 func FeaturePrompts() []Prompt {
-	all := Prompts()
-	long := all[1].Text + " " + all[2].Text + " " + all[3].Text
-	return []Prompt{all[0], all[2], all[7], all[1], {"longer than a window and a chunk of 64", long}}
+	const sentence = "The third clock had stopped, and nobody asked what time it was."
+	const question = "How long does it take to walk from the house to the station?"
+	return []Prompt{
+		{"one character", "A"},
+		{"question", question},
+		{"code", "for i := 0; i < 10; i++ {\n\tif x[i] > 100 {\n\t\tprint(\"value\", i)\n\t}\n}\n"},
+		{"plain sentence", sentence},
+		{"longer than a window and a chunk of 64", sentence + " " + question +
+			" I'm sure they've said we'll see, but it isn't what he'd do; don't you agree it's Tom's?"},
+	}
 }
 
 // Types returns models whose matrices have each type of which WebLLM's packages keep the bits, and mixtures of them.

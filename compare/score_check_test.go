@@ -75,11 +75,11 @@ func TestScoresDecideWhatTokensDoNotShow(t *testing.T) {
 // The reference implementation names the wrong one of two, and its yardstick decides, not what the suspect does.
 func TestAnchorNamesTheWrongEngine(t *testing.T) {
 	web, llama := pairOf(func(int, int) float64 { return -2 }, faint(0.003))
-	anchored(&web, 0.001)
+	anchored(&web, 0.002)
 	llama.Check.Anchor = web.Check.Anchor
 	r := compare.Runs(comparetest.Run(t, "anchored", web, llama))
 	if w, l := r.Cells[0].Scores, r.Cells[1].Scores; !w.Differs() || !l.Known() || l.Differs() || l.Nats != 0.004 ||
-		*l.Yardstick != 0.001 {
+		*l.Yardstick != 0.002 {
 		t.Fatalf("%+v; %+v", w, l)
 	}
 	out := answer.Of(r).Output

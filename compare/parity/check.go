@@ -119,7 +119,7 @@ func (t Tolerance) explains() string {
 
 // steps is how many rounding steps at once explain a difference: an engine rounds at more places than a yardstick
 // moves.
-const steps = 4
+const steps = 2
 
 // tolerance is that of sides which compute in some arithmetics. An unknown one is judged as float32. anchor may be nil.
 func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {

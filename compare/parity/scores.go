@@ -318,10 +318,13 @@ func ties(pairs []Parity) string {
 	return fmt.Sprintf("; of %d that differ, rounding explains %d", parted, rounding)
 }
 
-// nats writes a difference of logarithms.
+// nats writes a difference of logarithms: with three digits after the point, or as many as it takes to see it.
 func nats(v float64) string {
-	if v < 0.0005 {
-		return fmt.Sprintf("%.1g", v)
+	switch {
+	case v == 0:
+		return "0"
+	case v >= 0.0005:
+		return fmt.Sprintf("%.3f", v)
 	}
-	return fmt.Sprintf("%.3f", v)
+	return fmt.Sprintf("%.*f", int(math.Ceil(-math.Log10(v))), v)
 }

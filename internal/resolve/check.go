@@ -142,8 +142,12 @@ func steps(all []rounding.Arithmetic) reference.Steps {
 			s.Activations = reference.StepOfFloat16
 		case rounding.HalfCache:
 			s.Cache = reference.StepOfFloat16
-		case rounding.SmallCache:
-			s.Cache = reference.StepOfInt8
+		case rounding.HalfAttention:
+			s.Cache = reference.StepOfFloat16
+		case rounding.EightCache:
+			s.CacheBits = 8
+		case rounding.FourCache:
+			s.CacheBits = 4
 		case rounding.Eight:
 			s.Blocks = true
 		case rounding.GPU:

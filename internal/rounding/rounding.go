@@ -20,10 +20,14 @@ const (
 	Single      Arithmetic = "float32"
 	HalfCache   Arithmetic = "a float16 KV cache"
 	Half        Arithmetic = "float16 activations"
-	SmallCache  Arithmetic = "a KV cache of at most 8 bits"
+	EightCache  Arithmetic = "an 8-bit KV cache"
+	FourCache   Arithmetic = "a KV cache of 4 or 5 bits"
 	Eight       Arithmetic = "8-bit activations"
 	GPU         Arithmetic = "sines of a GPU"
 	unspecified Arithmetic = ""
+	// HalfAttention is llama.cpp's flash attention, which converts keys, values and sums to float16 on a CPU, whatever
+	// the cache has.
+	HalfAttention Arithmetic = "float16 flash attention"
 )
 
 // Row is what one arithmetic explains.
@@ -42,9 +46,11 @@ func Table() []Row {
 		{Single, 0.001, "measured"},
 		{GPU, 0.05, "calculated"},
 		{HalfCache, 0.1, "measured"},
+		{HalfAttention, 0.1, "measured"},
 		{Half, 0.2, "measured"},
-		{SmallCache, 0.5, "measured"},
-		{Eight, 0.5, "measured"},
+		{EightCache, 1, "measured"},
+		{Eight, 1.5, "measured"},
+		{FourCache, 10, "measured"},
 	}
 }
 
@@ -62,6 +68,9 @@ func Of(info *record.EngineInfo, device *record.Device, model record.Model) []Ar
 		return nil
 	}
 	out := []Arithmetic{computes, cached}
+	if flash := says("flash_attention"); flash == "on" || flash == "auto: enabled" {
+		out = append(out, HalfAttention)
+	}
 	if device != nil && device.Class == record.GPU {
 		out = append(out, GPU)
 	}
@@ -101,10 +110,12 @@ func cache(dtype string) Arithmetic {
 		return Single
 	case dtype == "f16", dtype == "bf16", strings.Contains(dtype, "f16"):
 		return HalfCache
-	case dtype == "" || dtype == "unknown":
-		return unspecified
+	case strings.Contains(dtype, "q4") || strings.Contains(dtype, "q5") || strings.Contains(dtype, "iq4"):
+		return FourCache
+	case strings.Contains(dtype, "q8") || strings.Contains(dtype, "fp8"):
+		return EightCache
 	}
-	return SmallCache
+	return unspecified
 }
 
 // Nats returns what the coarsest of some arithmetics explains; 0 if there is none.

@@ -24,7 +24,7 @@ func TestOf(t *testing.T) {
 			list{rounding.HalfCache, rounding.Half}},
 		{policy{"weights_dtype": "F32", "kv_dtype": "f16"}, nil, "F32", list{rounding.HalfCache}},
 		{policy{"weights_dtype": "Q4_K_M", "kv_dtype": "f32"}, nil, "", list{rounding.Eight}},
-		{policy{"weights_dtype": "F32", "kv_dtype": "q8_0"}, nil, "", list{rounding.SmallCache}},
+		{policy{"weights_dtype": "F32", "kv_dtype": "q8_0"}, nil, "", list{rounding.EightCache}},
 		{policy{"kv_dtype": "K f16, V f32"}, nil, "F32", list{rounding.HalfCache}},
 		{policy{"weights_dtype": "unknown", "kv_dtype": "f32"}, nil, "F32", nil},
 		{policy{"weights_dtype": "F32"}, nil, "F32", nil},

@@ -202,8 +202,8 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 	}
 	s.rotate(q, turn)
 	s.rotate(k, turn)
-	s.keys[i] = append(s.keys[i], s.move(k, s.steps.Cache)...)
-	s.values[i] = append(s.values[i], s.move(v, s.steps.Cache)...)
+	s.keys[i] = append(s.keys[i], s.store(k)...)
+	s.values[i] = append(s.values[i], s.store(v)...)
 	out := make([]float32, sh.HeadCount*sh.HeadDim)
 	width := sh.HeadCountKV * sh.HeadDim
 	first := 0 // the first visible position

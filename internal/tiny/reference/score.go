@@ -11,6 +11,7 @@ import (
 type Steps struct {
 	Activations float64 // relative; of what enters and leaves each product, and of attention scores
 	Cache       float64 // relative; of keys and values
+	CacheBits   int     // rounds keys and values to integers of so many bits in blocks of 32; 0: it does not
 	Sines       float64 // absolute; of sines and cosines in rotations
 	// Blocks rounds what enters products to 8-bit integers in blocks of 32, as ggml does with quantised weights.
 	Blocks bool
@@ -20,7 +21,6 @@ type Steps struct {
 const (
 	StepOfFloat32 = 1.0 / (1 << 23)
 	StepOfFloat16 = 1.0 / (1 << 10)
-	StepOfInt8    = 1.0 / (1 << 7)
 	// StepOfSines is the absolute error that WGSL allows for sines and cosines.
 	StepOfSines = 1.0 / (1 << 11)
 )
@@ -52,22 +52,35 @@ func (s *Sequence) move(x []float32, step float64) []float32 {
 
 // enter moves what enters a product. It returns x.
 func (s *Sequence) enter(x []float32) []float32 {
-	const block = 32
 	if s.steps.Blocks {
-		for from := 0; from < len(x); from += block {
-			part := x[from:min(from+block, len(x))]
-			most := 0.0
-			for _, v := range part {
-				most = max(most, math.Abs(float64(v)))
-			}
-			if scale := most / 127; scale > 0 {
-				for i, v := range part {
-					part[i] = float32(math.Round(float64(v)/scale) * scale)
-				}
+		roundBlocks(x, 8)
+	}
+	return s.move(x, s.steps.Activations)
+}
+
+// store moves keys or values that enter the cache. It returns x.
+func (s *Sequence) store(x []float32) []float32 {
+	if s.steps.CacheBits > 0 {
+		roundBlocks(x, s.steps.CacheBits)
+	}
+	return s.move(x, s.steps.Cache)
+}
+
+// roundBlocks rounds blocks of 32 values to integers of so many bits, whose largest is the block's largest.
+func roundBlocks(x []float32, bits int) {
+	const block = 32
+	for from := 0; from < len(x); from += block {
+		part := x[from:min(from+block, len(x))]
+		most := 0.0
+		for _, v := range part {
+			most = max(most, math.Abs(float64(v)))
+		}
+		if scale := most / float64(int(1)<<(bits-1)-1); scale > 0 {
+			for i, v := range part {
+				part[i] = float32(math.Round(float64(v)/scale) * scale)
 			}
 		}
 	}
-	return s.move(x, s.steps.Activations)
 }
 
 // Score computes ids and calls each for those from a position on, which is above 0, with the log-probabilities of all

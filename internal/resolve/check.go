@@ -149,7 +149,11 @@ func steps(all []rounding.Arithmetic) reference.Steps {
 		case rounding.FourCache:
 			s.CacheBits = 4
 		case rounding.Eight:
-			s.Blocks = true
+			s.Block = 32
+		case rounding.EightWide:
+			s.Block = 256
+		case rounding.HalfGELU:
+			s.GELU = reference.StepOfFloat16
 		case rounding.GPU:
 			s.Sines = reference.StepOfSines
 		}

@@ -23,11 +23,14 @@ const (
 	EightCache  Arithmetic = "an 8-bit KV cache"
 	FourCache   Arithmetic = "a KV cache of 4 or 5 bits"
 	Eight       Arithmetic = "8-bit activations"
+	EightWide   Arithmetic = "8-bit activations in blocks of 256"
 	GPU         Arithmetic = "sines of a GPU"
 	unspecified Arithmetic = ""
 	// HalfAttention is llama.cpp's flash attention, which converts keys, values and sums to float16 on a CPU, whatever
 	// the cache has.
 	HalfAttention Arithmetic = "float16 flash attention"
+	// HalfGELU is ggml's GELU on a CPU, a table of float16 values.
+	HalfGELU Arithmetic = "a float16 GELU"
 )
 
 // Row is what one arithmetic explains.
@@ -48,8 +51,10 @@ func Table() []Row {
 		{HalfCache, 0.1, "measured"},
 		{HalfAttention, 0.1, "measured"},
 		{Half, 0.2, "measured"},
+		{HalfGELU, 0.3, "measured"},
 		{EightCache, 1, "measured"},
 		{Eight, 1.5, "measured"},
+		{EightWide, 1.5, "measured"},
 		{FourCache, 10, "measured"},
 	}
 }
@@ -68,6 +73,9 @@ func Of(info *record.EngineInfo, device *record.Device, model record.Model) []Ar
 		return nil
 	}
 	out := []Arithmetic{computes, cached}
+	if ggml := says("activations_dtype") == ""; ggml && strings.HasPrefix(model.Architecture, "gemma") {
+		out = append(out, HalfGELU)
+	}
 	if flash := says("flash_attention"); flash == "on" || flash == "auto: enabled" {
 		out = append(out, HalfAttention)
 	}
@@ -98,6 +106,8 @@ func activations(reported, weights string) Arithmetic {
 		return Single
 	case dtype == "f16", dtype == "bf16":
 		return Half
+	case reported == "" && strings.Contains(weights, "_k"):
+		return EightWide
 	case reported == "" && weights != "" && weights != "unknown":
 		return Eight
 	}

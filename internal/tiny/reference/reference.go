@@ -137,7 +137,7 @@ func (s *Sequence) Step(id int, logits bool) []float32 {
 		in := s.enter(rmsNorm(s.move(x, s.steps.Activations), l["ffn_norm.weight"], m.shape.RMSEpsilon))
 		gate, up := multiply(l["ffn_gate.weight"], in), multiply(l["ffn_up.weight"], in)
 		for j, g := range gate {
-			gate[j] = float32(m.activate(float64(g)) * float64(up[j]))
+			gate[j] = float32(s.activate(float64(g)) * float64(up[j]))
 		}
 		add(x, m.post(multiply(l["ffn_down.weight"], s.enter(gate)), l["post_ffw_norm.weight"]))
 		s.move(x, s.steps.Activations)
@@ -162,9 +162,17 @@ func (m *Model) post(x, weight []float32) []float32 {
 }
 
 // activate is the SiLU, or the GELU's approximation by tanh.
-func (m *Model) activate(v float64) float64 {
-	if m.shape.Traits().GELU {
-		return 0.5 * v * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
+func (s *Sequence) activate(v float64) float64 {
+	if s.m.shape.Traits().GELU {
+		step := s.steps.GELU
+		if step > 0 {
+			v *= 1 + step*s.sign()
+		}
+		v = 0.5 * v * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
+		if step > 0 {
+			v *= 1 + step*s.sign()
+		}
+		return v
 	}
 	return v / (1 + math.Exp(-v))
 }

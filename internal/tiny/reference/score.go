@@ -13,13 +13,16 @@ type Steps struct {
 	Cache       float64 // relative; of keys and values
 	CacheBits   int     // rounds keys and values to integers of so many bits in blocks of 32; 0: it does not
 	Sines       float64 // absolute; of sines and cosines in rotations
-	// Blocks rounds what enters products to 8-bit integers in blocks of 32, as ggml does with quantised weights.
-	Blocks bool
+	// Block rounds what enters products to 8-bit integers in blocks of so many values, as ggml does with quantised
+	// weights; 0: it does not.
+	Block int
+	GELU  float64 // relative; of what enters and leaves a GELU
 }
 
 // Rounding steps of number formats, relative.
 const (
-	StepOfFloat32 = 1.0 / (1 << 23)
+	// StepOfFloat32 is four steps of a float32: a sum of some hundred products loses about as much.
+	StepOfFloat32 = 1.0 / (1 << 21)
 	StepOfFloat16 = 1.0 / (1 << 10)
 	// StepOfSines is the absolute error that WGSL allows for sines and cosines.
 	StepOfSines = 1.0 / (1 << 11)
@@ -52,8 +55,8 @@ func (s *Sequence) move(x []float32, step float64) []float32 {
 
 // enter moves what enters a product. It returns x.
 func (s *Sequence) enter(x []float32) []float32 {
-	if s.steps.Blocks {
-		roundBlocks(x, 8)
+	if s.steps.Block > 0 {
+		roundBlocks(x, s.steps.Block, 8)
 	}
 	return s.move(x, s.steps.Activations)
 }
@@ -61,14 +64,13 @@ func (s *Sequence) enter(x []float32) []float32 {
 // store moves keys or values that enter the cache. It returns x.
 func (s *Sequence) store(x []float32) []float32 {
 	if s.steps.CacheBits > 0 {
-		roundBlocks(x, s.steps.CacheBits)
+		roundBlocks(x, 32, s.steps.CacheBits)
 	}
 	return s.move(x, s.steps.Cache)
 }
 
-// roundBlocks rounds blocks of 32 values to integers of so many bits, whose largest is the block's largest.
-func roundBlocks(x []float32, bits int) {
-	const block = 32
+// roundBlocks rounds blocks of values to integers of so many bits, whose largest is the block's largest.
+func roundBlocks(x []float32, block, bits int) {
 	for from := 0; from < len(x); from += block {
 		part := x[from:min(from+block, len(x))]
 		most := 0.0

@@ -212,3 +212,23 @@ func TestFindsModelsOfOtherTools(t *testing.T) {
 		}
 	}
 }
+
+// A package that is damaged is refused, also if its GGUF is in the cache already.
+func TestUnpackedRefusesDamagedPackage(t *testing.T) {
+	f := finder(t)
+	_, folder := models(t)
+	m, err := f.Find(t.Context(), folder, 0)
+	check.Err(t, err)
+	shard := filepath.Join(folder, "params_shard_0.bin")
+	right := check.Read(t, shard)
+	wrong := bytes.Clone(right)
+	wrong[len(wrong)/2] ^= 0x80
+	for _, content := range [][]byte{wrong, right, wrong} {
+		check.Err(t, os.WriteFile(shard, content, 0o600))
+		of, err := f.Unpacked(t.Context(), m, false)
+		if damaged := &content[0] == &wrong[0]; damaged != (err != nil && fault.Of(err) == fault.BadModel &&
+			strings.Contains(err.Error(), "params_shard_0.bin is damaged: its MD5 is ")) {
+			t.Errorf("damaged: %v, got %v, GGUF %v", damaged, err, of.GGUF)
+		}
+	}
+}

@@ -47,6 +47,9 @@ func AsGGUF(dir, name string) (*GGUF, error) {
 	return g, nil
 }
 
+// Tensors returns the weights of the GGUF, which are read from the package.
+func (g *GGUF) Tensors() []gguf.Weights { return g.tensors }
+
 // Write writes the GGUF to path, which appears when it is complete. A damaged package is refused. Its shards are hashed
 // first, because tensors are not read in the order of the shards.
 func (g *GGUF) Write(ctx context.Context, path string) error {

@@ -30,6 +30,7 @@ func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.
 	}
 	own := m
 	own.Path, own.From, own.Format, own.WeightsB, own.FileB = "", m.Path, GGUF, 0, g.File.Size
+	own.DType = mlc.Plain(m.DType)
 	for _, t := range g.File.Tensors {
 		own.WeightsB += t.Size
 	}

@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/explain"
 	"llmparity/compare/settings"
 	"llmparity/internal/check"
 	"llmparity/internal/record"
@@ -112,6 +113,50 @@ func TestFormsOfModelAreComparedAndMarked(t *testing.T) {
 		if c.A == 0 && c.B == 2 {
 			t.Error("another form of an engine is compared with the former one")
 		}
+	}
+}
+
+// Forms whose weights were found to be the same are compared as one file; of others it is said what differs.
+func TestFormsAreComparedByTheirWeights(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Browser(6)
+	for i, e := range []*comparetest.Engine{&a, &b} {
+		e.Cell.ID, e.Cell.Model.Name, e.Cell.Model.Form = i+1, "llama", []string{"a.gguf", "b"}[i]
+	}
+	b.Cell.Model.SHA256 = "other"
+	forms := func() *compare.Result {
+		return compare.With(compare.Options{AllowDifferent: true}, comparetest.Run(t, "forms", a, b))
+	}
+	model := func(r *compare.Result) explain.Check {
+		return r.Runs[0].Checklist[slices.IndexFunc(r.Runs[0].Checklist,
+			func(c explain.Check) bool { return c.Item == explain.SameModel })]
+	}
+	b.Cell.Model.SameAs = a.Cell.Model.SHA256
+	r := forms()
+	said := strings.Join(r.Comparability, "\n")
+	if len(r.Comparisons) != 1 || strings.Contains(said, "other weights") ||
+		!strings.Contains(said, "weights: same weights, compared value by value") {
+		t.Errorf("%d comparisons: %s", len(r.Comparisons), said)
+	}
+	for _, d := range r.Comparisons[0].Different {
+		if strings.HasPrefix(d, "weights") {
+			t.Errorf("marked: %s", d)
+		}
+	}
+	if c := model(r); c.Answer != explain.Yes || !strings.Contains(c.Why, "compared value by value") {
+		t.Errorf("%+v", c)
+	}
+	b.Cell.Model.SameAs, b.Cell.Model.Differs = "", "tensor output.weight differs"
+	r = forms()
+	if all := r.Comparisons[0].Different; !slices.Contains(all,
+		"weights: same model, other weights: tensor output.weight differs") {
+		t.Errorf("%q", all)
+	}
+	if c := model(r); c.Answer != explain.No || !strings.Contains(c.Why, "of b tensor output.weight differs") {
+		t.Errorf("%+v", c)
+	}
+	b.Cell.Model.Differs = record.NotCompared + "why"
+	if all := forms().Comparisons[0].Different; !slices.Contains(all, "weights: same model, weights not compared: why") {
+		t.Errorf("%q", all)
 	}
 }
 

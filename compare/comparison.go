@@ -106,10 +106,13 @@ func (r *Result) nearer(a, b *Cell) bool {
 	return false
 }
 
-// sameness says how the weights of two engines compare, where one of them converted the model's file.
-func sameness(a, b *Cell) string {
+// Sameness says how the weights of two engines compare, where one of them converted the model's file.
+func Sameness(a, b *Cell) string {
 	if a.FormOf(b) {
-		return OtherForm
+		return otherForm(a, b)
+	}
+	if m, n := a.Spec.Model, b.Spec.Model; m.SHA256 != n.SHA256 && m.Values() == n.Values() {
+		return explain.SameForm
 	}
 	x, y := explain.Sameness(a.Policy("weights")), explain.Sameness(b.Policy("weights"))
 	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
@@ -118,14 +121,27 @@ func sameness(a, b *Cell) string {
 	return x + y
 }
 
-// OtherForm says how the weights of two forms of a model compare.
+// otherForm says how the weights of two forms of a model compare that are not known to be the same.
+func otherForm(a, b *Cell) string {
+	x, y := a.Spec.Model.Differs, b.Spec.Model.Differs
+	switch words := x + y; {
+	case words == "" || x != "" && y != "": // each is compared with the first form
+		return OtherForm
+	case strings.HasPrefix(words, record.NotCompared):
+		return "same model, weights " + words
+	default:
+		return OtherForm + ": " + words
+	}
+}
+
+// OtherForm says that two forms of a model have other weights.
 const OtherForm = "same model, " + explain.Other
 
 // FormOf tells that a plan names two files as forms of a model for two engines.
 func (c *Cell) FormOf(of *Cell) bool {
 	m, n := c.Spec.Model, of.Spec.Model
 	return m.Form != "" && n.Form != "" && m.Name == n.Name && c.Spec.Engine != of.Spec.Engine &&
-		(m.SHA256 == "" || m.SHA256 != n.SHA256)
+		(m.SHA256 == "" || m.Values() != n.Values())
 }
 
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
@@ -138,7 +154,7 @@ func sameWeights(a, b *Cell) bool {
 	if named(m) || named(n) {
 		return m.Name != "" && m.Name == n.Name && m.Form == n.Form
 	}
-	return m.SHA256 != "" && m.SHA256 == n.SHA256
+	return m.SHA256 != "" && m.Values() == n.Values()
 }
 
 // unverified goes by what an engine warned of, and by models that only a server has.
@@ -159,7 +175,9 @@ func (r *Result) pair(i, j int) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	p := parity.Of(r.party(i), r.party(j))
+	x, y := r.party(i), r.party(j)
+	x.Rounded = x.Rounded || a.FormOf(b)
+	p := parity.Of(x, y)
 	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
 		p.Tokenisation = "different: " + prompts
 	}
@@ -175,7 +193,7 @@ func (r *Result) pair(i, j int) {
 		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
-	if same := sameness(a, b); same != "" && !a.FormOf(b) {
+	if same := Sameness(a, b); same != "" && !a.FormOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
@@ -218,7 +236,7 @@ func (r *Result) party(cell int) parity.Party {
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
 		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor,
-		Rounded: c.Spec.Model.Form != "" || strings.HasSuffix(c.Policy("weights"), explain.Other)}
+		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}

@@ -114,7 +114,7 @@ func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	var out []Reason
 	both := sides(a, b)
 	if a.FormOf(b) {
-		out = append(out, reason(Marks, explain.WeightsCompared, sameness(a, b)))
+		out = append(out, reason(Marks, explain.WeightsCompared, Sameness(a, b)))
 	} else if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
 		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
 	} else if a.Isolation() != b.Isolation() {

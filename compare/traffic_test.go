@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -100,6 +101,47 @@ func TestOtherTrafficIsAnotherTask(t *testing.T) {
 		"batch 2"} {
 		if !slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return strings.Contains(c.Label, words) }) {
 			t.Errorf("no label says %q", words)
+		}
+	}
+}
+
+// Requests with other prompts may have other answers, also where the engine reports no ids of prompts.
+func TestOnlyRequestsOfOnePromptMustAgree(t *testing.T) {
+	launch := func(prompts ...string) *record.Attempt {
+		a := &record.Attempt{}
+		for i, p := range prompts {
+			hash, finish := "", "length"
+			if prompt, failed := strings.CutPrefix(p, "failed "); failed {
+				p, finish = prompt, record.FailedRequest
+			}
+			if p != "old" {
+				hash = record.HashOf(p)
+			}
+			a.Requests = append(a.Requests, &record.Request{ID: i + 1, Phase: record.Measure, SentNS: int64(i),
+				Finish: finish, Text: "answer to " + p, Tokens: []record.TokenRow{{ID: record.NoID}},
+				Slot: record.Slot{PromptHash: hash}})
+		}
+		return a
+	}
+	other := launch("a", "a")
+	other.Requests[1].Text = "other"
+	old := launch("old", "old", "old")
+	old.Requests[2].Text = "of another prompt"
+	for _, c := range []struct {
+		name     string
+		launches []*record.Attempt
+		says     string
+	}{
+		{"other prompts", []*record.Attempt{launch("a", "b", "c")}, "not known: needs two counted launches"},
+		{"two launches", []*record.Attempt{launch("a", "b"), launch("a", "b")}, "all 2 requests gave the same text"},
+		{"the same prompt", []*record.Attempt{launch("a", "b", "a")}, "all 2 requests gave the same text"},
+		{"really not repeatable", []*record.Attempt{other}, "requests of the cell differ"},
+		{"a record without hashes", []*record.Attempt{old, old}, "all 2 requests gave the same text"},
+		{"a failed request", []*record.Attempt{launch("a", "b"), launch("failed a", "b"), launch("a")},
+			"all 2 requests gave the same text"},
+	} {
+		if got := parity.Itself(c.launches); !strings.Contains(got.Verdict, c.says) {
+			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.says)
 		}
 	}
 }

@@ -3,10 +3,8 @@ package webllm
 import (
 	"cmp"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +18,6 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
-	"llmparity/internal/whole"
 )
 
 // Package is a model in WebLLM's format.
@@ -272,33 +269,21 @@ func (w *WebLLM) intact(ctx context.Context, p Package) error {
 	if err != nil {
 		return engine.Fail(record.Download, "the model package: %w", err)
 	}
+	changed := map[string]stamp{}
+	var unread []mlc.Shard
 	for _, s := range existing.Shards {
 		path := filepath.Join(p.Dir, s.File)
 		info, err := os.Stat(path)
-		if err == nil && w.read[path] != (stamp{info.Size(), info.ModTime()}) {
-			err = hasMD5(ctx, path, s.MD5)
-		}
 		if err != nil {
 			return engine.Fail(record.Download, "the model package: %w", err)
 		}
-		w.read[path] = stamp{info.Size(), info.ModTime()}
+		if is := (stamp{info.Size(), info.ModTime()}); w.read[path] != is {
+			changed[path], unread = is, append(unread, s)
+		}
 	}
-	return nil
-}
-
-// hasMD5 reads a file; sum may be empty.
-func hasMD5(ctx context.Context, path, sum string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
+	if err := mlc.Intact(ctx, p.Dir, unread); err != nil {
+		return engine.Fail(record.Download, "the model package: %w", err)
 	}
-	defer f.Close()
-	h := md5.New() // as in packages; detects accidents, not attacks
-	if _, err := io.Copy(whole.Until(ctx, h), f); err != nil {
-		return err
-	}
-	if is := hex.EncodeToString(h.Sum(nil)); sum != "" && is != sum {
-		return fmt.Errorf("%s is damaged: its MD5 is %s instead of %s", filepath.Base(path), is, sum)
-	}
+	maps.Copy(w.read, changed)
 	return nil
 }

@@ -35,7 +35,7 @@ func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say fun
 	if given == "" {
 		return Package{}, noLibrary(existing)
 	}
-	policy := map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
+	policy := map[string]string{"weights_dtype": mlc.Plain(existing.Quantization), "kv_dtype": dtype,
 		"activations_dtype": dtype}
 	// A package in the store knows its source.
 	stored, missing := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path))

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
 	"llmparity/internal/record"
+	"llmparity/internal/tiny"
 )
 
 // exampleEngine builds the example of an exec: engine.
@@ -52,6 +54,26 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	}
 	if p := policies(t, latest)["exec:mine"]; p["threads"] != "1" || p["context"] != "1024" {
 		t.Errorf("its policy: %v", p)
+	}
+}
+
+// Files that a plan names for engines are one model if they have the same weights, in whatever container.
+func TestFormsWithTheSameWeightsAreOneModel(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "run", "plan.yaml")
+	in := filepath.Join(cmd.Dir, "in.gguf")
+	check(t, tiny.WriteFile(in))
+	check(t, tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "other.gguf"), tiny.Spec{KVHeads: 2, Seed: 7}))
+	_, err := mlc.Write(t.Context(), in, filepath.Join(cmd.Dir, "package"), mlc.Options{})
+	check(t, err)
+	own := "exec:mine=" + exampleEngine(t)
+	for file, says := range map[string]string{"in.gguf": "same weights, compared value by value",
+		"other.gguf": "same model, other weights: tensor blk.0.attn_k.weight differs: value 1 is"} {
+		put(t, cmd.Dir, "plan.yaml", "name: forms\nengines: [llamacpp, '"+own+"']\nmodel: {name: m, llamacpp: "+file+
+			", '"+own+"': package}\nprompts: [the quick]\nmax_tokens: 4\nrepetitions: 1\n")
+		stdout, _ := well(t, resumed(cmd, "run", "plan.yaml"))
+		mentions(t, strings.Join(strings.Fields(stdout), " "), says)
+		mentions(t, strings.Join(strings.Fields(details(t, cmd.Dir)), " "), says)
 	}
 }
 

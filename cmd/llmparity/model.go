@@ -177,7 +177,8 @@ func infoCommand() *cobra.Command {
 		Short: "Show a model's architecture, size, and which engines here can run it",
 		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a name as in run --model,
 a GGUF file of any architecture, a WebLLM package's folder, a compiled model library (.wasm), which is not
-executed, or a Hugging Face folder or its config.json.`,
+executed, or a Hugging Face folder or its config.json. The files of a GGUF or package are read whole: for the hash
+of the GGUF, and to find damaged files of the package.`,
 		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json\n  llmparity model info hf:org/name",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

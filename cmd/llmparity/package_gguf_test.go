@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/model"
 	"llmparity/internal/tiny"
@@ -61,5 +62,34 @@ func TestNativeEngineRunsPackage(t *testing.T) {
 			t.Errorf("run %d: %s", i, stderr)
 		}
 		sameFile(t, cmd.Dir, stdout, "llamacpp")
+	}
+}
+
+// Every command refuses a damaged package as WebLLM does, or says that it is damaged.
+func TestDamagedPackageIsRefusedEverywhere(t *testing.T) {
+	in, dir := filepath.Join(t.TempDir(), "in.gguf"), filepath.Join(t.TempDir(), "package")
+	check(t, tiny.WriteFile(in))
+	_, err := mlc.Write(t.Context(), in, dir, mlc.Options{})
+	check(t, err)
+	if i := infoOf(t, dir); i.Damaged != "" || i.Engines["llamacpp"].Can == "" {
+		t.Errorf("intact: %+v", i)
+	}
+	shard := "params_shard_0.bin"
+	b := []byte(readFile(t, filepath.Join(dir, shard)))
+	b[1000] ^= 0x80 // a sign
+	put(t, dir, shard, string(b))
+	says := shard + " is damaged: its MD5 is "
+	stdout, stderr := ends(t, program(t, "model", "convert", dir, "--to", "gguf"), fault.BadModel, says)
+	if strings.Contains(stdout+stderr, mlc.BitForBit.String()) {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+	cmd := program(t, "run", "--model", dir, "--engines", "llamacpp", "--max-tokens", "4", "--repetitions", "1",
+		"--input-len", "20", "--llama-server", withoutAMX(t))
+	ends(t, cmd, fault.BadModel, says)
+	well(t, program(t, "model", "info", dir), "damaged        "+says, "the package is damaged")
+	for name, e := range infoOf(t, dir).Engines {
+		if e.Can != "" || e.Unknown != "" {
+			t.Errorf("%s: %+v", name, e)
+		}
 	}
 }

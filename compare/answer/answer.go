@@ -246,8 +246,10 @@ func (r view) sameness() string {
 		return ""
 	}
 	of := func(c *compare.Cell) string {
-		if slices.ContainsFunc(r.Cells, c.FormOf) {
-			return compare.OtherForm
+		for _, other := range r.Cells {
+			if same := compare.Sameness(c, other); c.FormOf(other) || same == explain.SameForm {
+				return same
+			}
 		}
 		return explain.Sameness(c.Policy("weights"))
 	}

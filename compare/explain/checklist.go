@@ -152,21 +152,30 @@ func sameModel(run *record.Run) (Answer, string) {
 			said[same+": "] = true
 		}
 	}
-	how := List(said)
+	differs := ""
 	for _, c := range run.Cells {
-		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
-			return Unknown, fmt.Sprintf("the weights of %s in %s are not verified", c.Model.Name, c.Engine)
+		m := c.Model
+		if m.SHA256 == "" || m.Format == record.Served {
+			return Unknown, fmt.Sprintf("the weights of %s in %s are not verified", m.Name, c.Engine)
+		}
+		if m.SameAs != "" {
+			said[SameForm+": "] = true
+		}
+		if m.Differs != "" {
+			differs = fmt.Sprintf("; of %s %s", m.Form, m.Differs)
 		}
 	}
+	how := List(said)
 	dtype := func(c *record.Cell) string { return strings.ToLower(cmp.Or(held[c.ID], c.Model.DType)) }
-	files := byValue(run, func(c *record.Cell) string { return c.Model.SHA256 })
-	dtypes := byValue(run, func(c *record.Cell) string { return c.Model.SHA256 + " " + dtype(c) })
+	files := byValue(run, func(c *record.Cell) string { return c.Model.Values() })
+	dtypes := byValue(run, func(c *record.Cell) string { return c.Model.Values() + " " + dtype(c) })
 	models := byValue(run, func(c *record.Cell) string {
 		return fmt.Sprintf("%s, weights in %s, sha256 %.12s", c.Model.Name, dtype(c), c.Model.SHA256)
 	})
 	const most = 4
 	if _, some := files.missing(run); some {
-		return No, fmt.Sprintf("the cells have %d different files, and not every engine ran each", len(files))
+		return No, fmt.Sprintf("the cells have %d different files, and not every engine ran each%s", len(files),
+			differs)
 	} else if _, some := dtypes.missing(run); some {
 		return No, how + "the same files, but engines hold the weights in different dtypes: " + List(models)
 	} else if len(models) > most {
@@ -174,6 +183,9 @@ func sameModel(run *record.Run) (Answer, string) {
 	}
 	return Yes, how + List(models)
 }
+
+// SameForm says how the weights of two files compare that have the same ones.
+const SameForm = "same weights, compared value by value"
 
 // Other ends what Sameness returns of weights that were rounded.
 const Other = "other weights"

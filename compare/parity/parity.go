@@ -101,8 +101,12 @@ func Mute(counted []*record.Attempt) bool {
 // outputs are those of all launches, of requests that ask for the same.
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
+	var first *record.Request
 	for _, a := range attempts {
 		for _, r := range alikeRequests(a.Measured()) {
+			if first = cmp.Or(first, r); r.PromptHash != first.PromptHash {
+				continue // the first one of this launch failed
+			}
 			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
 				count: r.Tokened()})
 		}
@@ -111,7 +115,8 @@ func outputs(attempts []*record.Attempt) []output {
 }
 
 // alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
-// a conversation have other prompts.
+// a conversation have other prompts. Of a request with neither the prompt's hash, which older records lack, nor ids, it
+// is not known.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -121,8 +126,10 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 			cmp.Compare(a.ID, b.ID))
 	})
 	out := []*record.Request{first}
+	known := first.PromptHash != "" || len(first.PromptIDs) > 0
 	for _, r := range requests {
-		if r != first && r.Kind == first.Kind && r.Turn == first.Turn && slices.Equal(r.PromptIDs, first.PromptIDs) {
+		if known && r != first && r.Kind == first.Kind && r.Turn == first.Turn && r.PromptHash == first.PromptHash &&
+			slices.Equal(r.PromptIDs, first.PromptIDs) {
 			out = append(out, r)
 		}
 	}

@@ -39,6 +39,8 @@ type Info struct {
 	ChatTemplate     string                      `json:"chat_template,omitempty"`
 	Library          *Library                    `json:"library,omitempty"`
 	Notes            []string                    `json:"notes,omitempty"`
+	// Damaged says which shard of a package has another MD5 than its list, and what to do.
+	Damaged string `json:"damaged,omitempty"`
 	// Engines says what each engine can do with the model.
 	Engines map[string]Ability `json:"engines"`
 }
@@ -88,7 +90,7 @@ func Open(ctx context.Context, name string, kinds engine.Kinds, choice *engine.C
 	case err != nil:
 		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
 	case info.IsDir() && exists(filepath.Join(path, "mlc-chat-config.json")):
-		return describePackage(path, kinds)
+		return describePackage(ctx, path, kinds)
 	case info.IsDir() && hfconfig.Exists(path), filepath.Ext(path) == ".json" && info.Mode().IsRegular():
 		return describeConfig(path, kinds)
 	case info.IsDir():
@@ -213,7 +215,7 @@ func abilityOf(can string, err error) Ability {
 	return Ability{Can: can}
 }
 
-func describePackage(dir string, kinds engine.Kinds) (Info, error) {
+func describePackage(ctx context.Context, dir string, kinds engine.Kinds) (Info, error) {
 	p, err := mlc.OpenPackage(dir)
 	if err != nil {
 		return Info{}, err
@@ -231,6 +233,14 @@ func describePackage(dir string, kinds engine.Kinds) (Info, error) {
 	i.Parameters = values(p.Params())
 	i.KV = kvOf(2*int64(s.NumHiddenLayers)*int64(s.NumKeyValueHeads)*int64(s.HeadDim), s.ContextWindowSize)
 	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
+	if err := mlc.Intact(ctx, dir, p.Shards); err != nil {
+		if ctx.Err() != nil {
+			return Info{}, err
+		}
+		i.Damaged = err.Error() + "; make or download it again"
+		i.Engines = abilities(kinds, func(*engine.Kind) Ability { return Ability{Cannot: "the package is damaged"} })
+		return i, nil
+	}
 	own := abilityOf(webllm.CanPackage(p))
 	g, err := mlc.AsGGUF(dir, i.Name)
 	converted := ""
@@ -331,6 +341,7 @@ func (i Info) Print(w io.Writer) {
 		"model-library": "model library for WebLLM", "hf-config": "Hugging Face configuration"}[i.Kind])
 	row("name", "%s", i.Name)
 	row("sha256", "%s", i.SHA256)
+	row("damaged", "%s", i.Damaged)
 	row("architecture", "%s", i.architecture())
 	row("quantization", "%s", i.Quantization)
 	if i.Parameters > 0 {

@@ -79,3 +79,12 @@ func half(v float32) (h uint16, ok bool) {
 	b += 0xfff + b>>13&1
 	return sign | uint16(b>>13-112<<10), true
 }
+
+// Plain returns the dtype of weights that a quantisation of MLC's leaves as they are; else its name.
+func Plain(quantization string) string {
+	switch quantization {
+	case "q0f32", "q0f16":
+		return quantization[len("q0"):]
+	}
+	return quantization
+}

@@ -25,6 +25,7 @@ type GGUF struct {
 	File     *gguf.File // its description; the data is not there yet
 	Same     Sameness
 	dir      string
+	shards   []Shard
 	metadata []gguf.Entry
 	tensors  []gguf.Weights
 }
@@ -39,15 +40,22 @@ func AsGGUF(dir, name string) (*GGUF, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &GGUF{dir: dir}
+	g := &GGUF{dir: dir, shards: p.Shards}
 	if err := g.describe(p, name); err != nil {
 		return nil, unfit(dir, err)
 	}
 	return g, nil
 }
 
-// Write writes the GGUF to path, which appears when it is complete.
+// Tensors returns the weights of the GGUF, which are read from the package.
+func (g *GGUF) Tensors() []gguf.Weights { return g.tensors }
+
+// Write writes the GGUF to path, which appears when it is complete. A damaged package is refused. Its shards are hashed
+// first, because tensors are not read in the order of the shards.
 func (g *GGUF) Write(ctx context.Context, path string) error {
+	if err := g.Intact(ctx); err != nil {
+		return err
+	}
 	return whole.Write(path, func(out io.Writer) error {
 		return gguf.Write(whole.Until(ctx, out), g.metadata, g.tensors)
 	})

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/check"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
@@ -210,5 +211,65 @@ func TestFindsModelsOfOtherTools(t *testing.T) {
 				t.Errorf("%s: hash %s, then %s (%v)", c.name, m.SHA256, sum, err)
 			}
 		}
+	}
+}
+
+// A package that is damaged is refused, also if its GGUF is in the cache already.
+func TestUnpackedRefusesDamagedPackage(t *testing.T) {
+	f := finder(t)
+	_, folder := models(t)
+	m, err := f.Find(t.Context(), folder, 0)
+	check.Err(t, err)
+	shard := filepath.Join(folder, "params_shard_0.bin")
+	right := check.Read(t, shard)
+	wrong := bytes.Clone(right)
+	wrong[len(wrong)/2] ^= 0x80
+	for _, content := range [][]byte{wrong, right, wrong} {
+		check.Err(t, os.WriteFile(shard, content, 0o600))
+		of, err := f.Unpacked(t.Context(), m, false)
+		if damaged := &content[0] == &wrong[0]; damaged != (err != nil && fault.Of(err) == fault.BadModel &&
+			strings.Contains(err.Error(), "params_shard_0.bin is damaged: its MD5 is ")) {
+			t.Errorf("damaged: %v, got %v, GGUF %v", damaged, err, of.GGUF)
+		}
+	}
+}
+
+// Files are compared by the values of their weights, once.
+func TestCompareFindsSameWeights(t *testing.T) {
+	f := finder(t)
+	var said []string
+	f.Say = func(line string) { said = append(said, line) }
+	file, folder := models(t)
+	half, other := filepath.Join(t.TempDir(), "half"), filepath.Join(t.TempDir(), "other.gguf")
+	_, err := mlc.Write(t.Context(), file, half, mlc.Options{DType: mlc.Float16})
+	check.Err(t, err)
+	check.Err(t, tiny.WriteRandomFile(t.Context(), other, tiny.Spec{Seed: 7}))
+	compared := func(names ...string) (forms []*engine.Model) {
+		for _, name := range names {
+			m, err := f.Find(t.Context(), name, 0)
+			check.Err(t, err)
+			forms = append(forms, &m)
+		}
+		check.Err(t, f.Compare(t.Context(), forms))
+		return forms
+	}
+	forms := compared(folder, file, half, other, "served:tiny")
+	if a, b := forms[0], forms[1]; b.SameAs != a.SHA256 || b.Differs != "" || a.Values() != b.Values() ||
+		a.SHA256 == b.SHA256 {
+		t.Errorf("the package %+v, its GGUF %+v", a.Model, b.Model)
+	}
+	for i, want := range []string{"", "", "tensor blk.0.attn_k.weight differs: value ", "tensor ",
+		"not compared: there is no file"} {
+		if m := forms[i]; !strings.HasPrefix(m.Differs, want) || (m.Differs == "") != (want == "") ||
+			(m.SameAs != "") != (i == 1) {
+			t.Errorf("%s: %q, same as %q; want %q", m.Name, m.Differs, m.SameAs, want)
+		}
+	}
+	said = nil
+	if again := compared(folder, file); again[1].SameAs != again[0].SHA256 || len(said) > 0 {
+		t.Errorf("again: %+v; %q", again[1].Model, said)
+	}
+	if like := compared(other, folder, file); like[1].Differs == "" || like[2].SameAs != like[1].SHA256 {
+		t.Errorf("forms that are unlike the first: %+v, %+v", like[1].Model, like[2].Model)
 	}
 }

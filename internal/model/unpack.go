@@ -30,13 +30,19 @@ func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.
 	}
 	own := m
 	own.Path, own.From, own.Format, own.WeightsB, own.FileB = "", m.Path, GGUF, 0, g.File.Size
+	own.DType = mlc.Plain(m.DType)
 	for _, t := range g.File.Tensors {
 		own.WeightsB += t.Size
 	}
 	root := cache.Dir(os.Getenv)
 	path := filepath.Join(root, "packages", name, "model.gguf")
 	if !dry {
-		if err := f.unpack(ctx, g, root, path); err != nil {
+		if isThere(path) { // the package may have been damaged since; WebLLM would refuse it
+			err = g.Intact(ctx)
+		} else {
+			err = f.unpack(ctx, g, root, path)
+		}
+		if err != nil {
 			return m, err
 		}
 		own.Held = cache.Use(root, filepath.Dir(path))
@@ -55,7 +61,8 @@ func (f Finder) Unpacked(ctx context.Context, m engine.Model, dry bool) (engine.
 	return m, nil
 }
 
-// unpackedName identifies a package by its weights, settings and tokenizer.
+// unpackedName identifies a package by its weights, settings and tokenizer. Older versions, which did not check the
+// shards, left out "-checked".
 func unpackedName(m engine.Model) (string, error) {
 	all := sha256.New()
 	fmt.Fprintln(all, m.SHA256, m.Name)
@@ -66,7 +73,7 @@ func unpackedName(m engine.Model) (string, error) {
 		}
 		fmt.Fprintln(all, file, sum)
 	}
-	return fmt.Sprintf("%s-v%d-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
+	return fmt.Sprintf("%s-v%d-checked-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
 }
 
 // unpack writes a GGUF into the cache.

@@ -17,6 +17,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -119,7 +120,17 @@ type Model struct {
 	Vocab        int    `json:"vocab_size"`            // size of the vocabulary
 	Context      int    `json:"context"`               // context window in tokens, as the engines are started
 	MaxContext   int    `json:"max_context,omitempty"` // the model's maximum context window, in tokens; absent: unknown
+	// SHA-256 of the first form of the model that has the same weights in another file, compared value by value
+	SameAs string `json:"same_as,omitempty"`
+	// in what the weights first differ from those of the model's first form, or why they are not compared
+	Differs string `json:"differs,omitempty"`
 }
+
+// NotCompared begins Differs if the weights are not compared.
+const NotCompared = "not compared: "
+
+// Values identifies the values of the weights, as far as files are compared; empty if the file is unknown.
+func (m Model) Values() string { return cmp.Or(m.SameAs, m.SHA256) }
 
 // Random tells whether the weights are random numbers, as those of the built-in model are.
 func (m Model) Random() bool {

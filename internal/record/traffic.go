@@ -1,5 +1,10 @@
 package record
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // Traffic describes how the requests of a launch arrive, completely enough to send the same ones again.
 type Traffic struct {
 	Loop string `json:"loop"` // closed, open or batch
@@ -63,4 +68,12 @@ type Slot struct {
 	Client int    `json:"client,omitempty"` // number of the client, from 1
 	Kind   string `json:"kind,omitempty"`   // name of its kind
 	Turn   int    `json:"turn,omitempty"`   // number of the turn, from 1
+	// PromptHash is the beginning of the SHA-256 of the prompt's text, because engines may report no ids of it.
+	PromptHash string `json:"prompt_hash,omitempty"`
+}
+
+// HashOf returns a request's PromptHash.
+func HashOf(prompt string) string {
+	sum := sha256.Sum256([]byte(prompt))
+	return hex.EncodeToString(sum[:8])
 }

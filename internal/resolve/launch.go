@@ -100,10 +100,33 @@ func (r *Resolver) forms(ctx context.Context, l *launch, p plan.Plan) (m engine.
 		}
 	}
 	r.fetches = finder.fetches
+	if err := r.compare(ctx, l.set, all); err != nil {
+		return m, err
+	}
 	if m.Name, m.Context, m.Forms = p.Model, window, all; len(all) > 0 {
 		err = nil
 	}
 	return m, err
+}
+
+// compare notes which forms have the same weights, in the order of the engines.
+func (r *Resolver) compare(ctx context.Context, in *set, all map[string]engine.Model) error {
+	if r.Dry {
+		return nil
+	}
+	var forms []*engine.Model
+	for _, e := range in.engines {
+		if m, ok := all[e.Planned]; ok {
+			forms = append(forms, &m)
+		}
+	}
+	err := r.Models.Compare(ctx, forms)
+	for _, e := range in.engines {
+		if _, ok := all[e.Planned]; ok {
+			all[e.Planned], forms = *forms[0], forms[1:]
+		}
+	}
+	return err
 }
 
 // unpack converts a package once, if an engine needs its GGUF.

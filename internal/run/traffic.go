@@ -37,7 +37,8 @@ func (a *attempt) drive(ctx context.Context) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			slot := record.Slot{Late: int64(q.Late), Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
+			slot := record.Slot{Late: int64(q.Late), Client: q.Client, Kind: s.KindName(q), Turn: q.Turn,
+				PromptHash: record.HashOf(r.Prompt)}
 			if err != nil {
 				usage.Finish = record.FailedRequest
 				if usage.Sent.IsZero() {

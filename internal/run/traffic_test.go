@@ -175,6 +175,21 @@ func TestTurnContinuesConversation(t *testing.T) {
 	})
 }
 
+// The record tells prompts apart, because servers may report no ids of them.
+func TestRecordHasHashOfEachPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := loaded(t, newBusy(1), 1, 4)
+		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+			return engine.Request{Prompt: fmt.Sprint("prompt ", q.Index%2), MaxTokens: 4}
+		}
+		for i, q := range whole(t, o).Attempts[0].Measured() {
+			if want := record.HashOf(fmt.Sprint("prompt ", i%2)); q.PromptHash != want {
+				t.Errorf("request %d: hash %q, want %q", q.ID, q.PromptHash, want)
+			}
+		}
+	})
+}
+
 // The warm-up must not put the first request's prompt into a cache.
 func TestWarmupUsesAnotherPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

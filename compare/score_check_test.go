@@ -119,7 +119,7 @@ func TestScoresNotChecked(t *testing.T) {
 			llama.Check.IDs, llama.Check.AsPrompt = make([]int, 68), 48
 		}, "they scored different texts"},
 		"other weights": {func(web, llama *comparetest.Engine) {
-			web.Cell.Model.Form, llama.Cell.Model.Form = "a", "b"
+			web.Cell.Model.Form, llama.Cell.Model.Form, llama.Cell.Model.SHA256 = "a", "b", "other"
 		}, "the engines have other weights"},
 		"no token in common": {func(web, llama *comparetest.Engine) {
 			for i := range llama.Checked {

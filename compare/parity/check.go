@@ -34,7 +34,7 @@ func CheckedBy(run *record.Run, spec record.Cell) *Checked {
 // AnchorOf finds what the reference implementation computed of a cell's weights; nil if it did not.
 func AnchorOf(run *record.Run, spec record.Cell) *Checked {
 	for _, a := range slices.Backward(run.Scorings) {
-		if a.Scoring.Anchored() && a.Scoring.Check.Anchor.SHA256 == spec.Model.SHA256 && len(a.Scores) > 0 {
+		if a.Scoring.Anchored() && a.Scoring.Check.Anchor.SHA256 == spec.Model.Values() && len(a.Scores) > 0 {
 			return newChecked(a)
 		}
 	}
@@ -204,7 +204,7 @@ func checked(left, right Party) *Check {
 		return none(left.Label + " reports no log-probabilities of a given text")
 	case b == nil:
 		return none(right.Label + " reports no log-probabilities of a given text")
-	case left.Rounded || right.Rounded:
+	case left.Rounded || right.Rounded, left.Values != right.Values && left.Values != "" && right.Values != "":
 		return none("the engines have other weights")
 	case a.Failed != "":
 		return none(left.Label + " could not score: " + a.Failed)

@@ -204,8 +204,9 @@ type Party struct {
 	Scored      *Scored // nil: it scored no text
 	TextOf      string  // the label of the cell whose text it scored
 	NoTokenIDs  bool
-	Unverified  bool // nobody has verified its weights
-	Rounded     bool // some weights were rounded when its engine converted them
+	Unverified  bool   // nobody has verified its weights
+	Values      string // identifies the values of its weights; empty: unknown
+	Rounded     bool   // some weights were rounded when its engine converted them
 	Self        SelfParity
 	Arithmetic  []rounding.Arithmetic // it computes in; nil: unknown
 	Checked     *Checked              // its score check; nil: none

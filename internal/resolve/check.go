@@ -92,7 +92,7 @@ func anchor(ctx context.Context, m engine.Model, ids []int, from int, of [][]rou
 	if m.Context > 0 {
 		reads.Context(m.Context)
 	}
-	out := &run.Anchor{Anchor: record.Anchor{SHA256: m.SHA256, Yardsticks: map[string]float64{}}}
+	out := &run.Anchor{Anchor: record.Anchor{SHA256: m.Values(), Yardsticks: map[string]float64{}}}
 	err = reads.Score(ctx, ids, from, reference.Steps{}, func(position int, logProbs []float64) {
 		out.Scores = append(out.Scores, score(position-from, ids[position], logProbs))
 	})

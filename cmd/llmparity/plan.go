@@ -182,16 +182,17 @@ func (f *runFlags) sound(given func(string) bool) error {
 func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	f.presetFlags.change(p)
 	for flag, set := range map[string]func(){
-		"engines":      func() { p.Engines = slices.Concat(f.engines, f.engine) },
-		"engine":       func() { p.Engines = slices.Concat(f.engines, f.engine) },
-		"model":        func() { p.Model, p.Models = f.model, nil },
-		"prompt":       func() { p.Prompts, p.InputLengths = plan.Texts(f.prompts...), nil },
-		"context":      func() { p.Context, p.Contexts = f.context, nil },
-		"max-tokens":   func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
-		"no-check-oom": func() { p.CheckOOM = new(!f.noCheckOOM) },
-		"chat":         func() { p.Chat = f.chat },
-		"parity":       func() { p.Parity = new(f.parity) },
-		"threads":      func() { p.Threads, p.ThreadCounts = f.threads, nil },
+		"engines":        func() { p.Engines = slices.Concat(f.engines, f.engine) },
+		"engine":         func() { p.Engines = slices.Concat(f.engines, f.engine) },
+		"model":          func() { p.Model, p.Models = f.model, nil },
+		"prompt":         func() { p.Prompts, p.InputLengths = plan.Texts(f.prompts...), nil },
+		"context":        func() { p.Context, p.Contexts = f.context, nil },
+		"max-tokens":     func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
+		"no-check-oom":   func() { p.CheckOOM = new(!f.noCheckOOM) },
+		"allow-fallback": func() { p.AllowFallback = f.allowFallback },
+		"chat":           func() { p.Chat = f.chat },
+		"parity":         func() { p.Parity = new(f.parity) },
+		"threads":        func() { p.Threads, p.ThreadCounts = f.threads, nil },
 	} {
 		if given(flag) {
 			set()

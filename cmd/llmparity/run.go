@@ -36,6 +36,7 @@ type runFlags struct {
 	quiet, json, helpAll       bool
 	dryRun, strict, noCheckOOM bool
 	parity, chat               bool
+	allowFallback              bool
 	baseline, against          string
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
@@ -132,7 +133,9 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
-	under(flags, "Before the run", "dry-run strict no-check-oom")
+	flags.BoolVar(&f.allowFallback, "allow-fallback", false,
+		"measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU")
+	under(flags, "Before the run", "dry-run strict no-check-oom allow-fallback")
 	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure the missing launches")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,

@@ -75,6 +75,9 @@ type Plan struct {
 	Watchdog Duration `yaml:"watchdog,omitempty"`
 	// Whether to skip cells that are predicted to run out of memory. Default: true.
 	CheckOOM *bool `yaml:"check_oom,omitempty"`
+	// Whether to measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU.
+	// Default: false, the launch fails.
+	AllowFallback bool `yaml:"allow_fallback,omitempty"`
 	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.
 	Parity *bool `yaml:"parity,omitempty"`
 	// Engine whose output is the reference text. Default: the first native engine that reports token ids.

@@ -18,6 +18,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -359,6 +360,20 @@ type Device struct {
 	Class  DeviceClass       `json:"class"`            // cpu, gpu or software-adapter
 	Name   string            `json:"name"`             // product name
 	Detail map[string]string `json:"detail,omitempty"` // what else the engine reports about it
+	// Asked is the device that the plan asked for: a class, or the name of an adapter. Absent: none in particular.
+	Asked string `json:"asked,omitempty"`
+}
+
+// Missed reports whether another device was asked for. That of an unknown class may be the one.
+func (d Device) Missed() bool {
+	known := slices.Contains([]DeviceClass{CPU, GPU, SoftwareAdapter}, d.Class)
+	return d.Asked != "" && known && d.Asked != string(d.Class) && d.Asked != d.Detail["architecture"]
+}
+
+// SoftwareGPU reports whether a GPU with this name is a program that computes on the CPU.
+func SoftwareGPU(name string) bool {
+	known := []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"}
+	return slices.ContainsFunc(known, func(s string) bool { return strings.Contains(strings.ToLower(name), s) })
 }
 
 // DeviceClass decides which results may be compared.
@@ -416,8 +431,9 @@ const (
 	Hung       Class = "hung"    // no progress
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
-	SetUp      Class = "set-up" // a part is missing, or the input is invalid
-	BadModel   Class = "model"  // the engine can't load the model
+	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
+	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for
+	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"
 )

@@ -122,7 +122,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.chosen().Settings.Mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
-	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
+	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model as it is, or with --chat in its chat template; repeatable")
 	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
 	flags.IntVar(&f.context, "context", 0, contextHelp+"; several: --contexts 1024,4096")

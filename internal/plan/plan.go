@@ -34,7 +34,7 @@ type Plan struct {
 	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models. A group has a form for
 	// each engine, e.g. {name: llama, webllm: Llama-3.2-1B-Instruct-q4f32_1-MLC, llamacpp: llama.gguf}.
 	Model string `yaml:"model,omitempty"`
-	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
+	// Prompts, passed to the model as they are, unless chat is true: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`
 	// Whether each prompt is the message of a user in the model's own chat template, instead of raw text. For texts and
 	// files. Default: false.

@@ -151,6 +151,7 @@ type Cell struct {
 	Start         string   `json:"start,omitempty"`          // page cache before a launch: cold, warm
 	Weights       string   `json:"weights,omitempty"`        // requested form of the weights; absent: the engine's default
 	Traffic       *Traffic `json:"traffic,omitempty"`        // absent: one request
+	Chat          bool     `json:"chat,omitempty"`           // prompts are in the model's chat template
 	// fields of the engine's section that are axes of the plan, with their values
 	Settings map[string]string `json:"settings,omitempty"`
 }

@@ -62,7 +62,7 @@ type adapterInfo struct {
 	Limits       map[string]int64 `json:"limits"`
 }
 
-// Device asks the page for its adapter, and warns if it is not of the requested kind.
+// Device asks the page for its adapter.
 func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	info, err := Call[*adapterInfo](ctx, p, "llmparity.adapter()")
 	if err != nil {
@@ -79,13 +79,16 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
 			p.chrome.version.Product)
 	}
-	d, asked := info.device(), p.config.Adapter
-	if asked == GPU && d.Class == record.SoftwareAdapter || asked == SwiftShader && d.Class != record.SoftwareAdapter ||
-		asked == Lavapipe && d.Detail["architecture"] != string(Lavapipe) {
-		p.warn(record.Warning{Code: "other-adapter",
-			Text: fmt.Sprintf("adapter %s was requested, but the browser uses %s (%s)", asked, d.Name, d.Class)})
+	return info.asked(p.config.Adapter), nil
+}
+
+// asked returns the device, with the choice that asked for it.
+func (a *adapterInfo) asked(choice Adapter) record.Device {
+	d := a.device()
+	if choice != Auto {
+		d.Asked = string(choice)
 	}
-	return d, nil
+	return d
 }
 
 // Features returns an adapter's WebGPU features.
@@ -110,8 +113,7 @@ func (a *adapterInfo) device() record.Device {
 
 // software also checks names, because a browser may not call a software adapter a fallback.
 func (a *adapterInfo) software() bool {
-	names, known := strings.ToLower(a.name()), []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"}
-	return a.Fallback || slices.ContainsFunc(known, func(s string) bool { return strings.Contains(names, s) })
+	return a.Fallback || record.SoftwareGPU(a.name())
 }
 
 func (a *adapterInfo) name() string {

@@ -132,3 +132,22 @@ func TestDeviceClass(t *testing.T) {
 		}
 	}
 }
+
+// A software adapter is no GPU, whatever name it takes, and lavapipe is not SwiftShader.
+func TestAskedAdapter(t *testing.T) {
+	nvidia := adapterInfo{Vendor: "nvidia", Architecture: "hopper"}
+	swiftshader := adapterInfo{Vendor: "google", Architecture: "swiftshader"}
+	lavapipe := adapterInfo{Vendor: "google", Architecture: "swiftshader", Description: "llvmpipe (LLVM 15)"}
+	for _, c := range []struct {
+		asked Adapter
+		info  adapterInfo
+		got   bool
+	}{{Auto, swiftshader, true}, {GPU, nvidia, true}, {GPU, swiftshader, false}, {GPU, lavapipe, false},
+		{GPU, adapterInfo{Vendor: "mesa", Fallback: true}, false}, {SwiftShader, swiftshader, true},
+		{SwiftShader, lavapipe, false}, {SwiftShader, nvidia, false}, {Lavapipe, lavapipe, true},
+		{Lavapipe, swiftshader, false}} {
+		if d := c.info.asked(c.asked); d.Missed() == c.got {
+			t.Errorf("%s asked of %+v: %+v", c.asked, c.info, d)
+		}
+	}
+}

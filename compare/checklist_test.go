@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"strings"
 	"testing"
 
 	"llmparity/compare"
@@ -47,6 +48,26 @@ func TestChecklistAnswersNo(t *testing.T) {
 			if got.Answer != want {
 				t.Errorf("%s spoiled: %+v, want %s", c.item, got, want)
 			}
+		}
+	}
+}
+
+func TestChecklistSaysHowPromptsWereRendered(t *testing.T) {
+	for want, c := range map[string]func(*record.Run){
+		"in total), without a template":           func(*record.Run) {},
+		"in total), in the model's chat template": func(r *record.Run) { r.Cells[0].Chat, r.Cells[1].Chat = true, true },
+		"in total)": func(r *record.Run) {
+			for _, e := range r.Attempts[0].Events {
+				if e.Engine != nil {
+					e.Engine.Policy["prompt"] = "user message in the server's chat template"
+				}
+			}
+		},
+	} {
+		run := comparetest.Run(t, "six", comparetest.Native(6), comparetest.Browser(6))
+		c(run)
+		if got := answers(run)[explain.SamePrompt].Why; !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

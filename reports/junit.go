@@ -211,7 +211,7 @@ func predictionCases(res *compare.Result) (out []junitCase) {
 			test := junitCase{Name: c.Label + ": " + p.Title}
 			switch {
 			case p.Within == nil:
-				test.Skipped = &junitFailure{Message: plain.Line(strings.TrimSpace(p.Verdict + " " + p.Why))}
+				test.Skipped = &junitFailure{Message: plain.Line(strings.TrimSuffix(p.Verdict+": "+p.Why, ": "))}
 			case !*p.Within:
 				row := section.PredictionRow(p)
 				test.Failure = &junitFailure{Message: plain.Line(p.Verdict), Type: "forecast",

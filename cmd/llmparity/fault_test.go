@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/browser/find"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
@@ -56,9 +57,18 @@ exec `+chrome+` --disable-gpu "$@"
 		{"a window without a display", []string{"run", "-q", "--engines", "webllm", "--headed", "--repetitions", "1"},
 			[]string{"PATH=" + dir, "DISPLAY=", "WAYLAND_DISPLAY=", "LLMPARITY_CHROME=" + chrome}, fault.NoDisplay,
 			"apt install xvfb", true},
+		{"a software adapter instead of a GPU", []string{"run", "-q", "--strict", "--engines", "webllm", "--adapter",
+			"gpu", "--repetitions", "1"}, nil, fault.Fallback, "asks for gpu, but the engine runs on software", true},
+		{"a GPU that llama.cpp lacks", []string{"run", "-q", "--engines", "llamacpp", "--llamacpp-gpu-layers", "9"},
+			nil, fault.Fallback, "no GPU for 9 layers", false},
+		{"a GPU that Ollama lacks", []string{"run", "-q", "--engines", "ollama", "--ollama-gpu", "--repetitions", "1"},
+			nil, fault.Fallback, "asks for gpu, but the engine runs on cpu", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.kind == fault.Fallback && !browser.Auto.Software() {
+				t.Skip("there is a GPU here")
+			}
 			cmd := program(t, c.args...)
 			cmd.Env = append(cmd.Env, c.env...)
 			stdout, stderr, code := output(t, cmd)

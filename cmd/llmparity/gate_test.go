@@ -61,11 +61,10 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + same + " --baseline main --max peak_pss_mb=900", "", "The gate passes: 4 checks. 1 more check can only warn. -"},
 		{"gate " + after + " --baseline main", fault.Gate,
 			"default tolerances: decode_tps -5%, peak_pss_mb +3%, ttft_ms +10% (can only warn)"},
-		{"gate " + after + " --baseline main", fault.Gate, "llmparity: gate-failed: exit code 3"},
 		{"gate " + after + " --baseline mian --inconclusive warn", fault.Usage, `there is no baseline run "mian" in ` +
 			baseline.Default + `; did you mean "main"? available: main (--no-baseline ok passes without)`},
 		{"gate " + after + " --baseline main --store none", fault.Inconclusive,
-			"inconclusive: there is no baseline run \"main\" in none; save one with `llmparity baseline save NAME DIR`; exit code 5"},
+			"There is no baseline run \"main\" in none; save one with `llmparity baseline save NAME DIR`."},
 		{"gate " + after + " --baseline main --detect decode_tps=40%", fault.Gate, "default tolerances"},
 		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
 			"FAIL llama.cpp: decode_tps: "},
@@ -110,6 +109,9 @@ func TestGateAndBaseline(t *testing.T) {
 			!strings.Contains(said, fault.OneLine(c.want)) {
 			t.Errorf("llmparity %s: %d\n%s%s\nwant %s: %s", c.args, code, stdout, stderr, c.code, c.want)
 		}
+		if c.code == fault.Gate && stderr != "" {
+			t.Errorf("llmparity %s: the verdict is on standard output, and there is more: %s", c.args, stderr)
+		}
 	}
 }
 
@@ -147,10 +149,15 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	check(t, err)
 	optional := *g
 	optional.NoBaseline = gates.BaselineOptional
+	planned := *g
+	planned.Baseline = "main"
+	if _, err := gate.Ready(g, "main"); fault.Of(err) != fault.Usage {
+		t.Errorf("a baseline run that a flag names, and is not there: %v", err)
+	}
 	for _, x := range []struct {
 		of         *gates.Gate
 		name, want string
-	}{{g, "main", `the gate will be inconclusive: there is no baseline run "main"`}, {g, "", ""},
+	}{{&planned, "", `the gate will be inconclusive: there is no baseline run "main"`}, {g, "", ""},
 		{&optional, "main", ""}} {
 		note, err := gate.Ready(x.of, x.name)
 		if err != nil || !strings.HasPrefix(note, x.want) || x.want == "" && note != "" {

@@ -83,3 +83,16 @@ func TestInfoDescribesModel(t *testing.T) {
 	mentions(t, good(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")), "  prefill ",
 		"model library for WebLLM")
 }
+
+// A model of the catalogue is described by its id, without a download.
+func TestInfoTakesCatalogueIDs(t *testing.T) {
+	t.Setenv("LLMPARITY_CACHE", t.TempDir())
+	i := infoOf(t, "Llama-3.2-1B-Instruct-q4f16_1-MLC")
+	if i.Name != "Llama-3.2-1B-Instruct-q4f16_1-MLC" || i.Context != 4096 || len(i.Notes) == 0 {
+		t.Errorf("%+v", i)
+	}
+	mentions(t, i.Engines["webllm"].Can, "downloads and runs it", "shader-f16")
+	if cannot := infoOf(t, "snowflake-arctic-embed-s-q0f32-MLC-b4").Engines["webllm"].Cannot; cannot == "" {
+		t.Error("an embedding model is said to run")
+	}
+}

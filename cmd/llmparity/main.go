@@ -39,12 +39,17 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(joinLists(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	why := deciding(ctx, err)
-	fmt.Fprintln(stderr, "llmparity:", message(err, fault.Of(why)))
+	if printed, ok := command.OutOrStdout().(*counted); writesJSON(command) && (!ok || printed.bytes == 0) {
+		inJSON(command, stdout, err, why)
+	}
+	if err.Error() != "" { // else its words were printed, such as the verdict of a gate
+		fmt.Fprintln(stderr, "llmparity:", message(err, fault.Of(why)))
+	}
 	return fault.ExitCode(why)
 }
 
@@ -63,7 +68,7 @@ func message(err error, class fault.Kind) string {
 	if word := string(class); class != fault.Run && line != word && !strings.HasPrefix(line, word+":") {
 		line = word + ": " + line
 	}
-	return line + formerly(class)
+	return line
 }
 
 func root() *cobra.Command {
@@ -77,8 +82,13 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		Args:          subcommands,
 		// Before cobra does it itself, whose error would not be one of usage.
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return usage(c, c.ValidateFlagGroups()) },
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if writesJSON(c) {
+				c.SetOut(&counted{Writer: c.OutOrStdout()})
+			}
+			return usage(c, c.ValidateFlagGroups())
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
 	c.SetHelpFunc(printHelp)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -177,12 +178,12 @@ func infoCommand() *cobra.Command {
 		Short: "Show a model's architecture, size, and which engines here can run it",
 		Long: `Show a model's architecture and size, and which engines here can run it. MODEL is a name as in run --model,
 a GGUF file of any architecture, a WebLLM package's folder, a compiled model library (.wasm), which is not
-executed, or a Hugging Face folder or its config.json. The files of a GGUF or package are read whole: for the hash
-of the GGUF, and to find damaged files of the package.`,
+executed, or a Hugging Face folder or its config.json. Nothing is downloaded. The files of a GGUF or package are
+read whole: for the hash of the GGUF, and to find damaged files of the package.`,
 		Example: "  llmparity model info my.gguf\n  llmparity model info my-webllm --json\n  llmparity model info hf:org/name",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := inspect.Open(c.Context(), args[0], kinds.All, new(engineFlags).chosen())
+			info, err := infoOn(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -191,6 +192,23 @@ of the GGUF, and to find damaged files of the package.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// infoOn describes a model. One of the catalogue need not be downloaded.
+func infoOn(ctx context.Context, name string) (inspect.Info, error) {
+	if file := []string{".wasm", ".json"}; model.Listed(name) && !slices.Contains(file, filepath.Ext(name)) {
+		dir, _, stored := model.Packaged(name)
+		if !stored {
+			known, err := builtInCatalogue()
+			if err != nil {
+				return inspect.Info{}, err
+			}
+			e, err := known.Find(name)
+			return inspect.Catalogued(e, kinds.All), err
+		}
+		name = dir
+	}
+	return inspect.Open(ctx, name, kinds.All, new(engineFlags).chosen())
 }
 
 func convertCommand() *cobra.Command {

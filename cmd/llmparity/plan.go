@@ -189,6 +189,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		"context":         func() { p.Context, p.Contexts = f.context, nil },
 		"max-tokens":      func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
 		"no-check-oom":    func() { p.CheckOOM = new(!f.noCheckOOM) },
+		"allow-fallback":  func() { p.AllowFallback = f.allowFallback },
 		"no-check":        func() { p.Check = new(!f.noCheck) },
 		"check-reference": func() { p.CheckReference = f.checkReference },
 		"chat":            func() { p.Chat = f.chat },

@@ -32,7 +32,15 @@ func TestRefusals(t *testing.T) {
 		t.Run(row[1], func(t *testing.T) {
 			out, errs, code := called(shellWords(places.Replace(row[1]))...)
 			errs = strings.TrimPrefix(errs, convertingTiny)
-			if want := fault.Kind(row[0]); code != want.ExitCode() || out != "" || strings.Count(errs, "\n") != 1 ||
+			want := fault.Kind(row[0])
+			if strings.Contains(row[1], " --json") {
+				f := decoded[failure](t, out)
+				if f.Class != want || f.Code != code || !strings.Contains(f.Error, row[2]) {
+					t.Errorf("JSON %s", out)
+				}
+				out = ""
+			}
+			if code != want.ExitCode() || out != "" || strings.Count(errs, "\n") != 1 ||
 				!strings.HasPrefix(errs, "llmparity: "+row[0]+": ") || !strings.Contains(errs, row[2]) {
 				t.Errorf("exit code %d, want one line of class %s with %q:\n%s%s", code, want, row[2], out, errs)
 			}
@@ -57,6 +65,7 @@ func refusedFiles(t *testing.T) {
 	check(t, err)
 	t.Chdir(t.TempDir())
 	check(t, os.Symlink(configs, "configs"))
+	check(t, os.WriteFile("tab.yaml", []byte("name: x\n\tmodel: tiny\nprompts: [a]\n"), 0o600))
 	check(t, os.Symlink(os.DevNull, "null"))
 	check(t, tiny.WriteFile("in.gguf"))
 	model := readFile(t, "in.gguf")

@@ -37,6 +37,7 @@ type runFlags struct {
 	dryRun, strict, noCheckOOM bool
 	parity, chat               bool
 	noCheck, checkReference    bool
+	allowFallback              bool
 	baseline, against          string
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
@@ -122,7 +123,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.chosen().Settings.Mirror, "mirror", "", mirrorHelp)
 	under(flags, "What to run", "model engines engine threads mirror")
-	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model without a template; repeatable")
+	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model as it is, or with --chat in its chat template; repeatable")
 	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
 	flags.IntVar(&f.context, "context", 0, contextHelp+"; several: --contexts 1024,4096")
@@ -133,7 +134,9 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
-	under(flags, "Before the run", "dry-run strict no-check-oom")
+	flags.BoolVar(&f.allowFallback, "allow-fallback", false,
+		"measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU")
+	under(flags, "Before the run", "dry-run strict no-check-oom allow-fallback")
 	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure the missing launches")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,

@@ -56,7 +56,7 @@ func watchCommand() *cobra.Command {
 		Wait: 10 * time.Second}}
 	c := &cobra.Command{
 		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
-		Short: "Record the memory of any process or container",
+		Short: "Record the memory of any processes and their child processes",
 		Long: `Record the memory of processes and of all their child processes until the processes end, then print a
 summary. Choose processes by name or process id, or start a command.
 

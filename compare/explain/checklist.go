@@ -204,7 +204,20 @@ func samePrompt(run *record.Run) (Answer, string) {
 	if prompt, some := prompts.missing(run); some {
 		return No, fmt.Sprintf("only %s ran %.40q", List(prompts[prompt]), prompt)
 	}
-	return Yes, fmt.Sprintf("%s ran every prompt (%d in total), without a template", List(enginesOf(run)), len(prompts))
+	return Yes, fmt.Sprintf("%s ran every prompt (%d in total)%s", List(enginesOf(run)), len(prompts), template(run))
+}
+
+// template says how prompts were rendered; empty if each engine did that in its own way.
+func template(run *record.Run) string {
+	for _, a := range run.Attempts {
+		if e, ok := a.Engine(); ok && e.Policy["prompt"] != "" && e.Policy["prompt"] != "raw" {
+			return ""
+		}
+	}
+	if slices.ContainsFunc(run.Cells, func(c record.Cell) bool { return c.Chat }) {
+		return ", in the model's chat template"
+	}
+	return ", without a template"
 }
 
 func quietMachine(run *record.Run) (Answer, string) {

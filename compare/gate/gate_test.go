@@ -320,12 +320,14 @@ func TestGateReportsChangesNotUnderTest(t *testing.T) {
 		"engine": {func(e *comparetest.Engine, _ *record.Run) { e.Info.Version = "0.3" },
 			"webllm 0.3, baseline run 0.2.86", []string{"", "all", "engine"}},
 		"browser": {part("browser", "Chromium 157.0"),
-			"webllm browser Chromium 157.0, baseline run Chromium 156.0", []string{"", "all", "browser",
+			"webllm's browser: Chromium 157.0, baseline run Chromium 156.0", []string{"", "all", "browser",
 				"engine,browser"}},
+		"origin": {part("webllm_origin", "file slow.js"),
+			"webllm's origin: file slow.js, baseline run built in", []string{"", "all", "engine", "engine,browser"}},
 		"library": {part("model_library_sha256", "ffff"),
-			"webllm model library sha256 ffff, baseline run 77aa01", []string{"", "all", "library"}},
+			"webllm's model library sha256: ffff, baseline run 77aa01", []string{"", "all", "library"}},
 		"kernels": {part("model_library", "ours (gpu kernels)"),
-			"webllm model library ours (gpu kernels), baseline run ours (software", []string{"", "all", "library",
+			"webllm's model library: ours (gpu kernels), baseline run ours (software", []string{"", "all", "library",
 				"kernels"}},
 		"policy": {func(e *comparetest.Engine, _ *record.Run) {
 			e.Info.Policy = map[string]string{"kv_dtype": "f16", "weights_dtype": "f32"}

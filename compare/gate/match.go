@@ -246,7 +246,8 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 		}
 		seen[kind] = true
 		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ with them
-		out.always(kind, engine+" "+strings.ReplaceAll(key, "_", " "), shortSum(x), shortSum(y))
+		part := strings.ReplaceAll(strings.TrimPrefix(key, engine+"_"), "_", " ")
+		out.always(kind, engine+"'s "+part+":", shortSum(x), shortSum(y))
 	}
 	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
 		if key != "context" { // it was asked for

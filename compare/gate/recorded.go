@@ -63,7 +63,6 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options
 		judged := evaluate(g, compare.With(o, run), nil, name)
 		why := fault.OneLine(err.Error())
 		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
-		judged.Missing = why
 		return judged, nil
 	}
 	if err != nil {
@@ -98,32 +97,30 @@ func noChecks(limit string) error {
 		"the gate has no checks")
 }
 
-// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails. It repeats a
-// verdict that was not shown.
+// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails. It has no text if
+// the verdict was shown.
 func Fault(g *gates.Outcome, shown bool) error {
-	kind, what := fault.Run, "launches failed, "
+	kind := fault.Run
 	switch {
 	case g.Status == gates.Inconclusive:
-		kind, what = fault.Inconclusive, ""
+		kind = fault.Inconclusive
 	case g.Status != gates.Failed:
 		return nil
 	case slices.ContainsFunc(g.Checks, func(c gates.Check) bool {
 		return c.Status == gates.Failed && c.Kind != gates.KindLaunches
 	}):
-		kind, what = fault.Gate, ""
-	}
-	if kind == fault.Inconclusive && g.Missing != "" {
-		what = g.Missing + "; "
+		kind = fault.Gate
 	}
 	if shown {
-		return fault.New(kind, "", "%sexit code %d", what, kind.ExitCode())
+		return fault.New(kind, "", "")
 	}
 	return fault.New(kind, "", "%s", g.Verdict)
 }
 
 // Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
-// is not there yet does not: the run may be meant to become it, and the note says what comes of that.
+// only the plan names may be missing: the run may be meant to become it, and the note says what comes of that.
 func Ready(g *gates.Gate, name string) (note string, err error) {
+	given := name != ""
 	if name = cmp.Or(name, g.Baseline); name == "" {
 		if g.Empty() {
 			err = noChecks("peak_pss_mb: {max: 900}")
@@ -133,7 +130,11 @@ func Ready(g *gates.Gate, name string) (note string, err error) {
 	dir, _, err := baseline.Store{Dir: baseline.Default}.Find(name)
 	missing, err := without(g, err)
 	if missing {
-		if g.NoBaseline != gates.BaselineOptional {
+		switch {
+		case g.NoBaseline == gates.BaselineOptional:
+		case given:
+			return "", fault.Wrap(fault.Usage, err, "--no-baseline ok runs without", "--baseline")
+		default:
 			note = fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err)
 		}
 		return note, nil

@@ -83,11 +83,21 @@ func (e Entry) Context() int {
 // Find returns the model with an id, or a fault that suggests similar ones.
 func (c Catalogue) Find(id string) (Entry, error) {
 	i := slices.IndexFunc(c.Models, func(e Entry) bool { return e.ID == id })
+	if meant := nearest.Question(short(id), builtIn); i < 0 && meant != "" &&
+		slices.Contains(builtIn, nearest.Of(short(id), append(c.IDs(), builtIn...), 1)[0]) {
+		return Entry{}, fault.New(fault.UnknownModel, meant, "there is no model %q", id)
+	}
 	if i < 0 {
 		return Entry{}, c.Unknown("model %q is not in WebLLM's catalogue", id)
 	}
 	return c.Models[i], nil
 }
+
+// builtIn are models whose names look like those of a catalogue, and are in none.
+var builtIn = []string{"tiny", "smollm2"}
+
+// short limits a name that somebody typed.
+func short(id string) string { return id[:min(len(id), 200)] }
 
 // IDs returns the ids of all models.
 func (c Catalogue) IDs() []string {
@@ -100,8 +110,7 @@ func (c Catalogue) IDs() []string {
 
 // Unknown returns the fault for an unknown id. format has a verb for the id.
 func (c Catalogue) Unknown(format, id string) error {
-	const most = 200 // of a name that somebody typed
-	offer := nearest.Of(id[:min(len(id), most)], c.IDs(), 3)
+	offer := nearest.Of(short(id), c.IDs(), 3)
 	return fault.New(fault.UnknownModel, "the nearest are "+strings.Join(offer, ", ")+"; llmparity model list has all",
 		format, id)
 }

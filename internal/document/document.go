@@ -51,6 +51,9 @@ func Read[T any](text []byte, file, what string, same func(name string) string, 
 	}
 	var none T
 	message, _, _ = strings.Cut(message, "\n")
+	if strings.Contains(message, "'\t'") {
+		message = "a tab; YAML is indented with spaces"
+	}
 	return none, fault.New(fault.Usage, "", "%s: %s", place, message)
 }
 

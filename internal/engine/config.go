@@ -22,6 +22,7 @@ type Settings struct {
 	Versions map[string]string // by version axis; missing: the built-in version
 	Slots    int               // requests at a time; 0: one
 	Keep     bool              // a later prompt may reuse the cache of an earlier one
+	Fallback bool              // may run on another device than was asked for
 	Timeout  time.Duration
 	Watchdog time.Duration // longest time without a sign of life; 0: the engine's default
 }

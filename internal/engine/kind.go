@@ -223,8 +223,11 @@ func (ks Kinds) Known(names []string) error {
 	for _, name := range names {
 		k, rest := ks.Of(name)
 		if k == nil {
-			return fault.New(fault.UnknownEngine,
-				fmt.Sprintf("did you mean %q? Engines: %s", ks.meant(name), ks.List()), "unknown engine %q", name)
+			do := "engines: " + ks.List()
+			if meant := ks.meant(name); meant != "" {
+				do = fmt.Sprintf("did you mean %q? Engines: %s", meant, ks.List())
+			}
+			return fault.New(fault.UnknownEngine, do, "unknown engine %q", name)
 		}
 		called := name
 		if k.Called != nil {
@@ -245,7 +248,7 @@ func (ks Kinds) Known(names []string) error {
 // scripts end the names of programs that people run by path.
 var scripts = []string{".py", ".sh", ".js", ".rb", ".pl", ".exe"}
 
-// meant guesses the intended name. A path, and a file's name, is taken for a program.
+// meant guesses the intended name; empty if none is similar. A path, and a file's name, is taken for a program.
 func (ks Kinds) meant(name string) string {
 	head, rest, _ := strings.Cut(name, ":")
 	var likely []string
@@ -258,7 +261,7 @@ func (ks Kinds) meant(name string) string {
 		}
 		likely = append(likely, strings.TrimSuffix(k.Name, ":"))
 	}
-	nearest := nearest.Of(head, likely, 1)[0]
+	nearest := nearest.Similar(head, likely)
 	if k, _ := ks.Of(nearest + ":"); k != nil {
 		return k.Name + cmp.Or(rest, "PATH")
 	}

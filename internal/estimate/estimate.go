@@ -262,8 +262,8 @@ func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Me
 		}
 		names = append(names, e.Name)
 	}
-	return nil, fault.New(fault.UnknownEngine, "choose one of "+strings.Join(names, ", "),
-		"--engine %s is unknown; did you mean %s?", name, nearest.Of(name, names, 1)[0])
+	do := strings.TrimSpace(nearest.Question(name, names) + " Choose one of " + strings.Join(names, ", "))
+	return nil, fault.New(fault.UnknownEngine, do, "--engine %s is unknown", name)
 }
 
 // runs reports whether the engine has one of the runtimes.

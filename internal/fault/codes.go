@@ -28,11 +28,12 @@ type Class struct {
 var Classes = []Class{
 	{Run, "a launch or the run failed; the record says why"},
 	{Usage, "a flag, an argument or a plan is wrong"},
+	{Fallback, "an engine runs on another device than the plan asks for, such as the CPU instead of a GPU; `--allow-fallback` measures it"},
 	{UnknownEngine, "no engine has this name"},
 	{Gate, "a gate failed"},
 	{Inconclusive, "a gate could not be decided: too noisy, too few launches, or no baseline run"},
 	{NoChrome, "Chrome, Chromium or Edge not found, or the browser does not start; with `--attach`: the browser does not answer"},
-	{NoLlamaServer, "llama.cpp not found, too old, or built without the GPU that was asked for"},
+	{NoLlamaServer, "llama.cpp not found, or too old"},
 	{NoEmscripten, "Emscripten not found"},
 	{NoPython, "Python or one of the required packages not found"},
 	{NoBundle, "WebLLM's bundle not found"},

@@ -13,6 +13,7 @@ type Kind string
 const (
 	Run          Kind = "failed"       // a launch or another part of the run failed; the record has the reason
 	Usage        Kind = "usage"        // invalid flag, argument or plan
+	Fallback     Kind = "fallback"     // an engine ran on another device than the plan asks for
 	Gate         Kind = "gate-failed"  // a check of a gate failed
 	Inconclusive Kind = "inconclusive" // a check of a gate could not be decided
 
@@ -50,8 +51,8 @@ const (
 )
 
 // exitCodes are the exit codes of classes; all others have exitMissing.
-var exitCodes = map[Kind]int{"": 0, Run: 1, Usage: 2, UnknownEngine: 2, Gate: 3, Inconclusive: 5, Interrupted: 130,
-	Terminated: 143}
+var exitCodes = map[Kind]int{"": 0, Run: 1, Fallback: 1, Usage: 2, UnknownEngine: 2, Gate: 3, Inconclusive: 5,
+	Interrupted: 130, Terminated: 143}
 
 const exitMissing = 4
 

@@ -28,8 +28,6 @@ type Outcome struct {
 	Checks []Check   `json:"checks"`
 	Notes  []string  `json:"notes"` // what to know beside them: cells that are new, versions that changed
 	Counts []Counted `json:"counts"`
-	// Missing says which baseline run there is not, and what to do; empty: none was named, or it is there.
-	Missing string `json:"-"`
 }
 
 // Side is one of the two runs.

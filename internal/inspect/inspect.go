@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -22,11 +23,12 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/modelsize"
 	"llmparity/internal/record"
+	"llmparity/internal/words"
 )
 
 // Info describes a model.
 type Info struct {
-	Kind string `json:"kind"` // gguf, webllm-package, model-library, hf-config
+	Kind string `json:"kind"` // gguf, webllm-package, webllm-catalogue, model-library, hf-config
 	record.Model
 	Parts        int    `json:"parts,omitempty"`        // files of a split GGUF
 	Quantization string `json:"quantization,omitempty"` // MLC's name of the format of weights, e.g. q0f32
@@ -254,6 +256,29 @@ func describePackage(ctx context.Context, dir string, kinds engine.Kinds) (Info,
 		return abilityOf(converted, err)
 	})
 	return i, nil
+}
+
+// Catalogued describes a model of the catalogue that is not downloaded.
+func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
+	i := Info{Kind: "webllm-catalogue",
+		Model: record.Model{Name: e.ID, Format: model.WebLLM, Context: max(e.Context(), 0)},
+		Notes: []string{"not downloaded; llmparity run downloads the chat models of the catalogue",
+			"package: " + e.Model, "model library: " + e.Library,
+			"GPU memory, as WebLLM states it: " + words.Size(int64(e.VRAM*record.MiB))}}
+	can := "downloads and runs it"
+	if e.Needs(catalogue.ShaderF16) {
+		can += ", if the WebGPU adapter has " + catalogue.ShaderF16
+	}
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
+		switch {
+		case e.Type != catalogue.Chat:
+			return Ability{Cannot: "it is no chat model (" + e.Type.String() + ")"}
+		case slices.Contains(k.Formats, model.WebLLM):
+			return Ability{Can: can}
+		}
+		return Ability{Unknown: "whether the package can become a GGUF is known after the download"}
+	})
+	return i
 }
 
 func describeLibrary(path string, kinds engine.Kinds) (Info, error) {

@@ -143,6 +143,7 @@ func TestFindRefuses(t *testing.T) {
 		{name: text, kind: fault.BadModel, says: "not a GGUF"},
 		{name: empty, kind: fault.BadModel, says: "not a valid WebLLM package"},
 		{name: SmolLM2, kind: fault.BadModel, says: "scripts/setup smollm2"},
+		{name: "tniy", kind: fault.UnknownModel, says: `no model "tniy"; did you mean "tiny"?`},
 		{name: "SmolLM2-135M", kind: fault.UnknownModel, says: "the nearest are SmolLM2-135M"},
 		{name: "snowflake-arctic-embed-s-q0f32-MLC-b4", kind: fault.UnknownModel, says: "embedding"},
 		{name: "served:", kind: fault.Usage, says: "served:NAME"},

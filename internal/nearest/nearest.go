@@ -35,6 +35,14 @@ func Of(name string, names []string, n int) []string {
 // Question asks whether the most similar of names was meant: `did you mean "max_tokens"?`. It is empty if no name is
 // similar.
 func Question(name string, names []string) string {
+	if best := Similar(name, names); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
+// Similar returns the most similar of names; empty if none is similar.
+func Similar(name string, names []string) string {
 	best := Of(name, names, 1)
 	if len(best) == 0 {
 		return ""
@@ -45,7 +53,7 @@ func Question(name string, names []string) string {
 	if limit := max(2, len(name)/3); !part && (len(name) < 3 || distance(lower, other, false) > limit) {
 		return ""
 	}
-	return fmt.Sprintf("did you mean %q?", best[0])
+	return best[0]
 }
 
 // distance is the number of letters to insert, delete or change to get from a to b; with within, to any part of b.

@@ -32,6 +32,9 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+	if got := Similar("foo", []string{"webllm", "llamacpp", "ollama"}); got != "" {
+		t.Errorf("foo is not similar to %s", got)
+	}
 	if got := Question("x", nil); got != "" {
 		t.Error(got)
 	}

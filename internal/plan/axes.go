@@ -414,7 +414,8 @@ func (p *Plan) Set(list string, values ...string) error {
 		}
 	}
 	if list != "models" {
-		return fmt.Errorf("unknown axis %q; did you mean %q?", list, nearest.Of(list, known, 1)[0])
+		do := cmp.Or(nearest.Question(list, known), "axes: "+strings.Join(known, ", "))
+		return fmt.Errorf("unknown axis %q; %s", list, do)
 	}
 	p.Model, p.Models = "", nil
 	if len(values) == 1 {
@@ -519,12 +520,10 @@ func (a axis) known(v value) error {
 		return nil
 	case d.isText:
 		return unknown(v.text, d.known)
-	case a == ofContext && badContext(v.n):
-		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", v.n)
-	case a != ofContext:
-		return within(v.n, d.least, d.most)
+	case a == ofContext:
+		return checkContext(v.n)
 	}
-	return nil
+	return within(v.n, d.least, d.most)
 }
 
 // within refuses numbers outside a range.

@@ -187,8 +187,9 @@ func (p Plan) validateScalars() error {
 		return fmt.Errorf("name: %q is invalid; use up to 100 letters, digits, dots, dashes and underscores", p.Name)
 	case p.Temperature != 0:
 		return fmt.Errorf("temperature: %g is not supported; use 0 (greedy)", p.Temperature)
-	case badContext(p.Context):
-		return fmt.Errorf("context: %d is too small; use at least 2, or 0 for the model's maximum", p.Context)
+	}
+	if err := checkContext(p.Context); err != nil {
+		return fmt.Errorf("context: %w", err)
 	}
 	for _, f := range p.Fields() {
 		if err := f.check(); err != nil {
@@ -205,7 +206,15 @@ func (p Plan) validateScalars() error {
 	return nil
 }
 
-func badContext(n int) bool { return n < 2 && n != 0 && n != Unsaid || n > mostTokens }
+func checkContext(n int) error {
+	switch {
+	case n > mostTokens:
+		return fmt.Errorf("%d is too large; use at most %d, or 0 for the model's maximum", n, mostTokens)
+	case n < 2 && n != 0 && n != Unsaid:
+		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", n)
+	}
+	return nil
+}
 
 func (p Plan) validateModels() error {
 	switch {

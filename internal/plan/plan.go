@@ -34,7 +34,7 @@ type Plan struct {
 	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models. A group has a form for
 	// each engine, e.g. {name: llama, webllm: Llama-3.2-1B-Instruct-q4f32_1-MLC, llamacpp: llama.gguf}.
 	Model string `yaml:"model,omitempty"`
-	// Prompts, passed to the model without a template: texts, or groups such as {file: prompt.txt}.
+	// Prompts, passed to the model as they are, unless chat is true: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`
 	// Whether each prompt is the message of a user in the model's own chat template, instead of raw text. For texts and
 	// files. Default: false.
@@ -75,6 +75,9 @@ type Plan struct {
 	Watchdog Duration `yaml:"watchdog,omitempty"`
 	// Whether to skip cells that are predicted to run out of memory. Default: true.
 	CheckOOM *bool `yaml:"check_oom,omitempty"`
+	// Whether to measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU.
+	// Default: false, the launch fails.
+	AllowFallback bool `yaml:"allow_fallback,omitempty"`
 	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.
 	Parity *bool `yaml:"parity,omitempty"`
 	// Whether each engine that can score is checked: it scores a text of 64 tokens once, outside measured launches.

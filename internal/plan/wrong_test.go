@@ -35,6 +35,7 @@ var wrong = []struct {
 	{head + body + "dtypes: [f32, q4]\n", `p:6: dtypes[1]: unknown value "q4"; use f32, f16 or bf16`, false},
 	{head + body + "kv_cache_dtype: int4\n", `p:6: kv_cache_dtype: unknown value "int4"; use f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl, fp8, fp8_e4m3 or fp8_e5m2`, false},
 	{head + body + "contexts:\n- 64\n- 1\n", "p:8: contexts[1]: 1 is too small; use at least 2, or 0 for the model's maximum", false},
+	{head + body + "contexts:\n- 64\n- 10000001\n", "p:8: contexts[1]: 10000001 is too large; use at most 10000000, or 0 for the model's maximum", false},
 	{head + body + "contexts: many\n", `p:6: contexts: must be a whole number, not "many"`, false},
 	{head + body + "contexts: {a: 1}\n", "p:6: contexts: must be a list, not a group of settings",
 		false},

@@ -19,6 +19,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -161,6 +162,7 @@ type Cell struct {
 	Start         string   `json:"start,omitempty"`          // page cache before a launch: cold, warm
 	Weights       string   `json:"weights,omitempty"`        // requested form of the weights; absent: the engine's default
 	Traffic       *Traffic `json:"traffic,omitempty"`        // absent: one request
+	Chat          bool     `json:"chat,omitempty"`           // prompts are in the model's chat template
 	// fields of the engine's section that are axes of the plan, with their values
 	Settings map[string]string `json:"settings,omitempty"`
 }
@@ -370,6 +372,20 @@ type Device struct {
 	Class  DeviceClass       `json:"class"`            // cpu, gpu or software-adapter
 	Name   string            `json:"name"`             // product name
 	Detail map[string]string `json:"detail,omitempty"` // what else the engine reports about it
+	// Asked is the device that the plan asked for: a class, or the name of an adapter. Absent: none in particular.
+	Asked string `json:"asked,omitempty"`
+}
+
+// Missed reports whether another device was asked for. That of an unknown class may be the one.
+func (d Device) Missed() bool {
+	known := slices.Contains([]DeviceClass{CPU, GPU, SoftwareAdapter}, d.Class)
+	return d.Asked != "" && known && d.Asked != string(d.Class) && d.Asked != d.Detail["architecture"]
+}
+
+// SoftwareGPU reports whether a GPU with this name is a program that computes on the CPU.
+func SoftwareGPU(name string) bool {
+	known := []string{"swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"}
+	return slices.ContainsFunc(known, func(s string) bool { return strings.Contains(strings.ToLower(name), s) })
 }
 
 // DeviceClass decides which results may be compared.
@@ -427,8 +443,9 @@ const (
 	Hung       Class = "hung"    // no progress
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
-	SetUp      Class = "set-up" // a part is missing, or the input is invalid
-	BadModel   Class = "model"  // the engine can't load the model
+	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
+	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for
+	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"
 )

@@ -188,7 +188,10 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	model := a.setup.Of(e)
 	model.Context = a.setup.Plan.Context
 	l.relay.policy = model.Policy
-	if l.session, err = e.Open(ctx, probe{l.relay, l.sampler, a.gpus}); err != nil {
+	if l.session, err = e.Open(ctx, probe{l.relay, l.sampler, a.gpus}); err == nil {
+		err = a.asked()
+	}
+	if err != nil {
 		return err
 	}
 	for _, src := range a.gpus.Sources() {
@@ -253,6 +256,9 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 	a.rec.Phase(p, begin, time.Now())
 	if !waits {
 		a.live.sampler.Edge(p)
+	}
+	if err == nil {
+		err = a.asked()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, err)

@@ -79,6 +79,7 @@ func sketches(s plan.Setup) (out []*cell) {
 				PromptID: shape.PromptID, Prompt: shape.Prompt, InputTokens: shape.InputTokens,
 				MaxTokens: shape.MaxTokens, Temperature: p.Temperature, Repetitions: p.Repetitions, Setup: s.ID,
 				KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic, Weights: p.WeightsOf(e),
+				Chat:     p.Chat,
 				Settings: s.Varied[e], Reused: p.Isolation == plan.Reused || shared, Shared: shared}})
 		}
 	}

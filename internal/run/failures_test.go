@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -60,6 +61,44 @@ func isolated(isolation string, repetitions int, prompts ...string) func(*run.Op
 
 func expecting(ids ...int) func(*run.Options, *telling) {
 	return func(o *run.Options, _ *telling) { o.Expected = map[string][]int{"p": ids} }
+}
+
+// asksGPU has engine a report that it was asked for a GPU, and runs on the CPU.
+func asksGPU(_ *run.Options, a *telling) { a.wants = "gpu" }
+
+// A plan that allows it measures the other device, and the record has both.
+func TestFallbackIsAllowed(t *testing.T) {
+	for _, isolation := range []string{plan.OfLaunch, plan.Reused} {
+		allowed(t, isolation)
+	}
+}
+
+func allowed(t *testing.T, isolation string) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &telling{scripted: scripted{name: "a"}}
+		o := options(t, a)
+		o.Plan.Isolation = isolation
+		o.Plan.AllowFallback = true
+		asksGPU(nil, a)
+		r, err := do(t, t.Context(), o)
+		check.Err(t, err)
+		for _, a := range r.Attempts {
+			d, _ := a.Device()
+			if d.Asked != "gpu" || d.Class != record.CPU || !warnsOnce(a, "fallback") {
+				t.Errorf("launch %d: %+v, %+v", a.ID, d, a.Warnings)
+			}
+		}
+	})
+}
+
+func warnsOnce(a *record.Attempt, code string) bool {
+	n := 0
+	for _, w := range a.Warnings {
+		if w.Code == code {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // risky refuses cells of engine a for lack of memory; of b they are only at risk.
@@ -115,6 +154,8 @@ func failures() map[string]failure {
 			kind: fault.NoChrome},
 		"no start of two repetitions": {launches: []error{nil, unstarted, unstarted}, kind: fault.NoChrome,
 			made: "1.0, 1.1 failed start, 1.2 failed start"},
+		"another device ends its cell": {beside: true, change: asksGPU, kind: fault.Fallback,
+			made: "1.0 failed fallback, 2.0, 2.1, 2.2, 2.3", says: "asks for gpu, but the engine runs on cpu c"},
 		"a hung launch": {third: hanging, made: "1.0, 1.1, 1.2 failed timeout, 1.3", kind: fault.Run,
 			says: "launch exceeded its time limit of 1m0s; set a higher --timeout"},
 		"a slow launch": {kind: fault.Run, made: "1.1 failed timeout", says: "time limit of 1m0s; start a new run with " +

@@ -27,6 +27,7 @@ type relay struct {
 	warnings []record.Warning  // that hold for the session
 	late     []record.Warning  // received between attempts
 	policy   map[string]string // added to what the engine reports of its settings
+	judged   *record.Device    // the last device that device returned
 
 	memory *atomic.Int64             // last total RSS; nil: nobody asks
 	read   map[string][]record.Total // by method, while the baseline settles; else nil
@@ -165,6 +166,18 @@ func (r *relay) ran() (info *record.EngineInfo, device *record.Device) {
 		}
 	}
 	return info, device
+}
+
+// device returns what the session last reported to compute on, and whether that is news since the last call.
+func (r *relay) device() (d record.Device, fresh bool) {
+	defer r.lock()()
+	for _, e := range slices.Backward(r.events) {
+		if e.Device != nil {
+			fresh, r.judged = r.judged != e.Device, e.Device
+			return *e.Device, fresh
+		}
+	}
+	return d, false
 }
 
 // Warn writes a warning.

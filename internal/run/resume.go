@@ -164,7 +164,9 @@ func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool,
 }
 
 // permanent reports whether the next launch would fail in the same way.
-func permanent(class record.Class) bool { return class == record.SetUp || class == record.BadModel }
+func permanent(class record.Class) bool {
+	return slices.Contains([]record.Class{record.SetUp, record.BadModel, record.Fallback}, class)
+}
 
 // failed reports whether a cell was given up and is not tried again.
 func (p *past) failed(r *runner, cell int) bool {

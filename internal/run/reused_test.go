@@ -22,7 +22,8 @@ type telling struct {
 	scripted
 	version string // empty: 1
 	others  []*telling
-	most    int // most sessions open at once, including those of others
+	most    int    // most sessions open at once, including those of others
+	wants   string // the device that it was asked for
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
@@ -36,7 +37,7 @@ func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 	version := cmp.Or(e.version, "1")
 	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: version,
 		Parts: map[string]string{"browser": "C/" + version}}})
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: "c"}})
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: "c", Asked: e.wants}})
 	p.Event(record.Event{At: time.Now(), Text: "opened"})
 	p.Warn(record.Warning{Code: "stands", Text: "of the session"})
 	fmt.Fprintln(p.Log("engine"), "hello")

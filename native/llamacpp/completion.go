@@ -68,9 +68,7 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 // describe reports what runs, and offers the sizes from the log to the sampler.
 func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	said := run.read.Said()
-	if err := s.config.offloaded(s.probe, said); err != nil {
-		return err
-	}
+	s.config.offloaded(s.probe, said)
 	s.context = said.Context
 	if m.Context > 0 {
 		s.context = min(m.Context, max(s.context, 1))

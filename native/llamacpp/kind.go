@@ -106,6 +106,7 @@ func (c *Config) Fields() []engine.Field {
 // with applies the settings that all engines share.
 func (c Config) with(s engine.Settings) Config {
 	c.Cache, c.Threads, c.KVType, c.Slots, c.PromptCache = s.Cache, s.Threads, s.DType, s.Slots, s.Keep
+	c.Fallback = s.Fallback
 	if s.KVDType != "" {
 		c.CacheK, c.CacheV = s.KVDType, s.KVDType
 		if quantised(s.KVDType) && c.flashAttention() == "off" {

@@ -63,9 +63,7 @@ func (s *session) start(ctx context.Context, m engine.Model, port int) error {
 // loaded reports what is running.
 func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
 	said := srv.said(ctx)
-	if err := s.config.offloaded(s.probe, said); err != nil {
-		return err
-	}
+	s.config.offloaded(s.probe, said)
 	srv.Look()
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)

@@ -201,21 +201,34 @@ func TestDeviceOfGPULayers(t *testing.T) {
 	c := newEngine(t).config
 	c.GPULayers = 3
 	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
-		enginetest.OneLine(t, e.Check(t.Context(), randomModel(t, ascii())), fault.NoLlamaServer, record.SetUp,
+		enginetest.OneLine(t, e.Check(t.Context(), randomModel(t, ascii())), fault.Fallback, record.Fallback,
 			"no GPU for 3 layers", "--llamacpp-gpu-layers")
 	}
-	d, err := c.device(logs.Load{Offloaded: 2, All: 9, Devices: []string{"CUDA0 (NVIDIA H200)"}})
-	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
-		t.Errorf("%+v, %v", d, err)
+	c.Fallback = true
+	check.Err(t, New(c).Check(t.Context(), randomModel(t, ascii())))
+	inRAM := map[string]map[string]float64{"model": {"CPU_Mapped": 9, "CUDA_Host": 1}}
+	split := map[string]map[string]float64{"model": {"CPU_Mapped": 9, "CUDA0": 1}}
+	h200, mesa := []string{"CUDA0 (NVIDIA H200)"}, []string{"Vulkan0 (llvmpipe (LLVM 19.1.7, 256 bits))"}
+	for name, of := range map[string]struct {
+		said   logs.Load
+		class  record.DeviceClass
+		missed bool
+	}{
+		"layers on a GPU":             {logs.Load{Offloaded: 2, All: 9, Devices: h200}, record.GPU, false},
+		"weights on a GPU":            {logs.Load{Offloaded: 2, All: 9, Devices: h200, Buffers: split}, record.GPU, false},
+		"a log without devices":       {logs.Load{Offloaded: -1}, "unknown", false},
+		"no GPU was found":            {logs.Load{Offloaded: -1, NoGPU: true}, record.CPU, true},
+		"no layer on a GPU":           {logs.Load{Offloaded: 0, All: 9}, record.CPU, true},
+		"layers counted, not on one":  {logs.Load{Offloaded: 9, All: 9, Buffers: inRAM}, record.CPU, true},
+		"Vulkan that runs on the CPU": {logs.Load{Offloaded: 9, All: 9, Devices: mesa}, record.SoftwareAdapter, true},
+	} {
+		if d := c.device(of.said); d.Class != of.class || d.Missed() != of.missed || d.Asked != "gpu" || d.Name == "" {
+			t.Errorf("%s: %+v, missed: %v", name, d, d.Missed())
+		}
 	}
-	if d, err = c.device(logs.Load{Offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
-		t.Errorf("a log without devices: %+v, %v", d, err)
-	}
-	if _, err := c.device(logs.Load{Offloaded: -1, NoGPU: true}); fault.Of(err) != fault.NoLlamaServer {
-		t.Errorf("no GPU was found: %v", err)
-	}
-	if _, err := c.device(logs.Load{Offloaded: 0, All: 9}); fault.Of(err) != fault.NoLlamaServer {
-		t.Errorf("no layer was put on a GPU: %v", err)
+	d := c.device(logs.Load{Offloaded: 2, All: 9, Devices: h200})
+	if d.Name != h200[0] || d.Detail["gpu_layers"] != "2 of 9" {
+		t.Errorf("%+v", d)
 	}
 }
 

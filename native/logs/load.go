@@ -46,6 +46,17 @@ func (l Load) Layers(asked int) string {
 	return fmt.Sprintf("%d of %d", l.Offloaded, l.All)
 }
 
+// OnCPU reports whether the log says that no layer is on a GPU. Some versions count layers as offloaded without a GPU,
+// so the buffers of the weights count, too.
+func (l Load) OnCPU() bool {
+	onDevice := func(backend string) bool {
+		host := strings.HasPrefix(backend, "CPU") || strings.HasSuffix(backend, "_Host") || backend == "AMX"
+		return !host && l.Buffers["model"][backend] > 0
+	}
+	weights := slices.Collect(maps.Keys(l.Buffers["model"]))
+	return l.NoGPU || l.Offloaded == 0 || len(weights) > 0 && !slices.ContainsFunc(weights, onDevice)
+}
+
 // Loads reads a log while it is written.
 type Loads struct {
 	mu    sync.Mutex

@@ -52,7 +52,7 @@ func (c *Config) Fields() []engine.Field {
 		{To: &c.KeepAlive, Flag: "ollama-keep-alive", Key: "keep_alive",
 			Help: "how long the model stays loaded after a request, e.g. 10m; -1: always " +
 				"(default: always, or 15m in a running server)"},
-		{To: &c.GPU, Flag: "ollama-gpu", Key: "gpu", Help: "let a server that llmparity starts use a GPU"},
+		{To: &c.GPU, Flag: "ollama-gpu", Key: "gpu", Help: "use a GPU in a server that llmparity starts"},
 	}
 }
 

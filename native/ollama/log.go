@@ -39,8 +39,9 @@ func newLogReader() *logReader {
 
 // Lines of the server.
 var (
-	slotLine = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
-	cutLine  = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
+	slotLine   = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
+	layersLine = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(offloaded \d+/\d+ layers to GPU)"`)
+	cutLine    = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
 )
 
 // see reads a line of the server, and passes on those of the runner.
@@ -56,6 +57,9 @@ func (r *logReader) see(line string) string {
 		}
 	}
 	r.cut = r.cut || cutLine.MatchString(line)
+	if m := layersLine.FindStringSubmatch(line); m != nil {
+		return "load: " + m[1] // as llama.cpp writes it
+	}
 	if timed.MatchString(line) || request.MatchString(line) {
 		return ""
 	}
@@ -171,17 +175,39 @@ func (s *session) device(ctx context.Context, l *loaded) {
 	if s.own != nil && !s.config.GPU {
 		return
 	}
-	d := record.Device{Class: record.CPU, Name: machine.CPU()}
-	if s.family.tree == nil {
+	models, err := s.client.loaded(ctx)
+	m, ok := find(models, l.name)
+	said := logs.Load{Offloaded: -1}
+	if s.own != nil {
+		said = s.own.said.Said()
+	}
+	d := deviceOf(m, said)
+	switch {
+	case s.own != nil:
+		if d.Asked = string(record.GPU); !ok || err != nil {
+			d.Class, d.Name = "unknown", "unknown: Ollama does not list the model"
+		}
+	case s.family.tree == nil && d.Class == record.CPU:
 		d.Name = "the server's"
 	}
-	models, err := s.client.loaded(ctx)
-	if m, ok := find(models, l.name); err == nil && ok && m.VRAM > 0 {
-		d.Class, d.Name = record.GPU, "the server's"
-		d.Detail = map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64),
-			"size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}
-	}
 	s.probe.Event(record.Event{At: time.Now(), Device: &d})
+}
+
+// deviceOf is what a model runs on: what the runner's log says about layers, else Ollama's estimate for its list.
+func deviceOf(m listed, said logs.Load) record.Device {
+	if said.Offloaded == 0 || said.NoGPU || said.Offloaded < 0 && m.VRAM <= 0 {
+		return record.Device{Class: record.CPU, Name: machine.CPU()}
+	}
+	d := record.Device{Class: record.GPU, Name: cmp.Or(strings.Join(said.Devices, ", "), "the server's"),
+		Detail: map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64),
+			"size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}}
+	if said.Offloaded > 0 {
+		d.Detail["gpu_layers"] = said.Layers(said.All)
+	}
+	if record.SoftwareGPU(d.Name) {
+		d.Class = record.SoftwareAdapter
+	}
+	return d
 }
 
 // describe reports what is running: according to the runner's command line and log, else as requested, else unknown.

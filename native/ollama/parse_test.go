@@ -123,6 +123,30 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// What the runner's log says counts more than the estimate of /api/ps.
+func TestDevice(t *testing.T) {
+	const slog = `time=2025-01-01T00:00:00Z level=INFO source=ggml.go:489 msg="offloaded %d/29 layers to GPU"` + "\n"
+	for name, c := range map[string]struct {
+		log   string
+		vram  float64
+		class record.DeviceClass
+	}{
+		"nothing on a GPU":         {"", 0, record.CPU},
+		"an estimate":              {"", 5, record.GPU},
+		"layers":                   {fmt.Sprintf(slog, 29), 5, record.GPU},
+		"an estimate, but no GPU":  {fmt.Sprintf(slog, 0), 5, record.CPU},
+		"llama.cpp's line":         {"load_tensors: offloaded 0/3 layers to GPU\n", 5, record.CPU},
+		"a GPU that is a program":  {"x: using device Vulkan0 (llvmpipe (LLVM 19)) \n", 5, record.SoftwareAdapter},
+		"Vulkan0, a GPU of a kind": {"x: using device Vulkan0 (NVIDIA H200) \n", 5, record.GPU},
+	} {
+		r := newLogReader()
+		_, _ = io.WriteString(r, c.log) // it never fails
+		if d := deviceOf(listed{VRAM: c.vram, Size: 9}, r.Said()); d.Class != c.class || d.Name == "" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // Lines of concurrent requests come in any order. Those of equal length cannot be distinguished.
 func TestLogOfConcurrentRequests(t *testing.T) {
 	r := newLogReader()

@@ -83,7 +83,7 @@ func noModel(at address, name string, have []string) error {
 	case name == "":
 		what = fmt.Sprintf("the server at %s has %d models", at.host, len(have))
 	case len(have) > 0:
-		do = fmt.Sprintf("did you mean %q? Its models", nearest.Of(name, have, 1)[0])
+		do = strings.TrimSpace(nearest.Question(name, have) + " Its models")
 	}
 	if len(have) > 0 {
 		do += ": " + list(have)

@@ -82,7 +82,8 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello, s.said = got.message, map[string]bool{}
-	d := record.Device{Class: got.Device.Class, Name: cmp.Or(tidy(got.Device.Name), "unknown")}
+	d := record.Device{Class: got.Device.Class, Name: cmp.Or(tidy(got.Device.Name), "unknown"),
+		Asked: tidy(got.Device.Asked)}
 	if got.Device.Name == "" && d.Class == record.CPU {
 		d.Name = machine.CPU()
 	}

@@ -71,7 +71,7 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []answer.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+	for _, c := range []answer.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Quality, a.Sure, a.Quote} {
 		text := c.Sentence()
 		if c.Name == "Sure" && a.Memory.Headline != "" {
 			text = c.Without
@@ -209,7 +209,10 @@ func newEnding(res *compare.Result, a *answer.Answer) *ending {
 		{"load", "ms", named(figure.LoadTime)},
 		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
 		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }},
-		{"perplexity", "", named(figure.Perplexity)}} {
+		{"perplexity", "", named(figure.Perplexity)}, {"perplexity ratio", "", named(figure.PerplexityRatio)}} {
+		if len(res.Cells) == 2 && f.title == "perplexity ratio" {
+			break // the perplexities' last column has it
+		}
 		if slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return f.of(c).Known() }) {
 			e.figures = append(e.figures, f)
 		}
@@ -359,7 +362,10 @@ func (e *ending) sideBySide() string {
 
 // difference is what the larger of two cells has more, or how many times as much; empty of other numbers of cells.
 func (e *ending) difference(f endingFigure) string {
-	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 || f.unit == "" { // perplexities are no ratio
+	if len(e.res.Cells) == 2 && f.title == "perplexity" {
+		return e.perplexities()
+	}
+	if len(e.res.Cells) != 2 || len(e.res.Comparisons) != 1 || f.unit == "" {
 		return ""
 	}
 	c := &e.res.Comparisons[0]
@@ -413,6 +419,23 @@ func (e *ending) difference(f endingFigure) string {
 		return fmt.Sprintf("~ %s to %s times", plain.Num(interval.Lo), plain.Num(interval.Hi))
 	}
 	return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
+}
+
+// perplexities is how many times as high the higher of two perplexities is, by what differs in each window.
+func (e *ending) perplexities() string {
+	for _, c := range e.res.Cells {
+		switch f := c.Figure(figure.PerplexityRatio); {
+		case !f.Known():
+		case f.Interval == nil:
+			return plain.Num(f.Center()) + " times (no CI) " + e.note("perplexities: "+f.Note)
+		case f.Interval.Lo <= 1 && f.Interval.Hi >= 1:
+			return fmt.Sprintf("~ %s to %s times", plain.Num(f.Interval.Lo), plain.Num(f.Interval.Hi))
+		default:
+			times, interval := ratio.AtLeast1(f.Center(), f.Interval)
+			return fmt.Sprintf("%s times (%s to %s)", plain.Num(times), plain.Num(interval.Lo), plain.Num(interval.Hi))
+		}
+	}
+	return ""
 }
 
 // note gives a note's number.

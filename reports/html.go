@@ -146,6 +146,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		chapter("where", "Where memory goes", bare("components"), grows, of["hardware"], folded("forecast"),
 			folded("breakdown")),
 		chapter("tokens", "Tokens", bare("parity")),
+		chapter("quality", "Quality", bare("quality")),
 		chapter("over-time", "Over time", overTime, folded("overtokens")),
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
 			folded("how"), folded("sampler")),

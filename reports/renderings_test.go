@@ -60,6 +60,8 @@ func renderings(t *testing.T) map[string]rendering {
 	busy[1].Environment.Background = &record.Background{Seconds: 1, Cores: 1.5}
 	out["busy"] = of(busy...)
 	out["trend"] = of(later(t))
+	out["forms"] = of(forms(t, 0.02))
+	out["forms-broken"] = of(forms(t, 0.02, 102))
 	return out
 }
 
@@ -117,6 +119,7 @@ var inGolden = map[string][]string{
 	"few": {"terminal", "page", "benchstat"}, "predicted": {"terminal", "details", "Markdown", "risk", "components",
 		"forecast",
 		"JUnit"},
+	"forms": {"terminal", "answer", "quality"}, "forms-broken": {"terminal", "Markdown", "quality"},
 	"gate":    {"terminal", "Markdown", "gate", "JUnit", "gate terminal", "gate Markdown", "gate JUnit"},
 	"gpus":    {"terminal", "hardware"},
 	"grouped": {"terminal", "Markdown", "ratios"}, "hostile": {"terminal", "details", "Markdown", "page", "JUnit",

@@ -27,6 +27,7 @@ type Answer struct {
 	Memory   Card
 	Speed    Card
 	Output   Card
+	Quality  Card // of a given text
 	Sure     Card
 	Quote    Card
 	Warnings []evidence.Warning // that may change a conclusion: at most three, of different codes where there are such
@@ -48,7 +49,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Growth, a.Memory, a.Speed, a.Output, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Growth, a.Memory, a.Speed, a.Output, a.Quality, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -75,6 +76,7 @@ func Of(res *compare.Result) *Answer {
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Output = r.outputCard()
+		a.Quality = r.qualityCard()
 		a.Quote = r.quote(a)
 	}
 	const most = 3

@@ -58,6 +58,9 @@ func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
 	return out
 }
 
+// Meaningless is the note of a perplexity that says nothing of how good a model is.
+const Meaningless = "meaningless"
+
 // TooFewRuns is the note of an interval that needs more launches.
 const TooFewRuns = "too few launches"
 

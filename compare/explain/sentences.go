@@ -32,6 +32,9 @@ var (
 	Pieces        = Remark{warning.TokenTimes, "the engine reports pieces of text; the times of the first and last token are those of pieces"}
 	NoIDs         = Remark{"no-token-ids", "the engine reports no token ids; outputs are compared as text"}
 	NoOutput      = Remark{warning.NoOutput, "the engine reports no token ids and no text; its output is compared with nothing"}
+	Underflow     = Remark{warning.Perplexity, "%d of %d log-probabilities are too small for the engine to report; perplexity leaves them out and is too low"}
+	PositionsOut  = Remark{warning.Perplexity, "%d of %d tokens are left out: one engine's log-probability is too small to report"}
+	Meaningless   = Remark{warning.Perplexity, "is meaningless: above %d, the size of the vocabulary, so uniform guesses would be better"}
 	StopsAtEnd    = Remark{"stops-at-end", "the engine stops at the end of a text; lengths of outputs may differ"}
 	OneAtATime    = Remark{warning.Traffic, "%s"}
 	ClockBackward = Remark{warning.Clock, "a launch (attempt %d of the journal) is left out: it ended before it began"}

@@ -424,5 +424,8 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 	if worse(c.Figure)*(value-c.Change) > 1e-9 {
 		came = gates.Failed
 	}
+	if q := p.now.Quality; q.Absent > 0 && came == gates.Passed && c.Figure.Name == figure.Perplexity {
+		came, text = gates.Inconclusive, text+fmt.Sprintf("; %d of %d log-probabilities are missing", q.Absent, q.Tokens)
+	}
 	j.add(check, level, came, text)
 }

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
@@ -133,6 +134,9 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 		why += map[gates.Status]string{gates.Passed: ": the median is within it",
 			gates.Failed:       ": every launch is beyond it",
 			gates.Inconclusive: ": the median is beyond it, but not every launch"}[came]
+	}
+	if q := c.Quality; q != nil && q.Absent > 0 && came == gates.Passed && l.Figure.Name == figure.Perplexity {
+		came, why = gates.Inconclusive, why+fmt.Sprintf("; too low: %d of %d log-probabilities are missing", q.Absent, q.Tokens)
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
 		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", words.Count(n,

@@ -554,3 +554,14 @@ func TestQualityAgainstBaseline(t *testing.T) {
 	expect(t, one(t, gate.Evaluate(g, result(t, comparetest.Native(2)), base), "perplexity"), gates.Inconclusive,
 		"the run has no perplexity")
 }
+
+// A perplexity without the tokens that an engine cannot report is too low: it passes no check, but fails those that it
+// is too high for.
+func TestPerplexityWithoutTokensDoesNotPass(t *testing.T) {
+	g := parse(t, "perplexity: {max: 3, vs_baseline: +0.5%}")
+	before, now := scoring(1, 0), scoring(1, 0)
+	before.Scores[1].Forced, now.Scores[1].Forced, now.Scores[1].LogProb = 9, 9, math.NaN()
+	out := gate.Evaluate(g, result(t, now), result(t, before))
+	expect(t, one(t, out, "perplexity at most 3"), gates.Inconclusive, "1 of 200 log-probabilities are missing")
+	expect(t, one(t, out, "perplexity at most 0.5%"), gates.Inconclusive, "1 of 200 log-probabilities are missing")
+}

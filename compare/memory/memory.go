@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
+	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 )
 
@@ -164,22 +165,21 @@ func sameNumbers(a, b string) bool {
 	return short(a) == short(b)
 }
 
-// widthOf gives the bytes of an element of a KV cache; 0 if the dtype is unknown.
+// widthOf gives the bytes of an element of a KV cache; 0 if the dtype is unknown. llama.cpp's dtypes are those of GGUF.
 func widthOf(dtype string) float64 {
-	switch strings.ToLower(dtype) {
-	case "f32", "float32":
-		return 4
-	case "f16", "bf16", "float16", "bfloat16":
-		return 2
-	case "q8_0":
-		return 34.0 / 32
-	case "q4_0":
-		return 18.0 / 32
-	case "fp8", "fp8_e4m3", "fp8_e5m2":
+	name := strings.Replace(strings.ToLower(dtype), "float", "f", 1)
+	if strings.HasPrefix(name, "fp8") {
 		return 1
 	}
-	return 0
+	t, ok := gguf.TypeNamed(name)
+	if !ok {
+		return 0
+	}
+	values, bytes := t.Block()
+	return float64(bytes) / float64(values)
 }
 
-// SameDType tells whether two dtypes have the same size.
-func SameDType(a, b string) bool { return widthOf(a) == widthOf(b) || sameNumbers(a, b) }
+// SameDType tells whether two dtypes have the same size. Of unknown ones only the same dtype has.
+func SameDType(a, b string) bool {
+	return sameNumbers(a, b) || widthOf(a) == widthOf(b) && widthOf(a) > 0
+}

@@ -313,3 +313,26 @@ func TestBrowserOverheadIsPredicted(t *testing.T) {
 		t.Error(words)
 	}
 }
+
+// Each dtype of a KV cache has its size, with the scales of its blocks.
+func TestKVCacheDTypes(t *testing.T) {
+	e := comparetest.Native(1)
+	numbers := 2.0 * float64(e.Cell.Model.Layers*e.Cell.Model.KVHeads*e.Cell.Model.HeadDim)
+	for dtype, bits := range map[string]float64{"f32": 32, "float16": 16, "bfloat16": 16, "q8_0": 8.5, "q5_1": 6,
+		"q5_0": 5.5, "q4_1": 5, "q4_0": 4.5, "iq4_nl": 4.5, "fp8_e5m2": 8, "int3": 0} {
+		e.Info.Policy = map[string]string{"kv_dtype": dtype}
+		c := compare.Runs(comparetest.Run(t, "kv", e)).Cells[0].MemoryCell()
+		if got := c.TokenBytes(); got != numbers*bits/8 {
+			t.Errorf("%s: %g bytes per token, want %g", dtype, got, numbers*bits/8)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{{"q5_1", "q4_1", false}, {"float32", "f32", true}, {"bf16", "f16", true}, {"int3", "int4", false},
+		{"int3", "int3", true}, {"", "q8_0", false}} {
+		if memory.SameDType(c.a, c.b) != c.same {
+			t.Errorf("SameDType(%q, %q) is %t", c.a, c.b, !c.same)
+		}
+	}
+}

@@ -9,34 +9,37 @@ import (
 
 // Quality is how well an engine predicts a given text, which it scored in windows.
 type Quality struct {
-	Text      string   `json:"text"` // the file's path, or builtin
-	SHA256    string   `json:"sha256"`
-	Of        int      `json:"windows_of_text"`
-	Reference string   `json:"reference,omitempty"` // label of the cell that it is compared with; its own: the reference
-	Windows   []Window `json:"windows"`             // that were scored
+	Text      string `json:"text"` // the file's path, builtin or quick
+	SHA256    string `json:"sha256"`
+	Of        int    `json:"windows_of_text"`
+	Reference string `json:"reference,omitempty"` // label of the cell that it is compared with; its own: the reference
+	Tokens    int    `json:"tokens"`              // that were scored
+	// Absent tokens have a log-probability that is too small for the engine to report: no figure has them, so perplexity
+	// is too low.
+	Absent  int      `json:"absent,omitempty"`
+	Windows []Window `json:"windows"` // that were scored
 
 	Compared int `json:"-"` // the record's number of the cell to compare with
 }
 
-// Window is a part of the text. Its figures are means over its tokens.
+// Window is a part of the text. Its figures are means over its tokens; nil without one.
 type Window struct {
-	Number  int     `json:"window"` // from 1
-	Attempt int     `json:"attempt"`
-	Tokens  int     `json:"tokens"`
-	NLL     float64 `json:"nll"` // negative log-likelihood, in nats
-	// Against the reference; nil: it scored other tokens here, or nothing. KL is the Kullback-Leibler divergence from
-	// the reference's distribution to this one's, in nats: of the tokens that both report and of all others taken
-	// together, so the divergence of the whole distributions is at least this.
+	Number  int      `json:"window"` // from 1
+	Attempt int      `json:"attempt"`
+	Tokens  int      `json:"tokens"`
+	NLL     *float64 `json:"nll,omitempty"` // negative log-likelihood, in nats
+	// What follows is against the reference; nil: it scored other tokens here, or nothing.
+
+	Paired int      `json:"paired,omitempty"`     // tokens whose log-probabilities both engines report
+	Change *float64 `json:"nll_change,omitempty"` // by how much NLL is higher over these tokens
+	// KL is the Kullback-Leibler divergence from the reference's distribution to this one's, in nats: of the tokens that
+	// both report and of all others taken together, so the divergence of the whole distributions is at least this.
 	KL   *float64 `json:"kl_at_least,omitempty"`
 	Top1 *float64 `json:"top1_agreement,omitempty"` // share of tokens at which both predict the same one
 
-	Was    float64 `json:"-"` // the reference's NLL
 	prompt []int
 	scores []record.Score
 }
-
-// least stands for a log-probability that is too small for the engine to report.
-var least = math.Log(math.SmallestNonzeroFloat32)
 
 // QualityOf collects what the engine of a cell scored, under any cell with the same start settings; nil: nothing. Of
 // several texts, the last counts.
@@ -52,15 +55,27 @@ func QualityOf(run *record.Run, spec record.Cell) *Quality {
 		}
 		w := Window{Number: at.Number, Attempt: a.ID, Tokens: len(a.Scores), prompt: a.Scoring.PromptIDs,
 			scores: a.Scores}
-		for _, s := range a.Scores {
-			if math.IsNaN(s.LogProb) {
-				s.LogProb = least
-			}
-			w.NLL -= s.LogProb / float64(w.Tokens)
-		}
+		present := 0
+		w.NLL, present = meanOf(a.Scores, func(n int) float64 { return -a.Scores[n].LogProb })
+		q.Tokens, q.Absent = q.Tokens+w.Tokens, q.Absent+w.Tokens-present
 		q.Windows = append(q.Windows, w)
 	}
 	return q
+}
+
+// meanOf is the mean over the positions that have a value, and their number; nil if none has.
+func meanOf(scores []record.Score, value func(n int) float64) (mean *float64, present int) {
+	sum := 0.0
+	for n := range scores {
+		if v := value(n); !math.IsNaN(v) {
+			sum += v
+			present++
+		}
+	}
+	if present == 0 {
+		return nil, 0
+	}
+	return new(sum / float64(present)), present
 }
 
 // Whole reports whether every window was scored.
@@ -70,18 +85,19 @@ func (q *Quality) Whole() bool { return q != nil && len(q.Windows) == q.Of }
 func (q *Quality) Against(reference *Quality) {
 	for i := range q.Windows {
 		w := &q.Windows[i]
+		w.Paired, w.Change, w.KL, w.Top1 = 0, nil, nil, nil
 		at := slices.IndexFunc(reference.Windows, func(o Window) bool { return o.Number == w.Number && o.same(w) })
 		if at < 0 {
 			continue
 		}
+		was := reference.Windows[at].scores
 		d, agreed := Distance{}, 0
 		for n, y := range w.scores {
-			x := reference.Windows[at].scores[n]
-			agreed += one(x.Chosen() == y.Chosen())
-			d.add(n, x, y)
+			agreed += one(was[n].Chosen() == y.Chosen())
+			d.add(n, was[n], y)
 		}
-		w.Was = reference.Windows[at].NLL
 		w.KL, w.Top1 = new(d.KLMean/float64(w.Tokens)), new(float64(agreed)/float64(w.Tokens))
+		w.Change, w.Paired = meanOf(w.scores, func(n int) float64 { return was[n].LogProb - w.scores[n].LogProb })
 	}
 }
 
@@ -91,14 +107,12 @@ func (w Window) same(o *Window) bool {
 	return slices.Equal(w.prompt, o.prompt) && slices.EqualFunc(w.scores, o.scores, forced)
 }
 
-// Each returns a figure of each window; nil if one is unknown.
-func (q *Quality) Each(of func(Window) *float64) (out []float64) {
+// Each returns a figure of each window that has it, and these windows.
+func (q *Quality) Each(of func(Window) *float64) (values []float64, windows []Window) {
 	for _, w := range q.Windows {
-		v := of(w)
-		if v == nil {
-			return nil
+		if v := of(w); v != nil {
+			values, windows = append(values, *v), append(windows, w)
 		}
-		out = append(out, *v)
 	}
-	return out
+	return values, windows
 }

@@ -76,6 +76,9 @@ const (
 	Perplexity = "perplexity"
 	Top1       = "top1_agreement"
 	KL         = "kl_divergence"
+
+	NLLChange       = "nll_change"
+	PerplexityRatio = "perplexity_ratio"
 )
 
 // PeakHeap is the name of the figure that another program's heap_used_mb gives.

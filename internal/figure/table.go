@@ -325,12 +325,21 @@ func inside() []Row {
 // quality has the rows of a given text. Their intervals are over its windows.
 func quality() []Row {
 	const column = ": the mean over the windows of a given text, against the reference cell"
+	const paired = "negative log-likelihood per token minus the reference cell's, window by window, over the tokens whose " +
+		"log-probabilities both engines report. "
 	return []Row{
 		{Name: Perplexity, Title: "perplexity", Better: Lower, Optional: true, Head: "perplexity",
 			Summary: "Perplexity",
 			How: "e to the power of the mean negative log-likelihood of a given text's tokens. The text is cut into " +
 				"windows; the mean and its 95% interval (Student's) are over windows, not over launches",
 			Column: Column{54, "perplexity", "perplexity of a given text, over its windows"}},
+		{Name: NLLChange, Title: "NLL change", Unit: "nats", Optional: true,
+			How:    paired + "The mean over the windows of the text, with its 95% interval (Student's) from 16 windows on",
+			Column: Column{57, "nll_change_nats", "nats per token" + column}},
+		{Name: PerplexityRatio, Title: "perplexity ratio", Optional: true, Head: "ratio", Summary: "Ratio",
+			How: "e to the power of the NLL change: the cell's perplexity divided by the reference cell's, on the same tokens. " +
+				"The interval is that of the NLL change, so it is narrow although perplexities vary from window to window",
+			Column: Column{58, "perplexity_ratio", "perplexity divided by the reference cell's, paired by window"}},
 		{Name: Top1, Title: "top-1 agreement", Unit: "%", Better: Higher, Optional: true, Head: "top-1",
 			How: "the share of a given text's tokens at which the cell and the reference cell predict the same token. The mean " +
 				"and its 95% interval (Student's) are over the windows of the text",

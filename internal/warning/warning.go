@@ -27,6 +27,7 @@ const (
 	MemoryUncertain  = "memory-uncertain"
 	SamplerCost      = "sampler-cost"
 	Traffic          = "traffic"
+	Perplexity       = "perplexity"
 )
 
 // Row is a warning: its code, what it means, and what to do.
@@ -45,6 +46,10 @@ var Table = []Row{
 		"failed, so the figures describe only the launches that succeeded.",
 		"Read the error and the log, then repeat with `--resume --retry-failed`.",
 		[]string{"launch-interrupted", "run-failed", "run-interrupted", "cell-timeout", "request-failed"}},
+	{Perplexity, "Log-probabilities are missing because they are too small for the engine to report, or the perplexity is above the size " +
+		"of the vocabulary. The first makes perplexity too low. The second says that the model does not know the text's language, or " +
+		"that its weights or kernels are broken.",
+		"Use a text that the model can know, and check its weights. Compare engines by the score check instead.", nil},
 	{TooFewLaunches, "A cell has fewer than six counted launches. The medians of this cell have no confidence interval.",
 		"Use `--repetitions 6` or more.", nil},
 	{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +

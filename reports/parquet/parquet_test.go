@@ -22,7 +22,11 @@ import (
 func TestRoundTrip(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Failing = map[int]record.Class{2: record.OOM}
-	run := comparetest.Run(t, "folder", e, comparetest.Native(7))
+	native := comparetest.Native(7)
+	native.Scored = record.Scoring{Reference: native.Cell.ID, PromptIDs: []int{1}, Top: 2}
+	native.Scores = []record.Score{{Forced: 9, LogProb: math.NaN(),
+		Top: []record.Candidate{{ID: 7, LogProb: -0.1}, {ID: 8, LogProb: -3}}}}
+	run := comparetest.Run(t, "folder", e, native)
 	for _, table := range tables.Of(compare.Runs(run), run) {
 		var b bytes.Buffer
 		check.Err(t, ours.Write(&b, table))

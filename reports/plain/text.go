@@ -42,6 +42,8 @@ func Spread(f evidence.Figure) string {
 	}
 	half, known := f.HalfWidth()
 	switch {
+	case f.Note == evidence.Meaningless:
+		return f.Note + mark
 	case f.Interval == nil:
 		return fmt.Sprintf("(n=%d)", f.N) + mark
 	case !known || half > evidence.Lopsided:

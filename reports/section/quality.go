@@ -24,13 +24,14 @@ func qualitySection(res *compare.Result) Section {
 			return
 		}
 		words = []string{fmt.Sprintf("Perplexity is lower the better an engine predicts a given text. Each window of the text is "+
-			"scored by itself, and the second half of its tokens counts. Top-1 agreement and KL divergence are against %s; the "+
-			"divergence is a lower bound.", plain.Line(q.Reference))}
-		tokens := 0
-		for _, w := range q.Windows {
-			tokens += w.Tokens
+			"scored by itself, and the second half of its tokens counts. All other figures are against %s: NLL change and "+
+			"perplexity ratio window by window, so their intervals are narrow although windows differ. Top-1 agreement is the share "+
+			"of tokens at which both predict the same one. The KL divergence is a lower bound.", plain.Line(q.Reference))}
+		tokens := strconv.Itoa(q.Tokens)
+		if q.Absent > 0 {
+			tokens = fmt.Sprintf("%d, %d absent", q.Tokens, q.Absent)
 		}
-		row := []string{plain.Line(q.Text), fmt.Sprintf("%d of %d", len(q.Windows), q.Of), strconv.Itoa(tokens)}
+		row := []string{plain.Line(q.Text), fmt.Sprintf("%d of %d", len(q.Windows), q.Of), tokens}
 		for _, r := range rows {
 			if f := c.Figure(r.Name); f.Known() {
 				row = append(row, plain.Num(f.Center()), plain.IntervalWords(f))

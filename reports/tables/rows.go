@@ -65,6 +65,7 @@ func Of(res *compare.Result, runs ...*record.Run) []Table {
 		readings("totals", totalTable(), totals),
 		readings("tokens", tokenTable(), tokenRows),
 		readings("metrics", metricTable(), metrics),
+		{"scores", append(scoreTable(), common...), eachScoring(runs)},
 	}
 }
 
@@ -99,11 +100,21 @@ type attemptView struct {
 	err     error // of emit
 }
 
-// eachAttempt goes through the attempts of all runs.
+// eachAttempt goes through the attempts of all runs that measure.
 func eachAttempt(runs []*record.Run, rows func(*attemptView)) func(func([]Value) error) error {
+	return each(runs, func(run *record.Run) []*record.Attempt { return run.Attempts }, rows)
+}
+
+// eachScoring goes through the attempts of all runs that score.
+func eachScoring(runs []*record.Run) func(func([]Value) error) error {
+	return each(runs, func(run *record.Run) []*record.Attempt { return run.Scorings }, scores)
+}
+
+func each(runs []*record.Run, of func(*record.Run) []*record.Attempt, rows func(*attemptView)) func(
+	func([]Value) error) error {
 	return func(emit func([]Value) error) error {
 		for i, run := range runs {
-			for _, a := range run.Attempts {
+			for _, a := range of(run) {
 				v := &attemptView{run: i, cell: run.CellByID(a.Cell), a: a, started: run.Meta.Started, emit: emit}
 				v.label = fmt.Sprintf("%s-c%d-r%d", v.cell.Engine, v.cell.ID, a.Repetition)
 				if a.Warmup {
@@ -282,5 +293,35 @@ func metrics(v *attemptView) {
 		v.add(v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS),
 			integer(m.ReadNS), integer(m.Source),
 			integer(v.a.Cell), integer(v.a.ID), text(src.Role), named(string(m.Edge)), v.phase(m.NS), text(src.Method))
+	}
+}
+
+func scoreTable() []Column {
+	return []Column{
+		{"cell", Integer, "as in samples"},
+		{"attempt", Integer, "as in samples; a scored text, or a window of one, is an attempt of its own"},
+		{"position", Integer, "the forced token's place in the text, from 0"},
+		{"rank", Integer, "the candidate's rank, from 1, the likeliest; 0: the forced token, which is not among the candidates"},
+		{"id", Integer, "the candidate's token id"},
+		{"logprob", Number, "nats: its log-probability; absent if it is too small for the engine to report"},
+		{"forced", Integer, "1 if it is the forced token, else 0"},
+	}
+}
+
+func scores(v *attemptView) {
+	for _, s := range v.a.Scores {
+		among := false
+		row := func(rank int, c record.Candidate) {
+			forced := c.ID == s.Forced
+			among = among || forced
+			v.add(integer(v.a.Cell), integer(v.a.ID), integer(s.Position), integer(rank), integer(c.ID),
+				number(c.LogProb), truth(forced))
+		}
+		for i, c := range s.Top {
+			row(i+1, c)
+		}
+		if !among {
+			row(0, record.Candidate{ID: s.Forced, LogProb: s.LogProb})
+		}
 	}
 }

@@ -57,7 +57,7 @@ var imports = map[string]string{
 	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record internal/words",
 	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
 	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
-		"internal/record",
+		"internal/gguf internal/record",
 	"compare/parity":   "internal/figure internal/record internal/rounding",
 	"compare/ratio":    "compare/evidence compare/explain compare/stats",
 	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",

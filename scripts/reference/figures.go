@@ -60,8 +60,8 @@ What llmparity writes, column by column. [Read a run's files](../howto/read-a-ru
 | ` + "`benchstat`" + ` | Go's benchmark format, one line a launch | the same |
 | ` + "`junit`" + ` | test cases: launches, repeatability, parity, predictions | the same |
 | ` + "`html`" + ` | the report, one file | the same |
-| ` + "`csv`" + ` | ` + "`summary.csv`" + `; with ` + "`-o`" + ` all five tables | standard output, or the folder of ` + "`-o`" + ` |
-| ` + "`parquet`" + ` | all five tables, typed | the folder of ` + "`-o`" + ` |
+| ` + "`csv`" + ` | ` + "`summary.csv`" + `; with ` + "`-o`" + ` all six tables | standard output, or the folder of ` + "`-o`" + ` |
+| ` + "`parquet`" + ` | all six tables, typed | the folder of ` + "`-o`" + ` |
 
 Units: ` + "`_mb`" + ` is MiB, ` + "`_gb`" + ` is GiB, ` + "`_tokens_per_s`" + ` tokens per second, ` +
 		"`_percent`" + ` of processor time is percent of one core.
@@ -96,7 +96,7 @@ Times are RFC 3339 with microseconds in CSV, and UTC timestamps in Parquet.
 }
 
 var rowOf = map[string]string{"summary": "cell", "samples": "process and reading", "totals": "tick", "tokens": "token",
-	"metrics": "value of any other source"}
+	"metrics": "value of any other source", "scores": "candidate at a position of a scored text"}
 
 // suffixed tells whether a column of the summary goes with the column of a figure.
 func suffixed(name string) bool {

@@ -1,0 +1,142 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/compare/explain"
+	"llmparity/compare/stats"
+	"llmparity/internal/figure"
+)
+
+// qualityCard says how well a text was predicted: the forms of a model against the reference, by paired differences.
+func (r view) qualityCard() Card {
+	of, forms := r.scored()
+	if of == nil {
+		return Card{}
+	}
+	ppl := of.Figure(figure.Perplexity)
+	out := Card{Name: "Quality", Text: r.perplexities(of, forms)}
+	var compared []*compare.Cell
+	for _, c := range forms {
+		if c.Figure(figure.PerplexityRatio).Known() {
+			compared = append(compared, c)
+		}
+	}
+	switch {
+	case of.Guesses():
+		out.Headline = fmt.Sprintf("Perplexity is meaningless: above %d, the size of the vocabulary", of.Spec.Model.Vocab)
+		out.Unknown = true
+	case !ppl.Known():
+		out.Headline, out.Unknown = "Perplexity is not known: "+ppl.Absent, true
+	case len(forms) == 0:
+		out.Headline, out.Text = "Perplexity "+valued(ppl, "")+" on "+textOf(of), ""
+	case len(compared) == 0:
+		out.Headline = "Not comparable: " + forms[0].Figure(figure.PerplexityRatio).Absent
+		out.Unknown = true
+	case len(compared) == 1:
+		out.Headline, out.Unknown = r.perplexityOf(of, compared[0])
+	default:
+		out.Headline = r.perplexitiesOf(of, compared)
+	}
+	return out
+}
+
+// scored returns the reference and the other cells that scored a text, one of those that share the scores.
+func (r view) scored() (reference *compare.Cell, others []*compare.Cell) {
+	seen := map[[2]int]bool{}
+	for _, c := range r.Cells {
+		if c.Quality != nil && c.Quality.Reference == c.Label {
+			reference = c
+			seen[scoresOf(c)] = true
+		}
+	}
+	for _, c := range r.Cells {
+		if c.Quality != nil && !seen[scoresOf(c)] {
+			seen[scoresOf(c)] = true
+			others = append(others, c)
+		}
+	}
+	return reference, others
+}
+
+// scoresOf tells a cell's scores from others': cells with the same start settings share them.
+func scoresOf(c *compare.Cell) [2]int { return [2]int{c.Run, c.Quality.Windows[0].Attempt} }
+
+func textOf(c *compare.Cell) string {
+	windows := explain.Plural(c.Quality.Of, "window", "windows")
+	return fmt.Sprintf("%d %s of the text %s", c.Quality.Of, windows, explain.Cut(c.Quality.Text, 40))
+}
+
+// perplexities are those of a few cells.
+func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
+	var words []string
+	for _, c := range append([]*compare.Cell{of}, forms...) {
+		f := c.Figure(figure.Perplexity)
+		switch {
+		case !f.Known() || len(words) == mostValues:
+		case c.Guesses():
+			words = append(words, fmt.Sprintf("%s above %d, the size of the vocabulary, and so meaningless",
+				r.cellTitle(c), c.Spec.Model.Vocab))
+		default:
+			words = append(words, r.cellTitle(c)+" "+explain.Amount(f.Center()))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Perplexity on %s: %s.", textOf(of), strings.Join(words, ", "))
+}
+
+// perplexityOf answers by one form.
+func (r view) perplexityOf(of, c *compare.Cell) (headline string, unknown bool) {
+	f := c.Figure(figure.PerplexityRatio)
+	names := r.pairNames(of, c)
+	i := f.Interval
+	switch {
+	case i == nil:
+		return fmt.Sprintf("Perplexity of %s is %s of that of %s; %s", names[1], fine(f.Center()), names[0], f.Note), true
+	case i.Lo <= 1 && i.Hi >= 1:
+		return fmt.Sprintf("%s: perplexity changes by %s to %s from %s to %s", noDifference, finely(i.Lo-1),
+			finely(i.Hi-1), names[0], names[1]), false
+	}
+	how, least, most := "higher", i.Lo-1, i.Hi-1
+	if f.Center() < 1 {
+		how, least, most = "lower", 1-i.Hi, 1-i.Lo
+	}
+	share := max(f.Center()-1, 1-f.Center())
+	between := stats.Interval{Lo: least, Hi: most, Confidence: i.Confidence}
+	return fmt.Sprintf("%s has a perplexity %s %s than %s%s", names[1], fine(share), how, names[0],
+		explain.CI(&between, fine)), false
+}
+
+// perplexitiesOf answers by several forms.
+func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
+	var words []string
+	for _, c := range forms[:min(len(forms), mostValues)] {
+		f := c.Figure(figure.PerplexityRatio)
+		text := r.cellTitle(c) + " " + finely(f.Center()-1)
+		if f.Interval != nil {
+			text += fmt.Sprintf(" (%s to %s)", finely(f.Interval.Lo-1), finely(f.Interval.Hi-1))
+		}
+		words = append(words, text)
+	}
+	if more := len(forms) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("Perplexity against %s, 95%% CI: %s", r.cellTitle(of), strings.Join(words, ", "))
+}
+
+// fine is a percentage with two digits behind the point: forms of a model often differ by less than one percent.
+func fine(share float64) string {
+	return strings.Replace(fmt.Sprintf("%.2f%%", 100*share), "-0.00", "0.00", 1)
+}
+
+// finely is fine with its sign.
+func finely(share float64) string {
+	if s := fine(share); share <= 0 || s == "0.00%" {
+		return s
+	}
+	return "+" + fine(share)
+}

@@ -242,6 +242,7 @@ func components() []Row {
 			Column: Column{25, "framework_overhead_mb", "MiB: the memory increase minus weights, KV cache, activations and multi-GPU overhead; may be negative"}},
 		{Name: MultiGPUOverhead, Title: "multi-GPU overhead", Profile: "multi_gpu_overhead", Part: "multi-GPU",
 			Column: Column{26, "multi_gpu_overhead_mb", "MiB: overhead of using several GPUs"}},
+		{Name: HostParts, Title: "in host memory, not on the GPU", Part: "in host\nmemory"},
 		{Name: MemoryIncrease, Title: "baseline to peak", Part: "in-\ncrease"},
 		{Name: TotalMemory, Title: "total", Profile: "total_measured", Part: "total"},
 	}

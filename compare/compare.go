@@ -143,6 +143,40 @@ type Launches struct {
 	Interrupted int `json:"interrupted"`
 }
 
+// Add adds how those of another cell ended.
+func (l *Launches) Add(o Launches) {
+	l.Counted, l.Failed, l.Interrupted = l.Counted+o.Counted, l.Failed+o.Failed, l.Interrupted+o.Interrupted
+}
+
+// Ended says how a cell ended of which no launch counts: a launch that was interrupted has not failed.
+func (l Launches) Ended() string {
+	switch {
+	case l.Failed > 0:
+		return "failed"
+	case l.Interrupted > 0:
+		return "interrupted"
+	}
+	return "not launched"
+}
+
+// Lost says how many of the launches do not count, and why; empty if all count.
+func (l Launches) Lost() string {
+	lost := l.Failed + l.Interrupted
+	was := "was interrupted"
+	if lost > 1 {
+		was = "were interrupted"
+	}
+	switch {
+	case lost == 0:
+		return ""
+	case l.Interrupted == 0:
+		was = "failed"
+	case l.Failed > 0:
+		was = "failed or " + was
+	}
+	return fmt.Sprintf("%d of %d launches %s", lost, lost+l.Counted, was)
+}
+
 // Failure is an attempt that came to nothing.
 type Failure struct {
 	Attempt    int           `json:"attempt"`

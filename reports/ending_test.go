@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -83,4 +84,32 @@ func fits(t *testing.T, name string, res *compare.Result) string {
 		}
 	}
 	return b.String()
+}
+
+// A cell whose launches were interrupted has not failed, nor has one that was not reached.
+func TestInterruptedCellsHaveNotFailed(t *testing.T) {
+	engines := manyEngines(6)
+	for i := range engines {
+		engines[i].Cell.Repetitions = 1
+	}
+	engines[1].Failing = map[int]record.Class{1: record.OOM}
+	engines[2].Cut = 1
+	run := comparetest.Run(t, "cut", engines...)
+	run.Status = record.Interrupted
+	run.Attempts = slices.DeleteFunc(run.Attempts, func(a *record.Attempt) bool { return a.Cell > 4 })
+	text := fits(t, "cut", compare.Runs(run))
+	for cell, want := range map[string]string{"engine-0, prompt 1": "failed", "engine-1, prompt 0": "interrupted",
+		"engine-2, prompt 0": "not launched"} {
+		_, row, _ := strings.Cut(text, "\n"+cell)
+		if row, _, _ = strings.Cut(row, "\n"); !strings.HasPrefix(strings.TrimLeft(row, " "), want) {
+			t.Errorf("%s: %q, want %q in\n%s", cell, row, want, text)
+		}
+	}
+	run.Attempts = slices.DeleteFunc(run.Attempts, func(a *record.Attempt) bool { return a.Cell == 2 })
+	var b bytes.Buffer
+	check.Err(t, reports.Answer(&b, compare.Runs(run)))
+	if text := words(b.String()); !strings.Contains(text, "1 of 3 launches was interrupted") ||
+		strings.Contains(text, "failed or") {
+		t.Errorf("no launch has failed:\n%s", b.String())
+	}
 }

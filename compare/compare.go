@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +36,6 @@ import (
 	"llmparity/compare/settings"
 	"llmparity/compare/stats"
 	"llmparity/compare/timing"
-	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -87,7 +85,8 @@ type Cell struct {
 
 	Launches Launches  `json:"launches"`
 	Failures []Failure `json:"failures"`
-	// Representative is the attempt whose peak memory is nearest to the median; 0 where none counts.
+	// Representative is the attempt whose launch has the peak memory nearest to the median, of those with the most
+	// readings; 0 where none counts. Memory by component and over time is shown of it.
 	Representative int `json:"representative_attempt,omitempty"`
 
 	// why it was not repeated any more, where that hung on what was measured
@@ -146,6 +145,40 @@ type Launches struct {
 	Warmup      int `json:"warmup"`
 	Failed      int `json:"failed"`
 	Interrupted int `json:"interrupted"`
+}
+
+// Add adds how those of another cell ended.
+func (l *Launches) Add(o Launches) {
+	l.Counted, l.Failed, l.Interrupted = l.Counted+o.Counted, l.Failed+o.Failed, l.Interrupted+o.Interrupted
+}
+
+// Ended says how a cell ended of which no launch counts: a launch that was interrupted has not failed.
+func (l Launches) Ended() string {
+	switch {
+	case l.Failed > 0:
+		return "failed"
+	case l.Interrupted > 0:
+		return "interrupted"
+	}
+	return "not launched"
+}
+
+// Lost says how many of the launches do not count, and why; empty if all count.
+func (l Launches) Lost() string {
+	lost := l.Failed + l.Interrupted
+	was := "was interrupted"
+	if lost > 1 {
+		was = "were interrupted"
+	}
+	switch {
+	case lost == 0:
+		return ""
+	case l.Interrupted == 0:
+		was = "failed"
+	case l.Failed > 0:
+		was = "failed or " + was
+	}
+	return fmt.Sprintf("%d of %d launches %s", lost, lost+l.Counted, was)
 }
 
 // Failure is an attempt that came to nothing.
@@ -257,7 +290,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.Sampler = evidence.Summarised(timing.Sampler(c.counted))
 	c.memory = memory.Of(c.Setup, c.counted, c.Figures, c.Server)
 	c.Memory, c.Parts = c.memory.Breakdown, c.memory.Parts
-	c.Representative = representative(c.Figure(figure.PeakPSS), c.counted)
+	c.Representative = c.memory.Shown.Launch
 	c.Hardware = hardware.Read(c.counted, run.Environment.GPUs)
 	c.OverTokens, c.Growth = growth.Within(c.memory, run)
 	c.Distributions = timing.Distributions(spec, c.counted)
@@ -273,6 +306,28 @@ func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
 // MemoryCell returns its memory, with what other programs share of it.
 func (c *Cell) MemoryCell() *memory.Cell { return c.memory }
+
+// Shown are the sizes of the launch that tables and charts with parts of its memory are about.
+func (c *Cell) Shown() memory.Shown {
+	if c.memory == nil {
+		return memory.Shown{}
+	}
+	return c.memory.Shown
+}
+
+// ShownLaunch is that launch's number, as memory over time has it; empty where no launch counts.
+func (c *Cell) ShownLaunch() string {
+	for n, l := range evidence.Launches(c.counted) {
+		switch {
+		case l.ID != c.Shown().Launch:
+		case evidence.Rejoined(c.counted): // repetitions are numbered, and several are in one launch
+			return fmt.Sprint(n + 1)
+		default:
+			return fmt.Sprint(l.Opener.Repetition)
+		}
+	}
+	return ""
+}
 
 // Points are its memory at three points.
 func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
@@ -353,19 +408,6 @@ func (c *Cell) count(a *record.Attempt) {
 		c.Launches.Interrupted++
 	}
 	c.Failures = append(c.Failures, Failure{a.ID, a.Repetition, a.Status, a.Class, a.Error})
-}
-
-// representative is the launch to look at: the one nearest to the median, the earlier of two.
-func representative(peak evidence.Figure, counted []*record.Attempt) int {
-	if len(counted) == 0 {
-		return 0
-	}
-	if !peak.Known() {
-		return counted[0].ID
-	}
-	return slices.MinFunc(peak.Values, func(a, b evidence.Value) int {
-		return cmp.Compare(math.Abs(a.Value-peak.Center()), math.Abs(b.Value-peak.Center()))
-	}).Attempt
 }
 
 // stopped widens the intervals of a cell that was repeated until a figure was precise enough. Each look could end the

@@ -291,7 +291,7 @@ func (e *ending) grid(n int) *plain.Grid {
 		case c.Refused != "":
 			row[0] = "refused"
 		case c.Launches.Counted == 0:
-			row[0] = "failed"
+			row[0] = c.Launches.Ended()
 		}
 		add(append(row, section.ParityOf(e.res, c))...)
 	})

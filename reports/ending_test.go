@@ -3,6 +3,8 @@ package reports_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -83,4 +85,50 @@ func fits(t *testing.T, name string, res *compare.Result) string {
 		}
 	}
 	return b.String()
+}
+
+// A cell whose launches were interrupted has not failed, nor has one that was not reached.
+func TestInterruptedCellsHaveNotFailed(t *testing.T) {
+	engines := manyEngines(6)
+	for i := range engines {
+		engines[i].Cell.Repetitions = 1
+	}
+	engines[1].Failing = map[int]record.Class{1: record.OOM}
+	engines[2].Cut = 1
+	run := comparetest.Run(t, "cut", engines...)
+	run.Status = record.Interrupted
+	run.Attempts = slices.DeleteFunc(run.Attempts, func(a *record.Attempt) bool { return a.Cell > 4 })
+	text := fits(t, "cut", compare.Runs(run))
+	for cell, want := range map[string]string{"engine-0, prompt 1": "failed", "engine-1, prompt 0": "interrupted",
+		"engine-2, prompt 0": "not launched"} {
+		_, row, _ := strings.Cut(text, "\n"+cell)
+		if row, _, _ = strings.Cut(row, "\n"); !strings.HasPrefix(strings.TrimLeft(row, " "), want) {
+			t.Errorf("%s: %q, want %q in\n%s", cell, row, want, text)
+		}
+	}
+	run.Attempts = slices.DeleteFunc(run.Attempts, func(a *record.Attempt) bool { return a.Cell == 2 })
+	var b bytes.Buffer
+	check.Err(t, reports.Answer(&b, compare.Runs(run)))
+	if text := words(b.String()); !strings.Contains(text, "1 of 3 launches was interrupted") ||
+		strings.Contains(text, "failed or") {
+		t.Errorf("no launch has failed:\n%s", b.String())
+	}
+}
+
+// A cell that was repeated until its interval was narrow enough has more launches than were planned at least.
+func TestLaunchesAreNotMoreThanTheirWhole(t *testing.T) {
+	e := comparetest.Native(10)
+	run := comparetest.Run(t, "until", e)
+	run.Cells[0].Repetitions = 6
+	res := compare.Runs(run)
+	for name, text := range map[string]string{
+		"page":     pageOf(t, res, run),
+		"Markdown": rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }),
+		"details":  rendered(t, func(w io.Writer) error { return reports.Details(w, res) }),
+		"JUnit":    rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) }),
+	} {
+		if strings.Contains(text, "10/6") || strings.Contains(text, "10 of 6") {
+			t.Errorf("%s has 10 of 6 launches", name)
+		}
+	}
 }

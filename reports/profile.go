@@ -102,6 +102,7 @@ type breakdown struct {
 	Activations *float64          `json:"activations_gb,omitempty"`
 	Framework   *float64          `json:"framework_overhead_gb,omitempty"`
 	MultiGPU    *float64          `json:"multi_gpu_overhead_gb,omitempty"`
+	HostParts   *float64          `json:"host_parts_gb,omitempty"` // below zero: counted in others, not in GPU memory
 	Confidence  map[string]string `json:"confidence_levels"`
 	Methods     map[string]string `json:"methods"`
 	// Origins say of each whether it was measured, reported by the engine, calculated, or is a file's size.
@@ -223,7 +224,8 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
 				"not GPU memory", c.Points().Of),
-			"memory_breakdown": "medians over launches; origins and methods say how each was obtained; absent says why one is missing",
+			"memory_breakdown": "of one launch, the one whose peak is closest to the median, so that baseline_gb and the components " +
+				"add up to total_measured_gb; origins and methods say how each was obtained; absent says why one is missing",
 			"framework_overhead_gb": "memory from baseline to peak minus weights, KV cache, activations and multi-GPU overhead; " +
 				"if it is negative, notes say why",
 			"total_measured_gb": "at the peak, including baseline_gb, the memory of an open engine without a model",
@@ -243,24 +245,46 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{},
 		Origins: map[string]record.Origin{}, DTypes: c.Parts.DTypes,
 		Absent: map[string]string{}, Notes: c.Parts.Notes}
-	for name, to := range map[string]**float64{figure.TotalMemory: &b.Total, figure.ModelWeights: &b.Weights,
+	fields := map[string]**float64{figure.TotalMemory: &b.Total, figure.ModelWeights: &b.Weights,
 		figure.KVCache: &b.KV, figure.KVCacheUsed: &b.KVUsed,
 		figure.Activations: &b.Activations, figure.FrameworkOverhead: &b.Framework,
-		figure.MultiGPUOverhead: &b.MultiGPU} {
-		part, key := c.Parts.Component(name), figure.New(name).Profile
-		if !part.Known() {
-			b.Absent[key] = part.Absent
-			continue
+		figure.MultiGPUOverhead: &b.MultiGPU, figure.HostParts: &b.HostParts}
+	for name, to := range fields {
+		part, key := c.Parts.Component(name), cmp.Or(figure.New(name).Profile, name)
+		switch {
+		case part.OfLaunch != nil:
+			*to = rounded(*part.OfLaunch / 1024)
+			b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
+		case name != figure.HostParts: // only on a GPU
+			b.Absent[key] = cmp.Or(part.Absent, "not read in this launch")
 		}
-		*to = gib(part.Figure)
-		b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
 	}
+	b.addUp(c, fields)
 	b.TotalGB = b.Total
-	if whole, increase := c.Parts.Component(figure.TotalMemory),
-		c.Parts.Component(figure.MemoryIncrease); whole.Known() && increase.Known() {
-		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)
-	}
 	return b
+}
+
+// addUp rounds baseline and components so that they add up to the total.
+func (b *breakdown) addUp(c *compare.Cell, fields map[string]**float64) {
+	whole, increase := c.Parts.Component(figure.TotalMemory).OfLaunch, c.Parts.Component(figure.MemoryIncrease).OfLaunch
+	if whole == nil || increase == nil {
+		return
+	}
+	parts := []float64{(*whole - *increase) / 1024}
+	for _, name := range memory.Within() {
+		size := math.NaN()
+		if v := c.Parts.Component(name).OfLaunch; v != nil {
+			size = *v / 1024
+		}
+		parts = append(parts, size)
+	}
+	shares := stats.Apportioned(*whole/1024, parts, gibDigits)
+	b.Baseline = &shares[0]
+	for i, name := range memory.Within() {
+		if v := shares[i+1]; !math.IsNaN(v) {
+			*fields[name] = &v
+		}
+	}
 }
 
 // Keys of latencyStats that are means over launches.
@@ -307,5 +331,7 @@ func gib(f evidence.Figure) *float64 {
 	return rounded(f.Center() / 1024)
 }
 
-// rounded keeps six decimals.
-func rounded(v float64) *float64 { return new(math.Round(v*1e6) / 1e6) }
+// gibDigits are the decimals of sizes in GiB.
+const gibDigits = 6
+
+func rounded(v float64) *float64 { return new(stats.Round(v, gibDigits)) }

@@ -329,7 +329,8 @@ func (r view) when() string {
 
 // sure says how many launches there are and how wide the intervals.
 func (r view) sure() Card {
-	var counted, lost, refused, tooLarge int
+	var refused, tooLarge int
+	var launches compare.Launches
 	var classes []string
 	least, reason := -1, ""
 	for _, c := range r.Cells {
@@ -343,7 +344,7 @@ func (r view) sure() Card {
 			}
 			continue
 		}
-		counted, lost = counted+c.Launches.Counted, lost+c.Launches.Failed+c.Launches.Interrupted
+		launches.Add(c.Launches)
 		if least < 0 || c.Launches.Counted < least {
 			least = c.Launches.Counted
 		}
@@ -362,17 +363,17 @@ func (r view) sure() Card {
 	switch {
 	case len(r.Cells) == 0:
 		return Card{Headline: nothing, Text: "This run has no cell.", Unknown: true}
-	case counted == 0 && lost > 0:
-		text := fmt.Sprintf("None of the %d launches succeeded%s. %s", lost, why, without)
+	case launches.Counted == 0 && launches.Lost() != "":
+		text := fmt.Sprintf("None of the %d launches succeeded%s. %s", launches.Failed+launches.Interrupted, why, without)
 		return Card{Headline: nothing, Text: strings.TrimSpace(text), Unknown: true}
-	case counted == 0:
+	case launches.Counted == 0:
 		return Card{Headline: nothing, Text: cmp.Or(without, "No launch was started."), Unknown: true}
 	}
 	c := Card{Name: "Sure", Headline: r.launches(), Without: without}
 	var words []string
-	if lost > 0 {
-		words = append(words, fmt.Sprintf("%d of %d launches failed or %s interrupted%s and %s not count.", lost,
-			counted+lost, explain.Plural(lost, "was", "were"), why, explain.Plural(lost, "does", "do")))
+	if lost := launches.Lost(); lost != "" {
+		does := explain.Plural(launches.Failed+launches.Interrupted, "does", "do")
+		words = append(words, fmt.Sprintf("%s%s and %s not count.", lost, why, does))
 	}
 	if least < stats.MinRuns {
 		words = append(words, fmt.Sprintf("A 95%% confidence interval takes %d launches; the fewest here: %d.",

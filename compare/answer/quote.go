@@ -131,13 +131,13 @@ func (r view) softwareAdapter() string {
 func (r view) objections() []objection {
 	adapter := r.softwareAdapter()
 	refused, different, interrupted, prompts, texts := "", false, false, "", ""
-	lost, all, least, noMemory, noRates, random := 0, 0, stats.MinRuns, "", "", ""
+	var launches compare.Launches
+	least, noMemory, noRates, random := stats.MinRuns, "", "", ""
 	for _, c := range r.Cells {
 		if c.Refused != "" {
 			continue
 		}
-		missing := c.Launches.Failed + c.Launches.Interrupted
-		lost, all = lost+missing, all+missing+c.Launches.Counted
+		launches.Add(c.Launches)
 		least = min(least, c.Launches.Counted)
 		if f := c.Figure(figure.PeakPSS); f.N < stats.MinRuns && noMemory == "" {
 			noMemory = fmt.Sprintf("the peak memory (PSS) is known for %d of %d %s of %s", f.N, c.Launches.Counted,
@@ -183,8 +183,7 @@ func (r view) objections() []objection {
 	return append([]objection{
 		{wrong, ofSpeed | ofOutput, "an engine's scores are further apart than rounding explains"},
 		{adapter != "", ofSpeed, onTheCPU},
-		{lost > 0, ofGrowth | ofMemory | ofSpeed, fmt.Sprintf("%d of %d launches failed or %s interrupted", lost, all,
-			explain.Plural(lost, "was", "were"))},
+		{launches.Lost() != "", ofGrowth | ofMemory | ofSpeed, launches.Lost()},
 		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run has not ended"},
 		{refused != "", ofMemory | ofSpeed, refused},
 		{different, ofMemory | ofSpeed | ofOutput, unlike},

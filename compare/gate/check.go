@@ -37,8 +37,13 @@ func (j *judge) launches() {
 		case len(lost) > 0:
 			f := lost[0]
 			first := strings.TrimSpace(cmp.Or(string(f.Class), string(f.Status)) + " " + f.Error)
-			j.add(check, level, gates.Failed,
-				fmt.Sprintf("%d of %d failed, the first: %s", len(lost), len(lost)+l.Counted, first))
+			l.Failed, l.Interrupted = 0, len(lost)
+			for _, f := range lost {
+				if f.Status == record.Failed {
+					l.Failed, l.Interrupted = l.Failed+1, l.Interrupted-1
+				}
+			}
+			j.add(check, level, gates.Failed, l.Lost()+", the first: "+first)
 		case l.Counted == 0:
 			j.add(check, level, gates.Failed, "no launch counts")
 		case l.Counted < l.Planned && j.now.Runs[c.Run].Status != record.OK:

@@ -411,7 +411,7 @@ func TestMissingNewAndFailedCells(t *testing.T) {
 	failing := comparetest.Native(8)
 	failing.Failing = map[int]record.Class{3: "device-lost"}
 	got := gate.Evaluate(parse(t, "peak_pss: {max: 900}"), result(t, failing), nil)
-	expect(t, one(t, got, "all launches"), gates.Failed, "1 of 8 failed, the first: device-lost")
+	expect(t, one(t, got, "all launches"), gates.Failed, "1 of 8 launches failed, the first: device-lost")
 	if got := gate.Evaluate(parse(t, "failed: warn\npeak_pss: {max: 900}"), result(t, failing),
 		nil); got.Status != gates.Warned {
 		t.Errorf("%s", got.Verdict)

@@ -103,10 +103,6 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	for _, list := range [][]evidence.Figure{b.Load, b.Measure, b.Retained} {
 		evidence.Summarised(list)
 	}
-	if !addUp(b.Load) || !addUp(b.Measure) {
-		b.Notes = append(b.Notes,
-			"the ledger's parts add up in every launch; their medians may not")
-	}
 	return b
 }
 
@@ -199,19 +195,6 @@ func garbage(counted []*record.Attempt) string {
 		}
 	}
 	return "includes garbage that was not collected"
-}
-
-func addUp(list []evidence.Figure) bool {
-	ledger := evidence.Held(list, figure.Ledger)
-	sum := 0.0
-	for _, name := range LedgerParts() {
-		f := evidence.Held(list, name)
-		if !f.Known() {
-			return true // nothing to add
-		}
-		sum += f.Center()
-	}
-	return !ledger.Known() || sum == ledger.Center()
 }
 
 // processPeaks has one value a launch, in the order in which processes were found.

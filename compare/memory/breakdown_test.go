@@ -3,12 +3,15 @@ package memory_test
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
+	"llmparity/compare/memory"
+	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -41,15 +44,25 @@ func measured(t *testing.T, launches int) *record.Run {
 	return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(launches), comparetest.Page()))
 }
 
-// Medians of parts that grow at each other's expense don't add up, and the reader is told.
-func TestMediansThatDoNotAddUpAreNoted(t *testing.T) {
+// Medians of parts that grow at each other's expense don't add up: the parts of one launch do.
+func TestLedgerPartsOfALaunchAddUp(t *testing.T) {
 	run := measured(t, 3)
 	for i, more := range [][2]float64{{10 << 20, 0}, {0, 10 << 20}, {4 << 20, 4 << 20}} {
 		part(t, run.Attempts[i], record.Measure, "workspaces_bytes", more[0])
 		part(t, run.Attempts[i], record.Measure, "unattributed_bytes", more[1])
 	}
-	if b := compare.Runs(run).Cells[0].Memory; len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "medians") {
-		t.Errorf("%q", b.Notes)
+	c := compare.Runs(run).Cells[0]
+	texts, sum := c.Shown().Inside(c.Memory.Measure), 0.0
+	size := func(name string) float64 {
+		v, err := strconv.ParseFloat(texts[name], 64)
+		check.Err(t, err)
+		return v
+	}
+	for _, name := range memory.LedgerParts() {
+		sum += size(name)
+	}
+	if math.Abs(sum-size(figure.Ledger)) > 1e-9 {
+		t.Errorf("parts of %v MiB: %v", sum, texts)
 	}
 }
 

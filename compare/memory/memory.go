@@ -25,6 +25,7 @@ type Cell struct {
 	Server    []evidence.Figure // reported by a server
 	Breakdown *Breakdown        // nil: nothing was read inside
 	Parts     *Parts            // nil: no launch counts
+	Shown     Shown             // of the launch that tables and charts with parts are about
 	Others    float64           // MiB shared with other programs, if PSS leaves out much of it; 0: none
 }
 
@@ -33,6 +34,12 @@ func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.
 	c := &Cell{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
 		Others: others(counted)}
 	c.Parts = c.split()
+	all := evidence.Launches(counted)
+	launch := c.closest(all)
+	if c.Parts != nil {
+		c.choose(launch)
+	}
+	c.Shown = c.show(launch)
 	return c
 }
 
@@ -55,8 +62,9 @@ const (
 // Component is a part of a cell's memory, one value a launch.
 type Component struct {
 	evidence.Figure
-	Confidence string `json:"confidence,omitempty"` // empty without a value
-	DType      string `json:"dtype,omitempty"`
+	OfLaunch   *float64 `json:"of_launch,omitempty"`  // in the launch whose parts are shown
+	Confidence string   `json:"confidence,omitempty"` // empty without a value
+	DType      string   `json:"dtype,omitempty"`
 	// Words explain an unexpected value, such as a negative one.
 	Words string `json:"words,omitempty"`
 }
@@ -84,11 +92,14 @@ func confidenceOf(component, method string) string {
 // read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
 func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
-// Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework
-// overhead add up to the increase from baseline to peak in every launch, because framework overhead is the rest of it.
-// On a GPU their sum is larger by the parts that are in host memory; a note says so.
+// Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead, framework
+// overhead and, on a GPU, what is in host memory (below zero) add up to the increase from baseline to peak in every
+// launch, because framework overhead is the rest of it.
 type Parts struct {
-	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
+	Of string `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
+	// Launch is the attempt that opened the launch whose parts are shown: the one whose peak is closest to the median.
+	// Medians of parts need not add up to the median of the whole.
+	Launch     int         `json:"launch,omitempty"`
 	Components []Component `json:"components"`
 	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
 	DTypes     DTypes      `json:"dtypes"`
@@ -99,7 +110,7 @@ type Parts struct {
 
 // Shown is Component, except that "everything else" leaves out a browser's own parts if they are known.
 func (p *Parts) Shown(name string) Component {
-	if name == figure.FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
+	if name == figure.FrameworkOverhead && p.Component(figure.EverythingElse).OfLaunch != nil {
 		name = figure.EverythingElse
 	}
 	return p.Component(name)

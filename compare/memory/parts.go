@@ -31,9 +31,11 @@ func (c *Cell) split() *Parts {
 		working.Absent = "not read separately; part of everything else"
 	}
 	framework := c.remainder(all, whole, weights, cache, working, several)
-	for _, f := range []evidence.Figure{weights, cache, used, working, framework, several, whole.increase,
-		whole.total} {
-		p.add(f)
+	for _, f := range []evidence.Figure{weights, cache, used, working, framework, several, hostShare(all, whole),
+		whole.increase, whole.total} {
+		if f.Name != figure.HostParts || len(f.Values) > 0 {
+			p.add(f)
+		}
 	}
 	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
 	order, worst := []string{HighConfidence, MediumConfidence, LowConfidence}, 0
@@ -42,14 +44,40 @@ func (c *Cell) split() *Parts {
 	}
 	p.Confidence = order[worst]
 	p.Notes = append(p.Notes, whole.notes...)
+	return p
+}
+
+// choose sets the launch whose parts are shown, and what is said of them.
+func (c *Cell) choose(launch int) {
+	p := c.Parts
+	p.Launch = launch
+	for _, list := range [][]Component{p.Components, p.Beyond} {
+		for i := range list {
+			if v := list[i].Value(launch); !math.IsNaN(v) {
+				list[i].OfLaunch = new(v)
+			}
+		}
+	}
+	if host := PointsOf(c.Figure).Increase.Value(launch); p.Of == onGPUs && !math.IsNaN(host) &&
+		p.Component(figure.TotalMemory).Known() {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s in host memory grew by %s MiB as well", PointsOf(c.Figure).Of,
+			explain.Short(host)))
+	}
+	if p.Of == onGPUs {
+		part := c.offloadedInPart()
+		p.Notes = slices.DeleteFunc(append(p.Notes, part), func(s string) bool { return s == "" })
+	}
+	if v := p.Component(figure.HostParts).Value(launch); !math.IsNaN(v) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s MiB of the components are in host memory (embeddings, buffers for "+
+			"results), from the engine's log; everything else covers GPU memory only", explain.Short(-v)))
+	}
 	for i := range p.Components {
-		if f := &p.Components[i]; f.Name == figure.FrameworkOverhead && f.Known() && f.Center() < 0 {
+		if f := &p.Components[i]; f.Name == figure.FrameworkOverhead && f.Value(launch) < 0 {
 			f.Words = fmt.Sprintf("everything else is negative (%s MiB): the parts are requested sizes, and their sum "+
-				"exceeds the growth of %s", explain.Short(f.Center()), p.Of)
+				"exceeds the growth of %s", explain.Short(f.Value(launch)), p.Of)
 			p.Notes = append(p.Notes, f.Words)
 		}
 	}
-	return p
 }
 
 // add appends a component.

@@ -305,7 +305,7 @@ func TestBrowserOverheadIsPredicted(t *testing.T) {
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
 	f, ok := c.Prediction.Part(figure.FrameworkOverhead)
 	if !ok || f.Title != "growth of the browser itself and everything else" ||
-		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
+		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Value(c.Parts.Launch) {
 		t.Errorf("%+v", f)
 	}
 	words := strings.Join(c.Prediction.Recommendations, " ")
@@ -333,6 +333,26 @@ func TestKVCacheDTypes(t *testing.T) {
 		{"int3", "int3", true}, {"", "q8_0", false}} {
 		if memory.SameDType(c.a, c.b) != c.same {
 			t.Errorf("SameDType(%q, %q) is %t", c.a, c.b, !c.same)
+		}
+	}
+}
+
+// The launch that is shown is the one closest to the median: of two it is one, and its whole is the launch's.
+func TestShownLaunchIsClosestToTheMedian(t *testing.T) {
+	for launches := range 9 {
+		e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(launches+1), comparetest.Page()))
+		c := compare.Runs(comparetest.Run(t, "shown", e)).Cells[0]
+		peak := c.Figure(figure.PeakPSS)
+		is := math.Abs(peak.Value(c.Parts.Launch) - peak.Center())
+		for _, v := range peak.Values {
+			if off := math.Abs(v.Value - peak.Center()); off < is-1e-9 {
+				t.Errorf("%d launches: %v is closer to the median than %v by launch %d", launches+1, off, is, c.Parts.Launch)
+			}
+		}
+		total := c.Parts.Component(figure.TotalMemory).OfLaunch
+		if c.Representative != c.Parts.Launch || *total != peak.Value(c.Parts.Launch) {
+			t.Errorf("%d launches: launch %d with %v MiB, the timeline's is %d", launches+1, c.Parts.Launch, *total,
+				c.Representative)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Predicted struct {
 	Method     string             `json:"predicted_method,omitempty"`
 	Confidence string             `json:"predicted_confidence,omitempty"`
 	DType      string             `json:"predicted_dtype,omitempty"`
-	Measured   *float64           `json:"measured,omitempty"` // the median over launches
+	Measured   *float64           `json:"measured,omitempty"` // in the launch whose parts are shown
 	Origin     record.Origin      `json:"origin,omitempty"`   // of the run's value, compared or not
 	Interval   *stats.Interval    `json:"measured_interval,omitempty"`
 	N          int                `json:"launches"`
@@ -83,7 +83,7 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 		measured := c.comparable(row.Name)
 		// Few predictions have the total, which includes the baseline.
 		trivial := row.Name == figure.MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
-			row.Name == figure.TotalMemory
+			row.Name == figure.TotalMemory || row.Name == figure.HostParts
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
@@ -124,8 +124,10 @@ func hold(name string, said record.Predicted, reported bool, measured Component)
 		f.Expected = &usual
 	}
 	switch {
+	case measured.read() && measured.OfLaunch != nil:
+		f.Measured, f.Interval, f.N, f.By = new(*measured.OfLaunch), measured.Interval, measured.N, measured.Method
 	case measured.read():
-		f.Measured, f.Interval, f.N, f.By = new(measured.Center()), measured.Interval, measured.N, measured.Method
+		f.Why = "not read in the launch that is closest to the median"
 	case measured.Known():
 		f.Why = measured.From() + ", so the value cannot confirm a prediction"
 	default:

@@ -17,7 +17,7 @@ import (
 const ValidationSchema = "llmparity.validation/1"
 
 // Validation is the accuracy of predictions over many runs. A cell counts once for each component that was both
-// predicted and measured, by the median over its launches.
+// predicted and measured, by its launch that is closest to the median.
 type Validation struct {
 	Schema     string           `json:"schema"`
 	Runs       int              `json:"runs"`       // read

@@ -56,23 +56,10 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 	}
 	absent := "no driver reports the GPU memory of the engine's processes"
 	w.total.Absent, w.increase.Absent = absent, absent
-	if host := PointsOf(c.Figure).Increase; host.Known() && len(w.total.Values) > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("%s in host memory grew by %s MiB as well", PointsOf(c.Figure).Of,
-			explain.Short(host.Center())))
-	}
-	if part := c.offloadedInPart(); part != "" {
-		w.notes = append(w.notes, part)
-	} else {
+	if c.offloadedInPart() == "" {
 		w.host = map[int]float64{}
-		most := 0.0
 		for _, l := range all {
 			w.host[l.ID] = hostParts(l)
-			most = max(most, w.host[l.ID])
-		}
-		if most > 0 {
-			w.notes = append(w.notes, fmt.Sprintf(
-				"%s MiB of the components are in host memory (embeddings, buffers for results), from the engine's log; "+
-					"everything else covers GPU memory only", explain.Short(most)))
 		}
 	}
 	return w

@@ -38,7 +38,8 @@ const (
 	Activations       = "activations" // workspaces
 	FrameworkOverhead = "framework_overhead"
 	MultiGPUOverhead  = "multi_gpu_overhead"
-	MemoryIncrease    = "increase" // from baseline to peak
+	HostParts         = "host_parts" // below zero: in host memory, although a GPU computes
+	MemoryIncrease    = "increase"   // from baseline to peak
 	TotalMemory       = "total"
 )
 

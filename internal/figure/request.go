@@ -14,6 +14,13 @@ const ms = 1e6 // nanoseconds
 // BetweenTokens is the gap that inter-token latencies measure.
 const BetweenTokens = "time between consecutive tokens of a request"
 
+// Later is what decode counts. Whoever gets several tokens in the first event saw none of the time that they took, so
+// that counting all but one of them would give a rate that is too high.
+const (
+	Later    = "the number of generated tokens that arrived later than the first"
+	LaterHow = "That is all but the first, or all but those of the first event if several arrived in it"
+)
+
 // LeftHost is when a request's times begin, unless it was due at another time.
 const LeftHost = "was sent"
 
@@ -60,8 +67,9 @@ func DecodeRate(r *record.Request) float64 {
 	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || Sparse(r) || !known {
 		return math.NaN()
 	}
-	behind := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
-	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
+	// of a piece of text, its share of the tokens
+	later := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
+	return later / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
 }
 
 // Untimed says why a request of several tokens has no DecodeRate; empty where it has one, or fewer tokens.

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/memory"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/reports/plain"
@@ -39,7 +41,7 @@ func Bars(id, name, title string) func(*View) []Chart {
 			out.Table.Rows = append(out.Table.Rows,
 				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
 			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
-			data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
+			data = append(data, opts.BarData{Value: fine(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
 			intervals = append(intervals, f.Interval)
 		}
 		if len(labels) == 0 {
@@ -184,89 +186,128 @@ func Headlines(v *View) []Chart {
 	return append(out, speed...)
 }
 
-// PeakStack draws each cell's peak by component with its interval; where PSS could not be read, the sum of RSS.
+// stacked is a cell's bar: the peak of one launch, split as its tables split it.
+type stacked struct {
+	cell   *compare.Cell
+	peak   memory.Points
+	sizes  map[string]float64 // drawn, by component
+	before float64            // the model; NaN: unknown
+	rest   float64            // not broken down
+	said   string             // why it is not broken down, or is drawn with less of a part
+}
+
+// slight is the overlap of components that is drawn as a shorter baseline, as a share of the peak.
+const slight = 0.02
+
+func newStacked(c *compare.Cell) stacked {
+	s, points := c.Shown(), c.Points()
+	b := stacked{cell: c, peak: points, sizes: map[string]float64{}, before: s.Size(points.Baseline.Name)}
+	peak, overlap := s.Size(points.Peak.Name), 0.0
+	left := peak - known(b.before)
+	for _, col := range Components() {
+		if v := s.Size(c.Parts.Shown(col.Name).Name); partColour[col.Name] != "" && !math.IsNaN(v) {
+			b.sizes[col.Name] = max(v, 0)
+			left, overlap = left-v, overlap+max(-v, 0)
+		}
+	}
+	why := fmt.Sprintf(": the components overlap: they add up to %s MiB more than the peak.", plain.Num(digits(overlap)))
+	// without a baseline: compute buffers that are reserved and not all used
+	unfilled := math.IsNaN(b.before) && b.sizes[figure.Activations] >= overlap
+	switch {
+	case !s.Known(figure.ModelWeights):
+		why = " is not broken down: the size of its weights is not known."
+	case c.Parts.Of != points.Of:
+		why = fmt.Sprintf(" is not broken down: the model is in %s, and the bar is %s.", c.Parts.Of, points.Of)
+	case math.Abs(left) > 1e-6:
+		why = " is not broken down: not all of its components are known."
+	case overlap == 0:
+		return b
+	case unfilled:
+		b.sizes[figure.Activations] -= overlap
+		b.said = why + " Compute buffers are reserved and not all used: “activations” is drawn shorter by that."
+		return b
+	case overlap <= min(slight*peak, known(b.before)):
+		b.before -= overlap
+		b.said = why + " “Before the model” is drawn shorter by that."
+		return b
+	default:
+		why += " The bar is not broken down."
+	}
+	b.said, b.sizes, b.rest = why, nil, peak-known(b.before)
+	return b
+}
+
+// known is a number, or 0 in place of one that is unknown.
+func known(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+// PeakStack draws the peak of one launch of each cell by component, with the interval of the median; where PSS could
+// not be read, the sum of RSS.
 func PeakStack(v *View) []Chart {
-	var cells []*compare.Cell
+	var bars []stacked
 	t := &barTable{}
+	note := "Bar: total PSS at the peak of one launch, the one closest to the median, split into components. Line: 95% interval of the median."
 	for _, c := range v.Res.Cells {
 		p := c.Points()
-		if !p.Peak.Known() {
+		if !c.Shown().Known(p.Peak.Name) {
 			continue
 		}
-		name := plain.Line(c.Label) + "\n" + plain.Num(p.Peak.Center()) + " MiB"
+		b := newStacked(c)
+		name := plain.Line(c.Label) + "\n" + c.Shown().Text(p.Peak.Name) + " MiB"
 		if p.Peak.Name == figure.PeakRSS {
 			name += " (RSS)"
 		}
-		cells, t.bars, t.intervals = append(cells, c), append(t.bars, name), append(t.intervals, p.Peak.Interval)
+		if b.said != "" {
+			note += " " + plain.Line(c.Label) + b.said
+		}
+		bars, t.bars, t.intervals = append(bars, b), append(t.bars, name), append(t.intervals, p.Peak.Interval)
 	}
-	if len(cells) == 0 {
+	if len(bars) == 0 {
 		return nil
 	}
-	const slight = 0.02 // a remainder may be below 0 by so much of the peak
-	note := "Bar: median of total PSS, split into components. Medians of components need not add up to the median of the total. Line: 95% interval."
-	overlap := func(c *compare.Cell) float64 { return max(0, -remainder(c)) }
-	unfilled := func(c *compare.Cell) bool { // without a baseline: compute buffers that are reserved and not all used
-		return overlap(c) > 0 && !c.Points().Baseline.Known() &&
-			c.Parts.Component(figure.Activations).Center() >= overlap(c)
-	}
-	split := func(c *compare.Cell) bool {
-		p := c.Points()
-		return c.Parts.Component(figure.ModelWeights).Known() && (overlap(c) == 0 || unfilled(c) ||
-			overlap(c) <= min(slight*p.Peak.Center(), p.Baseline.Center()))
-	}
-	for _, c := range cells {
-		more := plain.Line(c.Label) + ": the components overlap: they add up to " + plain.Num(overlap(c)) + " MiB more than the peak."
-		switch {
-		case !c.Parts.Component(figure.ModelWeights).Known():
-			note += " " + plain.Line(c.Label) + " is not broken down: the size of its weights is not known."
-		case overlap(c) == 0:
-		case unfilled(c):
-			note += " " + more + " Compute buffers are reserved and not all used: “activations” is drawn shorter by that."
-		case split(c):
-			note += " " + more + " “Before the model” is drawn shorter by that."
-		default:
-			note += " " + more + " The bar is not broken down."
-		}
-	}
-	before := func(n int) float64 {
-		if split(cells[n]) {
-			return cells[n].Points().Baseline.Center() - overlap(cells[n])
-		}
-		return cells[n].Points().Baseline.Center()
-	}
-	t.add("before the model", before, inked("var(--off)", 0))
+	t.add("before the model", func(n int) float64 { return bars[n].before }, inked("var(--off)", 0))
 	for _, col := range Components() {
 		if colour, ok := partColour[col.Name]; ok {
 			t.add(PartName(col.Name), func(n int) float64 {
-				v := cells[n].Parts.Shown(col.Name).Center()
-				if col.Name == figure.Activations && unfilled(cells[n]) {
-					v -= overlap(cells[n])
-				}
-				if split(cells[n]) && v >= 0 {
+				if v, ok := bars[n].sizes[col.Name]; ok {
 					return v
 				}
-				return math.NaN() // drawn whole, or less than nothing: an overlap
+				return math.NaN()
 			}, inked(colour, 0))
 		}
 	}
 	t.add("not broken down", func(n int) float64 {
-		p := cells[n].Points()
-		switch {
-		case split(cells[n]):
-			return math.NaN()
-		case p.Baseline.Known():
-			return p.Peak.Center() - p.Baseline.Center()
+		if bars[n].sizes == nil {
+			return bars[n].rest
 		}
-		return p.Peak.Center()
+		return math.NaN()
 	}, inked("var(--p3)", 0))
-	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(cells), 1),
-		Note:     note,
+	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(bars), 1),
+		Note:     note + " " + shownLaunches(v.Res),
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
 }
 
-// remainder is what the components leave of a cell's increase; below 0 if memory is reserved and not touched.
-func remainder(c *compare.Cell) float64 { return c.Parts.Shown(figure.FrameworkOverhead).Center() }
+// shownLaunches names the launch of each cell, and its median where that is not the launch's: between two launches.
+func shownLaunches(res *compare.Result) string {
+	var out []string
+	for _, c := range res.Cells {
+		s, peak := c.Shown(), c.Points().Peak
+		if !s.Known(peak.Name) {
+			continue
+		}
+		words := fmt.Sprintf("%s: launch %s", plain.Line(c.Label), c.ShownLaunch())
+		if math.Abs(s.Size(peak.Name)-peak.Center()) >= 0.005 {
+			words += fmt.Sprintf(" (median %s MiB)", plain.Num(peak.Center()))
+		}
+		out = append(out, words)
+	}
+	return strings.Join(out, "; ") + "."
+}
 
 // added draws the components that the engine added to the baseline, cells side by side.
 func added(v *View) []Chart {
@@ -274,14 +315,17 @@ func added(v *View) []Chart {
 		return nil
 	}
 	size := func(cell int, name string) float64 {
-		if f := v.Res.Cells[cell].Parts.Shown(name); f.Known() && digits(f.Center()) != 0 {
-			return f.Center()
+		c := v.Res.Cells[cell]
+		if size := c.Shown().Size(c.Parts.Shown(name).Name); size != 0 {
+			return size
 		}
 		return math.NaN()
 	}
 	t := &barTable{apart: true, labelled: true}
-	note := "Median increase over the baseline, by component."
-	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool { return remainder(c) < 0 }) {
+	note := "Increase over the baseline, by component, of one launch. " + shownLaunches(v.Res)
+	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool {
+		return c.Shown().Size(c.Parts.Shown(figure.FrameworkOverhead).Name) < 0
+	}) {
 		note += " Everything else is what the other components leave of the increase; below zero, components overlap."
 	}
 	var names []string

@@ -3,6 +3,7 @@ package section
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,12 +19,13 @@ import (
 
 // How to read memory by process and part.
 const (
-	breakdownWords = "Median memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
-		"Different methods see different memory, so their figures do not add up."
+	breakdownWords = "Memory in MiB by part, at the end of the load, at the end of the measurement, and after the unload. " +
+		oneLaunch + " The parts of the WebGPU ledger add up to it; figures of different methods do not add up."
 	breakdownMethod = "The WebGPU ledger lists the buffers that the page requested: weights, reserved KV cache, workspaces and " +
 		"unattributed buffers. The filled part of the KV cache is calculated; the reserved size contains the filled part. " +
 		"Retained memory is the memory after the unload minus the baseline."
-	peaksWords = "Do not add the peaks of processes: they occur at different moments, and each peak counts shared pages in full."
+	peaksWords = "Medians over launches. Do not add the peaks of processes: they occur at different moments, and each peak counts " +
+		"shared pages in full."
 )
 
 // breakdownSection shows memory by process and part.
@@ -72,7 +74,7 @@ func breakdownNotes(res *compare.Result) []string {
 		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
 			says, _, _ := strings.Cut(f.Title, " (")
 			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, says,
-				plain.Held(f, c.Launches)))
+				c.Shown().Inside(c.Memory.Load)[f.Name]))
 		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": the engine reports no details; only its processes are measured.")
@@ -91,16 +93,17 @@ func inside(b *memory.Breakdown) bool {
 
 // breakdownGrid has every part of every cell at each moment, with its method.
 func breakdownGrid(res *compare.Result) *plain.Grid {
-	head := []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
+	head := []string{"cell", "launch", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}
 	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Memory == nil {
 			return
 		}
-		for n, loaded := range c.Memory.Load {
-			measured, retained := c.Memory.Measure[n], c.Memory.Retained[n]
-			if from := cmp.Or(loaded.From(), measured.From(), retained.From()); from != "" {
-				add(loaded.Title, plain.Held(loaded, c.Launches), plain.Held(measured, c.Launches),
-					plain.Held(retained, c.Launches), from)
+		s := c.Shown()
+		load, measure, retained := s.Inside(c.Memory.Load), s.Inside(c.Memory.Measure), s.Inside(c.Memory.Retained)
+		for n, f := range c.Memory.Load {
+			from := cmp.Or(f.From(), c.Memory.Measure[n].From(), c.Memory.Retained[n].From())
+			if from != "" {
+				add(c.ShownLaunch(), f.Title, load[f.Name], measure[f.Name], retained[f.Name], from)
 			}
 		}
 	})
@@ -132,7 +135,8 @@ func processGrid(res *compare.Result) *plain.Grid {
 
 // How to read the components.
 const (
-	partsShort = "Median memory increase from baseline to peak in MiB, by component. Everything else is the total increase minus the other components; a value below zero means that components overlap."
+	partsShort = "Memory increase from baseline to peak in MiB, by component. " + oneLaunch + " Everything else is the total " +
+		"increase minus the other components; a value below zero means that components overlap."
 	partsWords = "Weights, KV cache (reserved), activations, multi-GPU overhead, growth of the browser itself and everything else add up to the increase. " +
 		"Everything else is calculated as the difference, so everything else has the errors of all other components and can be negative. " +
 		"The filled part of the KV cache is calculated from the number of tokens; the reserved size contains the filled part. The total includes the baseline."
@@ -176,10 +180,11 @@ func headsOf(columns []*figure.Row) []string {
 // componentColumns leaves out the columns for several GPUs and for a browser if no cell has them.
 func componentColumns(res *compare.Result) []*figure.Row {
 	return slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
-		return (col.Name == figure.MultiGPUOverhead || col.Name == figure.BrowserShare) &&
+		return slices.Contains([]string{figure.MultiGPUOverhead, figure.BrowserShare, figure.HostParts}, col.Name) &&
 			!slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
 				reported, _ := c.Prediction.Part(col.Name)
-				return c.Parts.Component(col.Name).Center() > 0 || reported.Best != nil && *reported.Best > 0
+				size := c.Shown().Size(col.Name)
+				return !math.IsNaN(size) && size != 0 || reported.Best != nil && *reported.Best > 0
 			})
 	})
 }
@@ -187,15 +192,15 @@ func componentColumns(res *compare.Result) []*figure.Row {
 // componentGrid has one row per cell.
 func componentGrid(res *compare.Result) *plain.Grid {
 	columns := componentColumns(res)
-	head := append([]string{"cell"}, headsOf(columns)...)
+	head := append([]string{"cell", "launch"}, headsOf(columns)...)
 	return plain.PerCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
 		if c.Parts == nil {
 			return
 		}
-		var row []string
+		row := []string{c.ShownLaunch()}
 		for _, col := range columns {
-			f := c.Parts.Shown(col.Name).Figure
-			text := plain.Held(f, c.Launches)
+			f := c.Parts.Shown(col.Name)
+			text := c.Shown().Text(f.Name)
 			if f.Origin == record.OriginFileSize {
 				text += " (file size)"
 			}
@@ -229,15 +234,15 @@ func origins(res *compare.Result) []string {
 
 // partGrid has every component of every cell with origin, confidence and dtype.
 func partGrid(res *compare.Result) *plain.Grid {
-	head := []string{"cell", "component", "median (MiB)", "95% interval", "from", "confidence", "dtype"}
+	head := []string{"cell", "launch", "component", "MiB", "95% interval of the median", "from", "confidence", "dtype"}
 	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		for _, p := range allParts(c) {
-			add(p.Title, plain.Held(p.Figure, c.Launches), plain.IntervalWords(p.Figure), plain.OrDash(p.From()),
+			add(c.ShownLaunch(), p.Title, c.Shown().Text(p.Name), plain.IntervalWords(p.Figure), plain.OrDash(p.From()),
 				plain.OrDash(p.Confidence), plain.OrDash(plain.Line(p.DType)))
 		}
 		if c.Parts != nil && c.Parts.DTypes.Scales != "" {
 			s := c.Parts.DTypes.Scales
-			add("scales, within the weights", "–", "", "–", "–", plain.Line(s))
+			add(c.ShownLaunch(), "scales, within the weights", "–", "", "–", "–", plain.Line(s))
 		}
 	})
 }

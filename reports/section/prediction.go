@@ -17,7 +17,7 @@ import (
 )
 
 // predictionWords say how to read predictions.
-const predictionWords = "Memory in MiB that was predicted before the first launch, beside the median over launches. " +
+const predictionWords = "Memory in MiB that was predicted before the first launch, beside that of one launch, the same as in memory by component. " +
 	"Error is the error of the prediction relative to the run; + means that the prediction was too high. Typical error is the usual error of such predictions."
 
 // predictionSection has predictions beside measurements.
@@ -25,7 +25,16 @@ func predictionSection(res *compare.Result) Section {
 	return Section{ID: "forecast", Title: "Predicted and measured", For: InTerminal | OnPage,
 		Words: []string{predictionWords}, Lines: recommendations(res), Mark: "- ",
 		Grid: predictedGrid(res, []string{"predicted", "predicted\nrange", found, "origin", "error", "in\nrange",
-			"typical\nerror"}, func(p memory.Predicted) []string { return PredictionRow(p)[1:] }),
+			"typical\nerror"}, func(c *compare.Cell, p memory.Predicted) []string {
+			row := PredictionRow(p)[1:]
+			if p.Best != nil {
+				row[0] = predictedSizes(c.Prediction)[p.Name]
+			}
+			if p.Origin != "" { // also a calculated one, which confirms nothing, so that parts and whole stand together
+				row[2] = c.Shown().Text(p.Name)
+			}
+			return row
+		}),
 		Parts: []Section{
 			{Title: "How each figure was predicted and measured", For: OnPage, Folded: true, Grid: predictionHow(res)},
 			{Title: "Notes on the predictions", For: OnPage, Folded: true, Mark: "- ",
@@ -39,6 +48,30 @@ func distinguished(f *memory.Prediction) []memory.Predicted {
 	return slices.DeleteFunc(slices.Clone(f.Parts), func(p memory.Predicted) bool {
 		return p.Name == figure.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
 	})
+}
+
+// predictedSizes are what was predicted, rounded so that parts add up to the increase if they are predicted so.
+func predictedSizes(f *memory.Prediction) map[string]string {
+	best := func(name string) float64 {
+		if p, ok := f.Part(name); ok && p.Best != nil {
+			return *p.Best
+		}
+		return math.NaN()
+	}
+	out, parts := map[string]string{}, []float64{}
+	for _, p := range f.Parts {
+		if p.Best != nil {
+			out[p.Name], _ = memory.Sum(*p.Best, nil)
+		}
+	}
+	for _, name := range memory.Within() {
+		parts = append(parts, best(name))
+	}
+	whole, texts := memory.Sum(best(figure.MemoryIncrease), parts)
+	for i, text := range append(texts, whole) {
+		out[append(memory.Within(), figure.MemoryIncrease)[i]] = text
+	}
+	return out
 }
 
 // PredictionRow is a component: title, predicted, range, measured, its origin, error, whether in range, typical error.
@@ -96,7 +129,8 @@ func plus(v float64) string {
 
 // predictionHow says how each figure was predicted and obtained, or why not.
 func predictionHow(res *compare.Result) *plain.Grid {
-	return predictedGrid(res, []string{"method of prediction", "source in the run"}, func(p memory.Predicted) []string {
+	head := []string{"method of prediction", "source in the run"}
+	return predictedGrid(res, head, func(_ *compare.Cell, p memory.Predicted) []string {
 		by, from := plain.OrDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += "; confidence " + p.Confidence
@@ -109,14 +143,16 @@ func predictionHow(res *compare.Result) *plain.Grid {
 }
 
 // predictedGrid has one row per cell and component.
-func predictedGrid(res *compare.Result, head []string, row func(memory.Predicted) []string) *plain.Grid {
+func predictedGrid(
+	res *compare.Result, head []string, row func(*compare.Cell, memory.Predicted) []string,
+) *plain.Grid {
 	head = append([]string{"cell", "component"}, head...)
 	return plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		if c.Prediction == nil {
 			return
 		}
 		for _, p := range distinguished(c.Prediction) {
-			add(append([]string{p.Title}, row(p)...)...)
+			add(append([]string{p.Title}, row(c, p)...)...)
 		}
 	})
 }
@@ -220,7 +256,8 @@ func errorGrid(list []memory.ComponentError) *plain.Grid {
 // cellErrors has one row per cell with the error of each component, worst first.
 func cellErrors(v *memory.Validation) *plain.Grid {
 	columns := slices.DeleteFunc(chart.Components(), func(col *figure.Row) bool {
-		return col.Name == figure.KVCacheUsed || col.Name == figure.BrowserShare || col.Name == figure.MultiGPUOverhead
+		return slices.Contains([]string{figure.KVCacheUsed, figure.BrowserShare, figure.MultiGPUOverhead,
+			figure.HostParts}, col.Name)
 	})
 	g := &plain.Grid{Head: append(append([]string{"run", "cell", "model", "context"}, headsOf(columns)...), "worst")}
 	for _, c := range v.Cells {

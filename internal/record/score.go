@@ -87,10 +87,10 @@ type Scoring struct {
 
 // ScoreCheck is what a scoring has that checks whether engines compute the same.
 type ScoreCheck struct {
-	Text       string   `json:"text"`       // whose text it is, in words
-	IDs        []int    `json:"ids"`        // the text; positions before the first one that is scored are context
-	AsPrompt   int      `json:"as_prompt"`  // positions computed as a prompt; the others step by step
-	Arithmetic []string `json:"arithmetic"` // what the engine computes in, as far as it moves log-probabilities
+	Text       string   `json:"text"`                 // whose text it is, in words
+	IDs        []int    `json:"ids"`                  // the text; positions before the first one that is scored are context
+	AsPrompt   int      `json:"as_prompt"`            // positions computed as a prompt; the others step by step
+	Arithmetic []string `json:"arithmetic,omitempty"` // what the engine computes in, as far as it moves log-probabilities
 	// Anchor is set if llmparity's reference implementation computed the scores, and not the cell's engine.
 	Anchor *Anchor `json:"anchor,omitempty"`
 }

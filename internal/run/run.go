@@ -64,6 +64,7 @@ type runner struct {
 	oneModel bool         // all setups have the same model, and so the same token ids
 	opened   bool         // there was a launch to cool down from
 	memory   atomic.Int64 // total RSS at the last reading
+	toScore  int          // tokens that engines are still to score in this setup
 	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
 	first             error // the error with priority

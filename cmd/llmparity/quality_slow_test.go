@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,33 +21,70 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gguf"
+	"llmparity/internal/model"
 )
 
-// Both engines have the perplexity of llama-perplexity, which reads the same text and tokenises it itself.
+// Both engines have the perplexity of llama-perplexity, which reads the same text and tokenises it itself: the whole
+// text, and the text from its 129th token on.
 func TestPerplexityIsThatOfLlamaPerplexity(t *testing.T) {
-	for name, path := range map[string]string{"tiny": enginetest.Tiny(t, 1)[0].Model.Path, "smollm2": smolLM2(t).Path} {
+	for name, c := range map[string]struct {
+		path  string
+		bytes int
+	}{"tiny": {enginetest.Tiny(t, 1)[0].Model.Path, 1800}, "smollm2": {smolLM2(t).Path, 3300}} {
 		t.Run(name, func(t *testing.T) {
-			want := llamaPerplexity(t, path, "../../internal/resolve/candle.txt", 4)
-			cmd := program(t, "run", "--model", path, "--max-tokens", "2", "--repetitions", "1", "--timeout", "30m",
-				"--quality", "builtin")
+			text := readFile(t, "../../internal/resolve/essays.txt")[:c.bytes]
+			whole := put(t, t.TempDir(), "text.txt", text)
+			rest := put(t, t.TempDir(), "rest.txt", behind(t, c.path, text))
+			a, windowsA := llamaPerplexity(t, c.path, whole, -1)
+			b, windowsB := llamaPerplexity(t, c.path, rest, -1)
+			nll := float64(windowsA)*math.Log(a) + float64(windowsB)*math.Log(b)
+			want := math.Exp(nll / float64(windowsA+windowsB))
+			cmd := program(t, "run", "--model", c.path, "--max-tokens", "2", "--repetitions", "1", "--timeout", "30m",
+				"--quality", whole)
 			well(t, cmd)
-			cells := compare.Runs(opened(t, filepath.Join(cmd.Dir, "results", "latest"))).Cells
-			for i := range cells {
-				got := cells[i].Figure(figure.Perplexity).Center()
-				t.Logf("%s: %.4f, llama-perplexity %.4f: %+.4f%%", cells[i].Label, got, want, 100*(got/want-1))
-				if math.Abs(got/want-1) > 1e-3 {
-					t.Errorf("%s: perplexity %g, llama-perplexity has %g", cells[i].Label, got, want)
+			for _, cell := range compare.Runs(opened(t, filepath.Join(cmd.Dir, "results", "latest"))).Cells {
+				got := cell.Figure(figure.Perplexity).Center()
+				t.Logf("%s, %d windows: %.4f, llama-perplexity %.4f: %+.4f%%", cell.Label, cell.Quality.Of, got, want,
+					100*(got/want-1))
+				if cell.Quality.Of != windowsA+windowsB {
+					t.Errorf("%d windows, llama-perplexity has %d and %d", cell.Quality.Of, windowsA, windowsB)
+				}
+				if cell.Quality.Absent == 0 && math.Abs(got/want-1) > 1e-3 {
+					t.Errorf("%s: perplexity %g, llama-perplexity has %g", cell.Label, got, want)
 				}
 			}
 		})
 	}
 }
 
+// behind is a text from its 129th token on; with a model that begins each text with a token, from the 130th, which
+// stands behind the token that replaces the 129th.
+func behind(t *testing.T, path, text string) string {
+	t.Helper()
+	m, err := model.Open(t.Context(), path, 512)
+	check(t, err)
+	tokens, err := model.Tokenizer(m)
+	check(t, err)
+	ids, first := tokens.Prompt(text), 0
+	if tokens.AddBOS {
+		first = 1
+	}
+	from := 128 + first
+	for at := range text {
+		head, tail := tokens.Prompt(text[:at]), tokens.Prompt(text[at:])
+		if slices.Equal(head, ids[:from]) && slices.Equal(tail[first:], ids[from:]) {
+			return text[at:]
+		}
+	}
+	t.Fatal("the text cannot be cut there")
+	return ""
+}
+
 // A gate of quality fails if one layer is damaged, and never with unchanged weights.
 func TestGateOfQuality(t *testing.T) {
 	const runs, windows = 10, 2 // runs with unchanged weights; windows of the text
 	whole := smolLM2(t).Path
-	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/resolve/candle.txt")[:2700])
+	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/resolve/essays.txt")[:2700])
 	gate := func(path, baseline string) (said, dir string, code int) {
 		cmd := program(t, "run", "plan.yaml")
 		plan := "engines: [llamacpp]\nmodel: " + path + "\nprompts: [The clocks]\nmax_tokens: 2\n" +
@@ -70,14 +108,15 @@ func TestGateOfQuality(t *testing.T) {
 			t.Fatal(said)
 		}
 	}
-	better := llamaPerplexity(t, whole, text, windows)
+	better, _ := llamaPerplexity(t, whole, text, windows)
 	for _, c := range []struct {
 		noise  float64
 		raises float64 // the perplexity, at least
 		fails  string
 	}{{0.01, 0, "kl_divergence"}, {0.15, 0.01, "perplexity"}} {
 		path := damaged(t, whole, c.noise)
-		rise := llamaPerplexity(t, path, text, windows)/better - 1
+		worse, _ := llamaPerplexity(t, path, text, windows)
+		rise := worse/better - 1
 		said, _, code := gate(path, baseline)
 		t.Logf("noise of %g: llama-perplexity %+.3f%%\n%s", c.noise, 100*rise, said)
 		if rise < c.raises {
@@ -114,8 +153,8 @@ func damaged(t *testing.T, path string, noise float64) string {
 	return out
 }
 
-// llamaPerplexity returns what llama-perplexity prints for the first windows of a text.
-func llamaPerplexity(t *testing.T, path, text string, windows int) float64 {
+// llamaPerplexity returns what llama-perplexity prints for the first windows of a text, -1: all, and their number.
+func llamaPerplexity(t *testing.T, path, text string, windows int) (ppl float64, scored int) {
 	t.Helper()
 	program := filepath.Join(cache.Dir(os.Getenv), "llamacpp-test", "current", "bin", "llama-perplexity")
 	if _, err := os.Stat(program); err != nil {
@@ -125,10 +164,11 @@ func llamaPerplexity(t *testing.T, path, text string, windows int) float64 {
 		"--chunks", strconv.Itoa(windows), "-ctk", "f32", "-ctv", "f32", "-fa", "off").CombinedOutput()
 	check(t, err)
 	found := regexp.MustCompile(`PPL = ([0-9.]+)`).FindSubmatch(out)
-	if found == nil {
+	each := regexp.MustCompile(`\[(\d+)\][0-9.]+,`).FindAllSubmatch(out, -1)
+	if found == nil || each == nil {
 		t.Fatalf("no perplexity in\n%s", out)
 	}
-	v, err := strconv.ParseFloat(string(found[1]), 64)
+	ppl, err = strconv.ParseFloat(string(found[1]), 64)
 	check(t, err)
-	return v
+	return ppl, len(each)
 }

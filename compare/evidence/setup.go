@@ -159,13 +159,29 @@ func (s *Setup) ShortLibrary() string {
 	return l
 }
 
-// DTypes are those of weights and KV cache.
+// DTypes are those of weights and KV cache, and of what the weights were made from.
 func (s *Setup) DTypes() string {
 	weights, kv := s.Policy("weights_dtype"), s.Policy("kv_dtype")
+	from := s.From()
+	if from != "" && weights != "" {
+		weights += " from " + from
+	}
 	if weights == kv || weights == "" || kv == "" {
 		return cmp.Or(weights, kv)
 	}
 	return weights + ", KV cache " + kv
+}
+
+// From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
+func (s *Setup) From() string {
+	unquantised := func(dtype string) bool {
+		return slices.Contains([]string{"", "f32", "f16", "bf16"}, strings.ToLower(dtype))
+	}
+	m, now := s.Spec.Model, s.Policy("weights_dtype")
+	if !unquantised(m.DType) && now != "" && (unquantised(now) || s.Spec.Weights != "" && now != m.DType) {
+		return m.DType
+	}
+	return m.MadeFrom
 }
 
 // Weights is the form of the weights that was asked for, where it is not the engine's default.

@@ -12,10 +12,10 @@ type Quality struct {
 	Text      string `json:"text"` // the file's path, builtin or quick
 	SHA256    string `json:"sha256"`
 	Of        int    `json:"windows_of_text"`
-	Reference string `json:"reference,omitempty"` // label of the cell that it is compared with; its own: the reference
+	Reference string `json:"reference,omitempty"` // label of the cell to compare with, or its own
 	Tokens    int    `json:"tokens"`              // that were scored
-	// Absent tokens have a log-probability that is too small for the engine to report: no figure has them, so perplexity
-	// is too low.
+	// Absent tokens have a log-probability that is too small for the engine to report: no figure has them, so
+	// perplexity is too low.
 	Absent  int      `json:"absent,omitempty"`
 	Windows []Window `json:"windows"` // that were scored
 
@@ -32,8 +32,8 @@ type Window struct {
 
 	Paired int      `json:"paired,omitempty"`     // tokens whose log-probabilities both engines report
 	Change *float64 `json:"nll_change,omitempty"` // by how much NLL is higher over these tokens
-	// KL is the Kullback-Leibler divergence from the reference's distribution to this one's, in nats: of the tokens that
-	// both report and of all others taken together, so the divergence of the whole distributions is at least this.
+	// KL is the Kullback-Leibler divergence from the reference's distribution to this one's, in nats: of the tokens
+	// that both report and of all others taken together, so the divergence of the whole distributions is at least this.
 	KL   *float64 `json:"kl_at_least,omitempty"`
 	Top1 *float64 `json:"top1_agreement,omitempty"` // share of tokens at which both predict the same one
 

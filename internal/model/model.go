@@ -193,7 +193,8 @@ func open(ctx context.Context, path, typed string, window int) (engine.Model, er
 	for _, t := range f.Tensors {
 		m.WeightsB += t.Size
 	}
-	return m, nil
+	m.MadeFrom, err = f.MadeFrom()
+	return m, err
 }
 
 // computable returns why llmparity cannot compute with a GGUF, and why it cannot read its weights. If it does not even

@@ -56,7 +56,7 @@ func (p *Plan) Fields() []Field {
 		{Key: "reference", To: &p.Reference, Flag: "reference",
 			Help: "engine whose output is the reference text (default: the first native engine that reports token ids)"},
 		{Key: "quality", To: &p.Quality, Flag: "quality",
-			Help: "after the run, measure the perplexity of a text `FILE`, or of the text builtin, in engines that can score"},
+			Help: "after the run, measure the perplexity of a text `FILE`, of the text builtin, or of its first 16 windows (quick), in engines that can score"},
 	}
 	if p.Traffic != nil {
 		out = append(out, p.Traffic.fields()...)

@@ -88,7 +88,8 @@ type Plan struct {
 	CheckReference bool `yaml:"check_reference,omitempty"`
 	// Engine whose output is the reference text. Default: the first native engine that reports token ids.
 	Reference string `yaml:"reference,omitempty"`
-	// Text whose perplexity engines are scored by after the run: a file, or builtin. Default: none.
+	// Text whose perplexity engines are scored by after the run: a file, builtin, or its first windows, quick.
+	// Default: none.
 	Quality string `yaml:"quality,omitempty"`
 	// Dtype that engines compute in: f32, f16 or bf16. Default: f32.
 	DType string `yaml:"dtype,omitempty"`

@@ -33,7 +33,7 @@ func (p *Progress) draw(e run.Event, now time.Time) {
 	case run.Generated:
 		p.phase = fmt.Sprintf("decoding %d/%d", e.Token, e.Tokens)
 	case run.Scoring:
-		p.phase = fmt.Sprintf("scoring %d/%d", e.Token, e.Tokens)
+		p.phase = fmt.Sprintf("scoring for %s: %d/%d", e.Text, e.Token, e.Tokens)
 	case run.Ended:
 		p.phase = "done"
 	}

@@ -15,6 +15,34 @@ type pace struct {
 	tokens  int       // tokens of the current phase
 	memory  int64     // at the last reading
 	engines map[string]spent
+	scoring scoring
+}
+
+// scoring is the pace of texts that an engine scores, after all launches.
+type scoring struct {
+	engine string // empty: nothing is scored
+	texts  int    // of this engine, with the current one
+	from   time.Time
+	tokens int       // since from
+	end    time.Time // predicted for all that is to be scored; zero: unknown
+}
+
+// take predicts the end whenever a text is complete, because some engines report all tokens of a text at once. The
+// first text of an engine includes the load.
+func (s *scoring) take(e run.Event, now time.Time) {
+	switch {
+	case e.Token == 0 && e.Engine != s.engine:
+		*s = scoring{engine: e.Engine, texts: 1, from: now}
+	case e.Token == 0:
+		if s.texts++; s.texts == 2 {
+			s.from, s.tokens = now, 0
+		}
+	default:
+		s.tokens++
+	}
+	if e.Token > 0 && e.Token == e.Tokens {
+		s.end = now.Add(now.Sub(s.from) / time.Duration(s.tokens) * time.Duration(e.Left))
+	}
 }
 
 // spent is the time of one engine's launches. Engines differ, and a round of them may be incomplete.
@@ -26,7 +54,10 @@ type spent struct {
 // take updates the pace.
 func (p *pace) take(e run.Event, now time.Time) {
 	switch e.Kind {
+	case run.Scoring:
+		p.scoring.take(e, now)
 	case run.Launched:
+		p.scoring = scoring{}
 		p.opened, p.left, p.tokens, p.memory = now, e.Launches-e.Launch+1, 0, 0
 	case run.Entered:
 		p.tokens = 0
@@ -61,8 +92,11 @@ func (p *pace) rate(now time.Time) float64 {
 
 // rest predicts how long the remaining launches take, from the mean time of those that ended. Every engine has the same
 // weight, because a run that has only had a fast engine's launches would promise too little. It is unknown before the
-// first launch has ended.
+// first launch has ended, and of texts to score before an engine has scored one.
 func (p *pace) rest(now time.Time) (time.Duration, bool) {
+	if s := &p.scoring; s.engine != "" {
+		return max(s.end.Sub(now), 0), !s.end.IsZero()
+	}
 	if len(p.engines) == 0 {
 		return 0, false
 	}

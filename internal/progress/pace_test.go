@@ -115,3 +115,47 @@ func TestLiveLineShowsTheState(t *testing.T) {
 		t.Errorf("an error is repeated: %q", got)
 	}
 }
+
+// While windows are scored, progress says how long the rest takes. The first window includes the load.
+func TestScoringShowsTimeLeft(t *testing.T) {
+	var out strings.Builder
+	p := Progress{mu: &sync.Mutex{}, out: &out}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	e := run.Event{Kind: run.Scoring, Engine: "webllm", Tokens: 10, Left: 40}
+	send := func(d time.Duration, token int) {
+		now = now.Add(d)
+		if e.Token = token; token > 0 {
+			e.Left--
+		}
+		p.pace.take(e, now)
+		p.print(e, now)
+	}
+	window := func(text string, load, each time.Duration) {
+		e.Text = text
+		send(0, 0)
+		for n := range e.Tokens { // all at once
+			send(map[bool]time.Duration{true: load + 10*each}[n == 0], n+1)
+		}
+	}
+	window("window 1 of 4", time.Minute, 2*time.Second)
+	if rest, known := p.pace.rest(now); !known || rest != 240*time.Second { // 80 s for each of three more
+		t.Errorf("%s left after the first window", rest)
+	}
+	window("window 2 of 4", 0, 2*time.Second)
+	if rest, _ := p.pace.rest(now.Add(10 * time.Second)); rest != 30*time.Second {
+		t.Errorf("%s left, 10 s after the second window", rest)
+	}
+	window("window 3 of 4", 0, 2*time.Second)
+	if got := p.line(e, now); got.LeftS == nil || *got.LeftS != 20 {
+		t.Errorf("JSON has %v", got.LeftS)
+	}
+	const want = "webllm: scoring 10 tokens for window 1 of 4 (not measured)\n" +
+		"webllm: scoring 10 tokens for window 2 of 4 (not measured; 4 min left)\n" // the third came 20 s later
+	if out.String() != want {
+		t.Errorf("%q, want %q", &out, want)
+	}
+	p.pace.take(run.Event{Kind: run.Launched, Launch: 1, Launches: 2}, now)
+	if _, known := p.pace.rest(now); known {
+		t.Error("scoring's rest is shown of launches")
+	}
+}

@@ -145,9 +145,15 @@ func (p *Progress) print(e run.Event, now time.Time) {
 	case run.Recording:
 		line = "recording into " + e.Text
 	case run.Scoring:
-		if e.Token == 0 {
-			line = fmt.Sprintf("%s: scoring %d tokens for %s (not measured)", e.Engine, e.Tokens, e.Text)
+		// A text may have hundreds of windows.
+		if e.Token > 0 || p.pace.scoring.texts > 1 && now.Sub(p.said) < heartbeat {
+			return
 		}
+		left := ""
+		if rest, known := p.pace.rest(now); known {
+			left = "; " + roughly(rest) + " left"
+		}
+		line = fmt.Sprintf("%s: scoring %d tokens for %s (not measured%s)", e.Engine, e.Tokens, e.Text, left)
 	case run.Ended:
 		line = fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, which, e.Text)
 		if e.Cells > 1 {

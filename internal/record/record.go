@@ -106,21 +106,23 @@ type Model struct {
 	Name string `json:"name"`
 	// what the engine ran, if the plan names a form of the model for each engine; name is then the plan's
 	Form         string `json:"form,omitempty"`
-	SHA256       string `json:"sha256"`                // SHA-256 of the weights
-	Format       string `json:"format"`                // gguf, webllm, served or foreign
-	Architecture string `json:"architecture"`          // llama, qwen2 …
-	DType        string `json:"dtype"`                 // dtype of the weights
-	Parameters   int64  `json:"parameters"`            // number of parameters
-	FileB        int64  `json:"file_bytes"`            // size of the file or package, in bytes
-	WeightsB     int64  `json:"weights_bytes"`         // size of the weights in it, in bytes
-	Layers       int    `json:"layers"`                // number of layers
-	Heads        int    `json:"heads"`                 // attention heads
-	KVHeads      int    `json:"kv_heads"`              // key-value heads
-	HeadDim      int    `json:"head_dim"`              // size of a head
-	Hidden       int    `json:"hidden_size"`           // size of the hidden state
-	Vocab        int    `json:"vocab_size"`            // size of the vocabulary
-	Context      int    `json:"context"`               // context window in tokens, as the engines are started
-	MaxContext   int    `json:"max_context,omitempty"` // the model's maximum context window, in tokens; absent: unknown
+	SHA256       string `json:"sha256"`       // SHA-256 of the weights
+	Format       string `json:"format"`       // gguf, webllm, served or foreign
+	Architecture string `json:"architecture"` // llama, qwen2 …
+	DType        string `json:"dtype"`        // dtype of the weights
+	// what the weights were converted from, if that was quantised and their values show it
+	MadeFrom   string `json:"made_from,omitempty"`
+	Parameters int64  `json:"parameters"`            // number of parameters
+	FileB      int64  `json:"file_bytes"`            // size of the file or package, in bytes
+	WeightsB   int64  `json:"weights_bytes"`         // size of the weights in it, in bytes
+	Layers     int    `json:"layers"`                // number of layers
+	Heads      int    `json:"heads"`                 // attention heads
+	KVHeads    int    `json:"kv_heads"`              // key-value heads
+	HeadDim    int    `json:"head_dim"`              // size of a head
+	Hidden     int    `json:"hidden_size"`           // size of the hidden state
+	Vocab      int    `json:"vocab_size"`            // size of the vocabulary
+	Context    int    `json:"context"`               // context window in tokens, as the engines are started
+	MaxContext int    `json:"max_context,omitempty"` // the model's maximum context window, in tokens; absent: unknown
 	// SHA-256 of the first form of the model that has the same weights in another file, compared value by value
 	SameAs string `json:"same_as,omitempty"`
 	// in what the weights first differ from those of the model's first form, or why they are not compared

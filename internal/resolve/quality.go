@@ -4,33 +4,41 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"slices"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/prompts"
 	"llmparity/internal/run"
+	"llmparity/internal/tokenizer"
 )
 
-// candle is the beginning of Michael Faraday's The Chemical History of a Candle (1861), which is in the public domain.
+// essays were written for this purpose.
 //
-//go:embed candle.txt
-var candle string
+//go:embed essays.txt
+var essays string
 
-// builtin names the built-in text; leading is how many of its windows count.
+// The names of the built-in text, and of its beginning.
 const (
 	builtin = "builtin"
-	leading = 4
+	quick   = "quick"
 )
 
 // window is a window's length in tokens.
 const window = 256
 
-// quality cuts a text into windows of a model's tokens, as llama-perplexity does with -c 256: the model's first token
-// replaces that of each window, and a last, shorter window is left out.
+// Of the built-in text, leading windows are quick, and the first tokens are enough: a tokenizer that knows few words
+// would make many more.
+const (
+	leading = 16
+	enough  = 72*window + window/2
+)
+
+// quality cuts a text into windows of a model's tokens.
 func (c cache) quality(name string, m engine.Model) (*run.Text, error) {
 	return once(c, [3]string{"quality", name, m.Path}, func() (*run.Text, error) {
-		text := candle
-		if name != builtin {
+		text, own := essays, name == builtin || name == quick
+		if !own {
 			var err error
 			if text, err = prompts.ReadText(name); err != nil {
 				return nil, err
@@ -40,16 +48,14 @@ func (c cache) quality(name string, m engine.Model) (*run.Text, error) {
 		if err != nil {
 			return nil, err
 		}
+		ids := tokens.Prompt(text)
+		if own {
+			ids = ids[:min(len(ids), enough)]
+		}
 		sum := sha256.Sum256([]byte(text))
-		out := &run.Text{Name: name, SHA256: hex.EncodeToString(sum[:])}
-		for ids := tokens.Prompt(text); len(ids) >= window; ids = ids[window:] {
-			if name == builtin && len(out.Windows) == leading {
-				break
-			}
-			if tokens.AddBOS {
-				ids[0] = tokens.BOS
-			}
-			out.Windows = append(out.Windows, ids[:window:window])
+		out := &run.Text{Name: name, SHA256: hex.EncodeToString(sum[:]), Windows: windowsOf(ids, tokens)}
+		if name == quick {
+			out.Windows = out.Windows[:min(len(out.Windows), leading)]
 		}
 		if len(out.Windows) == 0 {
 			return nil, fault.New(fault.Usage, "use a longer text", "--quality %s: the text has fewer than %d tokens of %s",
@@ -57,4 +63,20 @@ func (c cache) quality(name string, m engine.Model) (*run.Text, error) {
 		}
 		return out, nil
 	})
+}
+
+// windowsOf cuts a text as llama-perplexity does with -c 256: the model's first token replaces that of each window, and
+// a last, shorter window is left out. Of each window the second half counts. The windows of the text from its 129th
+// token on follow: in them the other halves count.
+func windowsOf(ids []int, tokens *tokenizer.Tokenizer) (out [][]int) {
+	for _, from := range []int{0, window / 2} {
+		for rest := ids[min(from, len(ids)):]; len(rest) >= window; rest = rest[window:] {
+			w := slices.Clone(rest[:window])
+			if tokens.AddBOS {
+				w[0] = tokens.BOS
+			}
+			out = append(out, w)
+		}
+	}
+	return out
 }

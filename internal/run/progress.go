@@ -22,8 +22,9 @@ type Event struct {
 	Phase  record.Phase `json:"phase,omitempty"`
 	Token  int          `json:"token,omitempty"`
 	Tokens int          `json:"tokens,omitempty"`
-	Memory int64        `json:"-"` // total RSS of the engine at the last reading, in bytes; 0: unknown
-	Err    error        `json:"-"` // Ended
+	Left   int          `json:"tokens_left,omitempty"` // Scoring: to score in this setup, by all engines, after this one
+	Memory int64        `json:"-"`                     // total RSS of the engine at the last reading, in bytes; 0: unknown
+	Err    error        `json:"-"`                     // Ended
 }
 
 // EventKind is what happened, as `run --json` names it.

@@ -65,6 +65,7 @@ type runner struct {
 	opened   bool                  // there was a launch to cool down from
 	texts    map[string]*CheckText // of score checks, by model, if the model has none of its own
 	memory   atomic.Int64          // total RSS at the last reading
+	toScore  int                   // tokens that engines are still to score in this setup
 	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
 	first             error // the error with priority

@@ -153,6 +153,16 @@ func seen(all []*cell) []int {
 	return slices.Compact(ids)
 }
 
+// unscoredTokens is how many tokens of texts were not scored before.
+func (p *past) unscoredTokens(js []job) (n int) {
+	for _, j := range js {
+		if !p.scored(j) {
+			n += len(j.text.text)
+		}
+	}
+	return n
+}
+
 // able reports whether the cell's engine can score and has run.
 func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
 
@@ -161,7 +171,11 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 	list, any := s.jobs(), false
 	for i, windows := range r.windows(s) {
 		any = any || len(list[i]) > 0
-		if js := append(list[i], windows...); len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
+		list[i] = append(list[i], windows...)
+	}
+	for i, js := range list {
+		r.toScore = r.past.unscoredTokens(slices.Concat(list[i:]...))
+		if len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
 			r.scoreWith(ctx, s, js)
 		}
 	}
@@ -191,7 +205,7 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		if r.past.scored(j) {
 			continue
 		}
-		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text)})
+		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text), Left: r.toScore})
 		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
 			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
 				Tokens: len(j.text.text), Top: candidates, Window: j.window}})
@@ -247,7 +261,9 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 				j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
 			}
 			n++
-			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
+			r.toScore--
+			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text),
+				Left: r.toScore})
 		})
 }
 

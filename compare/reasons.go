@@ -163,6 +163,13 @@ func caveats(a, b *Cell) []Reason {
 		}
 	}
 	out = append(out, piecesDiffer(a, b)...)
+	for _, c := range sides(a, b) {
+		if origin := c.Device.Origin; origin != "" {
+			from := map[string]string{record.DeviceStated: "stated by the plan",
+				record.DeviceDerived: "derived from the GPU memory of its processes"}
+			out = append(out, reason(Limits, explain.DeviceOrigin, c.name, c.Device.Class, from[origin]))
+		}
+	}
 	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
 		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
 	}

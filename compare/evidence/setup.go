@@ -217,14 +217,17 @@ func (s *Setup) Browser() string { return s.Part("browser") }
 
 // On is the device.
 func (s *Setup) On() string {
-	switch d := s.Device; {
-	case d == nil:
+	d, name := s.Device, "the CPU"
+	if d == nil {
 		return ""
-	case d.Class == record.CPU:
-		return "on the CPU"
-	default:
-		return "on " + d.Name
 	}
+	if d.Class != record.CPU {
+		name = d.Name
+	}
+	if d.Origin != "" {
+		name += " (" + d.Origin + ")"
+	}
+	return "on " + name
 }
 
 // capped says if the context window is smaller than the model's.

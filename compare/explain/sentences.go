@@ -86,6 +86,7 @@ var (
 	PiecesDiffer  = Reason{"pieces-of-text", "times of tokens are not quite alike: %s reports pieces of text, the first of which " +
 		"may hold several tokens", ""}
 	DeviceNames     = Reason{"device-name", "device differs: %s and %s", "devices differ"}
+	DeviceOrigin    = Reason{"device-origin", "the device of %s (%s) is %s", ""}
 	SettingDiffers  = Reason{"setting", "%s differs: %s and %s", "%s differs"}
 	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
 	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}

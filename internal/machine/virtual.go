@@ -1,6 +1,12 @@
 package machine
 
-import "strings"
+import (
+	"os"
+	"strings"
+)
+
+// Container returns the kind of container that this program runs in; empty if there is none.
+func Container() string { return at("/").container(os.Getenv) }
 
 // container returns the kind of container; empty if there is none.
 func (f files) container(getenv func(string) string) string {

@@ -374,8 +374,25 @@ type Device struct {
 	Class  DeviceClass       `json:"class"`            // cpu, gpu or software-adapter
 	Name   string            `json:"name"`             // product name
 	Detail map[string]string `json:"detail,omitempty"` // what else the engine reports about it
+	// Origin says who says so: stated (the plan) or derived (from processes). Absent: the engine.
+	Origin string `json:"origin,omitempty"`
 	// Asked is the device that the plan asked for: a class, or the name of an adapter. Absent: none in particular.
 	Asked string `json:"asked,omitempty"`
+}
+
+// Values of Device.Origin.
+const (
+	DeviceStated  = "stated"
+	DeviceDerived = "derived"
+)
+
+// Title is the class and the name, and who says so if it is not the engine.
+func (d Device) Title() string {
+	title := strings.TrimSpace(string(d.Class) + " " + d.Name)
+	if d.Origin != "" {
+		title += " (" + d.Origin + ")"
+	}
+	return title
 }
 
 // Missed reports whether another device was asked for. That of an unknown class may be the one.

@@ -40,8 +40,9 @@ const requests = 256
 type Config struct {
 	URL string // http://host:port, with or without /v1
 	// Model is the server's name for the model; empty: the name of a served model, else the only one on the server.
-	Model string
-	API   string // Completions, unless set
+	Model  string
+	API    string // Completions, unless set
+	Device string // what the server computes on: cpu or gpu; empty: derived if it runs here, else unknown
 	// KeyFrom is the environment variable that holds the key.
 	KeyFrom string
 }
@@ -128,8 +129,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	life, end := context.WithCancel(context.Background())
 	s := &session{found: of, config: e.config, probe: p, life: life, end: end,
 		own: launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}}}
-	p.Event(record.Event{At: time.Now(),
-		Device: &record.Device{Class: "unknown", Name: "unknown device of " + s.client.at.host}})
+	p.Event(record.Event{At: time.Now(), Device: new(s.stated())}) // Load knows more
 	if err := s.watchProcesses(ctx); err != nil {
 		engine.Warn(p, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
 	}

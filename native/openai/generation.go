@@ -126,8 +126,8 @@ func (g *generation) take(e chunk, at time.Time) error {
 	}
 	g.report(own)
 	for _, c := range e.Choices {
-		if c.Index != 0 {
-			continue // only one was requested
+		if len(e.Choices) > 1 && c.Index != 0 {
+			continue // only one was requested; the index of a single one may count tokens
 		}
 		text := c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content // empty: only a role or a finish reason
 		switch so := soFar(e, own); {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/record"
 )
 
 // Kind is a running server with OpenAI's API.
@@ -38,6 +39,8 @@ func (c *Config) Fields() []engine.Field {
 			Help: "the server's name for the model (default: NAME of --model served:NAME, else the server's only model)"},
 		{To: &c.API, Flag: "openai-api", Key: "api", OneOf: []string{Completions, Chat},
 			Help: "endpoint: completions (raw prompt) or chat (prompt in the server's chat template)"},
+		{To: &c.Device, Flag: "openai-device", Key: "device", OneOf: []string{string(record.CPU), string(record.GPU)},
+			Help: "what the server computes on: cpu or gpu (default: derived from its processes if they run here, else unknown)"},
 		{To: &c.KeyFrom, Flag: "openai-key-env", Key: "key_env",
 			Help: "environment variable with the server's API key, e.g. OPENAI_API_KEY (default: no key)"},
 	}

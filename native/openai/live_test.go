@@ -88,10 +88,23 @@ func TestServerIsSampled(t *testing.T) {
 			t.Errorf("%s samples process %d, the server is %d", method, methods[method], server.PID)
 		}
 	}
+	if d := p.Device(); d.Class != record.CPU || d.Origin != record.DeviceDerived || d.Name == "" {
+		t.Errorf("the device of a server that holds no GPU memory: %+v", d)
+	}
 	check.Err(t, s.Unload(t.Context()))
 	check.Err(t, s.Load(t.Context(), served))
 	if _, err := os.Stat("/proc"); err == nil && len(p.Attached()) != 3 {
 		t.Errorf("%d sources", len(p.Attached()))
+	}
+}
+
+// What a plan states about the device counts, but a warning says that the processes show another one.
+func TestStatedDeviceIsChecked(t *testing.T) {
+	server := openaitest.Llama(t, enginetest.TinyModel(t).Path, "-np", "1", "-c", "512", "--alias", "mouse")
+	_, p := loaded(t, openai.Config{URL: server.URL, Device: "gpu"}, served)
+	if d, w := p.Device(), p.Warned("device-differs"); d.Class != record.GPU || d.Origin != record.DeviceStated ||
+		len(w) != 1 || !strings.Contains(w[0], "hold no GPU memory") {
+		t.Errorf("%+v, %q", d, w)
 	}
 }
 

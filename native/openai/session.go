@@ -87,6 +87,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		How: "request for one token, to the answer; may include loading the model"})
 	s.tell(m)
 	s.tree.Look(inner) // sample processes that the load has started
+	s.tellDevice(inner)
 	return nil
 }
 

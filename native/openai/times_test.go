@@ -44,6 +44,10 @@ func running(text string, soFar int) string {
 	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, text, soFar)
 }
 
+func indexed(index int, text string) string {
+	return strings.Replace(piece(text), `"index":0`, fmt.Sprintf(`"index":%d`, index), 1)
+}
+
 // If the server counts with each chunk, a token has the time of its chunk. If the counts are implausible, each piece
 // is a token.
 func TestTokensOfChunks(t *testing.T) {
@@ -63,6 +67,10 @@ func TestTokensOfChunks(t *testing.T) {
 			2, 1, ""},
 		"counts above the request": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2),
 			done}, 2, 1, ""},
+		"index that counts tokens": {[]string{indexed(0, "a"), indexed(1, "b"), indexed(2, "c"), finish, counts(3, 3),
+			done}, 3, 1, ""},
+		"two answers": {[]string{strings.Replace(running("a", 1), `}],`, `},{"index":1,"text":"b"}],`, 1), finish,
+			counts(3, 1), done}, 1, 1, ""},
 		"count only with the last": {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16),
 			done}, 3, 1, "several-per-piece"},
 	} {
@@ -92,6 +100,18 @@ func TestTokensOfChunks(t *testing.T) {
 					codes(p), c.tokens, c.first, c.warned)
 			}
 		})
+	}
+}
+
+// A server elsewhere has the device that the plan states, else an unknown one.
+func TestStatedDevice(t *testing.T) {
+	url := broken(t, says(piece("a"), finish, counts(3, 1), done)).URL
+	for stated, want := range map[string]record.Device{"gpu": {Class: record.GPU, Origin: record.DeviceStated},
+		"cpu": {Class: record.CPU, Origin: record.DeviceStated}, "": {Class: "unknown"}} {
+		_, p := loaded(t, openai.Config{URL: url, Device: stated}, served)
+		if d := p.Device(); d.Class != want.Class || d.Origin != want.Origin || d.Name == "" {
+			t.Errorf("%q: %+v", stated, d)
+		}
 	}
 }
 

@@ -125,6 +125,9 @@ func engineFact(v *chart.View, i int) fact {
 	}
 	if d := c.Device; d != nil {
 		f.add("device", string(d.Class)+": "+d.Name)
+		f.add("device: asked for", d.Asked)
+		f.add("device: known from", map[string]string{record.DeviceStated: "the plan",
+			record.DeviceDerived: "the GPU memory of its processes"}[d.Origin])
 		f.addAll("device: ", d.Detail)
 	}
 	context := f.model(c)

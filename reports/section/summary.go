@@ -206,7 +206,7 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 	if c.Foreign() {
 		row.Device = ""
 	} else if c.Device != nil {
-		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + plain.Line(c.Device.Name))
+		row.Device = plain.Line(c.Device.Title())
 	}
 	p := c.Points()
 	figures := []evidence.Figure{p.Peak, p.Increase}

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -210,6 +211,36 @@ func (m *Monitor) Close() {
 			f.close()
 		}
 	}
+}
+
+// Held returns the GPU memory that processes hold together, in bytes by the name of the GPU. What a driver hides is not
+// in it. The error is that of a source that cannot be read.
+func (m *Monitor) Held(ctx context.Context, pids []int) (map[string]int64, error) {
+	held := map[string]int64{}
+	var failed error
+	for _, pid := range pids {
+		p, err := proc.Look(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		for _, s := range m.ProcessSources(pid, p.Start, "") {
+			r := record.NewSample()
+			if err := s.Read(ctx, &r); err != nil && !errors.Is(err, sample.ErrGone) {
+				failed = cmp.Or(failed, err)
+			}
+			for _, v := range r.Values {
+				role, of := strings.CutSuffix(v.Name, ".gpu_memory_bytes")
+				i := slices.IndexFunc(m.GPUs, func(g record.GPUInfo) bool { return g.Role == role })
+				if of && i >= 0 && v.Value > 0 {
+					held[m.GPUs[i].Name] += int64(v.Value)
+				}
+			}
+			if c, ok := s.(io.Closer); ok {
+				_ = c.Close() // only read
+			}
+		}
+	}
+	return held, failed
 }
 
 func roleOf(i int) string { return "gpu" + strconv.Itoa(i) }

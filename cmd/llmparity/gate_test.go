@@ -85,7 +85,7 @@ func TestGateAndBaseline(t *testing.T) {
 			`no baseline run "mian": checks against it are left out`},
 		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
 			"llmparity baseline save NAME DIR. - INCONCLUSIVE all: decode_tps: no baseline run \"none/latest\""},
-		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 failed"},
+		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 launches failed"},
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
 		{"gate " + after, fault.Usage, "the gate has no checks"},
 		{"gate " + after + " --thresholds plan.yaml", fault.Usage, "plan.yaml:1: this is a plan; --thresholds needs"},

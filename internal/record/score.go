@@ -90,7 +90,7 @@ type ScoreCheck struct {
 	Text       string   `json:"text"`                 // whose text it is, in words
 	IDs        []int    `json:"ids"`                  // the text; positions before the first one that is scored are context
 	AsPrompt   int      `json:"as_prompt"`            // positions computed as a prompt; the others step by step
-	Arithmetic []string `json:"arithmetic,omitempty"` // what the engine computes in, as far as it moves log-probabilities
+	Arithmetic []string `json:"arithmetic,omitempty"` // what moves log-probabilities
 	// Anchor is set if llmparity's reference implementation computed the scores, and not the cell's engine.
 	Anchor *Anchor `json:"anchor,omitempty"`
 }

@@ -1,20 +1,24 @@
 // Command engine is an example of an external engine. It speaks the protocol of docs/howto/add-an-engine.md on
 // standard input and output, and computes with the reference implementation from llmparity's tests.
 //
-// It runs GGUF files with F32 weights, greedily, on one core: `llmparity run --engine exec:./engine`.
+// It runs GGUF files with F32 weights, greedily, on one core: `llmparity run --engine exec:./engine`. With a fault it
+// computes wrongly, to show what llmparity says of such an engine: `--engine "exec:./engine --fault skip-last-key"`.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/damage"
 	"llmparity/internal/tiny/reference"
 	"llmparity/internal/tokenizer"
 )
@@ -42,9 +46,15 @@ type request struct {
 type fields map[string]any
 
 func main() {
+	wrong := flag.String("fault", "", "compute wrongly: "+strings.Join(damage.Names(), " or "))
+	flag.Parse()
+	if err := damage.Check(*wrong); err != nil {
+		fmt.Fprintln(os.Stderr, "engine: --fault:", err)
+		os.Exit(2)
+	}
 	requests := make(chan request, 16)
 	go read(requests)
-	e := engine{requests: requests, out: json.NewEncoder(os.Stdout)}
+	e := engine{requests: requests, out: json.NewEncoder(os.Stdout), fault: *wrong}
 	for r := range requests {
 		e.answer(r)
 	}
@@ -73,6 +83,7 @@ type engine struct {
 	model     *reference.Model
 	tokenizer *tokenizer.Tokenizer
 	context   int
+	fault     string // one of damage.Names
 }
 
 // say writes a line of the answer to r.
@@ -174,7 +185,7 @@ func (e *engine) generate(r request) (fields, error) {
 			fmt.Sprintf("the prompt of %d tokens and %d to generate do not fit in a context of %d",
 				len(prompt), r.MaxTokens, e.context)}
 	}
-	begin, sequence := time.Now(), e.model.Start()
+	begin, sequence := time.Now(), damage.Start(e.model, e.fault, len(prompt))
 	for _, id := range prompt[:len(prompt)-1] {
 		sequence.Step(id, false)
 		if e.cancelled(r) {

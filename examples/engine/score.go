@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"llmparity/internal/tiny/damage"
 )
 
 // score reports the probability of each token of a text, and the most probable tokens there.
@@ -20,7 +22,7 @@ func (e *engine) score(r request) error {
 	case slices.ContainsFunc(text, func(id int) bool { return id < 0 || id >= len(e.tokenizer.Tokens) }):
 		return errors.New("the text has a token that is not in the vocabulary")
 	}
-	sequence := e.model.Start()
+	sequence := damage.Start(e.model, e.fault, len(r.PromptIDs))
 	for i, id := range text[:len(text)-1] {
 		if e.cancelled(r) {
 			return errors.New("cancelled")

@@ -113,6 +113,8 @@ type Sequence struct {
 	keys, values [][]float32 // one a layer, growing by a position a step
 	steps        Steps
 	state        uint64 // of the random signs of steps
+	// Scored, if set, sees the attention scores of each head, one for each visible position, and may change them.
+	Scored func(layer int, scores []float64)
 }
 
 // Start starts an empty sequence.
@@ -229,6 +231,9 @@ func (s *Sequence) attend(i int, in []float32) []float32 {
 				score *= 1 + step*s.sign()
 			}
 			scores[p] = capped(score, sh.AttentionCap)
+		}
+		if s.Scored != nil {
+			s.Scored(i, scores)
 		}
 		softmax(scores)
 		mix(out[head*sh.HeadDim:(head+1)*sh.HeadDim], scores, values[at:], width)

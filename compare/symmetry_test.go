@@ -282,6 +282,22 @@ func TestIntervalsAreWiderAfterPeeking(t *testing.T) {
 			}
 		}
 	}
+	unreached := func(res *compare.Result) (texts []string) {
+		for _, w := range res.Notes {
+			if w.Code == "until-ci" && w.Where == res.Cells[0].Label {
+				texts = append(texts, w.Text)
+			}
+		}
+		return texts
+	}
+	stop := run.Stops[2]
+	stop.Narrow, stop.Median, stop.Low, stop.High = false, 50, new(48.0), new(55.0)
+	run.Stops[2] = stop
+	const note = "until_ci: decode has an interval that reaches 10.0% from the median after 12 repetitions, the most that " +
+		"the plan allows; ±5% was asked for"
+	if was, is := unreached(res), unreached(compare.Runs(run)); len(was) != 0 || len(is) != 1 || is[0] != note {
+		t.Errorf("%q, then %q", was, is)
+	}
 	run.Stops[2] = record.Stop{Cell: 2, Figure: figure.DecodeTPS, Looks: 100, Level: 0.95, Confidence: 0.9999}
 	if f := compare.Runs(run).Cells[0].Figure(figure.DecodeTPS); f.Interval != nil || f.Note != evidence.TooFewRuns {
 		t.Errorf("%+v", f)

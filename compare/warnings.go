@@ -135,6 +135,10 @@ func (c *Cell) ownRemarks() []record.Warning {
 	busy := c.Figure(figure.SamplerBusy)
 	add(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
 	add(c.memory.Others > 0, explain.Others, explain.Short(c.memory.Others))
+	if c.Stop != nil {
+		unreached := c.Stop.Unreached(figure.Title(c.Stop.Figure))
+		add(unreached != "", explain.Unreached, unreached)
+	}
 	if opened := c.Launches.Opened; opened > 0 {
 		add(true, explain.SharedLaunch, n, fmt.Sprint(opened, explain.Plural(opened, " launch", " launches")))
 	}

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +112,23 @@ func TestInterruptedCellsHaveNotFailed(t *testing.T) {
 	if text := words(b.String()); !strings.Contains(text, "1 of 3 launches was interrupted") ||
 		strings.Contains(text, "failed or") {
 		t.Errorf("no launch has failed:\n%s", b.String())
+	}
+}
+
+// A cell that was repeated until its interval was narrow enough has more launches than were planned at least.
+func TestLaunchesAreNotMoreThanTheirWhole(t *testing.T) {
+	e := comparetest.Native(10)
+	run := comparetest.Run(t, "until", e)
+	run.Cells[0].Repetitions = 6
+	res := compare.Runs(run)
+	for name, text := range map[string]string{
+		"page":     pageOf(t, res, run),
+		"Markdown": rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }),
+		"details":  rendered(t, func(w io.Writer) error { return reports.Details(w, res) }),
+		"JUnit":    rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) }),
+	} {
+		if strings.Contains(text, "10/6") || strings.Contains(text, "10 of 6") {
+			t.Errorf("%s has 10 of 6 launches", name)
+		}
 	}
 }

@@ -40,6 +40,7 @@ var (
 		"PSS splits it between all programs, so the engine's peak reads low"}
 	Outside = Remark{warning.MemoryShared, "total PSS (%s) differs by %s MiB between %s, and RSS by %s MiB; other programs, " +
 		"such as a browser, shared files with some of these %[3]s"}
+	Unreached   = Remark{"until-ci", "%s"}
 	SamplerCost = Remark{warning.SamplerCost, "sampling used %s%% of a core; speeds may be slightly low"}
 )
 

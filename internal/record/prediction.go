@@ -1,5 +1,10 @@
 package record
 
+import (
+	"fmt"
+	"math"
+)
+
 // Prediction is the calculated memory of a cell before its first launch.
 type Prediction struct {
 	Cell   int               `json:"cell"`                         // number of the cell
@@ -84,4 +89,19 @@ type Stop struct {
 	High    *float64 `json:"high,omitempty"`
 	Percent float64  `json:"percent"` // requested half-width, in percent of the median
 	Narrow  bool     `json:"narrow"`  // goal reached; false: repetitions exhausted
+}
+
+// Unreached says that the interval is not as narrow as was asked for; title is the figure's. Empty: it is, or the
+// figure is not available.
+func (s Stop) Unreached(title string) string {
+	if s.Narrow || s.Looks == 0 {
+		return ""
+	}
+	is := "has no interval"
+	if s.Low != nil && s.High != nil && s.Median != 0 {
+		is = fmt.Sprintf("has an interval that reaches %.1f%% from the median",
+			100*max(*s.High-s.Median, s.Median-*s.Low)/math.Abs(s.Median))
+	}
+	return fmt.Sprintf("until_ci: %s %s after %d repetitions, the most that the plan allows; ±%g%% was asked for", title, is,
+		s.Repetitions, s.Percent)
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 )
@@ -164,7 +165,13 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	}
 	a.rec = r.w.Begin(c.Cell, b)
 	r.live, err = a.run(ctx)
-	if err != nil || t.warmup {
+	if t.warmup {
+		return err
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			r.stop(s, t, c.enough.exhausted(t.repetition))
+		}
 		return err
 	}
 	if c.output == nil {
@@ -173,16 +180,24 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	if c.enough != nil {
 		c.enough.keep(a.figure, a.stop)
 	}
-	if a.stop == nil {
-		return nil
-	}
-	a.stop.Cell = c.ID
-	r.w.Stop(*a.stop)
-	if c.enough.absent {
-		r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
-			"ran the plan's repetitions", c.ID, c.Engine, a.stop.Figure))
-	}
+	r.stop(s, t, a.stop)
 	return nil
+}
+
+// stop records why a cell is not repeated any more, and says so if its interval is not narrow enough; nil: it may be.
+func (r *runner) stop(s *current, t turn, stop *record.Stop) {
+	if stop == nil {
+		return
+	}
+	stop.Cell = t.ID
+	r.w.Stop(*stop)
+	if t.enough.absent {
+		r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
+			"ran the plan's repetitions", t.ID, t.Engine, stop.Figure))
+	}
+	if text := stop.Unreached(figure.Title(stop.Figure)); text != "" {
+		r.say(s, t, Event{Kind: Judged, Text: text})
+	}
 }
 
 // coolDown waits between launches, as the plan says.

@@ -181,7 +181,8 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 		if gaveUp && c.gaveUp == nil {
 			c.gaveUp, c.recorded = errGiven, true
 		}
-		if _, stopped := p.Stops[c.ID]; stopped {
+		// One that ended without the interval it was to reach has its repetitions: failed ones may be made again.
+		if stop, stopped := p.Stops[c.ID]; stopped && (stop.Narrow || stop.Looks == 0) {
 			c.enough = cmp.Or(c.enough, &looks{})
 			c.enough.stop = &record.Stop{}
 		}

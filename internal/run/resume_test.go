@@ -2,6 +2,8 @@ package run_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -293,6 +295,47 @@ func TestUntilCIStopsWhenIntervalIsNarrow(t *testing.T) {
 			}
 			if steady.open.Load()+wild.open.Load() != 0 {
 				t.Error("a session stays open")
+			}
+		})
+	}
+}
+
+// A cell whose interval stays too wide says so when its repetitions end, also if the last one fails.
+func TestUntilCIThatIsNotReachedIsNoted(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			e := paced("wild", true)
+			generate, measured := e.generate, 0
+			e.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+				if r.MaxTokens > 1 {
+					measured++
+				}
+				if fails && r.MaxTokens > 1 && measured == 11 { // the tenth repetition; a warm-up launch comes first
+					return record.Usage{}, errors.New("no answer")
+				}
+				return generate(ctx, r, token)
+			}
+			o := options(t, e)
+			o.Plan.Repetitions, o.Plan.UntilCI = 6, &plan.UntilCI{Width: 5, Most: 10}
+			var notes []string
+			o.Progress = func(e run.Event) {
+				if e.Repetition > e.Repetitions {
+					t.Errorf("%d of %d", e.Repetition, e.Repetitions)
+				}
+				if e.Kind == run.Judged {
+					notes = append(notes, e.Text)
+				}
+			}
+			r, err := do(t, t.Context(), o)
+			if (err != nil) != fails {
+				t.Fatal(err)
+			}
+			stop, want := r.Stops[1], map[bool]int{false: 10, true: 9}[fails]
+			if len(notes) != 1 || notes[0] != stop.Unreached("decode") || stop.Repetitions != want ||
+				!strings.HasPrefix(notes[0], "until_ci: decode has an interval that reaches ") ||
+				!strings.HasSuffix(notes[0], fmt.Sprintf(
+					" after %d repetitions, the most that the plan allows; ±5%% was asked for", want)) {
+				t.Errorf("fails %v: %q, %+v", fails, notes, stop)
 			}
 		})
 	}

@@ -120,6 +120,14 @@ func (l *looks) decide(v float64, repetition int) *record.Stop {
 	return nil
 }
 
+// exhausted returns a stop if no repetition follows one that failed.
+func (l *looks) exhausted(repetition int) *record.Stop {
+	if l == nil || l.stopped() || repetition < l.at[len(l.at)-1] || len(l.values) == 0 {
+		return nil
+	}
+	return l.reported(l.values, len(l.at))
+}
+
 // reported returns what is known at a look.
 func (l *looks) reported(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,

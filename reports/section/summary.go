@@ -53,6 +53,9 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 	}
 	t := plain.PerCell(res, append(head, "tokens\nidentical"), func(c *compare.Cell, add func(...string)) {
 		row := []string{fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
+		if c.Launches.Counted > c.Launches.Planned { // until an interval was narrow enough
+			row[0] = fmt.Sprint(c.Launches.Counted)
+		}
 		if c.Refused != "" {
 			row[0] = "refused"
 		}
@@ -226,6 +229,9 @@ func missingPoints(res *compare.Result) []string {
 // Launches counts a cell's launches by how they ended.
 func Launches(l compare.Launches) string {
 	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
+	if l.Counted > l.Planned { // until an interval was narrow enough
+		s = fmt.Sprintf("%d, at least %d planned", l.Counted, l.Planned)
+	}
 	switch {
 	case l.Opened == 1:
 		s += " in one launch"

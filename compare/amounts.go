@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"llmparity/compare/evidence"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
@@ -10,16 +12,34 @@ import (
 // Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
 // amounts may be compared. False for others.
 func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
-	a, b := r.Cells[c.A], r.Cells[c.B]
-	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || x.Name != y.Name ||
-		a.memory.ProgramWords() != "" || b.memory.ProgramWords() != "" {
-		return ratio.Ratio{}, false
+	for _, amount := range c.amounts {
+		if amount.Figure == x.Name && x.Name == y.Name {
+			return amount, true
+		}
 	}
-	out := ratio.New(x, y, stats.NewSides(x.PerLaunch(a.counted), y.PerLaunch(b.counted)))
-	out.Test.Weight = 1
-	ratio.Judge([]*ratio.Judgement{&out.Judgement})
-	out.Agree()
-	return out, true
+	return ratio.Ratio{}, false
+}
+
+// weigh sets the memory of two cells against each other where only amounts may be compared: tests of its family.
+func (r *Result) weigh(c *Comparison) {
+	a, b := r.Cells[c.A], r.Cells[c.B]
+	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
+		b.memory.ProgramWords() != "" {
+		return
+	}
+	p, q := a.Points(), b.Points()
+	for i, pair := range [][2]evidence.Figure{{p.Peak, q.Peak}, {p.Increase, q.Increase}} {
+		x, y := pair[0], pair[1]
+		if x.Name != y.Name || !x.Known() || !y.Known() ||
+			slices.ContainsFunc(c.Ratios, func(o ratio.Ratio) bool { return o.Figure == x.Name }) {
+			continue
+		}
+		sides := stats.NewSides(x.PerLaunch(a.counted), y.PerLaunch(b.counted))
+		out := ratio.New(x, y, sides)
+		out.Headline = i == 0 // the answer has the peak
+		out.Test.Weight, out.Test.Same = stats.Weight(out.Headline, out.Test.Least), stats.OrderOf(sides)
+		c.amounts = append(c.amounts, out)
+	}
 }
 
 // inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.

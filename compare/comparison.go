@@ -29,6 +29,18 @@ type Comparison struct {
 	Ratios    []ratio.Ratio `json:"ratios"`
 
 	reasons []Reason
+	// amounts are of memory, where only amounts may be compared
+	amounts []ratio.Ratio
+}
+
+// judged are all that is judged of the comparison.
+func (c *Comparison) judged() (out []*ratio.Ratio) {
+	for _, list := range [][]ratio.Ratio{c.Ratios, c.amounts} {
+		for k := range list {
+			out = append(out, &list[k])
+		}
+	}
+	return out
 }
 
 // compared lists the figures that ratios are given for, where requests come one at a time or together.

@@ -15,16 +15,16 @@ import (
 // judge tests families, and puts what comes of it into words.
 func (r *Result) judge() {
 	for i := range r.Comparisons {
+		r.weigh(&r.Comparisons[i])
 		r.enlist(i)
 	}
 	r.means()
 	for f := range r.Families {
 		var of []*ratio.Judgement
 		for i := range r.Comparisons {
-			c := &r.Comparisons[i]
-			for k := range c.Ratios {
-				if c.Family == f {
-					of = append(of, &c.Ratios[k].Judgement)
+			for _, x := range r.Comparisons[i].judged() {
+				if r.Comparisons[i].Family == f {
+					of = append(of, &x.Judgement)
 				}
 			}
 		}
@@ -57,6 +57,9 @@ func (r *Result) word() {
 			disturbed(x, a, b)
 			x.Say(a.Label, b.Label, a.Spec.Reused, r.Statistics.MinEffect)
 		}
+		for k := range c.amounts {
+			c.amounts[k].Agree()
+		}
 	}
 	for f := range r.Families {
 		for i := range r.Families[f].Means {
@@ -88,8 +91,8 @@ func (r *Result) enlist(i int) {
 		r.Families = append(r.Families, family)
 	}
 	c.Family = at
-	for k := range c.Ratios {
-		c.Ratios[k].Test.Same = fmt.Sprint(i, " ", c.Ratios[k].Test.Same)
+	for _, x := range c.judged() {
+		x.Test.Same = fmt.Sprint(i, " ", x.Test.Same)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"llmparity/compare/stats"
 	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // Simulated records, of each kind.
@@ -112,4 +113,42 @@ func TestShiftOfTenPercentIsFound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Amounts of memory that devices forbid to compare as ratios are tests of their family as well: of engines that use the
+// same memory with many prompts, some amount must not differ more often than once in twenty.
+func TestEqualAmountsRarelyDiffer(t *testing.T) {
+	const cells, runs = 8, 60
+	called := 0
+	for seed := range runs {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		s := comparetest.Series{Launches: 8, Cells: cells, CV: 0.05, Memory: 0.05}
+		run, other := s.Run(r, "amounts"), s.Run(r, "other")
+		for _, c := range other.Cells {
+			c.ID, c.Engine = c.ID+cells, "browser"
+			run.Cells = append(run.Cells, c)
+		}
+		for _, a := range other.Attempts {
+			a.ID, a.Cell = a.ID+1000, a.Cell+cells
+			a.Events[0].Device = &record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader"}
+			run.Attempts = append(run.Attempts, a)
+		}
+		res := compare.Runs(run)
+		if len(res.Comparisons) != cells || len(res.Families) != 1 {
+			t.Fatalf("%d comparisons, %d families", len(res.Comparisons), len(res.Families))
+		}
+		if slices.ContainsFunc(res.Comparisons, func(c compare.Comparison) bool {
+			x, ok := res.Amounts(&c, res.Cells[c.A].Points().Peak, res.Cells[c.B].Points().Peak)
+			if !ok || x.Call == "" {
+				t.Fatalf("no amount is judged: %+v", x)
+			}
+			return x.Call == stats.Differs
+		}) {
+			called++
+		}
+	}
+	if called > runs/10 {
+		t.Errorf("in %d of %d families of equals some amount of memory differs", called, runs)
+	}
+	t.Logf("%d of %d", called, runs)
 }

@@ -66,6 +66,23 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	return warnings, notes
 }
 
+// About has the warnings of a cell, of its launches, and of its run.
+func (r *Result) About(c *Cell) []evidence.Warning {
+	run := "run"
+	if len(r.Runs) > 1 {
+		run += " " + r.RunName(c.Run)
+	}
+	out := []evidence.Warning{}
+	for _, w := range r.Warnings {
+		launch, some := strings.CutPrefix(w.Where, c.Label+", ")
+		if w.Where == run || w.Where == c.Label || some &&
+			(strings.HasPrefix(launch, c.Repeated()+" ") || strings.HasPrefix(launch, c.Several()+" ")) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // OnceEach has every remark once, with all that it is about: what is said of each of thirty cells would bury the rest.
 func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	var out []evidence.Warning

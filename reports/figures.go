@@ -22,6 +22,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/explain"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -141,7 +142,7 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 	cells := shownBy(v, c)
 	d := c.Drawings[n]
 	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Subtitle: models(cells), Width: oneColumn,
-		Source: sourceOf(c, cells), chart: c, drawing: d}
+		Source: sourceOf(c, d, cells), chart: c, drawing: d}
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
 	}
@@ -313,26 +314,29 @@ func figureIndex(figures []Figure) []byte {
 var sources = []struct{ id, from string }{
 	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
 	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
+	{"headline-memory", "totals.csv: t_ns, method, pss_mb, or rss_sum_mb if no PSS was read; metrics.csv: name, value, edge; journal.jsonl: event, phase"},
 	{"headline-", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; tokens.csv: index, t_ns; journal.jsonl: event, phase"},
 	{"load", "journal.jsonl: phase (begin_ns, end_ns of load)"},
 	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
 	{"decode", "tokens.csv: index, t_ns"},
 	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
-	{"growth-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: cell (model), phase"},
-	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
 	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
-	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},
-	{"fig2_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns)"},
-	{"fig3_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
-	{"fig4_", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: request (prompt_ids)"},
 	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (due_ns, sent_ns, returned_ns, kind)"},
 	{"tokens-", "tokens.csv: index, t_ns; totals.csv: t_ns, rss_sum_mb, pss_mb; samples.csv: t_ns, source, rss_mb; metrics.csv: t_ns, name, value; journal.jsonl: source, event (clocks)"},
 }
 
+// axisSources are where a record has the axis of charts, by the beginning of their ids.
+var axisSources = map[string]string{"growth-context": "cell (model)", "growth-output": "cell (max_tokens)",
+	"fig1": "cell (traffic)", "fig2": "cell (traffic)", "fig3": "request (prompt_ids)", "fig4": "request (prompt_ids)",
+	"latency": "cell (traffic)"}
+
 // sourceOf says what a chart of some cells is drawn from.
-func sourceOf(c *chart.Chart, cells []*compare.Cell) string {
+func sourceOf(c *chart.Chart, d chart.Drawing, cells []*compare.Cell) string {
 	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
+	}
+	if row := figure.Of(d.Figure); row != nil { // a chart along an axis has a drawing a figure
+		return row.Source() + ", " + axisSources[strings.SplitN(c.ID, "_", 2)[0]]
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

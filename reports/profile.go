@@ -219,7 +219,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
 	return profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
 		PromptID: c.Spec.PromptID, Input: c.Figure(figure.Prompt).Median,
-		Output: c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.Warnings,
+		Output: c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.About(c),
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+

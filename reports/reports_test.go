@@ -226,6 +226,34 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// A profile has the warnings of its cell, its launches and its run, and those of no other cell: not of one whose name
+// begins with its own.
+func TestProfileHasItsCellsWarnings(t *testing.T) {
+	engines := manyEngines(4)
+	for i := range engines {
+		engines[i].Cell.Engine, engines[i].Cell.Repetitions = "engine", 8
+		engines[i].Cell.PromptID, engines[i].Cell.Prompt = i, fmt.Sprint("prompt ", i)
+		engines[i].Failing = map[int]record.Class{i + 1: record.Class(fmt.Sprint("class-", i))}
+		engines[i].Warnings = []record.Warning{{Code: "setting-ignored", Text: fmt.Sprint("of engine ", i)}}
+	}
+	run := comparetest.Run(t, "four", engines...)
+	run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+	res := compare.Runs(run)
+	for i := range engines {
+		text := rendered(t, func(w io.Writer) error { return reports.Profile(w, res, i+1) })
+		if !strings.Contains(text, "busy-machine") {
+			t.Errorf("%d has not its run's warning", i)
+		}
+		for n := range engines {
+			for _, words := range []string{fmt.Sprint("class-", n), fmt.Sprint("of engine ", n)} {
+				if strings.Contains(text, words) != (n == i) {
+					t.Errorf("the profile of cell %d, and %q: %s", i, words, text)
+				}
+			}
+		}
+	}
+}
+
 // Devices are under the names of memory profiles, each by itself and together; the parts of a divided one have their
 // memory, and are no devices more.
 func TestProfileOfGPUs(t *testing.T) {

@@ -224,6 +224,26 @@ func (r Row) Base() float64 {
 	return 1
 }
 
+// Source names the files and columns of a record that a row with Over is computed from; journal.jsonl comes last.
+func (r *Row) Source() string {
+	const totals, tokens = "totals.csv: t_ns, method, ", "tokens.csv: index, t_ns; journal.jsonl: request "
+	switch {
+	case r.Inside != nil:
+		method := r.Inside.Method
+		if r.Inside.Logged != "" {
+			method += ", engine_log"
+		}
+		return fmt.Sprintf("metrics.csv: name (%s), value, edge; journal.jsonl: source (%s), phase", r.Inside.Value, method)
+	case strings.HasSuffix(r.Name, "_rss_sum"):
+		return totals + "rss_sum_mb; journal.jsonl: phase"
+	case r.Unit == "MiB":
+		return totals + "pss_mb; journal.jsonl: phase"
+	case r.Name == PrefillTPS:
+		return "journal.jsonl: request (sent_ns, prompt_ids, cached_tokens), span (prefill)"
+	}
+	return tokens + "(due_ns, sent_ns, returned_ns)"
+}
+
 // Percentile names the figure for a share of a launch's requests (of gaps for OfITL).
 func Percentile(of string, share float64) string { return fmt.Sprintf("%s_p%.0f", of, 100*share) }
 

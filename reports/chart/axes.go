@@ -139,7 +139,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 		l.Overlap(dots)
 		if name != "" {
 			out.Drawings = append(out.Drawings,
-				Drawing{Name: name, Caption: caption, Options: ticked(l, slices.Compact(at))})
+				Drawing{Name: name, Caption: caption, Options: ticked(l, slices.Compact(at)), Figure: f.Name})
 		}
 	}
 	if len(out.Drawings) == 0 {

@@ -74,6 +74,8 @@ type Drawing struct {
 	Name    string         `json:"name"`
 	Caption string         `json:"caption"`
 	Options map[string]any `json:"options"` // of echarts
+	// Figure is the name of the row that it draws along an axis; empty: it draws others, or several
+	Figure string `json:"-"`
 	// of one launch, or of what was repeated in place of them
 	OfOneLaunch bool `json:"-"`
 }

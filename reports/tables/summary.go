@@ -144,12 +144,8 @@ func failureClasses(c *compare.Cell) string {
 // warningCodes are those whose place is the cell, a launch of it, or a run.
 func warningCodes(res *compare.Result, c *compare.Cell) string {
 	var out []string
-	for _, w := range res.Warnings {
-		here := w.Where == c.Label || strings.HasPrefix(w.Where, c.Label+",") || strings.HasPrefix(w.Where, c.Label+" ")
-		here = here || w.Where == "run" || w.Where == "run "+res.Runs[c.Run].Name
-		if here {
-			out = explain.AppendNew(out, w.Code)
-		}
+	for _, w := range res.About(c) {
+		out = explain.AppendNew(out, w.Code)
 	}
 	return strings.Join(out, ";")
 }

@@ -26,10 +26,14 @@ Gates, ` + "`--until-figure`" + ` and JSON use the name; summary.csv uses the co
 | name | title | unit | better | column of summary.csv | definition |
 |---|---|---|---|---|---|
 `)
-	for _, r := range figure.Rows(figure.Any) {
+	for _, row := range figure.Rows(figure.Any) {
+		r := *row
 		column := ""
 		if r.Column.Name != "" {
 			column = "`" + r.Column.Name + "`"
+		}
+		if r.Inside != nil && r.Inside.Logged != "" {
+			r.How = "WebLLM: " + r.How + ". llama.cpp and Ollama: " + r.Inside.Logged
 		}
 		how := strings.ReplaceAll(r.How, "(%s)", "(`goal` in the plan)")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", r.Name, r.Title, r.Unit, r.Better, column, cell(how))

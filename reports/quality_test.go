@@ -22,6 +22,9 @@ func forms(t *testing.T, worse ...float64) *record.Run {
 	for n := range len(worse) + 1 {
 		e := comparetest.Native(6)
 		e.Cell.ID, e.Cell.Setup, e.Cell.Model.Name = n+1, n+1, names[n]
+		if n == 1 {
+			e.Cell.Model.MadeFrom = "4-bit weights"
+		}
 		e.Scored = record.Scoring{Reference: 1, PromptIDs: []int{1}, Top: 2,
 			Window: &record.Window{Text: "a.txt", SHA256: "5f", Of: windows}}
 		for i := range windows * tokens {

@@ -161,15 +161,14 @@ func (s *Setup) ShortLibrary() string {
 
 // DTypes are those of weights and KV cache, and of what the weights were made from.
 func (s *Setup) DTypes() string {
-	weights, kv := s.Policy("weights_dtype"), s.Policy("kv_dtype")
-	from := s.From()
-	if from != "" && weights != "" {
-		weights += " from " + from
+	weights, kv, from := s.Policy("weights_dtype"), s.Policy("kv_dtype"), ""
+	if s.From() != "" && weights != "" {
+		from = " from " + s.From()
 	}
 	if weights == kv || weights == "" || kv == "" {
-		return cmp.Or(weights, kv)
+		return cmp.Or(weights, kv) + from
 	}
-	return weights + ", KV cache " + kv
+	return weights + from + ", KV cache " + kv
 }
 
 // From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.

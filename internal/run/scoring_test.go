@@ -163,9 +163,18 @@ func TestInterruptedQualityResumes(t *testing.T) {
 		}
 		b.score = nil
 		before := len(b.asked)
+		var left []int // tokens to score, when each text begins and at the end
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Scoring && (e.Token == 0 || e.Left == 0) {
+				left = append(left, e.Left)
+			}
+		}
 		r, err := resumed(t, o, dir)
 		if err != nil || r.Status != record.OK || len(a.asked) != 2 || len(b.asked) > before+2 {
 			t.Fatalf("%v, %s; %v and %v", err, r.Status, a.asked, b.asked)
+		}
+		if n := len(left); n < 2 || left[0] != 3*(n-1) || left[n-1] != 0 {
+			t.Errorf("the resumed run has so many tokens left to score: %v", left)
 		}
 		seen := map[int]int{}
 		for _, s := range r.Scorings {

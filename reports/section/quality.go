@@ -3,6 +3,7 @@ package section
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/figure"
@@ -17,7 +18,7 @@ func qualitySection(res *compare.Result) Section {
 	for _, r := range rows {
 		head = append(head, Headed(r.Title, r.Unit), "95% CI")
 	}
-	var words []string
+	var words, made []string
 	grid := plain.PerCell(res, head, func(c *compare.Cell, add func(...string)) {
 		q := c.Quality
 		if q == nil {
@@ -27,6 +28,11 @@ func qualitySection(res *compare.Result) Section {
 			"scored by itself, and the second half of its tokens counts. All other figures are against %s: NLL change and "+
 			"perplexity ratio window by window, so their intervals are narrow although windows differ. Top-1 agreement is the share "+
 			"of tokens at which both predict the same one. The KL divergence is a lower bound.", plain.Line(q.Reference))}
+		if is := c.DTypes(); c.From() != "" && strings.Contains(c.Label, is) {
+			made = append(made, plain.Line(c.Label))
+		} else if c.From() != "" {
+			made = append(made, plain.Line(c.Label+" ("+is+")"))
+		}
 		tokens := strconv.Itoa(q.Tokens)
 		if q.Absent > 0 {
 			tokens = fmt.Sprintf("%d, %d absent", q.Tokens, q.Absent)
@@ -43,6 +49,10 @@ func qualitySection(res *compare.Result) Section {
 	})
 	if grid == nil {
 		return Section{}
+	}
+	if len(made) > 0 {
+		words = append(words, "Weights that were made from quantised ones have lost what those had lost: "+
+			strings.Join(made, "; ")+".")
 	}
 	return Section{ID: "quality", Title: "Quality", Words: words, Grid: grid, Draw: chart.Quality}
 }

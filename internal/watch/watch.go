@@ -48,7 +48,7 @@ type Point struct {
 	At        time.Duration // since the first sample
 	Processes int
 	RSS       int64 // counts shared pages once for each process
-	PSS       int64 // last reading; record.Absent: none yet
+	PSS       int64 // carried forward from the last reading; record.Absent: none yet
 }
 
 // watcher is the state of watching.
@@ -62,7 +62,8 @@ type watcher struct {
 	began, last time.Time
 	cpu         time.Duration
 	pace        pace
-	pss         int64 // total of the last reading
+	passes      *sample.Passes
+	pss         int64 // total that was last known
 	said        map[string]bool
 	reported    int   // number of processes announced
 	orphans     []int // ended processes that may need reaping
@@ -74,6 +75,7 @@ type process struct {
 	cheap     sample.Source  // nil: no permission
 	expensive sample.Source  // nil: no permission, or not supported
 	read      *record.Sample // reading of PSS, not yet written
+	carried   *sample.Read   // carries PSS forward; nil: it is not read
 	came      time.Time
 	detach    []func() // ends sampling of its GPU memory
 
@@ -88,9 +90,11 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
-	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{},
+	w := &watcher{o: o, family: proc.NewFamily(), passes: sample.NewPasses(), pss: record.Absent,
+		said: map[string]bool{},
 		pace: pace{every: o.PSS, soon: min(o.Interval, o.PSS), gap: o.PSS},
-		sum:  Summary{PeakPSS: record.Absent, CommandRSS: record.Absent}}
+		sum: Summary{PeakPSS: record.Absent, LeastPSS: record.Absent, MostPSS: record.Absent,
+			CommandRSS: record.Absent}}
 	w.family.Except = w.isOurs
 	w.gpus = newGPUs(w.o)
 	defer func() {
@@ -351,7 +355,8 @@ func (w *watcher) sample() error {
 		w.readPSS()
 	}
 	now := time.Now()
-	p := Point{At: now.Sub(w.began), PSS: w.pss}
+	p := Point{At: now.Sub(w.began)}
+	w.passes.Begin()
 	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
 	w.orphans = slices.DeleteFunc(w.orphans, reaped)
 	if p.Processes == 0 {
@@ -359,6 +364,7 @@ func (w *watcher) sample() error {
 	}
 	w.sum.Samples++
 	w.sum.PeakRSS = max(w.sum.PeakRSS, p.RSS)
+	w.carry(now, &p)
 	if !w.last.IsZero() {
 		w.sum.Longest = max(w.sum.Longest, now.Sub(w.last))
 	}
@@ -370,30 +376,6 @@ func (w *watcher) sample() error {
 	n, err := w.o.Rows.flush()
 	w.sum.Rows += n
 	return cmp.Or(err, w.gpus.failed())
-}
-
-// readPSS reads PSS and USS of every process. All of them count for the peak.
-func (w *watcher) readPSS() {
-	begin, sum := time.Now(), record.Absent
-	for _, who := range w.alive {
-		if who.expensive == nil || who.double {
-			continue
-		}
-		r := record.NewSample()
-		switch err := who.expensive.Read(context.Background(), &r); {
-		case err == nil:
-			who.read = &r
-			sum = max(sum, 0) + r.PSS
-		case !errors.Is(err, sample.ErrGone):
-			who.expensive = nil
-			w.unreadable(who, "PSS and USS", err)
-		}
-	}
-	if sum != record.Absent {
-		w.pss = sum
-		w.sum.PeakPSS = max(w.sum.PeakPSS, sum)
-	}
-	w.pace.done(begin)
 }
 
 // read reads a process into a row and the sums, and reports whether it still exists.
@@ -421,6 +403,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		for _, detach := range who.detach {
 			detach()
 		}
+		who.drop()
 		// its last reading of PSS gets no row: rows are of living processes
 		w.family.Drop(who.Member)
 		if c := w.o.Command; c != nil && who.PID != c.PID() {
@@ -438,6 +421,9 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		who.rename()
 	}
 	sum.RSS += r.RSS
+	if c := w.carried(who); c != nil {
+		c.Sized(&r)
+	}
 	if w.o.Rows != nil {
 		w.o.Rows.add(now, w.sum.Samples+1, who, &r)
 	}
@@ -450,83 +436,6 @@ func (p *process) rename() {
 	if now, err := proc.Look(p.PID); err == nil && now.Start == p.Start {
 		p.Name = now.Name
 	}
-}
-
-// pace says when to read PSS: soon after a process started or ended, or memory grew; then more and more rarely, down to
-// once in an interval. Reading takes at most one part in pssShare of the time.
-type pace struct {
-	every, soon time.Duration
-	gap, cost   time.Duration // until the next reading; of the last one
-	due         time.Time
-	high, rss   int64 // highest RSS at any reading; current RSS
-}
-
-const (
-	pssShare = 100
-	byMuch   = 1.02 // growth that triggers a reading: there may be a new peak of PSS
-)
-
-func (p *pace) isDue(now time.Time) bool { return p.every > 0 && !p.due.IsZero() && !now.Before(p.due) }
-
-// changed says that a process started or ended.
-func (p *pace) changed(now time.Time) {
-	p.gap = p.soon
-	if due := now.Add(max(p.gap, p.cost*pssShare)); p.due.IsZero() || due.Before(p.due) {
-		p.due = due
-	}
-}
-
-// grown takes the current RSS.
-func (p *pace) grown(now time.Time, rss int64) {
-	if p.rss = rss; float64(rss) > byMuch*float64(p.high) {
-		p.changed(now)
-	}
-}
-
-// done says that PSS was read.
-func (p *pace) done(begin time.Time) {
-	now := time.Now()
-	p.cost, p.high = now.Sub(begin), max(p.high, p.rss)
-	p.due = now.Add(max(p.gap, p.cost*pssShare))
-	p.gap = min(2*p.gap, p.every)
-}
-
-// Summary is the result of watching.
-type Summary struct {
-	Length    time.Duration
-	Samples   int
-	Rows      int
-	Processes int // all processes seen
-	PeakRSS   int64
-	PeakPSS   int64         // record.Absent: never read
-	Longest   time.Duration // longest time between two samples
-	CPU       time.Duration // CPU time of this program; 0: unknown
-	Why       string        // why watching ended
-	GPUs      []string      // lines about GPUs
-	GPURows   int
-
-	// CommandRSS is the kernel's highest RSS of the command or of a process that it waited for; record.Absent: unknown.
-	CommandRSS int64
-}
-
-// Lines describes the summary.
-func (s Summary) Lines() []string {
-	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v apart; %s", words.Count(s.Processes, "process"),
-		s.Length.Seconds(), words.Count(s.Samples, "sample"), s.Longest.Round(time.Millisecond), s.Why)}
-	if s.Samples == 0 {
-		return out
-	}
-	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (totals; RSS counts shared pages once for each process)",
-		size(s.PeakRSS), size(s.PeakPSS)))
-	if s.CommandRSS != record.Absent {
-		out = append(out, "highest RSS of a single process (ru_maxrss): "+size(s.CommandRSS))
-	}
-	out = append(out, s.GPUs...)
-	if s.CPU > 0 {
-		out = append(out, fmt.Sprintf("cost of watching: %.2f%% of a core, %.0f µs per sample",
-			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))
-	}
-	return out
 }
 
 // String describes a sample in a line.

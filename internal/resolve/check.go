@@ -154,7 +154,7 @@ func steps(all []rounding.Arithmetic) reference.Steps {
 			s.Block = 256
 		case rounding.HalfGELU:
 			s.GELU = reference.StepOfFloat16
-		case rounding.GPU:
+		case rounding.Sines:
 			s.Sines = reference.StepOfSines
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // sureMargin is the lead of the first logit over the second from which every engine is expected to choose that token.
 // Rounding can move two logits towards each other, in a float16 KV cache as Ollama's by more than elsewhere.
-var sureMargin = 2 * rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.GPU, rounding.HalfCache})
+var sureMargin = 2 * rounding.Nats([]rounding.Arithmetic{rounding.Single, rounding.Sines, rounding.HalfCache})
 
 // mostChecked limits the length of prompts and texts, because our implementation takes time that grows quadratically.
 const mostChecked = 256

@@ -24,7 +24,7 @@ const (
 	FourCache   Arithmetic = "a KV cache of 4 or 5 bits"
 	Eight       Arithmetic = "8-bit activations"
 	EightWide   Arithmetic = "8-bit activations in blocks of 256"
-	GPU         Arithmetic = "sines of a GPU"
+	Sines       Arithmetic = "sines of a shader"
 	unspecified Arithmetic = ""
 	// HalfAttention is llama.cpp's flash attention, which converts keys, values and sums to float16 on a CPU, whatever
 	// the cache has.
@@ -47,7 +47,7 @@ type Row struct {
 func Table() []Row {
 	return []Row{
 		{Single, 0.001, "measured"},
-		{GPU, 0.05, "calculated"},
+		{Sines, 0.05, "measured"},
 		{HalfCache, 0.1, "measured"},
 		{HalfAttention, 0.1, "measured"},
 		{Half, 0.2, "measured"},
@@ -79,10 +79,23 @@ func Of(info *record.EngineInfo, device *record.Device, model record.Model) []Ar
 	if flash := says("flash_attention"); flash == "on" || flash == "auto: enabled" {
 		out = append(out, HalfAttention)
 	}
-	if device != nil && device.Class == record.GPU {
-		out = append(out, GPU)
+	if shaderSines(info, device) {
+		out = append(out, Sines)
 	}
 	return Sorted(out)
+}
+
+// shaderSines reports whether rotations are computed with sines of a shader, for which WGSL allows an error of 2⁻¹¹: in
+// MLC's kernels, and perhaps in what a driver compiles for a GPU.
+func shaderSines(info *record.EngineInfo, device *record.Device) bool {
+	if device != nil && device.Class == record.GPU {
+		return true
+	}
+	if info == nil {
+		return false
+	}
+	library := info.Parts["model_library"]
+	return strings.HasPrefix(library, "MLC's") || strings.Contains(library, "mlc kernels")
 }
 
 // Sorted puts arithmetics in the table's order, each once. float32 stands alone.

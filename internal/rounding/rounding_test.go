@@ -19,7 +19,7 @@ func TestOf(t *testing.T) {
 		want   list
 	}{
 		{policy{"activations_dtype": "f32", "kv_dtype": "f32"}, nil, "Q4_1", list{rounding.Single}},
-		{policy{"activations_dtype": "f32", "kv_dtype": "f32"}, gpu, "F32", list{rounding.GPU}},
+		{policy{"activations_dtype": "f32", "kv_dtype": "f32"}, gpu, "F32", list{rounding.Sines}},
 		{policy{"activations_dtype": "f16", "kv_dtype": "f16"}, nil, "F16",
 			list{rounding.HalfCache, rounding.Half}},
 		{policy{"weights_dtype": "F32", "kv_dtype": "f16"}, nil, "F32", list{rounding.HalfCache}},

@@ -15,11 +15,10 @@ import (
 )
 
 // What a score check scores: positions that are computed as a prompt and others step by step, so that both kinds of
-// kernels are checked. Long texts are cut, because they cost time.
+// kernels are checked. They are the first of the text, so that the prompt is computed in one go, as most prompts are.
 const (
 	checkedAsPrompt = 48
 	checkedBySteps  = 16
-	longestCheck    = 128
 )
 
 // CheckText is a text that all engines of a model score.
@@ -34,16 +33,15 @@ func (t *CheckText) within(context int) (ids []int, from, steps int) {
 	if t == nil {
 		return nil, 0, 0
 	}
-	ids = t.IDs[:min(len(t.IDs), longestCheck)]
+	ids = t.IDs[:min(len(t.IDs), 1+checkedAsPrompt+checkedBySteps)]
 	if context > 0 {
 		ids = ids[:min(len(ids), context)]
 	}
-	scored := min(len(ids)-1, checkedAsPrompt+checkedBySteps)
+	scored := len(ids) - 1
 	if scored < 2 {
 		return nil, 0, 0
 	}
-	from = len(ids) - scored
-	return ids, from, len(ids) - max(1, scored*checkedBySteps/(checkedAsPrompt+checkedBySteps))
+	return ids, 1, len(ids) - max(1, scored*checkedBySteps/(checkedAsPrompt+checkedBySteps))
 }
 
 // Anchor is what the reference implementation computed of a text.

@@ -88,7 +88,7 @@ func root() *cobra.Command {
 			}
 			return usage(c, c.ValidateFlagGroups())
 		},
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
 	c.SetHelpFunc(printHelp)

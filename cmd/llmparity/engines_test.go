@@ -26,7 +26,7 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
 		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts",
 		"timeout", "turns", "until-ci",
-		"until-figure", "chat"}
+		"until-figure", "chat", "allow-fallback"}
 	run := runCommand()
 	of := map[string]bool{}
 	for _, k := range kinds.All {

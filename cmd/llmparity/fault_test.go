@@ -59,6 +59,8 @@ exec `+chrome+` --disable-gpu "$@"
 			"apt install xvfb", true},
 		{"a software adapter instead of a GPU", []string{"run", "-q", "--strict", "--engines", "webllm", "--adapter",
 			"gpu", "--repetitions", "1"}, nil, fault.Fallback, "asks for gpu, but the engine runs on software", true},
+		{"a software adapter for one text", []string{"generate", "--engine", "webllm", "--adapter", "gpu"}, nil,
+			fault.Fallback, "asks for gpu, but the engine runs on software", true},
 		{"a GPU that llama.cpp lacks", []string{"run", "-q", "--engines", "llamacpp", "--llamacpp-gpu-layers", "9"},
 			nil, fault.Fallback, "no GPU for 9 layers", false},
 		{"a GPU that Ollama lacks", []string{"run", "-q", "--engines", "ollama", "--ollama-gpu", "--repetitions", "1"},

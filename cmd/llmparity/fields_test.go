@@ -142,6 +142,7 @@ var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
+	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
 	"quality": "TestQualityOfTinyModel", "webllm.model_lib": "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}

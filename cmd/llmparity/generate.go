@@ -47,6 +47,7 @@ To measure, use llmparity run.`,
 	flags.Float64Var(&f.temperature, "temperature", 0, "sampling temperature; 0: always the most likely token")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
+	flags.BoolVar(&f.allowFallback, "allow-fallback", false, allowFallbackHelp)
 	f.engineFlags.register(flags, ofRuns)
 	return c
 }
@@ -96,6 +97,11 @@ func (f *generateFlags) once(ctx context.Context, parts run.Setup, stdout, stder
 		return err
 	}
 	load := time.Since(begin)
+	if w, err := engine.Asked(p.device, f.allowFallback); err != nil {
+		return err
+	} else if w != nil {
+		p.Warn(*w)
+	}
 	pieces := 0
 	shape := parts.Shapes[0]
 	u, err := session.Generate(ctx, engine.Request{Prompt: shape.Prompt, MaxTokens: shape.MaxTokens,
@@ -139,11 +145,12 @@ func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, l
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }
 
-// tellingProbe prints warnings, and keeps the engine's name and version. It samples nothing.
+// tellingProbe prints warnings, and keeps the engine and its device. It samples nothing.
 type tellingProbe struct {
 	engine.Unmeasured
 	out    io.Writer
 	engine record.EngineInfo
+	device record.Device
 }
 
 func (p *tellingProbe) Warn(w record.Warning) {
@@ -153,5 +160,8 @@ func (p *tellingProbe) Warn(w record.Warning) {
 func (p *tellingProbe) Event(e record.Event) {
 	if e.Engine != nil {
 		p.engine = *e.Engine
+	}
+	if e.Device != nil {
+		p.device = *e.Device
 	}
 }

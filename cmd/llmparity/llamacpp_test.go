@@ -8,6 +8,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/cache"
+	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
@@ -60,7 +61,7 @@ func onGPU(t *testing.T, offloads bool) string {
 	t.Helper()
 	text := "#!/bin/sh\n[ \"$1\" != --list-devices ] || { echo 'Available devices:'; echo '  CUDA0: A GPU (9 MiB)'; exit 0; }\n"
 	if offloads {
-		text += "[ \"$1\" != -m ] || echo 'load: using device CUDA0 (A GPU) - 9 MiB free\nload_tensors: offloaded 2/2 layers to GPU'\nfor a; do shift; case $a in -ngl) skip=1; continue ;; esac; [ -n \"$skip\" ] || set -- \"$@\" \"$a\"; skip=; done\n"
+		text += "[ \"$1\" != -m ] || echo 'load: using device CUDA0 (A GPU) - 9 MiB free\nload_tensors: offloaded 2/2 layers to GPU\nload_tensors: CUDA0 model buffer size = 1.00 MiB'\nfor a; do shift; case $a in -ngl) skip=1; continue ;; esac; [ -n \"$skip\" ] || set -- \"$@\" \"$a\"; skip=; done\n"
 	}
 	return put(t, t.TempDir(), "llama-server", text+"exec "+llamaServer(t)+" \"$@\"\n")
 }
@@ -76,9 +77,10 @@ func TestLayersOnGPU(t *testing.T) {
 		d.Detail["gpu_layers"] != "2 of 2" {
 		t.Errorf("device %+v", d)
 	}
-	_, stderr, code := output(t, program(t, append(run, onGPU(t, false))...))
-	mentions(t, stderr, "put none of the model's layers on a GPU")
-	if code == 0 {
-		t.Error("no layer lies on a GPU, and the run succeeded")
+	cmd = program(t, append(run, onGPU(t, false))...)
+	ends(t, cmd, fault.Fallback, "the plan asks for gpu, but the engine runs on cpu")
+	if d, ok := recorded(t, cmd.Dir).Attempts[0].Device(); !ok || d.Asked != "gpu" || d.Class != record.CPU {
+		t.Errorf("the record of a launch without layers on a GPU: %+v", d)
 	}
+	well(t, program(t, append(run, onGPU(t, false), "--allow-fallback")...))
 }

@@ -56,7 +56,8 @@ type runFlags struct {
 const (
 	modelHelp = "model: a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
 		"ollama:NAME for another tool's downloads, served:NAME, or the name tiny or smollm2"
-	mirrorHelp = "address or folder with catalogue models, a folder also with model libraries; must have the layout of the public site"
+	allowFallbackHelp = "measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU"
+	mirrorHelp        = "address or folder with catalogue models, a folder also with model libraries; must have the layout of the public site"
 )
 
 var contextHelp = fmt.Sprintf(
@@ -134,8 +135,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
-	flags.BoolVar(&f.allowFallback, "allow-fallback", false,
-		"measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU")
+	flags.BoolVar(&f.allowFallback, "allow-fallback", false, allowFallbackHelp)
 	under(flags, "Before the run", "dry-run strict no-check-oom allow-fallback")
 	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure the missing launches")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")

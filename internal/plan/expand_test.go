@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,9 +125,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// All fields of other tools' plans are read; those without effect are named.
-func TestPlanOfAnotherTool(t *testing.T) {
-	p := parse(t, `models:
+const foreignPlan = `models:
   - model_id: "meta-llama/Llama-2-7b-hf"
     container_name: "vllm-inference"
     input_lengths: [256, 512, 1024]
@@ -153,10 +152,18 @@ func TestPlanOfAnotherTool(t *testing.T) {
     head_dim: 128
     max_model_len: 4096
     model_params: 70e9
-`)
+`
+
+// All fields of other tools' plans are read; those without effect are named.
+func TestPlanOfAnotherTool(t *testing.T) {
+	p := parse(t, foreignPlan)
 	setups, n, err := p.Count()
 	if err != nil || setups != 6 || n != 2*(3*2*3+2*2*3) || p.Name != "p" || p.Repetitions != 6 {
 		t.Errorf("%d setups, %d cells, %v: %+v", setups, n, err, p)
+	}
+	p = parse(t, foreignPlan+"engines: [openai]\nopenai: {url: http://127.0.0.1:8000}\n") // as docs/howto/write-a-plan.md says
+	if _, n, err := p.Count(); err != nil || n != 3*2*3+2*2*3 || !slices.Equal(p.Engines, []string{"openai"}) {
+		t.Errorf("for a server: %d cells, %v, engines %v", n, err, p.Engines)
 	}
 	var last plan.Setup
 	for s := range p.Setups() {

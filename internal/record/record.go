@@ -397,7 +397,7 @@ func (d Device) Title() string {
 
 // Missed reports whether another device was asked for. That of an unknown class may be the one.
 func (d Device) Missed() bool {
-	known := slices.Contains([]DeviceClass{CPU, GPU, SoftwareAdapter}, d.Class)
+	known := slices.Contains(DeviceClasses, d.Class)
 	return d.Asked != "" && known && d.Asked != string(d.Class) && d.Asked != d.Detail["architecture"]
 }
 
@@ -416,6 +416,9 @@ const (
 	GPU             DeviceClass = "gpu"
 	SoftwareAdapter DeviceClass = "software-adapter"
 )
+
+// DeviceClasses are the classes; any other is unknown.
+var DeviceClasses = []DeviceClass{CPU, GPU, SoftwareAdapter}
 
 // Clock is the offset between another clock, such as the page's, and ours.
 type Clock struct {

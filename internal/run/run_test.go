@@ -224,13 +224,14 @@ func TestEngineLimitsAreRecorded(t *testing.T) {
 		}
 		o := options(t, e)
 		o.Plan.Prompts, o.Plan.Repetitions, o.Plan.Warmup.Launches = plan.Texts("one two three", "one"), 1, 0
+		o.Plan.Chat = true
 		o.Expected = map[string][]int{"one": {9}}
 		r := whole(t, o)
 		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(prompts, want) {
 			t.Errorf("prompts %q, want %q: measured prompts must not be in the cache", prompts, want)
 		}
 		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn ||
-			c.Isolation != record.OfServer {
+			c.Isolation != record.OfServer || !c.Chat {
 			t.Errorf("cell %+v", c)
 		}
 		if n := warned(r, 0, "length"); n != 1 { // the warm-up has its one token

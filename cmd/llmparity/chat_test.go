@@ -68,7 +68,7 @@ func TestChatStartsOneServer(t *testing.T) {
 	rewrite(t, tinyOf(t).Path, filepath.Join(cmd.Dir, "chat.gguf"),
 		gguf.Entry{Key: "tokenizer.chat_template", Value: chatTemplate})
 	put(t, cmd.Dir, "plan.yaml", "engines: [llamacpp]\nmodel: chat.gguf\nchat: true\nprompts: [the, a]\n"+
-		"contexts: [64, 128]\nmax_tokens: 2\nrepetitions: 1\nwarmup: {launches: 0, tokens: 1}\n")
+		"contexts: [64, 128]\nmax_tokens: 2\nrepetitions: 1\nwarmup: {launches: 0, tokens: 1}\ncheck: false\n")
 	well(t, cmd)
 	if n := strings.Count(readFile(t, filepath.Join(cmd.Dir, "starts")), "start"); n != 5 {
 		t.Errorf("%d servers started, want 5: one for each cell, and one for the template", n)

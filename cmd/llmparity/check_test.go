@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"llmparity/compare"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
 )
 
 // WebLLM's weights in the cache are damaged, with their checksums put right: two values of the last norm change places.
@@ -61,7 +65,7 @@ func swapNorm(t *testing.T, own string) {
 	if len(caches) == 0 {
 		t.Fatal("no package in the cache")
 	}
-	type record struct {
+	type tensor struct {
 		Name   string `json:"name"`
 		Offset int    `json:"byteOffset"`
 	}
@@ -70,7 +74,7 @@ func swapNorm(t *testing.T, own string) {
 		var list struct {
 			Records []struct {
 				Path    string   `json:"dataPath"`
-				Records []record `json:"records"`
+				Records []tensor `json:"records"`
 			} `json:"records"`
 		}
 		text := []byte(readFile(t, path))
@@ -91,5 +95,22 @@ func swapNorm(t *testing.T, own string) {
 		text, err := json.Marshal(whole)
 		check(t, err)
 		check(t, os.WriteFile(path, text, 0o644))
+	}
+}
+
+// Of a model that is neither built in nor random, the reference implementation scores the text on request only.
+func TestReferenceChecksOtherModels(t *testing.T) {
+	t.Parallel()
+	model := filepath.Join(t.TempDir(), "named.gguf")
+	rewrite(t, tinyOf(t).Path, model, gguf.Entry{Key: "general.name", Value: "A Model"})
+	for _, asked := range []bool{false, true} {
+		cmd := oneLaunch(t, "llamacpp", "--model", model, fmt.Sprintf("--check-reference=%v", asked))
+		well(t, cmd)
+		r := recorded(t, cmd.Dir)
+		anchored := slices.ContainsFunc(r.Scorings, func(a *record.Attempt) bool { return a.Scoring.Anchored() })
+		c := compare.Runs(r).Cells[0]
+		if anchored != asked || c.Scores.Known() != asked || c.Scores.Differs() {
+			t.Errorf("asked: %v, anchored: %v, %+v", asked, anchored, c.Scores)
+		}
 	}
 }

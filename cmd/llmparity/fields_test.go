@@ -144,7 +144,8 @@ var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
-	"quality": "TestQualityOfTinyModel", "webllm.model_lib": "TestGivenLibraryAndBundleAreNamed",
+	"quality": "TestQualityOfTinyModel",
+	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels", "webllm.model_lib": "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a

@@ -53,7 +53,7 @@ func TestFormatsWriteToTheRightPlace(t *testing.T) {
 				continue
 			}
 			var want []string
-			for _, name := range []string{"metrics", "samples", "summary", "tokens", "totals"} {
+			for _, name := range []string{"metrics", "samples", "scores", "summary", "tokens", "totals"} {
 				want = append(want, name+"."+f.name)
 			}
 			if got := filesIn(t, path); !slices.Equal(got, want) {

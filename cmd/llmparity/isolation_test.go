@@ -62,7 +62,7 @@ func reuse(t *testing.T, name string) {
 	if slices.ContainsFunc(pids(r.Attempts[0]), func(pid int) bool { return slices.Contains(pids(first), pid) }) {
 		t.Error("the warm-up launch's processes were reused")
 	}
-	mentions(t, details(t, run.Dir), "Repeatable. All 3 requests gave the same 12 token ids",
+	mentions(t, details(t, run.Dir), "Repeatable, right scores. All 3 requests gave the same 12 token ids",
 		"3 repetitions ran in 1 launch", "Memory at three points")
 }
 

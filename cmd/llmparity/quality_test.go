@@ -16,8 +16,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// Both engines score a text as the reference implementation does. The tiny model has random weights: most of its
-// log-probabilities are too small for llama.cpp to report, and it predicts worse than uniform guesses.
+// Both engines score a text as the reference implementation does.
 func TestQualityOfTinyModel(t *testing.T) {
 	t.Parallel()
 	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/resolve/essays.txt")[:2500])
@@ -60,13 +59,11 @@ func TestQualityOfTinyModel(t *testing.T) {
 		if kl := c.Figure(figure.KL); kl.Known() && !(kl.Center() < 1e-4) {
 			t.Errorf("%s: KL divergence %g", c.Label, kl.Center())
 		}
-		if c.Quality.Absent != absent[name] || ppl.Note != evidence.Meaningless {
-			t.Errorf("%s: %d of %d absent, want %d; %q", c.Label, c.Quality.Absent, c.Quality.Tokens, absent[name],
-				ppl.Note)
+		meaningless := ppl.Center() > float64(c.Spec.Model.Vocab)
+		if c.Quality.Absent != absent[name] || (ppl.Note == evidence.Meaningless) != meaningless {
+			t.Errorf("%s: %d of %d absent, want %d; %g: %q", c.Label, c.Quality.Absent, c.Quality.Tokens, absent[name],
+				ppl.Center(), ppl.Note)
 		}
-	}
-	if absent["webllm"] > 0 || absent["llamacpp"] < 100 {
-		t.Errorf("absent: %v", absent)
 	}
 	rows, err := csv.NewReader(strings.NewReader(readFile(t, filepath.Join(dir, "summary.csv")))).ReadAll()
 	check(t, err)
@@ -75,6 +72,5 @@ func TestQualityOfTinyModel(t *testing.T) {
 	if v, err := strconv.ParseFloat(rows[1][at], 64); err != nil || math.Abs(math.Log(v)-want) > 1e-3*want {
 		t.Errorf("summary.csv: perplexity %s", rows[1][at])
 	}
-	mentions(t, details(t, cmd.Dir), "All other figures are against llama.cpp", "log-probabilities are too small for the",
-		"is meaningless: above 512")
+	mentions(t, details(t, cmd.Dir), "All other figures are against llama.cpp")
 }

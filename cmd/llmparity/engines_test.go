@@ -18,7 +18,8 @@ import (
 // A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.
 func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
-		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "no-check", "check-reference", "parity", "reference", "quality",
+		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "reference", "quality",
+		"no-check", "check-reference",
 		"against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
 		"batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
 		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop",

@@ -145,7 +145,8 @@ var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "star
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
 	"quality": "TestQualityOfTinyModel",
-	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels", "webllm.model_lib": "TestGivenLibraryAndBundleAreNamed",
+	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
+	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a

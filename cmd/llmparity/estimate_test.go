@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
 	"llmparity/internal/fit"
+	"llmparity/internal/kinds"
 	"llmparity/internal/schematest"
 )
 
@@ -104,7 +107,7 @@ func TestEstimateThatDoesNotFitInJSON(t *testing.T) {
 	j := decoded[fit.Document](t, good(t, "estimate", filepath.Join(configs, "llama-3.1-8b.json"), "--engine",
 		"llamacpp", "--quantization", "q4_0", "--ram-gb", "4", "--json"))
 	if j.Fits == nil || *j.Fits || *j.Available != 4<<30 || *j.Spare >= 0 ||
-		j.Reason != "needs about 5 GiB, 4 GiB available" {
+		j.Reason != "needs about 5.7 GiB, 4 GiB available" {
 		t.Errorf("%+v", j)
 	}
 }
@@ -181,5 +184,33 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 	mentions(t, strings.Join(from.Warnings, "\n"), "the package's lists at "+mirror)
 	if without := estimated("--mirror", t.TempDir()); *without.Spare != *stated.Spare {
 		t.Errorf("empty mirror: %+v", without)
+	}
+}
+
+// An estimate without flags is of what a run starts, also if a KV cache dtype is asked for.
+func TestEstimateIsOfWhatARunStarts(t *testing.T) {
+	known := 0
+	for _, k := range kinds.All {
+		if k.Memory == nil || k.Memory.Starts == nil {
+			continue
+		}
+		for _, dtype := range []string{"", "f16", "q8_0"} {
+			e := k.New(k.Name, k.Config(), engine.Settings{DType: "f32", KVDType: dtype})
+			settler, ok := e.(engine.Settled)
+			if !ok {
+				t.Fatalf("%s does not say what it would be started with", k.Name)
+			}
+			var run, estimated estimate.Setup
+			run.Take(settler.Settings(engine.Model{}))
+			estimated.Engine, estimated.KVDType = k.Memory, dtype
+			estimated.Started(false)
+			if known++; estimated.KVDType != run.KVDType || estimated.NoFlash != run.NoFlash || run.KVDType == "" {
+				t.Errorf("%s with KV cache dtype %q: an estimate has %s, flash attention off %v; a run %s, %v", k.Name, dtype,
+					estimated.KVDType, estimated.NoFlash, run.KVDType, run.NoFlash)
+			}
+		}
+	}
+	if known < 9 {
+		t.Errorf("%d settings of engines are known", known)
 	}
 }

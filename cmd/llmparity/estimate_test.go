@@ -1,8 +1,10 @@
 package main
 
 import (
+	"math"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -212,5 +214,33 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 	}
 	if known < 9 {
 		t.Errorf("%d settings of engines are known", known)
+	}
+}
+
+// The components of an estimate add up to its total as they are printed.
+func TestEstimateAddsUp(t *testing.T) {
+	t.Setenv("LLMPARITY_CACHE", t.TempDir())
+	for _, row := range tableOf(t, "estimates.txt", 2) {
+		args := strings.Fields(strings.ReplaceAll(row[0], "configs/", configs+"/"))
+		sum, total, parts := 0.0, math.NaN(), 0
+		for line := range strings.Lines(good(t, append([]string{"estimate"}, args...)...)) {
+			name := strings.TrimSpace(line[:min(30, len(line))])
+			size := math.NaN()
+			if fields := strings.Fields(line[min(30, len(line)):]); len(fields) > 0 {
+				if v, err := strconv.ParseFloat(fields[0], 64); err == nil {
+					size = v
+				}
+			}
+			switch name {
+			case "weights", "KV cache", "activations", "engine itself", "several devices",
+				"weights, KV cache, activations":
+				sum, parts = sum+size, parts+1
+			case "total":
+				total = size
+			}
+		}
+		if math.Abs(sum-total) > 1e-6 {
+			t.Errorf("%s: %d parts of %v come to %v", row[0], parts, total, sum)
+		}
 	}
 }

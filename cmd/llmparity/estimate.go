@@ -128,7 +128,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
 	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantized weights: float32, float16 or bfloat16 (default: the model's dtype)")
-	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: the engine's dtype)")
+	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: as \"run\" starts the engine)")
 	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's format)")
 	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: number of values that share a scale (default 128)")
 	under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
@@ -136,7 +136,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "vLLM: share of GPU memory that vLLM reserves (default 0.9)")
 	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "vLLM: tokens computed at once (default 8192)")
 	p.IntVar(&s.UBatch, "ubatch", 0, "llama.cpp: tokens computed at once (default 512)")
-	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp: without flash attention")
+	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp: without flash attention (default: as \"run\" starts it: without, unless the KV cache is quantized)")
 	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "WebLLM: prompt tokens computed at once (default: the package's value, or 128)")
 	under(p, "Engine settings", "gpu-memory-utilization max-num-batched-tokens ubatch no-flash-attention prefill-chunk")
 

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"math"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
 	"llmparity/internal/fit"
+	"llmparity/internal/kinds"
 	"llmparity/internal/schematest"
 )
 
@@ -104,7 +109,7 @@ func TestEstimateThatDoesNotFitInJSON(t *testing.T) {
 	j := decoded[fit.Document](t, good(t, "estimate", filepath.Join(configs, "llama-3.1-8b.json"), "--engine",
 		"llamacpp", "--quantization", "q4_0", "--ram-gb", "4", "--json"))
 	if j.Fits == nil || *j.Fits || *j.Available != 4<<30 || *j.Spare >= 0 ||
-		j.Reason != "needs about 5 GiB, 4 GiB available" {
+		j.Reason != "needs about 5.7 GiB, 4 GiB available" {
 		t.Errorf("%+v", j)
 	}
 }
@@ -181,5 +186,61 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 	mentions(t, strings.Join(from.Warnings, "\n"), "the package's lists at "+mirror)
 	if without := estimated("--mirror", t.TempDir()); *without.Spare != *stated.Spare {
 		t.Errorf("empty mirror: %+v", without)
+	}
+}
+
+// An estimate without flags is of what a run starts, also if a KV cache dtype is asked for.
+func TestEstimateIsOfWhatARunStarts(t *testing.T) {
+	known := 0
+	for _, k := range kinds.All {
+		if k.Memory == nil || k.Memory.Starts == nil {
+			continue
+		}
+		for _, dtype := range []string{"", "f16", "q8_0"} {
+			e := k.New(k.Name, k.Config(), engine.Settings{DType: "f32", KVDType: dtype})
+			settler, ok := e.(engine.Settled)
+			if !ok {
+				t.Fatalf("%s does not say what it would be started with", k.Name)
+			}
+			var run, estimated estimate.Setup
+			run.Take(settler.Settings(engine.Model{}))
+			estimated.Engine, estimated.KVDType = k.Memory, dtype
+			estimated.Started(false)
+			if known++; estimated.KVDType != run.KVDType || estimated.NoFlash != run.NoFlash || run.KVDType == "" {
+				t.Errorf("%s with KV cache dtype %q: an estimate has %s, flash attention off %v; a run %s, %v", k.Name, dtype,
+					estimated.KVDType, estimated.NoFlash, run.KVDType, run.NoFlash)
+			}
+		}
+	}
+	if known < 9 {
+		t.Errorf("%d settings of engines are known", known)
+	}
+}
+
+// The components of an estimate add up to its total as they are printed.
+func TestEstimateAddsUp(t *testing.T) {
+	t.Setenv("LLMPARITY_CACHE", t.TempDir())
+	for _, row := range tableOf(t, "estimates.txt", 2) {
+		args := strings.Fields(strings.ReplaceAll(row[0], "configs/", configs+"/"))
+		sum, total, parts := 0.0, math.NaN(), 0
+		for line := range strings.Lines(good(t, append([]string{"estimate"}, args...)...)) {
+			name := strings.TrimSpace(line[:min(30, len(line))])
+			size := math.NaN()
+			if fields := strings.Fields(line[min(30, len(line)):]); len(fields) > 0 {
+				if v, err := strconv.ParseFloat(fields[0], 64); err == nil {
+					size = v
+				}
+			}
+			switch name {
+			case "weights", "KV cache", "activations", "engine itself", "several devices",
+				"weights, KV cache, activations":
+				sum, parts = sum+size, parts+1
+			case "total":
+				total = size
+			}
+		}
+		if math.Abs(sum-total) > 1e-6 {
+			t.Errorf("%s: %d parts of %v come to %v", row[0], parts, total, sum)
+		}
 	}
 }

@@ -89,6 +89,9 @@ func slopeWords(s growth.Sweep, title string) string {
 	}
 	if rate.Method == evidence.EngineLog {
 		text += " by " + title + "'s own log"
+		if rate.Rounded != nil {
+			text += fmt.Sprintf(", whose rounding allows %s to %s", amount(rate.Rounded.Low), amount(rate.Rounded.High))
+		}
 	}
 	if s.Theory != nil {
 		interval = strings.TrimSuffix(interval, ")") + "; formula: " + amount(s.Theory.Bytes) + ")"

@@ -48,14 +48,56 @@ type Rate struct {
 	evidence.Figure
 	Of       string   `json:"of"`
 	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what was calculated
-	Verdict  string   `json:"verdict"`
-	Fit      *Fit     `json:"fit,omitempty"`
+	// Rounded has the slopes that an engine's log allows, which rounds sizes; nil: no log, or exact enough.
+	Rounded *Range `json:"rounded,omitempty"`
+	Verdict string `json:"verdict"`
+	Fit     *Fit   `json:"fit,omitempty"`
 	// Points are the launches that a line over cells goes through, in MiB.
 	Points []GrowthPoint `json:"points,omitempty"`
 	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its
 	// first token. What is exact stands in the record.
 	Lines []GrowthLine `json:"-"`
 }
+
+// Range is from one slope to another.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// logMiB is to what logs round sizes of buffers.
+const logMiB = 0.01
+
+// worthSaying is the share of a slope from which rounding in the log is said.
+const worthSaying = 0.005
+
+// round finds the slopes of lines that rounded sizes can be of; a log's rounding moves each by half of logMiB.
+func (r *Rate) round() {
+	if r.Of != OfReserved || r.Method != evidence.EngineLog || !r.Known() {
+		return
+	}
+	low, high := math.Inf(-1), math.Inf(1)
+	for i, a := range r.Points {
+		if steps := a.MiB / logMiB; math.Abs(steps-math.Round(steps)) > 1e-3 {
+			return // the log has more digits
+		}
+		for _, b := range r.Points[i+1:] {
+			if a.Tokens == b.Tokens {
+				continue
+			}
+			slope, off := (b.MiB-a.MiB)/(b.Tokens-a.Tokens), (logMiB+1.0/record.MiB)/math.Abs(b.Tokens-a.Tokens)
+			low, high = max(low, (slope-off)*record.MiB), min(high, (slope+off)*record.MiB)
+		}
+	}
+	if low > high || math.IsInf(low, 0) || (high-low)/2 <= worthSaying*math.Abs(r.Center()) {
+		return
+	}
+	r.Rounded = &Range{stats.Round(low, 6), stats.Round(high, 6)}
+	r.How += fmt.Sprintf(". The log rounds sizes to %g MiB, so the slope may be %s", logMiB, r.Rounded)
+}
+
+// String is the range in bytes a token.
+func (r *Range) String() string { return rateWords(r.Low) + " to " + rateWords(r.High) }
 
 // Fit is the line to draw, from one end to the other, in tokens and MiB.
 type Fit struct {
@@ -346,6 +388,8 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	switch {
 	case !r.Known():
 		r.Verdict = r.Absent
+	case t != nil && r.Rounded != nil && r.Rounded.Low <= t.Bytes && t.Bytes <= r.Rounded.High:
+		r.Verdict = fmt.Sprintf("as calculated, within the rounding of the engine's log (%s)", r.Rounded)
 	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:

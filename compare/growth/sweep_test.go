@@ -75,6 +75,32 @@ func TestLineOverRepetitionsIsNotOverLaunches(t *testing.T) {
 	}
 }
 
+// A log rounds sizes to a hundredth of a MiB, which moves the slope over short contexts: the result says by how much,
+// and that what was calculated is within.
+func TestRoundingOfTheLogIsSaid(t *testing.T) {
+	var runs []*record.Run
+	for context, logged := range map[int]float64{256: 0.12, 512: 0.25, 768: 0.38} {
+		e := comparetest.Measured(comparetest.Native(6), nil)
+		e.Cell.Model.Context = context
+		e.Info.Policy = map[string]string{"kv_dtype": "f16", "weights_dtype": "f32", "context": fmt.Sprint(context)}
+		runs = append(runs, comparetest.Logged(comparetest.Run(t, fmt.Sprint("ollama-", context), e),
+			map[string]float64{"kv_reserved_bytes": math.Round(logged * record.MiB), "kv_used_bytes": 1}))
+	}
+	res := compare.With(compare.Options{Titles: map[string]string{"llamacpp": "Ollama"}}, runs...)
+	r := rateOf(res.Sweeps[0], figure.KVReserved)
+	if res.Sweeps[0].Theory.Bytes != 512 || math.Abs(r.Center()-532.48) > 0.01 {
+		t.Fatalf("%g bytes/token, %+v", r.Center(), res.Sweeps[0].Theory)
+	}
+	if r.Rounded == nil || r.Rounded.Low > 512 || r.Rounded.High < 532.48 || r.Rounded.Low < 500 ||
+		r.Verdict != "as calculated, within the rounding of the engine's log ("+r.Rounded.String()+")" ||
+		!strings.Contains(r.How, "The log rounds sizes to 0.01 MiB") {
+		t.Errorf("%+v, %q, %q", r.Rounded, r.Verdict, r.How)
+	}
+	if text := answer.Of(res).Growth.Sentence(); !strings.Contains(text, "own log, whose rounding allows 512 to 553") {
+		t.Error(text)
+	}
+}
+
 // What engines reserve for each token of their context windows is found by what the page's ledger and a log tell, not
 // by arithmetic: an engine that reserves half as much again as calculated is found to.
 func TestReservedCacheIsFollowedOverContexts(t *testing.T) {

@@ -16,6 +16,8 @@ type Memory struct {
 	KVTypes []string
 	// FourBits is the weight format to recommend if memory is short.
 	FourBits string
+	// Starts returns the settings that a run starts the engine with, under the names that records use; nil: unknown.
+	Starts func(Settings) map[string]string
 }
 
 // Runtime is the library that an engine computes with. Engines with the same runtime use memory in the same way.

@@ -56,3 +56,24 @@ func (e Estimate) Settings() map[string]string {
 	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
 }
+
+// Started fills in what a run starts the engine with, so that an estimate without flags is of the same settings.
+// noFlash reports whether NoFlash was given.
+func (s *Setup) Started(noFlash bool) {
+	if s.Engine.Starts == nil {
+		return
+	}
+	own := func(name string) string {
+		if n, ok := numberOf(name); ok {
+			return n.name
+		}
+		return name
+	}
+	starts := s.Engine.Starts(engine.Settings{DType: own(s.DType), KVDType: own(s.KVDType)})
+	if s.KVDType == "" {
+		s.KVDType = starts["kv_dtype"]
+	}
+	if !noFlash {
+		s.NoFlash = starts["flash_attention"] == "off"
+	}
+}

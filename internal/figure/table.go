@@ -296,7 +296,7 @@ func inside() []Row {
 	}
 	reserved := ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
 		"WebGPU buffers of the KV cache, recognized by their sizes. The whole KV cache is allocated during the load",
-		"buffers of the KV cache, from the engine's log. The whole KV cache is allocated during the load")
+		"buffers of the KV cache, from the engine's log, which rounds to 0.01 MiB. The whole KV cache is allocated during the load")
 	used := ledger(KVUsed, filled, "kv_used_bytes",
 		"tokens in the KV cache, as the page reports them, × bytes per token. The reserved size of the KV cache contains the filled part",
 		"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log")

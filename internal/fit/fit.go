@@ -66,6 +66,7 @@ func (q *Question) place(m estimate.Model, given func(string) bool) error {
 	if err != nil {
 		return err
 	}
+	s.Started(given("no-flash-attention"))
 	runtime := s.Engine.Runtime
 	refuse := func(flag, do, why string, args ...any) error {
 		return fault.New(fault.Usage, do, "--%s has no effect: %s", flag, fmt.Sprintf(why, args...))
@@ -125,9 +126,9 @@ func (q *Question) estimate(ctx context.Context, m estimate.Model) (Answer, erro
 		}
 		notes = append(notes, fmt.Sprintf("%s puts %d of %d layers on the GPU: as many as fit", s.Engine.Title,
 			s.GPULayers, m.Layers))
-	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && s.KVDType == "" && !s.NoFlash:
-		notes = append(notes, "KV cache dtype and flash attention are "+s.Engine.Title+"'s own defaults. A run without --dtype uses f32, as "+
-			"WebLLM does without shader-f16: for that, add --kv-cache-dtype f32 --no-flash-attention --input-len N --output-len N")
+	case s.Engine.Runtime == engine.GGML && !s.Engine.Itself && e.DTypes.KVCache == "f32" && s.NoFlash:
+		notes = append(notes, "KV cache dtype and flash attention are as `llmparity run` starts "+s.Engine.Title+"; for its own "+
+			"defaults, add --kv-cache-dtype f16 --no-flash-attention=false")
 	case q.Engine == "" && s.Engine.Runtime == engine.Torch:
 		notes = append(notes, s.Engine.Title+" is assumed; name another engine with --engine, e.g. webllm or llamacpp")
 	case s.Engine.Runtime == engine.MLC && !s.OnGPU && q.Adapter == string(browser.Auto):

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/estimate"
 	"llmparity/internal/record"
 	"llmparity/internal/words"
@@ -49,12 +50,14 @@ func (e Answer) Print(w io.Writer, details bool) {
 	}
 	const line = "%-30s %10s  %-21s  %-8s  %s"
 	table := []string{fmt.Sprintf(line, "", unit, "range", "dtype", "origin")}
+	sums := e.sums(divisor)
 	add := func(name string, c estimate.Component) {
 		span := ""
 		if c.Low != c.High {
 			span = size(c.Low, divisor) + " to " + size(c.High, divisor)
 		}
-		table = append(table, fmt.Sprintf(line, name, size(c.Best, divisor), span, c.DType, c.Label))
+		best := cmp.Or(sums[c.Name], size(c.Best, divisor))
+		table = append(table, fmt.Sprintf(line, name, best, span, c.DType, c.Label))
 	}
 	for _, c := range e.Components {
 		if r := rows[c.Name]; details || !r.details {
@@ -83,6 +86,22 @@ func (e Answer) Print(w io.Writer, details bool) {
 	} else {
 		fmt.Fprint(w, "\n--details shows how each size is calculated, and the need and the limit of each kind of memory.\n")
 	}
+}
+
+// sums are the sizes of the components that add up to the total, rounded so that they do as they are printed.
+func (e Answer) sums(divisor float64) map[string]string {
+	var names []string
+	var parts []float64
+	for _, c := range e.Components {
+		if !slices.Contains([]string{estimate.KVUsed, estimate.Total, estimate.TotalUsed, estimate.Increase}, c.Name) {
+			names, parts = append(names, c.Name), append(parts, float64(c.Best)/divisor)
+		}
+	}
+	out := map[string]string{}
+	for i, v := range stats.Apportioned(float64(e.Component(estimate.Total).Best)/divisor, parts, 2) {
+		out[names[i]] = fmt.Sprintf("%.2f", v)
+	}
+	return out
 }
 
 // Row writes the answer for one of several contexts as a line of a table, and what is assumed below the last.

@@ -37,7 +37,8 @@ var Kind = &engine.Kind{
 var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, Before: 30 << 20, Itself: true,
 	KVTypes: []string{"f16", "q8_0", "q4_0"}, FourBits: "q4_k_m",
 	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
-		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"}}
+		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"},
+	Starts: func(s engine.Settings) map[string]string { return New(Config{}.with(s)).Settings(engine.Model{}) }}
 
 // Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {

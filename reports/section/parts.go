@@ -193,7 +193,7 @@ func componentColumns(res *compare.Result) []*figure.Row {
 func componentGrid(res *compare.Result) *plain.Grid {
 	columns := componentColumns(res)
 	head := append([]string{"cell", "launch"}, headsOf(columns)...)
-	return plain.PerCell(res, append(head, "confidence"), func(c *compare.Cell, add func(...string)) {
+	return plain.PerCell(res, append(head, "confi-\ndence"), func(c *compare.Cell, add func(...string)) {
 		if c.Parts == nil {
 			return
 		}

@@ -20,7 +20,7 @@ var importers = map[string]string{
 	"cmd":           "",
 	"reports":       "cmd internal/doctor scripts/reference",
 	"compare":       "cmd reports internal/doctor internal/reproduce scripts/reference",
-	"compare/stats": "cmd compare internal/figure internal/gates internal/resolve internal/truth reports",
+	"compare/stats": "cmd compare internal/figure internal/fit internal/gates internal/resolve internal/truth reports",
 	"browser":       "cmd internal/fit internal/inspect internal/kinds",
 	"native":        "cmd internal/kinds",
 

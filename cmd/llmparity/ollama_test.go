@@ -9,8 +9,8 @@ import (
 
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt",
-		"The third clock had stopped.")
+	// After the default prompt no two tokens are so close that an f16 KV cache could turn them.
+	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1")
 	well(t, cmd)
 	mentions(t, details(t, cmd.Dir), "llama.cpp and Ollama: identical text")
 	latest := filepath.Join(cmd.Dir, "results", "latest")

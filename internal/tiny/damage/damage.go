@@ -77,10 +77,12 @@ func (in *Intact) unread() int {
 	return pair(func(id int) bool { return !slices.Contains(in.prompt, id) && !slices.Contains(in.Text, id) })
 }
 
-// unlikely returns the first of two tokens that have a small probability at each position.
+// unlikely returns the first of two tokens that are no candidates and have a small probability at each position.
 func (in *Intact) unlikely() int {
 	return pair(func(id int) bool {
-		return !slices.ContainsFunc(in.scores, func(at []float64) bool { return at[id] > math.Log(Tolerance) })
+		return !slices.ContainsFunc(in.scores, func(at []float64) bool {
+			return at[id] > math.Log(Tolerance) || slices.Contains(candidates(at), id)
+		})
 	})
 }
 

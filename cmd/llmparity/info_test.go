@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/gguf"
 	"llmparity/internal/inspect"
 	"llmparity/internal/tiny"
 )
@@ -82,4 +83,16 @@ func TestInfoDescribesModel(t *testing.T) {
 	mentions(t, can, "another.wasm (does not fit), lib.wasm (fits)")
 	mentions(t, good(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")), "  prefill ",
 		"model library for WebLLM")
+}
+
+// Ollama refuses or crashes on some files of these architectures, so only a run tells.
+func TestInfoLeavesToOllamaWhatOnlyItKnows(t *testing.T) {
+	for arch, known := range map[string]bool{"llama": true, gguf.Phi3: false, gguf.Gemma3: false} {
+		path := filepath.Join(t.TempDir(), arch+".gguf")
+		check(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Architecture: arch}))
+		e := infoOf(t, path).Engines["ollama"]
+		if (e.Can != "") != known || (e.Unknown != "") == known || e.Cannot != "" {
+			t.Errorf("%s: %+v", arch, e)
+		}
+	}
 }

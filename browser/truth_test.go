@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/internal/truth"
 )
 
 // complaint returns an error if the page warned.
@@ -61,6 +62,23 @@ const took = 64 << 20
 
 // Memory of each kind is allocated separately, and every source sees what it claims.
 func TestEverySourceSeesWhatItClaims(t *testing.T) { findTruth(t, took, 1) }
+
+// Buffers that were destroyed without a later submit are still in the GPU process, but in no reading at rest.
+func TestRestAwaitsDestroyedBuffers(t *testing.T) {
+	p, err := openPlain(t.Context(), Config{})
+	check.Err(t, err)
+	defer func() { check.Err(t, errors.Join(p.close(), p.complaint())) }()
+	p.call(t, "llmparity.prepare()")
+	const kind, figure = "gpu-buffers-untouched", "gpu-process/RSS"
+	p.Take(t, kind, took)
+	p.GiveBack(t)
+	before := p.Rest(t)[figure]
+	p.Take(t, kind, took)
+	p.call(t, "llmparity.drop()")
+	if moved := p.Rest(t)[figure] - before; moved > took/truth.MiB/2 {
+		t.Errorf("after buffers were destroyed, %s is %.1f MiB higher than before they were made", figure, moved)
+	}
+}
 
 // A worker is a separate isolate, which the page's figures do not include.
 func TestWorkerIsASeparateSource(t *testing.T) {

@@ -87,12 +87,15 @@ async function take(kind, bytes) {
   await flush();
 }
 
+// drop leaves the allocated memory to be freed.
+function drop() { for (const k of kept.splice(0)) k.destroy?.(); }
+
 // giveBack frees the allocated memory.
 async function giveBack() {
-  for (const k of kept.splice(0)) k.destroy?.();
+  drop();
   await answer({ bytes: 0 });
   await flush();
 }
 
-globalThis.llmparity = { adapter, prepare, take, giveBack, held: () => -1 }; // no KV cache
+globalThis.llmparity = { adapter, prepare, take, giveBack, drop, flush, held: () => -1 }; // no KV cache
 globalThis.llmparityPage = { started: Promise.resolve() };

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/gguf"
 	"llmparity/internal/inspect"
 	"llmparity/internal/tiny"
 )
@@ -94,5 +95,17 @@ func TestInfoTakesCatalogueIDs(t *testing.T) {
 	mentions(t, i.Engines["webllm"].Can, "downloads and runs it", "shader-f16")
 	if cannot := infoOf(t, "snowflake-arctic-embed-s-q0f32-MLC-b4").Engines["webllm"].Cannot; cannot == "" {
 		t.Error("an embedding model is said to run")
+	}
+}
+
+// Ollama refuses or crashes on some files of these architectures, so only a run tells.
+func TestInfoLeavesToOllamaWhatOnlyItKnows(t *testing.T) {
+	for arch, known := range map[string]bool{"llama": true, gguf.Phi3: false, gguf.Gemma3: false} {
+		path := filepath.Join(t.TempDir(), arch+".gguf")
+		check(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Architecture: arch}))
+		e := infoOf(t, path).Engines["ollama"]
+		if (e.Can != "") != known || (e.Unknown != "") == known || e.Cannot != "" {
+			t.Errorf("%s: %+v", arch, e)
+		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 	"llmparity/native/wire"
@@ -167,13 +168,21 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 	return err
 }
 
+// particular are architectures of which Ollama loads only some files. 0.6.5 refuses a Phi-3 file without a sliding
+// window ("invalid value for sliding_window"), and crashes at the first request to some Gemma 3 files.
+var particular = []string{gguf.Phi3, gguf.Gemma3}
+
 // Accepts also refuses to choose the KV cache of a running server.
 func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 	if c := o.config; c.URL != "" && c.KVType != "" {
 		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
 			"kv_cache_dtype %s: a running Ollama server has its own KV cache dtype", c.KVType))
 	}
-	return engine.Refuse(o.Check(ctx, m))
+	if err := o.Check(ctx, m); err != nil || !slices.Contains(particular, m.Architecture) {
+		return engine.Refuse(err)
+	}
+	return engine.Undecided("Ollama decides when it runs the model: it refuses or crashes on some %s files",
+		m.Architecture)
 }
 
 // Named is a model on a running server, or one that Ollama has downloaded.

@@ -126,12 +126,12 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
 			web.Info.Policy["prefill_chunk"] = "2"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
-		}, "explains (up to 0.200); the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
+		}, "explain (up to 0.200); the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
 		"one chunk": {func(web, llama *comparetest.Engine) {
 			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
 			web.Info.Policy["prefill_chunk"] = "128"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
-		}, "0.050 for llamacpp apart: more than a float16 KV cache explains (up to 0.200)", ""},
+		}, "more than sines of a shader and a float16 KV cache explain (up to 0.200)", ""},
 		"everything differs": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.5, 0.4)
 		}, "0.500 for webllm and 0.050 for llamacpp apart: more than a float16 KV cache explains", ""},

@@ -87,7 +87,7 @@ func TestAnchorNamesTheWrongEngine(t *testing.T) {
 		t.Error(out.Headline)
 	}
 	check.Has(t, out.Text, "scores up to 2.000 apart: more than float32 explains (0.004)",
-		"The reference implementation agrees with llamacpp.")
+		"It agrees with llamacpp.")
 }
 
 // One engine alone has a verdict, too.

@@ -565,19 +565,20 @@ func (r view) outputCard() Card {
 	if len(r.Parity) == 0 {
 		return r.selfCard()
 	}
-	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(r.Cells[cell]) })
+	refuted := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() })
+	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(r.Cells[cell]) }, refuted)
 	c := Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
 	return r.wrong(c)
 }
 
 // wrong turns an answer about output into one about cells whose scores the reference implementation refutes.
 func (r view) wrong(c Card) Card {
-	var wrong, right []string
+	var wrong, right, words []string
 	for _, cell := range r.Cells {
 		switch s := cell.Scores; {
 		case s.Differs():
 			wrong = append(wrong, r.cellTitle(cell))
-			c.Text = fmt.Sprintf("%s and %s: %s. ", r.cellTitle(cell), s.With, s.Words()) + c.Text
+			words = append(words, fmt.Sprintf("%s against %s: %s.", r.cellTitle(cell), s.With, s.Words()))
 		case s.Known():
 			right = append(right, r.cellTitle(cell))
 		}
@@ -585,10 +586,11 @@ func (r view) wrong(c Card) Card {
 	if len(wrong) == 0 {
 		return c
 	}
-	c.Headline, c.Unknown = "Wrong scores: "+explain.And(wrong, 2), false
 	if len(right) > 0 {
-		c.Text += fmt.Sprintf(" The reference implementation agrees with %s.", explain.And(right, 3))
+		words = append(words, fmt.Sprintf("It agrees with %s.", explain.And(right, 3)))
 	}
+	c.Headline, c.Unknown = "Wrong scores: "+explain.And(wrong, 2), false
+	c.Text = strings.TrimSpace(strings.Join(words, " ") + " " + c.Text)
 	return c
 }
 

@@ -86,9 +86,9 @@ func (c *Check) Words() string {
 	case c.Absent != "":
 		return "scores not checked: " + c.Absent
 	case c.Within:
-		return fmt.Sprintf("same scores: at most %s apart at %d positions (%s)", nats(c.Max), c.Positions, c.Explains())
+		return fmt.Sprintf("same scores: at most %s apart at %d positions (%s)", Nats(c.Max), c.Positions, c.Explains())
 	}
-	return fmt.Sprintf("scores up to %s apart: more than %s (%s)", nats(c.Max), c.explains(), nats(c.Nats))
+	return fmt.Sprintf("scores up to %s apart: more than %s (%s)", Nats(c.Max), c.explains(), Nats(c.Nats))
 }
 
 // Tolerance is how far apart rounding moves log-probabilities, and by which rule.
@@ -103,10 +103,10 @@ type Tolerance struct {
 // Explains states the rule.
 func (t Tolerance) Explains() string {
 	if t.Yardstick != nil {
-		return fmt.Sprintf("%s up to %s, as a rounding step moves this model by %s", t.explains(), nats(t.Nats),
-			nats(*t.Yardstick))
+		return fmt.Sprintf("%s up to %s, as a rounding step moves this model by %s", t.explains(), Nats(t.Nats),
+			Nats(*t.Yardstick))
 	}
-	return fmt.Sprintf("%s up to %s", t.explains(), nats(t.Nats))
+	return fmt.Sprintf("%s up to %s", t.explains(), Nats(t.Nats))
 }
 
 // explains is the subject and the verb of the rule.

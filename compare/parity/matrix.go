@@ -116,7 +116,7 @@ func (p *Parity) short() string {
 	}
 	text := fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
 	if widest, known := p.First.widest(); known {
-		text += fmt.Sprintf(", %s apart", nats(widest))
+		text += fmt.Sprintf(", %s apart", Nats(widest))
 	}
 	return text
 }
@@ -132,7 +132,8 @@ func (d *Divergence) widest() (widest float64, known bool) {
 }
 
 // Answer says whether pairs of cells generated the same, in a headline and a text; false where that is not known.
-func Answer(pairs []Parity, label func(cell int) string) (headline, text string, known bool) {
+// refuted tells that the reference implementation has decided about scores, so that pairs say nothing of them.
+func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline, text string, known bool) {
 	compared := slices.DeleteFunc(slices.Clone(pairs), func(p Parity) bool { return !p.Compared })
 	identical := 0
 	for _, p := range compared {
@@ -142,32 +143,36 @@ func Answer(pairs []Parity, label func(cell int) string) (headline, text string,
 	if n == 0 {
 		return "Not compared", strings.TrimPrefix(pairs[0].Verdict, "not compared: "), false
 	}
+	words := ""
+	if !refuted {
+		words = scores(compared, label)
+	}
 	if n > 1 {
 		text = fmt.Sprintf("pairs of cells generated identical %s from %s", whatWasCompared(compared), fromWhat(compared))
 		of := fmt.Sprintf("all %d", n)
 		switch {
 		case identical < n:
 			return fmt.Sprintf("Same tokens in %d of %d pairs", identical, n),
-				fmt.Sprintf("%d of %d %s%s%s", identical, n, text, ties(compared), scores(compared, label)), true
+				fmt.Sprintf("%d of %d %s%s%s", identical, n, text, ties(compared), words), true
 		case n == 2:
 			of = "both"
 		}
 		return fmt.Sprintf("%s in %s pairs", same(compared), of),
-			fmt.Sprintf("All %d %s%s", n, text, scores(compared, label)), true
+			fmt.Sprintf("All %d %s%s", n, text, words), true
 	}
 	p := compared[0]
 	a, b := label(p.A), label(p.B)
 	switch {
 	case p.Identical && p.ByText:
-		return same(compared), fmt.Sprintf("%s and %s: %s%s", a, b, p.Verdict, scores(compared, label)), true
+		return same(compared), fmt.Sprintf("%s and %s: %s%s", a, b, p.Verdict, words), true
 	case p.Identical:
 		return same(compared), fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s%s", a, b, p.Tokens,
-			fromWhat(compared), scores(compared, label), p.but), true
+			fromWhat(compared), words, p.but), true
 	case p.First != nil:
 		headline = fmt.Sprintf("Different from token %d", p.Agreed+1)
-		return headline, strings.TrimPrefix(p.Verdict, strings.ToLower(headline)+" on: "), true
+		return headline, strings.TrimPrefix(p.Verdict, strings.ToLower(headline)+" on: ") + words, true
 	}
-	return "Different", p.Verdict, true
+	return "Different", p.Verdict + words, true
 }
 
 // same is the headline of pairs that all generated the same.

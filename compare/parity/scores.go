@@ -258,7 +258,7 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 		if m == nil {
 			continue
 		}
-		apart = append(apart, nats(m.Nats)+" for "+side.label)
+		apart = append(apart, Nats(m.Nats)+" for "+side.label)
 		if m.ID != side.said {
 			again += fmt.Sprintf(" (scored again, %s prefers %d)", side.label, m.ID)
 		}
@@ -267,7 +267,7 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 			if m.atLeast {
 				least = "at least "
 			}
-			lower += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least, nats(m.turn),
+			lower += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least, Nats(m.turn),
 				side.label)
 		}
 	}
@@ -275,11 +275,11 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 	t := toleranceOf(a, b)
 	text := "there the top two are " + strings.Join(apart, " and ") + " apart" + again + lower
 	if widest > 2*t.Nats { // two logits that move towards each other
-		return text + fmt.Sprintf(": more than %s (up to %s)", t.explains(), nats(2*t.Nats)) +
+		return text + fmt.Sprintf(": more than %s (up to %s)", t.explains(), Nats(2*t.Nats)) +
 			unmerged(len(p.PromptA), a, b)
 	}
 	d.Rounding = true
-	return text + fmt.Sprintf(": %s it (up to %s)", t.explains(), nats(2*t.Nats))
+	return text + fmt.Sprintf(": %s it (up to %s)", t.explains(), Nats(2*t.Nats))
 }
 
 // unmerged names the fault of kernels that merge the chunks of a prompt of so many tokens; empty where there is none.
@@ -318,8 +318,8 @@ func ties(pairs []Parity) string {
 	return fmt.Sprintf("; of %d that differ, rounding explains %d", parted, rounding)
 }
 
-// nats writes a difference of logarithms: with three digits after the point, or as many as it takes to see it.
-func nats(v float64) string {
+// Nats writes a difference of logarithms: with three digits after the point, or as many as it takes to see it.
+func Nats(v float64) string {
 	switch {
 	case v == 0:
 		return "0"

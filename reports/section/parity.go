@@ -53,8 +53,8 @@ func scoreGrid(res *compare.Result) *plain.Grid {
 		row := []string{plain.Line(cell), plain.Line(with), "–", "–", "–", "–", "–", "–",
 			plain.Line("not checked: " + c.Absent)}
 		if c.Known() {
-			row = append(row[:2], fmt.Sprint(c.Positions), fmt.Sprint(c.Positions-c.AsPrompt), plain.Num(c.Max),
-				plain.Num(c.MaxSteps), plain.Num(c.Nats), c.Arithmetic, "same scores")
+			row = append(row[:2], fmt.Sprint(c.Positions), fmt.Sprint(c.Positions-c.AsPrompt), parity.Nats(c.Max),
+				parity.Nats(c.MaxSteps), parity.Nats(c.Nats), c.Arithmetic, "same scores")
 			if c.Differs() {
 				row[8] = "scores differ"
 			}

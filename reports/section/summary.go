@@ -141,9 +141,9 @@ func ScoresOf(res *compare.Result, c *compare.Cell) string {
 	case worst == nil:
 		return "–"
 	case worst.Within:
-		return fmt.Sprintf("within %s (%s: %s)", plain.Num(worst.Max), worst.Arithmetic, plain.Num(worst.Nats))
+		return fmt.Sprintf("within %s (%s: %s)", parity.Nats(worst.Max), worst.Arithmetic, parity.Nats(worst.Nats))
 	}
-	return fmt.Sprintf("up to %s apart (%s: %s)", plain.Num(worst.Max), worst.Arithmetic, plain.Num(worst.Nats))
+	return fmt.Sprintf("up to %s apart (%s: %s)", parity.Nats(worst.Max), worst.Arithmetic, parity.Nats(worst.Nats))
 }
 
 // summaryTable is the page's.

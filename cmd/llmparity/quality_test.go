@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// Both engines score a text as the reference implementation does. The tiny model has random weights: most of its
+// Both engines score a text as the reference implementation does. The tiny model has random weights: some of its
 // log-probabilities are too small for llama.cpp to report, and it predicts worse than uniform guesses.
 func TestQualityOfTinyModel(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestQualityOfTinyModel(t *testing.T) {
 				ppl.Note)
 		}
 	}
-	if absent["webllm"] > 0 || absent["llamacpp"] < 100 {
+	if absent["webllm"] > 0 || absent["llamacpp"] == 0 {
 		t.Errorf("absent: %v", absent)
 	}
 	rows, err := csv.NewReader(strings.NewReader(readFile(t, filepath.Join(dir, "summary.csv")))).ReadAll()

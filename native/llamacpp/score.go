@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
-	"sync"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -56,54 +54,19 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	if err := s.free(ctx, srv); err != nil {
 		return s.explain(ctx, srv, err)
 	}
-	if err := srv.client.scores(ctx, f, s.config.slots() == 1, each); err != nil {
-		s.givenUp.Store(true)
-		return s.explain(ctx, srv, err)
-	}
-	return nil
-}
-
-// answered is the answer to a request for a score.
-type answered struct {
-	record.Score
-	err error
-}
-
-// scores reports the score of each position in order. If the server has one slot, the next request waits in its queue
-// while it computes, because the text is known: else the server would wait for us at each token. Of several slots,
-// another one would compute the text anew.
-func (c *client) scores(ctx context.Context, f engine.Forced, queue bool, each func(record.Score)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var asked sync.WaitGroup
-	defer asked.Wait()
-	defer cancel()
-	text := slices.Concat(f.Prompt, f.IDs)
-	ask := func(i int) chan answered {
-		out := make(chan answered, 1)
-		asked.Go(func() {
-			score, err := c.score(ctx, text[:len(f.Prompt)+i], f.IDs[i], f.Top, i > 0)
-			out <- answered{score, err}
-		})
-		return out
-	}
-	var next chan answered
-	for i := range f.IDs {
-		if next == nil {
-			next = ask(i)
+	text := append(make([]int, 0, len(f.Prompt)+len(f.IDs)), f.Prompt...)
+	for i, id := range f.IDs {
+		score, err := srv.client.score(ctx, text, id, f.Top, i > 0)
+		if err != nil {
+			s.givenUp.Store(true)
+			return s.explain(ctx, srv, err)
 		}
-		now := next
-		if next = nil; queue && i > 0 && i+1 < len(f.IDs) {
-			next = ask(i + 1)
-		}
-		a := <-now
-		if a.err != nil {
-			return a.err
-		}
-		a.Position = i
-		if err := a.Sound(); err != nil {
+		score.Position = i
+		if err := score.Sound(); err != nil {
 			return engine.Fail(record.BadOutput, "llama-server's probabilities: %w", err)
 		}
-		each(a.Score)
+		each(score)
+		text = append(text, id)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ const window = 256
 // would make many more.
 const (
 	leading = 16
-	enough  = 72*window + window/2
+	enough  = 83*window + window/2
 )
 
 // quality cuts a text into windows of a model's tokens.

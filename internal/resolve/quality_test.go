@@ -39,7 +39,7 @@ func TestWindowsOfText(t *testing.T) {
 	check.Err(t, err)
 	first, err := r.quality("quick", m)
 	check.Err(t, err)
-	if len(first.Windows) != 16 || len(all.Windows) != 144 || first.SHA256 != all.SHA256 ||
+	if len(first.Windows) != 16 || len(all.Windows) != 166 || first.SHA256 != all.SHA256 ||
 		!slices.EqualFunc(first.Windows, all.Windows[:16], slices.Equal[[]int]) {
 		t.Errorf("%d windows, of which %d are quick", len(all.Windows), len(first.Windows))
 	}

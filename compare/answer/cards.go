@@ -566,7 +566,8 @@ func (r view) outputCard() Card {
 		return r.selfCard()
 	}
 	refuted := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() })
-	headline, text, known := parity.Answer(r.Parity, func(cell int) string { return r.cellTitle(r.Cells[cell]) }, refuted)
+	name := func(cell int) string { return r.cellTitle(r.Cells[cell]) }
+	headline, text, known := parity.Answer(r.Parity, name, refuted)
 	c := Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
 	return r.wrong(c)
 }

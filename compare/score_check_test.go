@@ -150,3 +150,14 @@ func TestCoarserArithmeticExplainsMore(t *testing.T) {
 	}
 	check.Has(t, out.Text, "at most 0.030 apart", "a float16 KV cache explains up to 0.100")
 }
+
+// Of two texts that begin alike, as of two builds that generate different tokens, the beginning is compared.
+func TestScoresOfTextsThatBeginAlike(t *testing.T) {
+	web, llama := pairOf(func(position, _ int) float64 { return -0.02 * float64(position/16) }, still)
+	llama.Check.IDs, llama.Check.AsPrompt = comparetest.IDs(68), 48
+	llama.Check.IDs[20]++
+	p := compare.Runs(comparetest.Run(t, "alike", web, llama)).Parity[0].Scores
+	if p.Positions != 17 || p.AsPrompt != 17 || p.MaxAt != 17 || !p.Differs() {
+		t.Errorf("%+v", p)
+	}
+}

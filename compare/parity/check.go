@@ -144,19 +144,21 @@ func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance 
 // smallest is the log-probability below which a float32 loses digits; engines that report probabilities lose them, too.
 var smallest = math.Log(0x1p-126)
 
-// against compares what two sides scored of one text.
+// against compares what two sides scored, as far as they scored one text.
 func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 	out := &Check{With: with, Tolerance: t}
 	switch {
 	case c.Failed != "":
 		out.Absent = "it could not score: " + c.Failed
-	case c.from != other.from || !slices.Equal(c.ids, other.ids):
+	case c.from != other.from || agreed(c.ids, other.ids) < c.from:
 		out.Absent = "they scored different texts"
 	}
 	if out.Absent != "" {
 		return out
 	}
-	out.Positions, out.AsPrompt = min(len(c.at), len(other.at)), c.asPrompt
+	// The position behind what both texts begin with has the same tokens before it, too.
+	out.Positions = min(len(c.at), len(other.at), agreed(c.ids, other.ids)-c.from+1)
+	out.AsPrompt = min(c.asPrompt, out.Positions)
 	for at := range out.Positions {
 		apart, n := farthest(c.at[at], other.at[at])
 		out.Compared += n

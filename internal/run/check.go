@@ -21,6 +21,15 @@ const (
 	checkedBySteps  = 16
 )
 
+// checked is which score checks of a setup are recorded.
+type checked struct {
+	engines     map[engine.Engine]bool
+	first       *cell // whose check was first
+	ids         []int // its text
+	arithmetics [][]rounding.Arithmetic
+	anchored    bool // the reference implementation computed the text, or could not
+}
+
 // CheckText is a text that all engines of a model score.
 type CheckText struct {
 	Of  string // whose text it is, in words
@@ -89,7 +98,7 @@ func referenceFirst(order []turn, reference string) {
 
 // checks reports whether an engine's scores are still to be checked in a setup.
 func (s *current) checks(e engine.Engine) bool {
-	return s.Plan.Checks() && e.Caps().Scores && !s.checked[e]
+	return s.Plan.Checks() && e.Caps().Scores && !s.checked.engines[e]
 }
 
 // checkScores lets the engine of a warm-up launch score the text of the check, if there is one. It reports whether the
@@ -161,19 +170,17 @@ func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, score
 
 // keepCheck keeps that an engine's scores are recorded.
 func (s *current) keepCheck(c *cell, check *record.ScoreCheck) {
-	if s.checked == nil {
-		s.checked = map[engine.Engine]bool{}
+	done := &s.checked
+	if done.engines == nil {
+		done.engines, done.first, done.ids = map[engine.Engine]bool{}, c, check.IDs
 	}
-	s.checked[c.engine] = true
-	if s.checkedBy == nil {
-		s.checkedBy, s.checkedText = c, check.IDs
-	}
+	done.engines[c.engine] = true
 	var all []rounding.Arithmetic
 	for _, a := range check.Arithmetic {
 		all = append(all, rounding.Arithmetic(a))
 	}
-	if !slices.ContainsFunc(s.arithmetics, func(o []rounding.Arithmetic) bool { return slices.Equal(o, all) }) {
-		s.arithmetics = append(s.arithmetics, all)
+	if !slices.ContainsFunc(done.arithmetics, func(o []rounding.Arithmetic) bool { return slices.Equal(o, all) }) {
+		done.arithmetics = append(done.arithmetics, all)
 	}
 }
 
@@ -184,7 +191,7 @@ func (p *past) restoreChecks(r *runner, s *current, c *cell) {
 			continue
 		}
 		if a.Scoring.Anchored() {
-			s.anchored = true
+			s.checked.anchored = true
 			continue
 		}
 		s.keepCheck(c, a.Scoring.Check)
@@ -240,14 +247,15 @@ func (r *runner) checkAlone(ctx context.Context, s *current, c *cell, text *Chec
 
 // anchor lets the reference implementation compute the text that a setup's engines have scored.
 func (r *runner) anchor(ctx context.Context, s *current) {
-	if s.Anchor == nil || s.checkedBy == nil || s.anchored || ctx.Err() != nil || r.w.Err() != nil {
+	done := &s.checked
+	if s.Anchor == nil || done.first == nil || done.anchored || ctx.Err() != nil || r.w.Err() != nil {
 		return
 	}
-	s.anchored = true
-	c := s.checkedBy
-	ids, from, steps := (&CheckText{IDs: s.checkedText}).within(s.Plan.Context)
+	done.anchored = true
+	c := done.first
+	ids, from, steps := (&CheckText{IDs: done.ids}).within(s.Plan.Context)
 	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: "reference", Tokens: len(ids) - from})
-	a, err := s.Anchor(ctx, ids, from, s.arithmetics)
+	a, err := s.Anchor(ctx, ids, from, done.arithmetics)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.w.Warn(record.Warnf("not-scored", "the reference implementation could not make the score check: %s",

@@ -76,11 +76,7 @@ type current struct {
 	order     []turn // to come
 	reference string
 
-	checked     map[engine.Engine]bool // whose score check is recorded
-	checkedBy   *cell                  // whose was first
-	checkedText []int
-	arithmetics [][]rounding.Arithmetic // of checked engines
-	anchored    bool
+	checked checked
 }
 
 // build builds a setup's parts and its cells.

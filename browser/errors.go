@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/chromedp"
+	"github.com/shirou/gopsutil/v3/disk"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -23,9 +25,37 @@ var errClosed = errors.New("the browser session is closed")
 // lossReported is how long the report may take that the browser or the page is gone, with what it printed last.
 const lossReported = 3 * time.Second
 
-// errorOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
-// caller's context, then what the page threw.
+// errorOf returns the meaning of a failed call.
 func (p *Page) errorOf(ctx context.Context, err error) error {
+	return p.chrome.onFullDisk(p.meaningOf(ctx, err))
+}
+
+// leastFree is the space on the disk of the profile below which the browser's storage fails.
+const leastFree = 1 << 20
+
+// onFullDisk makes an error a full disk's if the disk of the browser's profile is full. Browsers report that in many
+// ways, of which none names the disk: "UnknownError: Failed to execute 'open' on 'CacheStorage'".
+func (c *chrome) onFullDisk(err error) error {
+	vague := []record.Class{record.Other, record.Download, record.Crash, record.Start}
+	_, known := errors.AsType[*fault.Error](err)
+	if err == nil || known || !slices.Contains(vague, engine.ClassOf(err)) || !c.diskIsFull() {
+		return err
+	}
+	return fault.Wrap(fault.DiskFull, err, "free some space, or set TMPDIR to a folder on another disk",
+		"the disk of the browser's profile in %s is full", filepath.Dir(c.scratch))
+}
+
+func (c *chrome) diskIsFull() bool {
+	if c.scratch == "" || errors.Is(context.Cause(c.ctx), errClosed) { // not ours, or removed
+		return false
+	}
+	u, err := disk.Usage(c.scratch)
+	return err == nil && u.Free < leastFree
+}
+
+// meaningOf returns the meaning of a failed call: first the loss of the browser, which makes all calls fail, then the
+// caller's context, then what the page threw.
+func (p *Page) meaningOf(ctx context.Context, err error) error {
 	said, _ := errors.AsType[*cdproto.Error](err)
 	switch { // A call may notice the loss before its report comes.
 	case ctx.Err() != nil:

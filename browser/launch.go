@@ -68,7 +68,7 @@ func launch(ctx context.Context, path string, config Config) (*chrome, error) {
 	}
 	scratch, err := child.Scratch("chrome")
 	if err != nil {
-		return nil, err
+		return nil, fault.WriteError(err, os.TempDir(), "set TMPDIR to another folder")
 	}
 	c := &chrome{scratch: scratch, eager: true,
 		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}

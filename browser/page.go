@@ -190,7 +190,8 @@ func (p *Page) navigate(ctx context.Context) error {
 	unfound := <-found
 	if err != nil {
 		var thrown *engine.Failure
-		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
+		vague := errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download)
+		if vague && fault.Of(err) != fault.DiskFull {
 			return fault.Wrap(fault.NoBundle, err, p.site.Do, "%s cannot be started", p.site.Imports)
 		}
 		return fmt.Errorf("starting the page: %w", err)

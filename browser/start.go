@@ -114,7 +114,10 @@ func (c *chrome) find() {
 
 // failed ends a browser that did not become ready, with a report about it.
 func (c *chrome) failed(path string, err error) error {
-	if failed, ok := errors.AsType[*engine.NotStarted](err); ok {
+	failed, ok := errors.AsType[*engine.NotStarted](err)
+	if c.diskIsFull() && !errors.Is(err, context.Canceled) { // before its folders are removed
+		err = c.onFullDisk(errors.New(fault.What(err)))
+	} else if ok {
 		c.find()
 		failed.Report = fmt.Sprintf("Processes\n%s\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.printed())
 		failed.Kind, failed.Do = fault.NoChrome, "start "+path+" by hand to see why"

@@ -1,0 +1,85 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/check"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// small mounts a disk of some bytes for temporary files.
+func small(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "lp") // short, for Chrome's sockets
+	check.Err(t, err)
+	t.Cleanup(func() { check.Err(t, os.Remove(dir)) })
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("a small disk can't be mounted: %v", err)
+	}
+	t.Cleanup(func() { check.Err(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	t.Setenv("TMPDIR", dir)
+	return dir
+}
+
+// fill fills a disk.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "fill"))
+	check.Err(t, err)
+	defer f.Close()
+	for part := make([]byte, 1<<16); err == nil; {
+		_, err = f.Write(part)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+// What a page throws when the disk of its profile is full does not say so.
+func TestFullDiskIsNamed(t *testing.T) {
+	dir := small(t, "100m")
+	p, err := openPlain(t.Context(), Config{})
+	check.Err(t, err)
+	defer p.close()
+	fill(t, dir)
+	_, err = Call[any](watched(t), p.page, `caches.open("model").then((c) =>
+		c.put("/weights", new Response(new Uint8Array(4 << 20)))).then(() => null)`)
+	if fault.Of(err) != fault.DiskFull || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
+		t.Errorf("storing: %v", err)
+	}
+	_, err = Open(t.Context(), Config{}, p.page.site, p)
+	if fault.Of(err) != fault.DiskFull {
+		t.Errorf("starting a browser: %v", err)
+	}
+}
+
+// Only errors that a full disk explains become its own, and only while it is full.
+func TestFullDiskExplainsVagueErrors(t *testing.T) {
+	dir := small(t, "4m")
+	c := &chrome{scratch: filepath.Join(dir, "profile"), ctx: t.Context()}
+	check.Err(t, os.Mkdir(c.scratch, 0o700))
+	vague := engine.Fail(record.Other, "in the page: UnknownError: Failed to execute 'open' on 'CacheStorage'")
+	if err := c.onFullDisk(vague); err != error(vague) {
+		t.Errorf("with space: %v", err)
+	}
+	fill(t, dir)
+	if err := c.onFullDisk(fmt.Errorf("loading: %w", vague)); fault.Of(err) != fault.DiskFull ||
+		!strings.Contains(err.Error(), dir+" is full: loading: in the page: UnknownError") {
+		t.Errorf("full: %v", err)
+	}
+	for _, other := range []error{nil, engine.Fail(record.OOM, "out of memory"), context.Canceled,
+		fault.New(fault.NoF16, "", "no float16")} {
+		if err := c.onFullDisk(other); !errors.Is(err, other) || fault.Of(err) == fault.DiskFull {
+			t.Errorf("%v became %v", other, err)
+		}
+	}
+}

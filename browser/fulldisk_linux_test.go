@@ -19,8 +19,8 @@ import (
 // small mounts a disk of some bytes for temporary files.
 func small(t *testing.T, size string) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lp") // short, for Chrome's sockets
-	check.Err(t, err)
+	dir = filepath.Join(os.TempDir(), "d") // short, for Chrome's sockets
+	check.Err(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { check.Err(t, os.Remove(dir)) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("a small disk can't be mounted: %v", err)
@@ -41,24 +41,6 @@ func fill(t *testing.T, dir string) {
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
-	}
-}
-
-// What a page throws when the disk of its profile is full does not say so.
-func TestFullDiskIsNamed(t *testing.T) {
-	dir := small(t, "100m")
-	p, err := openPlain(t.Context(), Config{})
-	check.Err(t, err)
-	defer p.close()
-	fill(t, dir)
-	_, err = Call[any](watched(t), p.page, `caches.open("model").then((c) =>
-		c.put("/weights", new Response(new Uint8Array(4 << 20)))).then(() => null)`)
-	if fault.Of(err) != fault.DiskFull || !strings.Contains(err.Error(), "set TMPDIR to a folder on another disk") {
-		t.Errorf("storing: %v", err)
-	}
-	_, err = Open(t.Context(), Config{}, p.page.site, p)
-	if fault.Of(err) != fault.DiskFull {
-		t.Errorf("starting a browser: %v", err)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/cache"
-	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/figure"
 	"llmparity/internal/gguf"
@@ -25,12 +24,12 @@ import (
 )
 
 // Both engines have the perplexity of llama-perplexity, which reads the same text and tokenises it itself: the whole
-// text, and the text from its 129th token on.
+// text, and the text from its 129th token on. Of the tiny model it prints none, because its sums overflow.
 func TestPerplexityIsThatOfLlamaPerplexity(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string
 		bytes int
-	}{"tiny": {enginetest.Tiny(t, 1)[0].Model.Path, 1800}, "smollm2": {smolLM2(t).Path, 3300}} {
+	}{"smollm2": {smolLM2(t).Path, 3300}} {
 		t.Run(name, func(t *testing.T) {
 			text := readFile(t, "../../internal/resolve/essays.txt")[:c.bytes]
 			whole := put(t, t.TempDir(), "text.txt", text)

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/damage"
 )
 
 // exampleEngine builds the example of an exec: engine.
@@ -117,4 +118,24 @@ func TestRunEndsWithTheReasonOfARefusal(t *testing.T) {
 	mentions(t, stdout, why)
 	mentions(t, details(t, cmd.Dir), why)
 	mentions(t, good(t, "report", filepath.Join(cmd.Dir, "results", "latest"), "--format", "markdown"), why)
+}
+
+// An engine whose attention is wrong is named beside a right one: its launches fail if its tokens are wrong, and the
+// answer says so if only its scores are.
+func TestWrongArithmeticIsNamed(t *testing.T) {
+	t.Parallel()
+	example := exampleEngine(t)
+	for _, name := range damage.Names() {
+		cmd := program(t, "run", "--engines", "llamacpp", "--engine", "exec:mine="+example+" --fault "+name,
+			"--max-tokens", "12", "--repetitions", "1")
+		stdout, stderr, code := output(t, cmd)
+		says := []string{"exec:mine, launch 2: warmup: token ", "the engine does not compute this model correctly"}
+		if name == damage.Scale {
+			says = []string{"Output: Wrong scores: exec:mine.", "12 of 12 identical", "apart (float32: 0.001)"}
+		}
+		mentions(t, stdout+stderr, says...)
+		if (code == 0) != (name == damage.Scale) {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+	}
 }

@@ -46,7 +46,7 @@ type request struct {
 type fields map[string]any
 
 func main() {
-	wrong := flag.String("fault", "", "compute wrongly: "+strings.Join(damage.Names(), " or "))
+	wrong := flag.String("fault", "", "compute wrongly: "+strings.Join(damage.Names(), ", "))
 	flag.Parse()
 	if err := damage.Check(*wrong); err != nil {
 		fmt.Fprintln(os.Stderr, "engine: --fault:", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/rounding"
 	"llmparity/internal/tiny/reference"
 )
 
@@ -19,9 +20,9 @@ const (
 )
 
 // Tolerances of log-probabilities. Engines without a fault differ by less.
-const (
-	Tolerance = 1e-3 // in float32
-	Half      = 0.2  // with an f16 KV cache and flash attention, which move them by up to 0.1
+var (
+	Tolerance = rounding.Nats([]rounding.Arithmetic{rounding.Single})
+	Half      = rounding.Nats([]rounding.Arithmetic{rounding.Half, rounding.HalfCache, rounding.HalfAttention})
 )
 
 // Intact is what a model without a fault generates, and how it scores its own text.

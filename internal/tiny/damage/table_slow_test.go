@@ -105,6 +105,7 @@ func TestPageSaysWhatFindsFaults(t *testing.T) {
 var says = map[string]string{
 	damage.Shifted:  "keys shifted against values by one position",
 	damage.SkipLast: "a decode step that skips the last key",
+	damage.Scale:    "attention scores × 1.002",
 }
 
 // upToDate compares the page's table.

@@ -170,14 +170,11 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 		}
 	}
 	out.Within = out.Max <= t.Nats
-	if out.Compared == 0 {
-		out.Absent = "they report no token in common"
-	}
 	return out
 }
 
-// farthest is how far apart two engines put a token at a position, of n that both report. An engine's likeliest token
-// that the other does not report lies at least as far apart as to the other's last one.
+// farthest is how far apart two engines put a token at a position, of n that both report. What only one of them reports
+// is at most as likely for the other as that one's last token, so it is at least as far apart as from that.
 func farthest(x, y record.Score) (apart float64, n int) {
 	for _, c := range x.Top {
 		if p, known := y.LogProbOf(c.ID); known && c.LogProb > smallest && p > smallest {
@@ -186,10 +183,11 @@ func farthest(x, y record.Score) (apart float64, n int) {
 		}
 	}
 	for _, side := range [][2]record.Score{{x, y}, {y, x}} {
-		first, last := side[0].Top[0], side[1].Top[len(side[1].Top)-1]
-		if _, known := side[1].LogProbOf(first.ID); !known {
-			n++
-			apart = max(apart, first.LogProb-last.LogProb)
+		last := side[1].Top[len(side[1].Top)-1].LogProb
+		for _, c := range side[0].Top {
+			if _, known := side[1].LogProbOf(c.ID); !known && c.LogProb > smallest {
+				apart = max(apart, c.LogProb-max(last, smallest))
+			}
 		}
 	}
 	return apart, n

@@ -11,7 +11,6 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
-	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/stats"
 	"llmparity/internal/figure"
@@ -558,92 +557,4 @@ func (r view) upper(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-// outputCard says whether cells generated the same; where none are compared, whether the launches of each cell did.
-func (r view) outputCard() Card {
-	if len(r.Parity) == 0 {
-		return r.selfCard()
-	}
-	refuted := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() })
-	name := func(cell int) string { return r.cellTitle(r.Cells[cell]) }
-	headline, text, known := parity.Answer(r.Parity, name, refuted)
-	c := Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
-	return r.wrong(c)
-}
-
-// wrong turns an answer about output into one about cells whose scores the reference implementation refutes.
-func (r view) wrong(c Card) Card {
-	var wrong, right, words []string
-	for _, cell := range r.Cells {
-		switch s := cell.Scores; {
-		case s.Differs():
-			wrong = append(wrong, r.cellTitle(cell))
-			words = append(words, fmt.Sprintf("%s against %s: %s.", r.cellTitle(cell), s.With, s.Words()))
-		case s.Known():
-			right = append(right, r.cellTitle(cell))
-		}
-	}
-	if len(wrong) == 0 {
-		return c
-	}
-	if len(right) > 0 {
-		words = append(words, fmt.Sprintf("It agrees with %s.", explain.And(right, 3)))
-	}
-	c.Headline, c.Unknown = "Wrong scores: "+explain.And(wrong, 2), false
-	c.Text = strings.TrimSpace(strings.Join(words, " ") + " " + c.Text)
-	return c
-}
-
-// selfCard says whether the launches of each cell agree.
-func (r view) selfCard() Card {
-	known, identical, text := 0, 0, ""
-	for _, c := range r.Cells {
-		if s := c.Self; s.Known {
-			known, text = known+1, r.upper(s.Verdict)+"."
-			if s.Identical {
-				identical++
-			}
-		}
-	}
-	if known > 1 {
-		text = fmt.Sprintf("%d of %d cells gave the same output in every launch.", identical, known)
-	}
-	switch {
-	case known == 0:
-		return r.wrong(Card{Name: "Output"}).orNone()
-	case identical == known:
-		return r.wrong(Card{Name: "Output", Headline: "Repeatable" + r.right(), Text: text + r.anchored()})
-	}
-	return r.wrong(Card{Name: "Output", Headline: "Not repeatable", Text: text + r.anchored()})
-}
-
-// orNone returns no card in place of one without a headline.
-func (c Card) orNone() Card {
-	if c.Headline == "" {
-		return Card{}
-	}
-	return c
-}
-
-// right ends a headline where the reference implementation confirms every cell's scores.
-func (r view) right() string {
-	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Scores.Known() || c.Scores.Differs() }) {
-		return ""
-	}
-	return ", right scores"
-}
-
-// anchored says how far cells' scores are from the reference implementation's, of the farthest.
-func (r view) anchored() string {
-	var farthest *compare.Cell
-	for _, c := range r.Cells {
-		if c.Scores.Known() && !c.Scores.Differs() && (farthest == nil || c.Scores.Max > farthest.Scores.Max) {
-			farthest = c
-		}
-	}
-	if farthest == nil {
-		return ""
-	}
-	return fmt.Sprintf(" %s and %s: %s.", r.cellTitle(farthest), farthest.Scores.With, farthest.Scores.Words())
 }

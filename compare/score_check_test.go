@@ -103,6 +103,12 @@ func TestAnchorJudgesOneEngine(t *testing.T) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
+	once := comparetest.Browser(1)
+	once.Checked, once.Check.Arithmetic = comparetest.Scores(still), []string{"float32"}
+	anchored(&once, 1e-5)
+	if out := answer.Of(compare.Runs(comparetest.Run(t, "once", once))).Output; out.Headline != "Right scores" {
+		t.Errorf("one launch: %+v", out)
+	}
 }
 
 // What was not compared is said, never taken for the same.

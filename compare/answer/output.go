@@ -60,10 +60,14 @@ func (r view) selfCard() Card {
 		text = fmt.Sprintf("%d of %d cells gave the same output in every launch.", identical, known)
 	}
 	switch {
+	case known == 0 && r.right():
+		return Card{Name: "Output", Headline: "Right scores", Text: strings.TrimSpace(r.anchored())}
 	case known == 0:
 		return r.wrong(Card{Name: "Output"}).orNone()
+	case identical == known && r.right():
+		return Card{Name: "Output", Headline: "Repeatable, right scores", Text: text + r.anchored()}
 	case identical == known:
-		return r.wrong(Card{Name: "Output", Headline: "Repeatable" + r.right(), Text: text + r.anchored()})
+		return r.wrong(Card{Name: "Output", Headline: "Repeatable", Text: text + r.anchored()})
 	}
 	return r.wrong(Card{Name: "Output", Headline: "Not repeatable", Text: text + r.anchored()})
 }
@@ -76,12 +80,9 @@ func (c Card) orNone() Card {
 	return c
 }
 
-// right ends a headline where the reference implementation confirms every cell's scores.
-func (r view) right() string {
-	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Scores.Known() || c.Scores.Differs() }) {
-		return ""
-	}
-	return ", right scores"
+// right reports whether the reference implementation confirms every cell's scores.
+func (r view) right() bool {
+	return !slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Scores.Known() || c.Scores.Differs() })
 }
 
 // anchored says how far cells' scores are from the reference implementation's, of the farthest.

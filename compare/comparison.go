@@ -249,6 +249,8 @@ func (r *Result) party(cell int) parity.Party {
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
 		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor, Values: c.Spec.Model.Values(),
 		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
+	// To float16, weights are rounded as activations are, which tolerances cover.
+	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
 	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}

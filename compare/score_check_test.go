@@ -149,6 +149,23 @@ func TestScoresNotChecked(t *testing.T) {
 	}
 }
 
+// Weights that WebLLM rounds to float16 are judged, those that it requantises are not.
+func TestScoresOfRoundedWeights(t *testing.T) {
+	for dtype, known := range map[string]bool{"f16": true, "q4_0": false} {
+		web, llama := pairOf(faint(0.1), still)
+		web.Check.Arithmetic = []string{"float16 activations"}
+		web.Info.Policy["weights"], web.Info.Policy["weights_dtype"] = "same model, other weights", dtype
+		web.Info.Policy["activations_dtype"] = "f16"
+		anchored(&llama, 1e-5)
+		llama.Check.Anchor.Yardsticks["float16 activations"] = 0.1
+		r := compare.Runs(comparetest.Run(t, "rounded", web, llama))
+		if c, p := r.Cells[0].Scores, r.Parity[0].Scores; c.Known() != known || p.Known() != known || c.Differs() ||
+			p.Differs() {
+			t.Errorf("%s: %+v, %+v", dtype, c, p)
+		}
+	}
+}
+
 // A coarser arithmetic of one side explains more, and the answer says which.
 func TestCoarserArithmeticExplainsMore(t *testing.T) {
 	web, llama := pairOf(faint(0.03), still)

@@ -204,7 +204,7 @@ func checked(left, right Party) *Check {
 		return none(left.Label + " reports no log-probabilities of a given text")
 	case b == nil:
 		return none(right.Label + " reports no log-probabilities of a given text")
-	case left.Rounded || right.Rounded, left.Values != right.Values && left.Values != "" && right.Values != "":
+	case left.Requantised || right.Requantised, left.Values != right.Values && left.Values != "" && right.Values != "":
 		return none("the engines have other weights")
 	case a.Failed != "":
 		return none(left.Label + " could not score: " + a.Failed)
@@ -225,7 +225,7 @@ func toleranceOf(left, right Party) Tolerance {
 
 // WithAnchor compares the scores of a cell with those of the reference implementation; nil if it did not compute them.
 func WithAnchor(of Party) *Check {
-	if of.Anchor == nil || of.Checked == nil || of.Rounded {
+	if of.Anchor == nil || of.Checked == nil || of.Requantised {
 		return nil
 	}
 	return of.Checked.against(of.Anchor, "llmparity's reference implementation",

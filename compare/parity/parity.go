@@ -206,6 +206,7 @@ type Party struct {
 	NoTokenIDs  bool
 	Unverified  bool   // nobody has verified its weights
 	Values      string // identifies the values of its weights; empty: unknown
+	Requantised bool   // its weights were rounded by more than its arithmetic rounds
 	Rounded     bool   // some weights were rounded when its engine converted them
 	Self        SelfParity
 	Arithmetic  []rounding.Arithmetic // it computes in; nil: unknown

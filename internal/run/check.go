@@ -229,14 +229,11 @@ func (r *runner) checkAlone(ctx context.Context, s *current, c *cell, text *Chec
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s: %w", limit,
 		context.DeadlineExceeded))
 	defer cancel()
-	session, err := c.engine.Open(ctx, q)
-	if err != nil {
-		return err
+	session, err := c.loaded(ctx, s, q, 0)
+	if session != nil {
+		defer func() { _ = session.Close() }()
 	}
-	defer func() { _ = session.Close() }()
-	model := s.Of(c.engine)
-	model.Context = s.Plan.Context
-	if err := session.Load(ctx, model); err != nil {
+	if err != nil {
 		return err
 	}
 	if scorer, able := session.(engine.Scorer); able {

@@ -235,14 +235,22 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 }
 
 func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Session, error) {
-	s, err := j.engine.Open(ctx, p)
+	least := 0
+	if j.window != nil {
+		least = len(j.text.promptIDs) + len(j.text.text)
+	}
+	return j.loaded(ctx, of, p, least)
+}
+
+// loaded opens the cell's engine and loads its model with a context of at least so many tokens.
+func (c *cell) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
+	s, err := c.engine.Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	model := of.Of(j.engine)
-	model.Context = of.Plan.Context
-	if n := len(j.text.promptIDs) + len(j.text.text); j.window != nil && model.Context > 0 {
-		model.Context = max(model.Context, n)
+	model := of.Of(c.engine)
+	if model.Context = of.Plan.Context; model.Context > 0 {
+		model.Context = max(model.Context, least)
 	}
 	return s, s.Load(ctx, model)
 }

@@ -97,7 +97,7 @@ func noChecks(limit string) error {
 		"the gate has no checks")
 }
 
-// Fault is the exit code of an outcome: launches that failed are told apart from all else that fails. It has no text if
+// Fault is the exit code of an outcome: failed launches have another one than other failures. It has no text if
 // the verdict was shown.
 func Fault(g *gates.Outcome, shown bool) error {
 	kind := fault.Run

@@ -136,6 +136,9 @@ func TestScoresNotChecked(t *testing.T) {
 				s.Forced += 100
 			}
 		}, "more than float32 explains"},
+		"a probability that underflows on one side": {func(web, llama *comparetest.Engine) {
+			llama.Checked[9].Top[19].LogProb = -95
+		}, "scores up to 78.087 apart: more than float32 explains"},
 		"a candidate replaced by another": {func(web, llama *comparetest.Engine) {
 			llama.Checked[9].Top[12].ID = 400
 		}, "scores up to 3.150 apart: more than float32 explains"},

@@ -174,12 +174,13 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 }
 
 // farthest is how far apart two engines put a token at a position, of n that both report. What only one of them reports
-// is at most as likely for the other as that one's last token, so it is at least as far apart as from that.
+// is at most as likely for the other as that one's last token, so it is at least as far apart as from that. What lies
+// below the smallest counts as that: how far below is not known, and of two such tokens nothing is.
 func farthest(x, y record.Score) (apart float64, n int) {
 	for _, c := range x.Top {
-		if p, known := y.LogProbOf(c.ID); known && c.LogProb > smallest && p > smallest {
+		if p, known := y.LogProbOf(c.ID); known && max(c.LogProb, p) > smallest {
 			n++
-			apart = max(apart, math.Abs(c.LogProb-p))
+			apart = max(apart, math.Abs(max(c.LogProb, smallest)-max(p, smallest)))
 		}
 	}
 	for _, side := range [][2]record.Score{{x, y}, {y, x}} {

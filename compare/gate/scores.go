@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"llmparity/compare"
 	"llmparity/compare/parity"
@@ -22,11 +23,7 @@ func (j *judge) scores() {
 		if c == nil || c.Absent != "" && asked == nil {
 			return
 		}
-		matched := false
-		for _, cell := range cells {
-			matched = matched || within(s.Scope, cell)
-		}
-		if !matched {
+		if !slices.ContainsFunc(cells, func(c *compare.Cell) bool { return within(s.Scope, c) }) {
 			return
 		}
 		found = true

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -18,9 +19,6 @@ import (
 // mostAnchored limits the models that the reference implementation computes: it takes some seconds for each 100 million
 // parameters.
 const mostAnchored = 200e6
-
-// candidates is how many of the likeliest tokens the reference implementation reports at each position.
-const candidates = 20
 
 // tinyText returns the text that engines score of the built-in model: a prompt, and what the model generates after it.
 func (r *Resolver) tinyText(m engine.Model) (*run.CheckText, error) {
@@ -117,17 +115,9 @@ func score(position, forced int, logProbs []float64) record.Score {
 	for i := range ids {
 		ids[i] = i
 	}
-	slices.SortStableFunc(ids, func(a, b int) int {
-		switch {
-		case logProbs[a] > logProbs[b]:
-			return -1
-		case logProbs[a] < logProbs[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(logProbs[b], logProbs[a]) })
 	s := record.Score{Position: position, Forced: forced, LogProb: logProbs[forced]}
-	for _, id := range ids[:min(candidates, len(ids))] {
+	for _, id := range ids[:min(run.Candidates, len(ids))] {
 		s.Top = append(s.Top, record.Candidate{ID: id, LogProb: logProbs[id]})
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/rounding"
+	"llmparity/internal/run"
 	"llmparity/internal/tiny"
 )
 
@@ -32,7 +33,7 @@ func TestAnchorOfTheTinyModel(t *testing.T) {
 	}
 	for i, s := range a.Scores {
 		check.Also(t, s.Sound())
-		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != candidates {
+		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != run.Candidates {
 			t.Errorf("position %d: %+v; the text has %d", i, s, text.IDs[from+i])
 		}
 	}

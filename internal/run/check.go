@@ -128,7 +128,7 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *Chec
 	}
 	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Tokens: len(ids) - from})
 	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
-		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: candidates, Check: check}})
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates, Check: check}})
 	err := c.scoreParts(ctx, ids, from, steps, scorer, func(sc record.Score) {
 		rec.Score(sc)
 		r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Token: sc.Position + 1,
@@ -150,22 +150,20 @@ const checkName = "the score check"
 // scoreParts scores the positions from one on as a prompt, and those from steps on step by step.
 func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
 	each func(record.Score)) error {
-	if from < steps {
-		err := scorer.Score(ctx, engine.Forced{Prompt: ids[:from], IDs: ids[from:steps], Top: candidates, Whole: true},
+	part := func(begin, end int, whole bool) error {
+		return scorer.Score(ctx, engine.Forced{Prompt: ids[:begin], IDs: ids[begin:end], Top: Candidates, Whole: whole},
 			func(sc record.Score) {
 				c.likely = append(c.likely, sc.Top[0].ID, sc.Top[1].ID)
+				sc.Position += begin - from
 				each(sc)
 			})
-		if err != nil {
+	}
+	if from < steps {
+		if err := part(from, steps, true); err != nil {
 			return err
 		}
 	}
-	return scorer.Score(ctx, engine.Forced{Prompt: ids[:steps], IDs: ids[steps:], Top: candidates},
-		func(sc record.Score) {
-			c.likely = append(c.likely, sc.Top[0].ID, sc.Top[1].ID)
-			sc.Position += steps - from
-			each(sc)
-		})
+	return part(steps, len(ids), false)
 }
 
 // keepCheck keeps that an engine's scores are recorded.
@@ -261,7 +259,7 @@ func (r *runner) anchor(ctx context.Context, s *current) {
 		return
 	}
 	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
-		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: candidates,
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates,
 		Check: &record.ScoreCheck{Text: "llmparity's reference implementation", IDs: ids, AsPrompt: steps - from,
 			Anchor: &a.Anchor}}})
 	for _, sc := range a.Scores {

@@ -14,9 +14,9 @@ import (
 	"llmparity/internal/sample"
 )
 
-// candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
+// Candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
 // confident; compare reports the weight otherwise.
-const candidates = 20
+const Candidates = 20
 
 // output is what a cell's engine generated in its first counted launch.
 type output struct {
@@ -208,7 +208,7 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text), Left: r.toScore})
 		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
 			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
-				Tokens: len(j.text.text), Top: candidates, Window: j.window}})
+				Tokens: len(j.text.text), Top: Candidates, Window: j.window}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
@@ -261,7 +261,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		return errors.New("the engine claims that it can score, but its session can't")
 	}
 	n := 0
-	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates,
+	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: Candidates,
 		Whole: j.window != nil},
 		func(sc record.Score) {
 			rec.Score(sc)

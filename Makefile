@@ -13,14 +13,14 @@ export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
 BROWSERS = $(filter llmparity/browser llmparity/browser/webllm,$(PACKAGES))
 PAGES = llmparity/reports llmparity/cmd/llmparity
-SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/modellib
-# Nothing in these runs at the same time as something else: the race detector would only make them slow. Only internal/mlc
+SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/models/modellib
+# Nothing in these runs at the same time as something else: the race detector would only make them slow. Only internal/models/mlc
 # has workers, which browser/webllm's tests run with the detector.
-ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/%,$(PACKAGES)) \
-	$(addprefix llmparity/,assets/plans browser/find docs scripts/reference) \
-	$(addprefix llmparity/internal/,accuracy baseline cache calculator document dryrun estimate fault figure fit foreign gates gguf \
-	hfconfig inspect kinds lines mlc mlc/vocab model modelsize nearest plan regular reproduce resolve tiny/reference warning \
-	whole words)
+ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/% $(addprefix llmparity/,assets/plans browser/find docs \
+	scripts/reference) $(addprefix llmparity/internal/,baseline figure gates kinds stats warning host/cache predict/% \
+	bench/dryrun bench/plan bench/reproduce bench/resolve record/foreign models models/gguf models/hfconfig models/mlc \
+	models/mlc/% models/modelsize models/tiny/reference kit/document kit/fault kit/lines kit/nearest kit/regular kit/whole \
+	kit/words),$(PACKAGES))
 LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
 
 # Tests of the command that start and stop runs, where goroutines meet. The others call one package after another, each of
@@ -95,13 +95,13 @@ test-all: setup lint
 
 # What needs an NVIDIA GPU that nobody else uses, its driver, and a C compiler.
 test-gpu:
-	go test -v -count 1 -tags gpu -run CUDA ./internal/sample/gpu
+	go test -v -count 1 -tags gpu -run CUDA ./internal/host/sample/gpu
 
 # Figures about ourselves: an engine's speed measured against unmeasured, paired in one run; a real model converted and run; the report
 # of a million samples.
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama smollm2
-	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
+	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/host/sample
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
@@ -109,7 +109,7 @@ bench: build
 	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 20m ./browser/webllm
 	go test -run '^$$' -bench 'BenchmarkReport' -benchtime 5x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -bench FirstChart -benchtime 5x -timeout 10m ./cmd/llmparity
-	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/run
+	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/bench/run
 	go test -run '^$$' -tags slow -bench BenchmarkCells -benchtime 1x -timeout 10m ./cmd/llmparity
 
 # Compares predicted with measured memory and writes the errors into docs/reference/accuracy.md: about six minutes.

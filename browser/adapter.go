@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -20,10 +20,10 @@ import (
 	"github.com/chromedp/chromedp/remote"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // answers is how long a browser that llmparity attaches to may take for its first answers.

@@ -22,11 +22,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // pageClock converts times of the engine's thread to ours. The clock of a page or worker counts milliseconds since the

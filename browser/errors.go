@@ -15,8 +15,8 @@ import (
 	"github.com/shirou/gopsutil/v3/disk"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

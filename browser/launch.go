@@ -20,9 +20,9 @@ import (
 
 	"llmparity/browser/display"
 	"llmparity/browser/find"
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // Launch says which browser is used and how.

@@ -9,10 +9,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // MethodLedger is the method of the page's WebGPU ledger in records.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/sample"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/check"
 )
 
 // onDevice runs a script with its own device in a page without an engine, and returns how the ledger changed.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"llmparity/assets/page"
-	"llmparity/internal/check"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/truth"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/host/sample/truth"
+	"llmparity/internal/kit/check"
 )
 
 func TestMain(m *testing.M) {

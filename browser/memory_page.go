@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // Methods for what is inside the page, as in records.

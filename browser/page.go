@@ -34,7 +34,7 @@ import (
 
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

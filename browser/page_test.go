@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
-	"llmparity/internal/child"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/proc"
 )
 
 // processes are the browser's sampled processes.

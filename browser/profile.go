@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/whole"
 )
 
 // File endings by which DevTools recognises profiles.

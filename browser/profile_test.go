@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
 )
 
 // read parses a profile.

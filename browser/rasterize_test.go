@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 // A sheet runs scripts, in light mode, without network; it reports errors and can be cancelled.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 func get(t *testing.T, url string) (int, string, http.Header) {

@@ -14,9 +14,9 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/chromedp"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 )
 
 // limits are the time limits of a start.

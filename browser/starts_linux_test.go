@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"llmparity/browser/find"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

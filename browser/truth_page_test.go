@@ -20,14 +20,14 @@ import (
 	"github.com/prometheus/procfs"
 
 	"llmparity/assets/page"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/gpu"
+	"llmparity/internal/host/sample/truth"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/gpu"
-	"llmparity/internal/truth"
 )
 
 // findTruth makes a page allocate size bytes of every kind of memory, repeats times each, and reads all sources of a

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/machine"
-	"llmparity/internal/truth"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample/truth"
 )
 
 // updateTruth is the environment variable that rewrites the table of docs/reference/accuracy.md.

@@ -11,11 +11,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/truth"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/truth"
 )
 
 // complaint returns an error if the page warned.

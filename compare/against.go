@@ -10,9 +10,9 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Against is one figure of two cells, compared as a question of its own.

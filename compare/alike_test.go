@@ -13,8 +13,8 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

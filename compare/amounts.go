@@ -5,8 +5,8 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then

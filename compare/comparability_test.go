@@ -11,7 +11,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
 	"llmparity/compare/settings"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

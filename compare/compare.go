@@ -34,10 +34,10 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
-	"llmparity/compare/stats"
 	"llmparity/compare/timing"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always

@@ -14,8 +14,8 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

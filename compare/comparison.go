@@ -11,10 +11,10 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
-	"llmparity/internal/rounding"
+	"llmparity/internal/record/rounding"
+	"llmparity/internal/stats"
 )
 
 // Comparison sets two cells against each other, or says why they can't be.

@@ -9,7 +9,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
+	"llmparity/internal/stats"
 )
 
 // judge tests families, and puts what comes of it into words.

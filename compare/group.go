@@ -12,10 +12,10 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Options say how runs are compared.

@@ -15,10 +15,10 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Simulated records, of each kind.

@@ -8,9 +8,9 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 	"llmparity/internal/warning"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/internal/rounding"
+	"llmparity/internal/record/rounding"
 )
 
 const root = ".."

@@ -24,8 +24,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports/reportstest"
 )

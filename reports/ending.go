@@ -12,10 +12,10 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
+	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 )

@@ -9,9 +9,9 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
-	"llmparity/internal/foreign"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
+	"llmparity/internal/record/foreign"
 )
 
 // foreigners are files that other programs wrote, by their names.

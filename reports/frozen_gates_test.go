@@ -11,10 +11,10 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
-	"llmparity/internal/check"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

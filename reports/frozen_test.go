@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/reports"
 )
 

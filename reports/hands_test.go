@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
 )
 
 // press sends keys to what has the focus.

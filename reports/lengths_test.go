@@ -10,7 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"

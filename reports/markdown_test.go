@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/reports/plain"
 	"llmparity/reports/reportstest"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 // rgb is a colour in linear light.

@@ -12,10 +12,10 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/hardware"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // profile is a cell as a memory profile of schema 2.0. What was not measured is absent.

@@ -7,7 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )

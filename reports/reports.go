@@ -15,8 +15,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/answer"
-	"llmparity/internal/fault"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/whole"
 )
 
 // JSON writes a gate's outcome or a validation as one indented document.

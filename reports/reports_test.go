@@ -21,12 +21,12 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/compare/validate"
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 	"llmparity/reports"
 )
 

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"llmparity/compare/memory"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 )
 
 func TestPublishedSchemas(t *testing.T) {

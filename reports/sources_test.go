@@ -11,7 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 // A figure for paper says which files and columns it is drawn from: those of its quantity, which a record has.

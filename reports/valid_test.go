@@ -10,10 +10,10 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
 	"llmparity/compare/validate"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 	"llmparity/reports"
 )
 

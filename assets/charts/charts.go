@@ -6,7 +6,7 @@ package charts
 import (
 	"embed"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 //go:embed all:dist

@@ -2,7 +2,7 @@
 // model's shape into the WebAssembly file that WebLLM loads beside the model's weights. The program's own comments say
 // what it makes and what not.
 //
-// This package can't run it: that is internal/modellib.
+// This package can't run it: that is internal/models/modellib.
 package modellib
 
 import "embed"

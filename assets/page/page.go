@@ -14,7 +14,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // WebLLM is the built-in version of @mlc-ai/web-llm. engine.js is written for it and wraps private parts, which older
@@ -36,7 +36,8 @@ func Files() fs.FS { return files }
 // Bundle returns the built-in WebLLM bundle.
 func Bundle() ([]byte, error) { return built(Module, "WebLLM") }
 
-// Catalogue returns WebLLM's list of models, which make setup extracts from the bundle. internal/catalogue reads it.
+// Catalogue returns WebLLM's list of models, which make setup extracts from the bundle.
+// internal/models/catalogue reads it.
 func Catalogue() ([]byte, error) { return built("dist/catalogue.json", "the list of models of WebLLM") }
 
 // built is a file that make setup adds.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"llmparity/assets/page"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 func TestVersionEqualsPackageJSON(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"llmparity/assets/plans"
-	"llmparity/internal/check"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/check"
 )
 
 // shipped are all built-in plans.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 )
 
 // Display is an Xvfb that we start for a browser with a window if there is no display. It uses the first free number,

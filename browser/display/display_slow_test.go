@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 func TestDisplayNeedsCookie(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"runtime"
 	"slices"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
 )
 
 // Variable is the environment variable for the browser to start.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 )
 
 func TestBuildID(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
 )
 
 // Converts returns why a GGUF cannot be converted to a package, regardless of its size.
@@ -28,7 +28,7 @@ func Converts(f *gguf.File, context int) error {
 }
 
 // cannotMake returns why the package and library of a GGUF that Accepts does not refuse cannot be made here.
-func cannotMake(m engine.Model) error {
+func cannotMake(m models.Model) error {
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"llmparity/assets/page"
-	"llmparity/internal/fault"
-	"llmparity/internal/npm"
-	"llmparity/internal/regular"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/regular"
+	"llmparity/internal/models/npm"
 )
 
 // npmPackage is WebLLM's name on npm; bundleFile is its self-contained module.

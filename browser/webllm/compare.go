@@ -8,9 +8,9 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser/find"
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/npm"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/models/npm"
 	"llmparity/internal/record"
 )
 

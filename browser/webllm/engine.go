@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
 
@@ -28,7 +28,7 @@ const Name = "webllm"
 type WebLLM struct {
 	config   Config
 	settings engine.Settings
-	pack     func(context.Context, engine.Model, Target, func(string)) (Package, error) // make, except in tests
+	pack     func(context.Context, models.Model, Target, func(string)) (Package, error) // make, except in tests
 
 	asking sync.Mutex
 	device atomic.Pointer[record.Device] // as the browser reported it; nil: not asked yet
@@ -44,7 +44,7 @@ type modelKey struct {
 	context      int
 }
 
-func keyOf(m engine.Model) modelKey { return modelKey{m.Path, m.SHA256, m.Context} }
+func keyOf(m models.Model) modelKey { return modelKey{m.Path, m.SHA256, m.Context} }
 
 var (
 	_ engine.Preparer = (*WebLLM)(nil)
@@ -89,7 +89,7 @@ func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
 func quiet(string) {}
 
 // Check finds the browser, the bundle and the model file.
-func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
+func (w *WebLLM) Check(ctx context.Context, m models.Model) error {
 	if _, err := w.browser().Find(); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *WebLLM) Check(ctx context.Context, m engine.Model) error {
 }
 
 // fits returns why the model's library cannot run in the bundle, as far as that is known before anything is made.
-func (w *WebLLM) fits(b Bundle, m engine.Model) error {
+func (w *WebLLM) fits(b Bundle, m models.Model) error {
 	file := w.config.given()
 	switch {
 	case isPackage(m), isAddress(file):
@@ -128,10 +128,10 @@ func (w *WebLLM) fits(b Bundle, m engine.Model) error {
 	return b.Fits(mlc.OwnImports())
 }
 
-func isPackage(m engine.Model) bool { return m.Format != "" && m.Format != model.GGUF }
+func isPackage(m models.Model) bool { return m.Format != "" && m.Format != models.GGUF }
 
 // Accepts leaves float16 open, because only a running browser knows its adapter.
-func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
+func (w *WebLLM) Accepts(ctx context.Context, m models.Model) engine.Verdict {
 	packaged, weights := isPackage(m), w.config.weights()
 	err := w.config.Check()
 	switch {
@@ -158,7 +158,7 @@ func (w *WebLLM) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
 }
 
 // Confirm asks the browser for float16, if that is wanted. Other errors are left to the launch.
-func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) error {
+func (w *WebLLM) Confirm(ctx context.Context, _ models.Model, say func(string)) error {
 	_, err := w.Target(ctx, say)
 	if fault.Of(err) == fault.NoF16 {
 		return err
@@ -167,7 +167,7 @@ func (w *WebLLM) Confirm(ctx context.Context, _ engine.Model, say func(string)) 
 }
 
 // Prepare makes or finds the model's package.
-func (w *WebLLM) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
+func (w *WebLLM) Prepare(ctx context.Context, m models.Model, say func(string)) error {
 	p, err := w.packageOf(ctx, m, say)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (w *WebLLM) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	return nil
 }
 
-func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)) (Package, error) {
+func (w *WebLLM) packageOf(ctx context.Context, m models.Model, say func(string)) (Package, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.packages[keyOf(m)]; ok {
@@ -213,7 +213,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 }
 
 // Prepared returns the package prepared for a model, if any.
-func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
+func (w *WebLLM) Prepared(m models.Model) (p Package, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p, ok = w.packages[keyOf(m)]
@@ -221,7 +221,7 @@ func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
 }
 
 // Settings returns those of the prepared package; nil before.
-func (w *WebLLM) Settings(m engine.Model) map[string]string {
+func (w *WebLLM) Settings(m models.Model) map[string]string {
 	p, ok := w.Prepared(m)
 	if !ok {
 		return nil
@@ -237,7 +237,7 @@ func (p Package) settings() map[string]string {
 }
 
 // Files returns the prepared package and its library, which the page's server serves.
-func (w *WebLLM) Files(m engine.Model) []string {
+func (w *WebLLM) Files(m models.Model) []string {
 	if p, ok := w.Prepared(m); ok {
 		return []string{p.Dir, p.Library.Path}
 	}
@@ -250,12 +250,12 @@ var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Be
 	KVTypes: []string{F32, F16}}
 
 // Held describes the prepared package, or before that the one that would be made from a GGUF.
-func (w *WebLLM) Held(m engine.Model) engine.Held {
+func (w *WebLLM) Held(m models.Model) engine.Held {
 	out := engine.Held{As: Memory, Path: m.Path, OnGPU: !w.software(),
 		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path
-	} else if m.Format == model.GGUF {
+	} else if m.Format == models.GGUF {
 		out.DType, out.KVDType, out.Weights = w.settings.DType, w.settings.KVDType, w.config.weights()
 		out.PrefillChunk = min(prefillChunk, m.Context)
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"llmparity/browser"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -55,7 +56,7 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 			asked := 0
 			w := New(c.config, engine.Settings{DType: c.dtype})
 			w.device.Store(c.device)
-			w.pack = func(_ context.Context, _ engine.Model, got Target, _ func(string)) (Package, error) {
+			w.pack = func(_ context.Context, _ models.Model, got Target, _ func(string)) (Package, error) {
 				if c.want != "" && got.Kernels != c.want || got.DType != F32 {
 					t.Errorf("target %+v, want %s", got, c.want)
 				}
@@ -157,7 +158,7 @@ func TestBundleFitsALibrary(t *testing.T) {
 // A model that llmparity cannot read is refused before a package is made.
 func TestUnreadableModelIsRefused(t *testing.T) {
 	reason := fault.New(fault.UnknownArch, "", "its type")
-	for _, m := range []engine.Model{{Unsupported: reason}, {Unreadable: reason}} {
+	for _, m := range []models.Model{{Unsupported: reason}, {Unreadable: reason}} {
 		if err := New(Config{}, engine.Settings{}).Accepts(t.Context(), m).Err(); !errors.Is(err, reason) {
 			t.Errorf("%+v: %v", m, err)
 		}
@@ -169,11 +170,11 @@ func TestOldBundleIsRefused(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "bundle.js")
 	check.Err(t, os.WriteFile(old, []byte("class MLCEngine {} // TVMWasmPackedCFunc"), 0o600))
 	for _, c := range []Config{{Bundle: old}, {Bundle: old, Library: OwnLibrary}, {Bundle: old, Kernels: MLCKernels}} {
-		v := New(c, engine.Settings{}).Accepts(t.Context(), engine.Model{Path: old})
+		v := New(c, engine.Settings{}).Accepts(t.Context(), models.Model{Path: old})
 		if v.Answer != engine.Refused || fault.Of(v.Err()) != fault.BadLibrary {
 			t.Errorf("%+v: %+v", c, v)
 		}
-		other := engine.Model{Path: old, Model: record.Model{Format: "webllm"}} // which may have a library that fits
+		other := models.Model{Path: old, Model: record.Model{Format: "webllm"}} // which may have a library that fits
 		if v := New(c, engine.Settings{}).Accepts(t.Context(), other); v.Err() != nil {
 			t.Errorf("%+v, package: %+v", c, v)
 		}

@@ -16,9 +16,9 @@ import (
 	"llmparity/browser"
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
 )
 
 // Kind is WebLLM in a browser that is started or attached.
@@ -41,7 +41,7 @@ var Kind = &engine.Kind{
 		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
-	CannotMake: cannotMake, Memory: Memory, Formats: []string{model.WebLLM}, Colour: 1,
+	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM}, Colour: 1,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		return c.(*Config).launched().Find()
 	},
@@ -173,8 +173,8 @@ func (c *Config) CheckPlan(engine.Settings) error {
 }
 
 // Complete removes compile settings if a library is given.
-func (c *Config) Complete(_ engine.Settings, m engine.Model) {
-	if c.given() != "" || m.Format == model.WebLLM {
+func (c *Config) Complete(_ engine.Settings, m models.Model) {
+	if c.given() != "" || m.Format == models.WebLLM {
 		c.Kernels, c.Sort = "", ""
 	}
 }

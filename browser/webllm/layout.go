@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"llmparity/browser"
-	"llmparity/internal/mlc"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // layout knows the buffers that WebLLM allocates for a model, from its package.

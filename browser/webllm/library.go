@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/catalogue"
-	"llmparity/internal/mlc"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/models/catalogue"
+	"llmparity/internal/models/mlc"
 )
 
 // Library is a compiled model library: the code for a model. Every figure depends on it.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/modellib"
-	"llmparity/internal/tiny"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
+	"llmparity/internal/models/tiny"
 )
 
 func TestOriginOfLibraries(t *testing.T) {

@@ -15,12 +15,13 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // keeping is a probe that also keeps pushed samples.
@@ -261,7 +262,7 @@ func checkHistory(t *testing.T, probe *keeping) {
 
 // retainsNothingMore compares what is left after each load. Garbage is collected first, so heaps are exact to some
 // tens of KiB; processes keep caches and vary.
-func retainsNothingMore(t *testing.T, s *session, probe *keeping, m engine.Model) {
+func retainsNothingMore(t *testing.T, s *session, probe *keeping, m models.Model) {
 	t.Helper()
 	var ids []int
 	var first, last map[string]float64

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
-	"llmparity/internal/mlc"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
+	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,7 @@ var files struct {
 }
 
 // tinyModel returns the tiny model, packaged once for all tests. Its library is cached or compiled.
-func tinyModel(t testing.TB) engine.Model {
+func tinyModel(t testing.TB) models.Model {
 	t.Helper()
 	if files.pack.Dir == "" {
 		var err error
@@ -44,7 +45,7 @@ func tinyModel(t testing.TB) engine.Model {
 		files.pack, err = pack(files.dir, window, func(s string) { t.Log(s) })
 		check.Err(t, err)
 	}
-	return engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
+	return models.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
 		Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
@@ -58,8 +59,8 @@ func packed(t testing.TB, c Config) *WebLLM {
 }
 
 // packaged uses an existing package.
-func packaged(p Package) func(context.Context, engine.Model, Target, func(string)) (Package, error) {
-	return func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
+func packaged(p Package) func(context.Context, models.Model, Target, func(string)) (Package, error) {
+	return func(context.Context, models.Model, Target, func(string)) (Package, error) { return p, nil }
 }
 
 func pack(dir string, window int, say func(string)) (Package, error) {
@@ -153,7 +154,7 @@ func watched(t *testing.T) context.Context {
 	return ctx
 }
 
-func loads(t *testing.T, s *session, m engine.Model) {
+func loads(t *testing.T, s *session, m models.Model) {
 	t.Helper()
 	check.Err(t, s.Load(watched(t), m))
 }

@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
 	"llmparity/internal/record"
 )
 
@@ -71,12 +71,12 @@ func (c Config) variant(t Target) modellib.Variant {
 }
 
 // make makes a package with its library in the cache, unless it is there.
-func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error) {
+func (w *WebLLM) make(ctx context.Context, m models.Model, t Target, say func(string)) (Package, error) {
 	b, err := w.bundle(ctx, say)
 	if err != nil {
 		return Package{}, err
 	}
-	if m.Format == model.WebLLM {
+	if m.Format == models.WebLLM {
 		return w.packaged(ctx, m, b, say)
 	}
 	f, err := gguf.OpenReadable(m.Path)
@@ -123,7 +123,7 @@ func (w *WebLLM) make(ctx context.Context, m engine.Model, t Target, say func(st
 
 // stillOf checks that a cached package and the library belong to the same model. They do not if the model's file was
 // replaced after it was hashed.
-func stillOf(dir string, lib mlc.Library, m engine.Model) error {
+func stillOf(dir string, lib mlc.Library, m models.Model) error {
 	existing, err := mlc.OpenPackage(dir)
 	if err != nil {
 		return fault.Wrap(fault.BadModel, err, "delete it; it will be made again",
@@ -213,7 +213,7 @@ func bytesOf(weights []mlc.Param) (n int64) {
 }
 
 // written writes a package and reports what became of its model.
-func written(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
+func written(ctx context.Context, m models.Model, target string, options mlc.Options, say func(string)) error {
 	options.SHA256 = m.SHA256 // identifies the package in the cache
 	p, err := mlc.Write(ctx, m.Path, target, options)
 	for _, w := range p.Warnings {
@@ -223,7 +223,7 @@ func written(ctx context.Context, m engine.Model, target string, options mlc.Opt
 }
 
 // Write writes a GGUF's package to a folder, with its library as lib.wasm.
-func Write(ctx context.Context, m engine.Model, target string, c Config, s engine.Settings, say func(string)) error {
+func Write(ctx context.Context, m models.Model, target string, c Config, s engine.Settings, say func(string)) error {
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
 		return err

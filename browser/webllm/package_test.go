@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/modellib"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/tinytest"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/tinytest"
 )
 
 func TestWhatBecomesOfWeightsIsReported(t *testing.T) {
@@ -61,7 +61,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 		func(s string) { t.Log(s) })
 	check.Err(t, err)
 	w := New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()})
-	m, err := model.Open(t.Context(), path, context)
+	m, err := models.Open(t.Context(), path, context)
 	check.Err(t, err)
 	text := check.Read(t, path)
 	text[len(text)-1] ^= 1
@@ -74,7 +74,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.settings.Cache, "packages", "*")); len(left) > 0 {
 		t.Errorf("the cache has %v", left)
 	}
-	again, err := model.Open(t.Context(), path, context)
+	again, err := models.Open(t.Context(), path, context)
 	check.Err(t, err)
 	if made, err := w.make(t.Context(), again, target, func(string) {}); err != nil ||
 		!strings.Contains(made.Dir, again.SHA256[:12]) {

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/internal/catalogue"
-	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/catalogue"
+	"llmparity/internal/models/mlc"
 )
 
 // packaged prepares a model that is a package already. It only needs a library, by default the one beside the weights.
-func (w *WebLLM) packaged(ctx context.Context, m engine.Model, b Bundle, say func(string)) (Package, error) {
+func (w *WebLLM) packaged(ctx context.Context, m models.Model, b Bundle, say func(string)) (Package, error) {
 	existing, err := mlc.OpenPackage(m.Path)
 	if err != nil {
 		return Package{}, err

@@ -10,8 +10,8 @@ import (
 	"llmparity/browser"
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/modellib"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/modellib"
 	"llmparity/internal/record"
 )
 

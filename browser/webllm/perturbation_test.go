@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/compare/stats"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
+	"llmparity/internal/stats"
 )
 
 // atLeast is the fraction of its speed that an engine must keep when measured.

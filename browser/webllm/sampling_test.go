@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/modellib"
 )
 
 // samplingPage runs a library's sampling functions in the page on given tensors.

@@ -13,9 +13,10 @@ import (
 	"llmparity/assets/page"
 	"llmparity/browser"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // session is a browser with a page whose main thread or worker runs WebLLM.
@@ -111,7 +112,7 @@ const (
 )
 
 // Load creates WebLLM's engine and loads the model.
-func (s *session) Load(ctx context.Context, m engine.Model) error {
+func (s *session) Load(ctx context.Context, m models.Model) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}

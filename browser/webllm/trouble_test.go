@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"llmparity/browser"
-	"llmparity/internal/check"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny/reference"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
-	"llmparity/internal/tiny/reference"
 )
 
 const troublePrompt = "How long does it take to walk from the house to the station?"
@@ -101,7 +102,7 @@ func (x trouble) check(t *testing.T, a *record.Attempt) {
 }
 
 // known is the tiny model's answer to the prompt.
-func known(t *testing.T, m engine.Model) map[string][]int {
+func known(t *testing.T, m models.Model) map[string][]int {
 	tokens, model, err := reference.Open(m.Path)
 	check.Err(t, err)
 	ids, _, err := model.Greedy(tokens.Encode(troublePrompt), 24)

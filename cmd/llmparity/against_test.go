@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/gguf"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/tinytest"
 )
 
 // featureContext is the context of the sessions.
@@ -22,7 +22,7 @@ const featureContext = 512
 const answered = 32
 
 // featureNamed returns one of tinytest.Features, with its model.
-func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, engine.Model) {
+func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feature, models.Model) {
 	t.Helper()
 	all := append(tinytest.Features(), tinytest.Types()...)
 	i := slices.IndexFunc(all, func(f tinytest.Feature) bool { return f.Name == name })
@@ -31,7 +31,7 @@ func featureNamed(t *testing.T, ctx context.Context, name string) (tinytest.Feat
 	}
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	check(t, tiny.WriteRandomFile(ctx, path, all[i].Spec))
-	m, err := model.Open(t.Context(), path, featureContext)
+	m, err := models.Open(t.Context(), path, featureContext)
 	check(t, err)
 	return all[i], m
 }

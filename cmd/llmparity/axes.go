@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/resolve"
 )
 
 // axisFlags are lists. Every combination of their values is a cell.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/assets/plans"
-	"llmparity/internal/plan"
+	"llmparity/internal/bench/plan"
 )
 
 // planOf returns the plan of a command line.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // spoiled is a way to damage a run's folder.

@@ -8,7 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/baseline"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/warning"
 )

@@ -13,14 +13,14 @@ import (
 
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
 
 // BenchmarkConvert compares the conversion of SmolLM2's quantised GGUF with copying the same bytes, in one run.
 func BenchmarkConvert(b *testing.B) {
-	path, err := model.Path(model.SmolLM2)
+	path, err := models.Path(models.SmolLM2)
 	check(b, err)
 	dir := b.TempDir()
 	var converted, copied []time.Duration

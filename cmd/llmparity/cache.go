@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
-	"llmparity/internal/whole"
-	"llmparity/internal/words"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/whole"
+	"llmparity/internal/kit/words"
 )
 
 func cacheCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
 )
 
 // `cache list` and `cache prune` on a cache with an old and a new model, a library and a tool.

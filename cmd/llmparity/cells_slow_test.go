@@ -14,8 +14,8 @@ import (
 
 	"github.com/shirou/gopsutil/v3/process"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
 	"llmparity/internal/record"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/gguf"
 )
 
 // chatTemplate has what common templates have: roles, filters, conditions, and the beginning of the answer.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 )
 

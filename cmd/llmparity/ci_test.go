@@ -12,9 +12,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
 )
 
 const ciFolder = "../../examples/ci"

@@ -9,8 +9,8 @@ import (
 	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/stats"
 )
 
 func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
 }
 
 // memoryLog is a CSV file of another program.
-const memoryLog = "../../internal/foreign/testdata/profiler.csv"
+const memoryLog = "../../internal/record/foreign/testdata/profiler.csv"
 
 // A run and a CSV file of another program make a table and a page whose charts a browser draws.
 func TestCompareRunWithMemoryLog(t *testing.T) {

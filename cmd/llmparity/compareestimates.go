@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/calculator"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/predict/calculator"
 )
 
 func compareEstimatesCommand() *cobra.Command {

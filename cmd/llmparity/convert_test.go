@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/tiny"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/whole"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tiny"
 )
 
 func TestConvertKeepsValues(t *testing.T) {
@@ -36,7 +36,7 @@ func TestConvertedFilesAreReadable(t *testing.T) {
 		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
 	var b strings.Builder
 	check(t, gguf.Write(&b, gguf.AsFloat32(aligned), f.Unquantised()))
-	_, err = model.Open(t.Context(), put(t, t.TempDir(), "out.gguf", b.String()), 0)
+	_, err = models.Open(t.Context(), put(t, t.TempDir(), "out.gguf", b.String()), 0)
 	check(t, err)
 }
 
@@ -52,9 +52,9 @@ func TestConvertPackageToGGUF(t *testing.T) {
 		!strings.HasPrefix(stdout, filepath.Join("out", "in.gguf")+"  ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
-	m, err := model.Open(t.Context(), filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
+	m, err := models.Open(t.Context(), filepath.Join(cmd.Dir, "out", "in.gguf"), 0)
 	check(t, err)
-	if m.Name != "in" || m.Format != model.GGUF || m.Layers != 2 || m.Unsupported != nil {
+	if m.Name != "in" || m.Format != models.GGUF || m.Layers != 2 || m.Unsupported != nil {
 		t.Errorf("%+v", m)
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/model"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/damage"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/damage"
 )
 
 // One fault of each kind, in the last tensor that can have it, and one that nothing finds.
@@ -51,7 +51,7 @@ func TestScoresShowFaultsOfKernelsInWebLLM(t *testing.T) {
 	} {
 		patched := filepath.Join(t.TempDir(), "lib.wasm")
 		check(t, os.WriteFile(patched, withShader(t, library, c.kernel, c.right, c.wrong), 0o644))
-		m, err := model.OpenPackage(dir, "whole", enginetest.Context)
+		m, err := models.OpenPackage(dir, "whole", enginetest.Context)
 		check(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()

@@ -9,9 +9,9 @@ import (
 
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/model"
-	"llmparity/internal/tiny/damage"
-	"llmparity/internal/tiny/tinytest"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny/damage"
+	"llmparity/internal/models/tiny/tinytest"
 )
 
 // inWebLLM converts a damaged model to a package, whose checksums are right, and returns how far WebLLM's scores of a
@@ -23,7 +23,7 @@ func inWebLLM(t *testing.T, in *damage.Intact, f damage.Fault) float64 {
 	check(t, err)
 	check(t, damage.Write(out, tinytest.Tiny(t), f))
 	check(t, out.Close())
-	m, err := model.Open(t.Context(), path, enginetest.Context)
+	m, err := models.Open(t.Context(), path, enginetest.Context)
 	check(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

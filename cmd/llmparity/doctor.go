@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/doctor"
+	"llmparity/internal/bench/doctor"
 	"llmparity/internal/kinds"
 )
 

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"llmparity/compare/explain"
-	"llmparity/internal/doctor"
+	"llmparity/internal/bench/doctor"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 )
 
 // reported returns the JSON of doctor.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"llmparity/browser"
-	"llmparity/internal/dryrun"
-	"llmparity/internal/fault"
+	"llmparity/internal/bench/dryrun"
+	"llmparity/internal/kit/fault"
 )
 
 // wouldRun is what a dry run prints as JSON.

@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
 	"llmparity/internal/kinds"
-	"llmparity/internal/model"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/resolve"
 )
 
 // engineFlags are the settings of engines, in every command that starts them.
@@ -142,9 +142,9 @@ func (f *engineFlags) follow(p plan.Plan) {
 }
 
 // complete writes defaults into the plan, so that it repeats the run. An axis has no single value, and is left out.
-func (f *engineFlags) complete(p *plan.Plan, m engine.Model) {
+func (f *engineFlags) complete(p *plan.Plan, m models.Model) {
 	p.Isolation = cmp.Or(p.Isolation, plan.OfLaunch)
-	packaged := m.Format == model.WebLLM || m.Format == record.Served // these have their own dtype
+	packaged := m.Format == models.WebLLM || m.Format == record.Served // these have their own dtype
 	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
 		p.DType = f.chosen().Settings.DType
 	}
@@ -232,11 +232,11 @@ func kvTypesHelp() string {
 func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
 	return resolve.New(resolve.Options{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
 		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say), Chat: f.render,
-		Complete: func(p *plan.Plan, m engine.Model) { f.following(*p).complete(p, m) }})
+		Complete: func(p *plan.Plan, m models.Model) { f.following(*p).complete(p, m) }})
 }
 
 // render renders a chat template with the first kind of engine that can.
-func (f *runFlags) render(ctx context.Context, p plan.Plan, m engine.Model, texts []string) ([]engine.Rendered, error) {
+func (f *runFlags) render(ctx context.Context, p plan.Plan, m models.Model, texts []string) ([]engine.Rendered, error) {
 	own := f.following(p)
 	for _, k := range kinds.All {
 		if e, ok := own.chosen().Engine(k.Name).(engine.Renderer); ok {
@@ -254,8 +254,8 @@ func (f *runFlags) following(p plan.Plan) *runFlags {
 }
 
 // finder finds models. Some models of the catalogue need features of the WebGPU adapter.
-func (f *runFlags) finder(say func(string)) model.Finder {
-	return model.Finder{Catalogue: builtInCatalogue, Mirror: f.chosen().Settings.Mirror, Say: say,
+func (f *runFlags) finder(say func(string)) models.Finder {
+	return models.Finder{Catalogue: builtInCatalogue, Mirror: f.chosen().Settings.Mirror, Say: say,
 		Features: func(ctx context.Context) ([]string, error) {
 			for _, k := range kinds.All {
 				e, ok := f.chosen().Engine(k.Name).(interface {
@@ -283,7 +283,7 @@ func (f *runFlags) enginesOf(dry bool, say func(engine, text string)) func(conte
 			if fetcher, ok := e.Engine.(engine.Fetcher); ok && fetcher.Lacks() != "" {
 				lacks := fetcher.Lacks()
 				if dry {
-					e.Fetch = &model.Fetch{What: lacks}
+					e.Fetch = &models.Fetch{What: lacks}
 				} else if _, known := failed[lacks]; !known {
 					failed[lacks] = fetcher.Fetch(ctx, e.Say)
 				}

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/cache"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
 )
 
 // A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/estimate"
-	"llmparity/internal/fault"
-	"llmparity/internal/fit"
 	"llmparity/internal/kinds"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/predict/estimate"
+	"llmparity/internal/predict/fit"
 )
 
 // estimateFlags are the flags of estimate.

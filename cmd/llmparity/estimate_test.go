@@ -10,13 +10,14 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/engine"
-	"llmparity/internal/estimate"
-	"llmparity/internal/fit"
 	"llmparity/internal/kinds"
-	"llmparity/internal/schematest"
+	"llmparity/internal/kit/schematest"
+	"llmparity/internal/models"
+	"llmparity/internal/predict/estimate"
+	"llmparity/internal/predict/fit"
 )
 
-const configs = "../../internal/hfconfig/testdata"
+const configs = "../../internal/models/hfconfig/testdata"
 
 func TestEstimateTable(t *testing.T) {
 	llama, llama3 := filepath.Join(configs, "llama-2-7b.json"), filepath.Join(configs, "llama-3.1-8b.json")
@@ -203,7 +204,7 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 				t.Fatalf("%s does not say what it would be started with", k.Name)
 			}
 			var run, estimated estimate.Setup
-			run.Take(settler.Settings(engine.Model{}))
+			run.Take(settler.Settings(models.Model{}))
 			estimated.Engine, estimated.KVDType = k.Memory, dtype
 			estimated.Started(false)
 			if known++; estimated.KVDType != run.KVDType || estimated.NoFlash != run.NoFlash || run.KVDType == "" {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/progress"
+	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/run"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
-	"llmparity/internal/schematest"
 )
 
 // Events match the schema, report progress, and end with the report's path.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/damage"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/damage"
 )
 
 // exampleEngine builds the example of an exec: engine.

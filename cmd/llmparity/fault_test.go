@@ -8,9 +8,9 @@ import (
 
 	"llmparity/browser"
 	"llmparity/browser/find"
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/modellib"
 )
 
 // convertingTiny is what a run says before anything else, unless the tiny model was converted before.

@@ -17,15 +17,15 @@ import (
 
 	"llmparity/browser"
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/tinytest"
 	"llmparity/native/llamacpp"
 )
 
@@ -109,7 +109,7 @@ func TestWebLLMWithoutAFeature(t *testing.T) {
 			defer cancel()
 			feature, whole := featureNamed(t, ctx, c.model)
 			dir := packageWithout(t, ctx, whole.Path, c.change, c.weights)
-			m, err := model.OpenPackage(dir, "", featureContext)
+			m, err := models.OpenPackage(dir, "", featureContext)
 			check(t, err)
 			session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), m)
 			_, expect := oracle(t, whole.Path)
@@ -211,14 +211,14 @@ func TestEnginesAgreeOnPackagesOfMLC(t *testing.T) {
 			check(t, err)
 			file := filepath.Join(t.TempDir(), "model.gguf")
 			check(t, g.Write(ctx, file))
-			in, err := model.Open(t.Context(), file, featureContext)
+			in, err := models.Open(t.Context(), file, featureContext)
 			check(t, err)
 			native := llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), KVType: "f32"})
 			answersLikeReference(t, ctx, load(t, ctx, native, in), file, feature.Prompts())
 			rewriteJSON(t, dir, "mlc-chat-config.json", func(c map[string]any) {
 				c["model_type"] = feature.Spec.Architecture // as our library names it
 			})
-			in, err = model.OpenPackage(dir, "", featureContext)
+			in, err = models.OpenPackage(dir, "", featureContext)
 			check(t, err)
 			session := load(t, ctx, webLLM(webllm.Config{Kernels: webllm.SoftwareKernels}), in)
 			answersLikeReference(t, ctx, session, file, feature.Prompts())

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/dryrun"
+	"llmparity/internal/bench/dryrun"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
+	"llmparity/internal/models/gguf"
 )
 
 // change is a plan, as lines that replace those of the usual one, and what is added to it. A line "-x" removes x.

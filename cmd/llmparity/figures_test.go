@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"llmparity/compare/comparetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of

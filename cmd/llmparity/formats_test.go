@@ -11,12 +11,12 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/docs/reference/schemas"
-	"llmparity/internal/doctor"
-	"llmparity/internal/fault"
-	"llmparity/internal/fit"
-	"llmparity/internal/progress"
-	"llmparity/internal/reproduce"
-	"llmparity/internal/schematest"
+	"llmparity/internal/bench/doctor"
+	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/reproduce"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
+	"llmparity/internal/predict/fit"
 )
 
 var update = flag.Bool("update", false, "write schemas and reference pages")

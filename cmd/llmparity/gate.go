@@ -15,9 +15,9 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
-	"llmparity/internal/fault"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )

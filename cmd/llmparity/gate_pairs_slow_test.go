@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // The numbers of pairs of unchanged and of 30% slower runs.

@@ -13,11 +13,11 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
-	"llmparity/internal/fault"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 )
 
 // The commands gate and baseline, their exit codes and formats.

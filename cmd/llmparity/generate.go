@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/progress"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
 )
 
 // generateFlags are those flags of run that choose engine, model and prompt.

@@ -11,9 +11,9 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/nearest"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/nearest"
 	"llmparity/reports/plain"
 )
 

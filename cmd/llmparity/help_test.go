@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/compare/comparetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // commands are all commands that help lists.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/gguf"
-	"llmparity/internal/inspect"
-	"llmparity/internal/tiny"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/predict/inspect"
 )
 
 func infoOf(t *testing.T, args ...string) inspect.Info {

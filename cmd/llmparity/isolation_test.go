@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/child"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/plan"
+	"llmparity/internal/host/child"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
 	"llmparity/native/llamacpp"
 )
 

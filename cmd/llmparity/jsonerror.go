@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/progress"
+	"llmparity/internal/bench/progress"
+	"llmparity/internal/kit/fault"
 )
 
 // counted counts what is written.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/child"
+	"llmparity/internal/host/child"
 	"llmparity/internal/record"
 )
 

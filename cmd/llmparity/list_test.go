@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/catalogue"
-	"llmparity/internal/mlc"
+	"llmparity/internal/models/catalogue"
+	"llmparity/internal/models/mlc"
 )
 
 // The tiny model's package stands for a model of the catalogue, in a mirror and in the store.

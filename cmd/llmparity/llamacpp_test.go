@@ -7,9 +7,9 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
 )

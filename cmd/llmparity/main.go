@@ -1,7 +1,7 @@
 // Command llmparity measures the same language model in the browser and natively.
 //
-// It parses flags and connects packages: plans are resolved in internal/resolve, carried out in internal/run, compared
-// in compare and rendered in reports. Each subcommand is a file here.
+// It parses flags and connects packages: plans are resolved in internal/bench/resolve, executed in
+// internal/bench/run, compared in compare and rendered in reports. Each subcommand is a file here.
 package main
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

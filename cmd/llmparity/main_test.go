@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

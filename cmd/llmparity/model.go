@@ -15,18 +15,18 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
-	"llmparity/internal/catalogue"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
-	"llmparity/internal/inspect"
+	"llmparity/internal/host/cache"
 	"llmparity/internal/kinds"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/whole"
+	"llmparity/internal/kit/words"
+	"llmparity/internal/models"
+	"llmparity/internal/models/catalogue"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/predict/inspect"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/whole"
-	"llmparity/internal/words"
 )
 
 func modelCommand() *cobra.Command {
@@ -99,23 +99,23 @@ Docs: docs/howto/use-your-own-model.md`,
 
 // listLocal prints the models of other tools.
 func listLocal(w io.Writer, filter string, asJSON bool) error {
-	models := slices.DeleteFunc(model.AllLocal(),
-		func(m model.OnDisk) bool { return !strings.Contains(m.Name, filter) })
+	local := slices.DeleteFunc(models.AllLocal(),
+		func(m models.OnDisk) bool { return !strings.Contains(m.Name, filter) })
 	if asJSON {
-		return printJSON(w, models)
+		return printJSON(w, local)
 	}
-	if len(models) == 0 {
+	if len(local) == 0 {
 		what := "no GGUF models"
 		if filter != "" {
 			what += fmt.Sprintf(" with %q in their names", filter)
 		}
-		hub, ollama := model.LocalFolders()
+		hub, ollama := models.LocalFolders()
 		_, err := fmt.Fprintf(w, "%s in Hugging Face's cache (%s) or Ollama's store (%s)\n", what, hub, ollama)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MODEL\tSIZE\tFILE")
-	for _, m := range models {
+	for _, m := range local {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Name, words.Size(m.Bytes), m.Path)
 	}
 	return t.Flush()
@@ -196,8 +196,8 @@ read whole: for the hash of the GGUF, and to find damaged files of the package.`
 
 // infoOn describes a model. One of the catalogue need not be downloaded.
 func infoOn(ctx context.Context, name string) (inspect.Info, error) {
-	if file := []string{".wasm", ".json"}; model.Listed(name) && !slices.Contains(file, filepath.Ext(name)) {
-		dir, _, stored := model.Packaged(name)
+	if file := []string{".wasm", ".json"}; models.Listed(name) && !slices.Contains(file, filepath.Ext(name)) {
+		dir, _, stored := models.Packaged(name)
 		if !stored {
 			known, err := builtInCatalogue()
 			if err != nil {
@@ -266,10 +266,10 @@ Docs: docs/howto/use-your-own-model.md`,
 						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
 					}
 				}
-				if dir, title, ok := model.Packaged(args[0]); ok {
+				if dir, title, ok := models.Packaged(args[0]); ok {
 					return unpack(c, dir, title, filepath.Join(out, title+".gguf"))
 				}
-				if model.Listed(args[0]) {
+				if models.Listed(args[0]) {
 					return fault.New(fault.BadModel, "name another, or download a catalogue's with \"llmparity run --model ID\"",
 						"%s is no file, folder or downloaded model", args[0])
 				}
@@ -391,7 +391,7 @@ func writeModel(c *cobra.Command, path string, write func() error) error {
 
 // writePackage writes a WebLLM package with its model library, lib.wasm. A context of 0 is the model's maximum.
 func writePackage(c *cobra.Command, path, target string, context int, f *engineFlags) error {
-	m, err := model.Open(c.Context(), path, context)
+	m, err := models.Open(c.Context(), path, context)
 	if err == nil {
 		err = cmp.Or(m.Unsupported, m.Unreadable)
 	}
@@ -447,7 +447,7 @@ whether engines agree on a feature of the architecture. The generated text is me
 			if err != nil {
 				return err
 			}
-			m, err := model.Open(c.Context(), out, 0)
+			m, err := models.Open(c.Context(), out, 0)
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "%d parameters\n", m.Parameters)
 			}

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/gguf"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 )
 
 func TestCatalogueIDsAreNotPaths(t *testing.T) {
 	known, err := builtInCatalogue()
 	check(t, err)
 	for _, e := range known.Models {
-		if !model.Listed(e.ID) {
+		if !models.Listed(e.ID) {
 			t.Errorf("%s is taken for a path", e.ID)
 		}
 	}
 	t.Chdir(t.TempDir())
 	put(t, ".", "Model-v1.0", "")
 	for _, path := range []string{"Model-v1.0", "missing.gguf", "./missing", "/missing", "missing.GGUF"} {
-		if model.Listed(path) {
+		if models.Listed(path) {
 			t.Errorf("%s is taken for an id", path)
 		}
 	}

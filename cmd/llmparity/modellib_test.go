@@ -10,10 +10,10 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modellib"
 )
 
 // The record names a model library and a WebLLM bundle that the user gave.

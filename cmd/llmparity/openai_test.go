@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai/openaitest"
 )

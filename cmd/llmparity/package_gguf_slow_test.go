@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/tiny"
+	"llmparity/internal/models/tiny"
 )
 
 // WebLLM and llama.cpp measure the same 4 bits, whichever side they come from.

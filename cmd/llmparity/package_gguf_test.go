@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/tiny"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tiny"
 )
 
 // quantised is a small model whose matrices are Q4_0.
@@ -30,7 +30,7 @@ func sameFile(t *testing.T, dir, stdout string, engines ...string) {
 	for _, a := range r.Attempts {
 		e, ok := a.Engine()
 		c := r.Cells[a.Cell-1]
-		if !ok || c.Model.Format != model.WebLLM || c.Model.DType != "q4f32_1" ||
+		if !ok || c.Model.Format != models.WebLLM || c.Model.DType != "q4f32_1" ||
 			e.Policy["weights"] != mlc.BitForBit.String() ||
 			(e.Policy["model_file"] == "GGUF (Q4_0) of the package") != (e.Name == "llamacpp") {
 			t.Errorf("%s %s: %v", e.Name, c.Model.DType, e.Policy)

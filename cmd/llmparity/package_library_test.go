@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 )
 
 // madePackage converts the tiny model, or a random one.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/mlc"
-	"llmparity/internal/model"
-	"llmparity/internal/tiny/tinytest"
+	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tiny/tinytest"
 )
 
 // A catalogue model from a mirror generates the same tokens as the GGUF of the same weights.
@@ -41,7 +41,7 @@ func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	well(t, run)
 	r := recorded(t, run.Dir)
 	m := r.Cells[0].Model
-	if m.Name != e.ID || m.Format != model.WebLLM || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
+	if m.Name != e.ID || m.Format != models.WebLLM || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
 		m.Hidden != 128 || m.WeightsB != 4*426624 {
 		t.Errorf("the model is recorded as %+v", m)
 	}

@@ -10,11 +10,11 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/gguf"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny/reference"
+	"llmparity/internal/models/tokenizer"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tokenizer"
 	"llmparity/native/llamacpp"
 )
 
@@ -85,11 +85,11 @@ func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
 }
 
 // withMetadata copies a model with another value of a key.
-func withMetadata(t *testing.T, from engine.Model, entry gguf.Entry) engine.Model {
+func withMetadata(t *testing.T, from models.Model, entry gguf.Entry) models.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.gguf")
 	rewrite(t, from.Path, path, entry)
-	m, err := model.Open(t.Context(), path, from.Context)
+	m, err := models.Open(t.Context(), path, from.Context)
 	check(t, err)
 	return m
 }
@@ -100,7 +100,7 @@ func bothEngines() []engine.Engine {
 	return []engine.Engine{c.Engine(webllm.Name), c.Engine(llamacpp.Name)}
 }
 
-func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {
+func load(t testing.TB, ctx context.Context, e engine.Engine, m models.Model) engine.Session {
 	t.Helper()
 	check(t, e.Check(ctx, m))
 	if p, ok := e.(engine.Preparer); ok {

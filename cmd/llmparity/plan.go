@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/assets/plans"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
 )
 
 func planCommand() *cobra.Command {

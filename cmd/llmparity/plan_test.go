@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"llmparity/assets/page"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
-	"llmparity/internal/model"
-	"llmparity/internal/plan"
-	"llmparity/internal/progress"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
-	"llmparity/internal/resolve"
-	"llmparity/internal/tiny"
 )
 
 // resolved reads a run's plan.
@@ -140,9 +140,9 @@ func TestWatchdogIsWrittenIfSupported(t *testing.T) {
 	}
 }
 
-func tinyOf(t *testing.T) engine.Model {
+func tinyOf(t *testing.T) models.Model {
 	t.Helper()
-	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
+	m, err := (models.Finder{}).Find(t.Context(), models.Tiny, 0)
 	check(t, err)
 	return m
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"llmparity/browser/webllm"
-	"llmparity/internal/estimate"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/predict/estimate"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
 	"llmparity/native/logs"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -16,11 +16,11 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
-	"llmparity/internal/gguf"
-	"llmparity/internal/model"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 )
 
 // Both engines have the perplexity of llama-perplexity, which reads the same text and tokenises it itself: the whole
@@ -31,7 +31,7 @@ func TestPerplexityIsThatOfLlamaPerplexity(t *testing.T) {
 		bytes int
 	}{"smollm2": {smolLM2(t).Path, 3300}} {
 		t.Run(name, func(t *testing.T) {
-			text := readFile(t, "../../internal/resolve/essays.txt")[:c.bytes]
+			text := readFile(t, "../../internal/bench/resolve/essays.txt")[:c.bytes]
 			whole := put(t, t.TempDir(), "text.txt", text)
 			rest := put(t, t.TempDir(), "rest.txt", behind(t, c.path, text))
 			a, windowsA := llamaPerplexity(t, c.path, whole, -1)
@@ -60,9 +60,9 @@ func TestPerplexityIsThatOfLlamaPerplexity(t *testing.T) {
 // stands behind the token that replaces the 129th.
 func behind(t *testing.T, path, text string) string {
 	t.Helper()
-	m, err := model.Open(t.Context(), path, 512)
+	m, err := models.Open(t.Context(), path, 512)
 	check(t, err)
-	tokens, err := model.Tokenizer(m)
+	tokens, err := models.Tokenizer(m)
 	check(t, err)
 	ids, first := tokens.Prompt(text), 0
 	if tokens.AddBOS {
@@ -83,7 +83,7 @@ func behind(t *testing.T, path, text string) string {
 func TestGateOfQuality(t *testing.T) {
 	const runs, windows = 10, 2 // runs with unchanged weights; windows of the text
 	whole := smolLM2(t).Path
-	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/resolve/essays.txt")[:2700])
+	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/bench/resolve/essays.txt")[:2700])
 	gate := func(path, baseline string) (said, dir string, code int) {
 		cmd := program(t, "run", "plan.yaml")
 		plan := "engines: [llamacpp]\nmodel: " + path + "\nprompts: [The clocks]\nmax_tokens: 2\n" +

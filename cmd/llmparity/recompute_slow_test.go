@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/internal/cache"
+	"llmparity/internal/host/cache"
 )
 
 // recomputed is the output of scripts/recompute.

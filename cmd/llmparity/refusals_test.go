@@ -13,11 +13,11 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/whole"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/whole"
 	"llmparity/native/openai/openaitest"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // removedCommands name the replacements of removed commands. They are kept until the release after 0.1.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/bench/reproduce"
 	"llmparity/internal/kinds"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/reproduce"
 )
 
 func reproduceCommand() *cobra.Command {

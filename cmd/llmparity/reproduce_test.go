@@ -8,9 +8,9 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
-	"llmparity/internal/fault"
-	"llmparity/internal/reproduce"
-	"llmparity/internal/schematest"
+	"llmparity/internal/bench/reproduce"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 )
 
 // reproduced returns the JSON of reproduce.

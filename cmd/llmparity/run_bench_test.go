@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"llmparity/browser/webllm"
-	"llmparity/internal/cache"
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/plan"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
 	"llmparity/native/llamacpp"
 )
 
@@ -31,7 +32,7 @@ func (e *timedEngine) time() func() {
 	return func() { e.worked.Add(int64(time.Since(begin))) }
 }
 
-func (e *timedEngine) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
+func (e *timedEngine) Prepare(ctx context.Context, m models.Model, say func(string)) error {
 	if p, ok := e.Engine.(engine.Preparer); ok {
 		return p.Prepare(ctx, m, say)
 	}
@@ -48,7 +49,7 @@ type timedSession struct {
 	of *timedEngine
 }
 
-func (s *timedSession) Load(ctx context.Context, m engine.Model) error {
+func (s *timedSession) Load(ctx context.Context, m models.Model) error {
 	defer s.of.time()()
 	return s.Session.Load(ctx, m)
 }

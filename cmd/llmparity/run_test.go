@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 	"llmparity/internal/record"
-	"llmparity/internal/schematest"
 )
 
 func TestRunMeasuresComparesAndReports(t *testing.T) {

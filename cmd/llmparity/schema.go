@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/docs/reference/schemas"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 func schemaCommand() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/models/tiny/reference"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
 )
 
 // within is the tolerance of log-probabilities. Float32 sums in another order differed by 4e-3 for likely tokens, and

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"llmparity/compare/comparetest"
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
-	"llmparity/internal/modellib"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/modellib"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // A run is signalled in phases that its journal shows.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny/reference"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
 )
 
 // rounding is the margin below which float32 engines may choose different tokens.
@@ -68,7 +68,7 @@ func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n i
 }
 
 // agree compares the output of two engines. At a difference, the reference's best two tokens must be close.
-func (a answer) agree(t *testing.T, m engine.Model, b answer) {
+func (a answer) agree(t *testing.T, m models.Model, b answer) {
 	t.Helper()
 	at := firstDifference(a.promptIDs, b.promptIDs)
 	if at >= 0 {
@@ -99,14 +99,14 @@ func firstDifference(a, b []int) int {
 }
 
 // smolLM2 returns SmolLM2-135M-Instruct with float32 weights.
-func smolLM2(t testing.TB) engine.Model {
+func smolLM2(t testing.TB) models.Model {
 	t.Helper()
-	found, err := model.Path(model.SmolLM2)
+	found, err := models.Path(models.SmolLM2)
 	check(t, err)
 	dir := t.TempDir()
 	good(t, "model", "convert", found, "--to", "gguf", "-o", dir)
 	name := strings.TrimSuffix(filepath.Base(found), ".gguf") + "-f32.gguf"
-	m, err := model.Open(t.Context(), filepath.Join(dir, name), 512)
+	m, err := models.Open(t.Context(), filepath.Join(dir, name), 512)
 	check(t, err)
 	return m
 }
@@ -115,9 +115,9 @@ func smolLM2(t testing.TB) engine.Model {
 // The bounds are several times the observed values: 0.15 at a divergence, 23 of 24 places.
 func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
-	path, err := model.Path(model.SmolLM2)
+	path, err := models.Path(models.SmolLM2)
 	check(t, err)
-	m, err := model.Open(t.Context(), path, 256)
+	m, err := models.Open(t.Context(), path, 256)
 	check(t, err)
 	prompts := []string{"Why is the sky blue? In short,", "The capital of France is"}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/compare/validate"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/reports"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
-	"llmparity/internal/calculator"
-	"llmparity/internal/fault"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/predict/calculator"
 	"llmparity/internal/record"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // Supported versions of WebLLM generate the reference's tokens; older ones are refused.

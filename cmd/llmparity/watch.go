@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/sample/gpu"
-	"llmparity/internal/watch"
+	"llmparity/internal/bench/watch"
+	"llmparity/internal/host/sample/gpu"
+	"llmparity/internal/kit/fault"
 )
 
 // watchFlags are the flags of watch.

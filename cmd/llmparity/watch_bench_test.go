@@ -11,7 +11,7 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/model"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -54,9 +54,9 @@ func BenchmarkWatched(b *testing.B) {
 
 // benchServer is a llama-server with SmolLM2 on one thread.
 func benchServer(b *testing.B) (engine.Session, int) {
-	path, err := model.Path(model.SmolLM2)
+	path, err := models.Path(models.SmolLM2)
 	check(b, err)
-	m, err := model.Open(b.Context(), path, 512)
+	m, err := models.Open(b.Context(), path, 512)
 	check(b, err)
 	session := load(b, b.Context(), new(engineFlags).chosen().Engine("llamacpp"), m)
 	pid := ownServer()

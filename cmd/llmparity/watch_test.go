@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/watch"
+	"llmparity/internal/bench/watch"
+	"llmparity/internal/kit/fault"
 )
 
 // uniqueName is a name that no other process has.

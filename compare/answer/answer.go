@@ -12,9 +12,9 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 	"llmparity/internal/warning"
 )
 

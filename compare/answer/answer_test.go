@@ -13,7 +13,7 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

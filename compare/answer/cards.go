@@ -12,8 +12,8 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/stats"
 )
 
 // question is one that the answer has a card for: which cell has more of a figure.

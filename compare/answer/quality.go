@@ -6,8 +6,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/stats"
 )
 
 // qualityCard says how well a text was predicted: the forms of a model against the reference, by paired differences.

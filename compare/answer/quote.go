@@ -11,9 +11,9 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/parity"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 	"llmparity/internal/warning"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

@@ -13,9 +13,9 @@ import (
 	"strconv"
 
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Held finds a figure in a list; an absent one if there is none.

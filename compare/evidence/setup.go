@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
-	"llmparity/internal/words"
 )
 
 // Setup is what a cell requested, and what it ran on.

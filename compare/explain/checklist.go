@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Answer tells whether an item of the checklist holds.

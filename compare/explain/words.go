@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"llmparity/compare/stats"
+	"llmparity/internal/stats"
 )
 
 // Plural chooses the word for n.

@@ -10,10 +10,10 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
+	"llmparity/internal/stats"
 )
 
 // question is a change that is asked about, of a cell that can be judged.

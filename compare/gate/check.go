@@ -12,11 +12,11 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
-	"llmparity/internal/words"
+	"llmparity/internal/stats"
 )
 
 // launches asks of each cell whether all of its launches ended well.

@@ -24,7 +24,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/internal/baseline"
 	"llmparity/internal/gates"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
 )
 
 // Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.

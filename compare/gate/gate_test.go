@@ -12,11 +12,11 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

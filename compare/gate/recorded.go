@@ -13,8 +13,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/baseline"
-	"llmparity/internal/fault"
 	"llmparity/internal/gates"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

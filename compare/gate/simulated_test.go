@@ -19,9 +19,9 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

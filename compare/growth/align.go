@@ -9,9 +9,9 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // OverTokens is a cell's memory over the tokens that its launches generated: samples laid on the times of tokens.

@@ -16,9 +16,9 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes

@@ -9,9 +9,9 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 const perToken = 24 << 10 // bytes

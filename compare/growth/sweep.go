@@ -11,9 +11,9 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Sweep is cells that differ in one thing alone: how long the prompt is, the context or the answer, how many requests

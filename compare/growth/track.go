@@ -9,9 +9,9 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // track is a quantity of one launch over time, in MiB.

@@ -17,8 +17,8 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Hardware is what was read of a GPU or a part of one, of several together, of processors, or of what processes hold of

@@ -11,9 +11,9 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // NoBaseline is why an engine without a process before the load has no baseline.

@@ -13,7 +13,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
-	"llmparity/internal/gguf"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
-	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
+	"llmparity/internal/predict/accuracy"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Prediction is a cell's memory as predicted before its first launch, compared with what was measured.

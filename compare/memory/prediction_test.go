@@ -8,10 +8,10 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/compare/validate"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // tells is what a server's log says of its buffers.

@@ -6,8 +6,8 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Total PSS falls when other programs, such as a second browser, map the same files; RSS does not change. If launches

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/stats"
 )
 
 // Shown are the sizes of one launch, in MiB, rounded so that the parts of each whole add up to it: medians over

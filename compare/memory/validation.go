@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
-	"llmparity/internal/accuracy"
 	"llmparity/internal/figure"
+	"llmparity/internal/predict/accuracy"
+	"llmparity/internal/stats"
 )
 
 // ValidationSchema identifies the layout of a marshalled Validation.

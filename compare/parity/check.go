@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"llmparity/internal/record"
-	"llmparity/internal/rounding"
+	"llmparity/internal/record/rounding"
 )
 
 // Checked is what a cell's engine scored for the score check, or the reference implementation.

@@ -15,7 +15,7 @@ import (
 
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
-	"llmparity/internal/rounding"
+	"llmparity/internal/record/rounding"
 )
 
 // Parity is one pair of cells, token by token.

@@ -11,7 +11,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
+	"llmparity/internal/stats"
 )
 
 // Ratio compares a figure of A with that of B.

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
+	"llmparity/internal/stats"
 )
 
 // Say says what the statistics call the two medians, and no more: which is the larger is said where that is not

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled numbers

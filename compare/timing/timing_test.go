@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // launched has gaps between tokens of these many ms, after a first token at ttft ms.

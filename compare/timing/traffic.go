@@ -8,9 +8,9 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // Load is what a launch's requests came to together, where there are several.

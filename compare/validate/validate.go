@@ -8,7 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/memory"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

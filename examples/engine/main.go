@@ -17,10 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/gguf"
-	"llmparity/internal/tiny/damage"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tokenizer"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny/damage"
+	"llmparity/internal/models/tiny/reference"
+	"llmparity/internal/models/tokenizer"
 )
 
 // request is any request of the protocol.

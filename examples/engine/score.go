@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"llmparity/internal/tiny/damage"
+	"llmparity/internal/models/tiny/damage"
 )
 
 // score reports the probability of each token of a text, and the most probable tokens there.

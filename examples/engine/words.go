@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"llmparity/internal/tokenizer"
+	"llmparity/internal/models/tokenizer"
 )
 
 // words returns the text that each token adds.

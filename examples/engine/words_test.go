@@ -5,10 +5,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/gguf"
-	"llmparity/internal/tokenizer"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tokenizer"
 )
 
 // The reported pieces add up to the text, and each consists of whole characters.

@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny/reference"
+	"llmparity/internal/models/tokenizer"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tokenizer"
 )
 
 // Kind is what llmparity knows about the engine.
@@ -75,7 +76,7 @@ func (*Engine) Caps() engine.Caps {
 }
 
 // Check refuses a model that cannot be read.
-func (*Engine) Check(_ context.Context, m engine.Model) error {
+func (*Engine) Check(_ context.Context, m models.Model) error {
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
 		return engine.SetUp(err)
@@ -124,7 +125,7 @@ func (s *session) isClosed() bool {
 }
 
 // Load reads the weights.
-func (s *session) Load(_ context.Context, m engine.Model) error {
+func (s *session) Load(_ context.Context, m models.Model) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

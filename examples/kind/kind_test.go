@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"llmparity/examples/kind"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/schematest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/schematest"
 )
 
 func TestConformance(t *testing.T) {

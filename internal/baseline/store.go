@@ -21,11 +21,11 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
-	"llmparity/internal/nearest"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/nearest"
+	"llmparity/internal/kit/whole"
 	"llmparity/internal/record"
-	"llmparity/internal/whole"
 )
 
 // Schema identifies the layout of a baseline's file.

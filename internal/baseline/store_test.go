@@ -13,8 +13,8 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/baseline"
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

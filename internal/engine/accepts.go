@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"slices"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
 // Accepter is an engine that can answer "unknown", not only yes or no as Check does.
 type Accepter interface {
-	Accepts(context.Context, Model) Verdict
+	Accepts(context.Context, models.Model) Verdict
 }
 
 // Confirmer is an engine that can settle an unknown answer by starting something short-lived. say reports slow steps.
 type Confirmer interface {
-	Confirm(ctx context.Context, m Model, say func(string)) error
+	Confirm(ctx context.Context, m models.Model, say func(string)) error
 }
 
 // Accepts says whether an engine of this kind can run a model here. It starts nothing that outlives the call.
-func (k *Kind) Accepts(ctx context.Context, e Engine, m Model) Verdict {
+func (k *Kind) Accepts(ctx context.Context, e Engine, m models.Model) Verdict {
 	switch {
 	case m.Format == record.Served && !k.Asks && !e.Caps().Served:
 		return Refuse(fault.New(fault.NotSupported, "name a file, or leave the engine out",
@@ -47,7 +48,7 @@ func (k *Kind) Accepts(ctx context.Context, e Engine, m Model) Verdict {
 
 // Reader is an engine that loads other files than the model's own, such as a converted package.
 type Reader interface {
-	Files(Model) []string
+	Files(models.Model) []string
 }
 
 // Held describes a model as an engine holds it in memory.
@@ -66,11 +67,11 @@ type Held struct {
 
 // Holder is an engine that holds models differently from its Kind, or loads another file.
 type Holder interface {
-	Held(Model) Held
+	Held(models.Model) Held
 }
 
 // Holds describes a model as an engine of this kind holds it, as far as that is known before it is loaded.
-func (k *Kind) Holds(e Engine, m Model) Held {
+func (k *Kind) Holds(e Engine, m models.Model) Held {
 	if h, ok := e.(Holder); ok {
 		return h.Held(m)
 	}

@@ -3,7 +3,7 @@ package engine
 import (
 	"slices"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

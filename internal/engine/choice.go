@@ -1,5 +1,7 @@
 package engine
 
+import "llmparity/internal/models"
+
 // Choice holds the engines that flags and a plan select. One name always gives the same engine, so that what it finds
 // out about the machine is found out once.
 type Choice struct {
@@ -28,7 +30,7 @@ func (c *Choice) With(s Settings, said map[string]Section) *Choice {
 }
 
 // Complete returns an engine's section with the defaults for a model filled in; nil if there is nothing to fill in.
-func (c *Choice) Complete(k *Kind, m Model) Section {
+func (c *Choice) Complete(k *Kind, m models.Model) Section {
 	if k.Config == nil {
 		return nil
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 )
 
 // Settings apply to all engines. Each engine uses those that it supports.
@@ -40,7 +41,7 @@ type Config interface {
 
 // Completer is a configuration that can write out its defaults for a model, so that the plan repeats the run exactly.
 type Completer interface {
-	Complete(Settings, Model)
+	Complete(Settings, models.Model)
 }
 
 // Field is one setting of an engine.

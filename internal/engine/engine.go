@@ -11,13 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // Probe receives what an engine reports to the runner. The runner implements it; no method blocks.
@@ -63,53 +63,6 @@ type Caps struct {
 // ErrBusy refuses a generation while the engine is already running as many as it can.
 var ErrBusy = errors.New("the engine cannot run more generations at a time; wait for one to finish")
 
-// Model is what an engine is asked to load.
-type Model struct {
-	record.Model
-	Path string // the GGUF file; of a split one: its first part
-	// Parts lists the files of a split GGUF, the first included; nil: it has one file.
-	Parts []string
-	// Unsupported says why llmparity cannot compute with it; nil: it can. Engines that are separate programs may know
-	// more architectures.
-	Unsupported error
-	// Unreadable says why llmparity cannot read the weights; nil: it can. Separate programs may read more types.
-	Unreadable error
-	Template   bool // it has a chat template
-	// Was describes the files when their hash was taken, in order; nil: unknown.
-	Was []os.FileInfo
-	// Forms are what engines run, by their names in plans, if each has a form of its own.
-	Forms map[string]Model
-	// GGUF is a package as a GGUF, for engines that do not run packages; nil: there is none.
-	GGUF *Model
-	// From is the package that a GGUF is converted from; Path is empty before that.
-	From string
-	// Policy is added to what engines report of their settings.
-	Policy map[string]string
-	// Held keeps the files in the cache while this process may use them.
-	Held *os.File
-}
-
-// Files lists the files of a GGUF, or the folder of a package.
-func (m Model) Files() []string {
-	if m.Parts != nil {
-		return m.Parts
-	}
-	return []string{m.Path}
-}
-
-// Same returns an error if a file was replaced or changed since its hash was taken, judging by inode, size and time.
-func (m Model) Same() error {
-	for i, was := range m.Was {
-		path := m.Files()[i]
-		now, err := os.Stat(path)
-		if err != nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-			return fault.New(fault.BadModel, "leave it unchanged during a run, and try again",
-				"model %s was replaced or changed since the run began", path)
-		}
-	}
-	return nil
-}
-
 // Request asks for one generation, of at least one token.
 type Request struct {
 	Prompt      string // raw: no chat template is applied
@@ -138,7 +91,7 @@ type Rendered struct {
 // Renderer is an engine that renders texts with a model's own chat template, each as the message of a user. It starts
 // nothing that outlives the call.
 type Renderer interface {
-	Chat(ctx context.Context, m Model, texts []string) ([]Rendered, error)
+	Chat(ctx context.Context, m models.Model, texts []string) ([]Rendered, error)
 }
 
 // Namer is an engine with names of its own for models. It returns what a plan's model calls such a model.
@@ -147,7 +100,7 @@ type Namer interface{ Named(name string) string }
 // Counter is an engine on a server that counts the tokens of a prompt, with those that the server puts before it. It
 // generates one token at most.
 type Counter interface {
-	Count(ctx context.Context, m Model, prompt string) (int, error)
+	Count(ctx context.Context, m models.Model, prompt string) (int, error)
 }
 
 // Engine is a runtime that can generate text. Each is built with its own typed configuration.
@@ -155,7 +108,7 @@ type Engine interface {
 	Name() string
 	Caps() Caps
 	// Check says whether the engine can run this model here. It starts nothing that outlives the call.
-	Check(context.Context, Model) error
+	Check(context.Context, models.Model) error
 	// Open starts what runs before a model is loaded; the runner then takes the baseline.
 	Open(context.Context, Probe) (Session, error)
 }
@@ -163,7 +116,7 @@ type Engine interface {
 // Preparer is an engine that must make something from a model before it can load it, such as a package or a library.
 // The result is cached; say reports slow steps.
 type Preparer interface {
-	Prepare(ctx context.Context, m Model, say func(string)) error
+	Prepare(ctx context.Context, m models.Model, say func(string)) error
 }
 
 // Session is an open engine. Package enginetest checks that
@@ -180,7 +133,7 @@ type Preparer interface {
 // cancelled, a method returns soon and leaves the session ready for Unload and Close. The session outlives the context
 // of Open, and the model that of Load.
 type Session interface {
-	Load(context.Context, Model) error
+	Load(context.Context, models.Model) error
 	// Generate calls token for each token (without Caps.Exact: each piece), in order, from one goroutine, before it
 	// returns.
 	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
@@ -194,7 +147,7 @@ type Session interface {
 // EngineInfo.Policy, which later records the real values. What is not known yet is left out. A Preparer is asked after
 // Prepare.
 type Settled interface {
-	Settings(Model) map[string]string
+	Settings(models.Model) map[string]string
 }
 
 // Fetcher is an engine that downloads a part once.

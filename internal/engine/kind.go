@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/nearest"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/nearest"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -63,7 +64,7 @@ type Kind struct {
 	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.
 	Runs func(dtype string) string
 	// CannotMake returns why the files that it needs cannot be made from a GGUF here. It is nil if it needs none.
-	CannotMake func(m Model) error
+	CannotMake func(m models.Model) error
 	// Parts lists the programs and files that it needs, most important first; nil: none can be missing.
 	Parts func(c Config, s Settings) []Search
 	// Ask finds out what answers at an address; nil: not a server.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os/exec"
 
-	"llmparity/internal/child"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

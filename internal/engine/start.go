@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

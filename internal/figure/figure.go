@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/nearest"
+	"llmparity/internal/kit/nearest"
 	"llmparity/internal/record"
 )
 
@@ -28,7 +28,7 @@ type Row struct {
 	// Request computes it of one request, NaN where it has none: a launch's is the median over its requests. nil:
 	// package compare computes it by its name.
 	Request func(*record.Request) float64
-	Until   bool // --until-ci can wait for it; internal/run computes it of a launch that is not written yet
+	Until   bool // --until-ci can wait for it; internal/bench/run computes it of a launch that is not written yet
 
 	Optional  bool    // only where a plan asks for it; elsewhere tables leave it out
 	Component bool    // a part of the memory by component, in predictions too

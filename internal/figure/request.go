@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 const ms = 1e6 // nanoseconds

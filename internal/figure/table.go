@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"llmparity/compare/stats"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 const (

@@ -3,7 +3,7 @@ package gates
 import (
 	"time"
 
-	"llmparity/compare/stats"
+	"llmparity/internal/stats"
 )
 
 // Schema identifies the layout of a marshalled Outcome.

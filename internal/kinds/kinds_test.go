@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
+	"llmparity/internal/kit/check"
 )
 
 // Top-level keys of a kind must not clash with fields of plans or other kinds.

@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // entry is a line of journal.jsonl: exactly one of the pointers is set.

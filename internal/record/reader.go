@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/lines"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/lines"
+	"llmparity/internal/kit/whole"
 )
 
 // Open reads a run folder, even while the run goes on or after it was killed: it ignores an incomplete last line, and

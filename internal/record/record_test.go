@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
-	"llmparity/internal/lines"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/lines"
 )
 
 var cell = Cell{ID: 1, Engine: "webllm", Prompt: "hello", MaxTokens: 3, Repetitions: 1}

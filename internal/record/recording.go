@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // Recording writes an attempt. Its rows count once End has committed them.

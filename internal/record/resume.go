@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/lines"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/lines"
 )
 
 // Reopen prepares a run for resuming: it locks the folder and removes incomplete last lines. Attempts without an end

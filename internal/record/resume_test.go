@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
-	"llmparity/internal/fault"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/whole"
 )
 
 var resumed = Cell{ID: 1, Engine: "llamacpp", Prompt: `{"index":{"at":` + "\n", MaxTokens: 2, Repetitions: 3}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"llmparity/internal/lines"
+	"llmparity/internal/kit/lines"
 )
 
 // readRows reads the CSV files concurrently, which is safe because each fills its own part of the attempts. It drops

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
-	"llmparity/internal/lines"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/lines"
 )
 
 // Columns may be in any order, and later versions may have more of them.

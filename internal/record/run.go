@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // Run is a run folder as it was read.

@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"testing"
 
-	"llmparity/internal/check"
-	"llmparity/internal/schematest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/schematest"
 )
 
 var update = flag.Bool("update", false, "update the published schemas")

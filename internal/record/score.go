@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"llmparity/internal/lines"
+	"llmparity/internal/kit/lines"
 )
 
 // Score is an engine's opinion of one position in a text that is forced on it token by token. Log-probabilities are

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 )
 
 // scores are those of a text of three tokens. The second forced token is not among the likeliest, and its

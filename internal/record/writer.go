@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"llmparity/internal/fault"
-	"llmparity/internal/lines"
-	"llmparity/internal/whole"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/lines"
+	"llmparity/internal/kit/whole"
 )
 
 // A kill loses at most the rows of the last flushAfter of an unfinished attempt. The first write after flushAfter hands

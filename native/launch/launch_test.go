@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )

@@ -17,11 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
 	"llmparity/native/logs"
 )
 

@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/native/wire"
 )
 
 var _ engine.Renderer = (*Engine)(nil)
 
 // Chat renders texts in a server of its own, which has the model's template in Jinja.
-func (l *Engine) Chat(ctx context.Context, m engine.Model, texts []string) (out []engine.Rendered, err error) {
+func (l *Engine) Chat(ctx context.Context, m models.Model, texts []string) (out []engine.Rendered, err error) {
 	if l.oneShot {
 		return nil, fault.New(fault.NotSupported, "leave chat out", "%s cannot render chat templates", l.Name())
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
@@ -40,13 +41,13 @@ type oneShotSession struct {
 
 // fitting is a model that the program could load.
 type fitting struct {
-	engine.Model
+	models.Model
 	detach func() // of the source that holds the sizes from the log
 }
 
 // Load runs the program for one token. That shows whether it can load the model, how long this takes and which buffers
 // it allocates. Each generation loads the model again.
-func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
+func (s *oneShotSession) Load(ctx context.Context, m models.Model) error {
 	if err := s.own.Free(); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 }
 
 // describe reports what runs, and offers the sizes from the log to the sampler.
-func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
+func (s *oneShotSession) describe(m models.Model, run *completionRun) error {
 	said := run.read.Said()
 	s.config.offloaded(s.probe, said)
 	s.context = said.Context
@@ -199,7 +200,7 @@ func timesDiffer(t *engine.Text, u record.Usage) string {
 }
 
 // broken returns why a process failed; nil if it did what it was started for.
-func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engine.Model, r engine.Request,
+func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m models.Model, r engine.Request,
 	whole bool) error {
 	switch {
 	case s.closing.Err() != nil:
@@ -226,7 +227,7 @@ func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engin
 
 // why returns why a process ended unexpectedly. It does not flush its log before it ends, so the last lines may be
 // missing.
-func (s *oneShotSession) why(run *completionRun, m engine.Model) error {
+func (s *oneShotSession) why(run *completionRun, m models.Model) error {
 	words := said(run.Tail.Lines(200))
 	err := notLoaded(s.name, m, words, run.Exit())
 	switch last := logs.LastWords(words); {

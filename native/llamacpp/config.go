@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
@@ -60,7 +61,7 @@ func (c Config) cacheV() string { return cmp.Or(c.CacheV, c.KVType, "f32") }
 func (c Config) flashAttention() string { return cmp.Or(c.FlashAttention, "off") }
 
 // common returns the options that both programs share.
-func (c Config) common(m engine.Model) []flag {
+func (c Config) common(m models.Model) []flag {
 	flags := []flag{{"-m", m.Path}, {"-t", strconv.Itoa(c.threads())}, {"-tb", strconv.Itoa(c.batchThreads())},
 		{"-ngl", strconv.Itoa(c.GPULayers)}}
 	if c.GPULayers == 0 {
@@ -91,7 +92,7 @@ func (c Config) common(m engine.Model) []flag {
 const noMmap = "--no-mmap"
 
 // server returns llama-server's options, without secrets. Its -c is the context of all slots together.
-func (c Config) server(m engine.Model, port int) []flag {
+func (c Config) server(m models.Model, port int) []flag {
 	m.Context *= c.slots()
 	flags := append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
 		flag{"-np", strconv.Itoa(c.slots())})
@@ -103,7 +104,7 @@ func (c Config) server(m engine.Model, port int) []flag {
 }
 
 // oneShot returns the options of a run. prompt is a file; mark is printed once the text has ended.
-func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
+func (c Config) oneShot(m models.Model, prompt, mark string, r engine.Request) []flag {
 	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", strconv.Itoa(r.MaxTokens)},
 		// print only the raw text as it is generated, and log the number of prompt tokens
 		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"},
@@ -121,7 +122,7 @@ func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) [
 }
 
 // policy lists the settings that affect figures or ids, and what the log says was actually used.
-func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
+func (c Config) policy(m models.Model, said logs.Load) map[string]string {
 	kv := c.cacheK()
 	if v := c.cacheV(); v != kv {
 		kv = fmt.Sprintf("K %s, V %s", kv, v)
@@ -156,7 +157,7 @@ func (c Config) policy(m engine.Model, said logs.Load) map[string]string {
 }
 
 // Settings returns the configured settings; what llama.cpp chooses is not known yet.
-func (l *Engine) Settings(m engine.Model) map[string]string {
+func (l *Engine) Settings(m models.Model) map[string]string {
 	c := l.config
 	s := c.policy(m, logs.Load{Offloaded: -1, Batch: c.Batch, UBatch: c.UBatch})
 	delete(s, "repacking")           // known after the load

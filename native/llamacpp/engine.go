@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -66,7 +67,7 @@ func (l *Engine) Caps() engine.Caps {
 }
 
 // Check finds the program and reads the model's header.
-func (l *Engine) Check(ctx context.Context, m engine.Model) error {
+func (l *Engine) Check(ctx context.Context, m models.Model) error {
 	if err := program.CheckGGUF("llama.cpp", m); err != nil {
 		return err
 	}

@@ -10,15 +10,16 @@ import (
 	"syscall"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny/reference"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/reference"
 	"llmparity/native/wire"
 )
 
@@ -35,7 +36,7 @@ func opened(t testing.TB, l *Engine) (*session, *enginetest.Probe) {
 	return s.(*session), p
 }
 
-func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
+func loadedSession(t testing.TB, m models.Model) (*session, *enginetest.Probe) {
 	t.Helper()
 	s, p := opened(t, newEngine(t))
 	enginetest.Load(t, s, m)
@@ -43,7 +44,7 @@ func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 }
 
 // greedy returns the reference's continuation of a prompt.
-func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
+func greedy(t *testing.T, m models.Model, prompt []int, n int) []int {
 	t.Helper()
 	_, model, err := reference.Open(m.Path)
 	check.Err(t, err)

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/damage"
-	"llmparity/internal/tiny/tinytest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/damage"
+	"llmparity/internal/models/tiny/tinytest"
 )
 
 // intactModel is the tiny model after one of its prompts.

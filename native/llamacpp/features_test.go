@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/tinytest"
 )
 
 const featureTokens = 32
@@ -31,8 +32,8 @@ func says(t *testing.T, s *session, prompt string) (in, out []int) {
 }
 
 // at is a model with room for all prompts.
-func at(path string) engine.Model {
-	return engine.Model{Path: path, Model: record.Model{Context: 1024}}
+func at(path string) models.Model {
+	return models.Model{Path: path, Model: record.Model{Context: 1024}}
 }
 
 func TestFeaturesInLlamaServer(t *testing.T) {
@@ -75,7 +76,7 @@ func TestLongRopeFollowsTheContext(t *testing.T) {
 	text := tinytest.FeaturePrompts()[0].Text
 	var answers [][]int
 	for _, context := range []int{512, 1024} {
-		s, _ := loadedSession(t, engine.Model{Path: path, Model: record.Model{Context: context}})
+		s, _ := loadedSession(t, models.Model{Path: path, Model: record.Model{Context: context}})
 		reference.Context(context)
 		want, _, err := reference.Greedy(tokens.Prompt(text), featureTokens)
 		if _, out := says(t, s, text); err != nil || !slices.Equal(out, want) {

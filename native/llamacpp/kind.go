@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 	"llmparity/native/program"
@@ -68,7 +69,7 @@ var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML
 	Program: engine.Program{Bytes: 16.6 * record.MiB, Token: 360, Low: 0.5, High: 1.6,
 		How: "PSS of llama-server's code, HTTP and vocabulary, on Linux with a CPU, while no other process shares its libraries; " +
 			"a GPU context adds to it"},
-	Starts: func(s engine.Settings) map[string]string { return Config{}.with(s).policy(engine.Model{}, logs.Load{}) }}
+	Starts: func(s engine.Settings) map[string]string { return Config{}.with(s).policy(models.Model{}, logs.Load{}) }}
 
 // cacheTypes are the dtypes that the KV cache can have.
 var cacheTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
@@ -137,7 +138,7 @@ func (c *Config) CheckPlan(engine.Settings) error {
 }
 
 // Complete fills in the defaults.
-func (c *Config) Complete(s engine.Settings, _ engine.Model) {
+func (c *Config) Complete(s engine.Settings, _ models.Model) {
 	c.BatchThreads = cmp.Or(c.BatchThreads, s.Threads)
 	c.FlashAttention, c.Mmap = c.flashAttention(), cmp.Or(c.Mmap, "on")
 }

@@ -15,21 +15,22 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 )
 
 // smolLM2 is the real model that scripts/setup downloads.
-func smolLM2(b testing.TB, context int) engine.Model {
+func smolLM2(b testing.TB, context int) models.Model {
 	b.Helper()
 	paths, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
 	if err != nil || len(paths) != 1 {
 		b.Fatalf("SmolLM2 is not in the cache (%v); run `scripts/setup smollm2`", err)
 	}
-	return engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Format: "gguf", Context: context}}
+	return models.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Format: "gguf", Context: context}}
 }
 
 // speed of one request in tokens/s
@@ -73,7 +74,7 @@ func best(b *testing.B, s *session) (ours speed, own []speed, prompt int) {
 
 // launched returns the best request of a new server after a warm-up. Each pair gets a new server, as it gets a new
 // llama-bench: where a process's buffers are in memory affects speed more than anything else here, and never changes.
-func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int) {
+func launched(b *testing.B, m models.Model) (ours speed, own []speed, prompt int) {
 	b.Helper()
 	s, _ := opened(b, New(benchConfig()))
 	defer s.Close()
@@ -105,7 +106,7 @@ func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 
 // llamaBench does the same work in llama-bench: a prompt of the same length, then the same number of single tokens
 // after it.
-func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
+func llamaBench(b *testing.B, path string, m models.Model, prompt int) speed {
 	b.Helper()
 	run := func(args ...string) float64 {
 		c := benchConfig()

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/check"
-	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 )
 
 // randomModel writes a one-layer llama model with a token for each given byte, plus a BOS and an EOS token.
-func randomModel(t *testing.T, bytes []byte) engine.Model {
+func randomModel(t *testing.T, bytes []byte) models.Model {
 	t.Helper()
 	const hidden, heads, headDim, ff = 64, 2, 32, 64
 	var tokens []string
@@ -73,7 +73,7 @@ func randomModel(t *testing.T, bytes []byte) engine.Model {
 	}, weights)
 	check.Err(t, err)
 	check.Err(t, f.Close())
-	return engine.Model{Model: record.Model{Name: "random", Context: 256}, Path: path}
+	return models.Model{Model: record.Model{Name: "random", Context: 256}, Path: path}
 }
 
 // ascii is printable text: every token is a whole character.

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )
@@ -43,7 +44,7 @@ func TestOneShotAgreesWithServer(t *testing.T) {
 	}
 }
 
-func loadedOneShot(t *testing.T, m engine.Model) (engine.Session, *enginetest.Probe) {
+func loadedOneShot(t *testing.T, m models.Model) (engine.Session, *enginetest.Probe) {
 	t.Helper()
 	s, p := enginetest.Open(t, newOneShot())
 	enginetest.Load(t, s, m)

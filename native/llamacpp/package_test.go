@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"llmparity/internal/check"
-	"llmparity/internal/gguf"
-	"llmparity/internal/mlc"
-	"llmparity/internal/tokenizer"
-	"llmparity/internal/tokenizer/tokenizertest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/tokenizer"
+	"llmparity/internal/models/tokenizer/tokenizertest"
 )
 
 // unpacked makes a WebLLM package of a small model with a tokenizer, and of that a GGUF.

@@ -12,11 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
 )
@@ -39,7 +40,7 @@ type completionRun struct {
 }
 
 // start starts a process that is sampled from its first moment, and gives its text as it is read.
-func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Request,
+func (s *oneShotSession) start(ctx context.Context, m models.Model, r engine.Request,
 	give func(text string, at time.Time)) (*completionRun, error) {
 	dir, err := child.Scratch("prompt")
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	return run, nil
 }
 
-func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine.Model, r engine.Request) error {
+func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m models.Model, r engine.Request) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("running %s: %w", s.name, err)
 	}

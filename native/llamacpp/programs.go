@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 )

@@ -15,10 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
@@ -48,7 +49,7 @@ func environment(key string) []string {
 }
 
 // startServer starts the process and has it sampled; it does not answer yet.
-func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
+func startServer(c Config, b identity, m models.Model, port int, p engine.Probe) (*server, error) {
 	flags, err := b.fitted(c.server(m, port))
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (s *server) said(ctx context.Context) logs.Load {
 }
 
 // ready waits until the model is loaded, and reports the stages.
-func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
+func (s *server) ready(ctx context.Context, m models.Model, p engine.Probe) (properties, error) {
 	first, last, err := s.Await(ctx, time.Minute, func(ctx context.Context) (answers, ready bool) {
 		err := s.client.Call(ctx, http.MethodGet, "/health", nil, nil)
 		return err == nil || wire.RefusalOf(err) != nil, err == nil
@@ -108,7 +109,7 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 
 // ours checks, by its key, that the server that answers is the one that we started: two servers can listen on one port
 // if both allow it.
-func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
+func (s *server) ours(ctx context.Context, m models.Model) (properties, error) {
 	props, err := s.client.props(ctx)
 	refused := wire.RefusalOf(err)
 	switch {
@@ -123,7 +124,7 @@ func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 }
 
 // died returns why the process ended before its model was loaded.
-func (s *server) died(m engine.Model) error {
+func (s *server) died(m models.Model) error {
 	words := said(s.Tail.Lines(200))
 	how := s.Exit()
 	switch {
@@ -166,7 +167,7 @@ func contains(lines []string, what string) bool {
 var reason = regexp.MustCompile(`(?:gguf_init_from_\w+: |error loading model: )(.+)|(GGML_ASSERT\(.+)`)
 
 // notLoaded returns why a program could not load its model, if its words say so; nil if not.
-func notLoaded(who string, m engine.Model, words []string, how string) error {
+func notLoaded(who string, m models.Model, words []string, how string) error {
 	last := logs.LastWords(words)
 	if logs.OutOfMemory(words...) {
 		return engine.Fail(record.OOM, "%s ran out of memory loading %s (%s): %s", who, m.Path, how, last)

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
@@ -35,7 +36,7 @@ type session struct {
 }
 
 // Load starts a server and waits until the model is loaded.
-func (s *session) Load(ctx context.Context, m engine.Model) error {
+func (s *session) Load(ctx context.Context, m models.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
 	}
@@ -45,7 +46,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 }
 
 // start starts a server on a port and loads the model.
-func (s *session) start(ctx context.Context, m engine.Model, port int) error {
+func (s *session) start(ctx context.Context, m models.Model, port int) error {
 	srv, err := s.own.Start(func() (*server, error) { return startServer(s.config, s.binary, m, port, s.probe) })
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (s *session) start(ctx context.Context, m engine.Model, port int) error {
 }
 
 // loaded reports what is running.
-func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
+func (s *session) loaded(ctx context.Context, srv *server, m models.Model, props properties) error {
 	said := srv.said(ctx)
 	s.config.offloaded(s.probe, said)
 	srv.Look()

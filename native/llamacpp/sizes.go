@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 	"llmparity/native/logs"
 )
 

@@ -4,17 +4,18 @@ import (
 	"os"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/estimate"
-	"llmparity/internal/modelsize"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/estimate"
 	"llmparity/native/logs"
 )
 
 // loadedWith returns a session of a server with this configuration.
-func loadedWith(t testing.TB, c Config, m engine.Model) (*Engine, *session, *enginetest.Probe) {
+func loadedWith(t testing.TB, c Config, m models.Model) (*Engine, *session, *enginetest.Probe) {
 	t.Helper()
 	c.Cache = cache.Dir(os.Getenv)
 	l := New(c)

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
@@ -145,8 +146,8 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	// The real programs know every option, possibly by another name.
 	one := newOneShot()
 	for e, flags := range map[*Engine][]flag{
-		newEngine(t): newEngine(t).config.server(engine.Model{Path: "m"}, 1),
-		one:          one.config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1}),
+		newEngine(t): newEngine(t).config.server(models.Model{Path: "m"}, 1),
+		one:          one.config.oneShot(models.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1}),
 	} {
 		b, err := e.identify(t.Context())
 		check.Err(t, err)
@@ -289,7 +290,7 @@ func TestWhyAModelIsNotLoaded(t *testing.T) {
 		{[]string{"failed to load model, 'm.gguf'"}, "cannot load m.gguf: failed to load model"},
 		{[]string{"exiting"}, ""},
 	} {
-		err := notLoaded("llama-server", engine.Model{Path: "m.gguf"}, c.words, "exit status 1")
+		err := notLoaded("llama-server", models.Model{Path: "m.gguf"}, c.words, "exit status 1")
 		if (err == nil) != (c.want == "") || err != nil && (engine.ClassOf(err) != record.BadModel ||
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: got %v, want %q", c.words, err, c.want)
@@ -337,7 +338,7 @@ func TestBatchLimitsUBatch(t *testing.T) {
 		want          string
 	}{{0, 0, ""}, {64, 0, "64"}, {64, 128, "64"}, {0, 128, "128"}, {1024, 0, "512"}, {0, 4096, "2048"},
 		{4096, 4096, "4096"}} {
-		s := New(Config{Batch: c.batch, UBatch: c.ubatch}).Settings(engine.Model{})
+		s := New(Config{Batch: c.batch, UBatch: c.ubatch}).Settings(models.Model{})
 		if s["ubatch"] != c.want {
 			t.Errorf("ubatch %d, batch %d: %q, want %q", c.ubatch, c.batch, s["ubatch"],
 				c.want)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )

@@ -11,10 +11,11 @@ import (
 	"strconv"
 	"sync"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/wire"
 )
@@ -38,7 +39,7 @@ func (c Config) depot(client *client) *depot {
 func own(sum string) string { return "llmparity-" + sum[:12] }
 
 // sumOf returns a model's hash, which is usually known.
-func sumOf(m engine.Model) (string, error) {
+func sumOf(m models.Model) (string, error) {
 	if m.SHA256 != "" {
 		return m.SHA256, nil
 	}
@@ -105,7 +106,7 @@ func (d *depot) clear(ctx context.Context) error {
 
 // Prepare uploads the model to a server that is already running, so that no launch includes the upload. The model
 // stays until Close.
-func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
+func (o *Ollama) Prepare(ctx context.Context, m models.Model, say func(string)) error {
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
 	}

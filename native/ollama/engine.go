@@ -24,8 +24,9 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 	"llmparity/native/wire"
@@ -141,7 +142,7 @@ func (o *Ollama) Caps() engine.Caps {
 }
 
 // Check finds Ollama and the model.
-func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
+func (o *Ollama) Check(ctx context.Context, m models.Model) error {
 	if err := o.config.Check(); err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 var particular = []string{gguf.Phi3, gguf.Gemma3}
 
 // Accepts also refuses to choose the KV cache of a running server.
-func (o *Ollama) Accepts(ctx context.Context, m engine.Model) engine.Verdict {
+func (o *Ollama) Accepts(ctx context.Context, m models.Model) engine.Verdict {
 	if c := o.config; c.URL != "" && c.KVType != "" {
 		return engine.Refuse(fault.New(fault.NotSupported, "omit it",
 			"kv_cache_dtype %s: a running Ollama server has its own KV cache dtype", c.KVType))
@@ -194,7 +195,7 @@ func (o *Ollama) Named(name string) string {
 }
 
 // Count asks a running server for one token, and returns its count of the prompt.
-func (o *Ollama) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
+func (o *Ollama) Count(ctx context.Context, m models.Model, prompt string) (int, error) {
 	keep, _ := o.config.keepAlive() // validated by Check
 	options := map[string]any{"num_predict": 1}
 	if m.Context > 0 { // the server truncates longer prompts
@@ -212,10 +213,10 @@ func (o *Ollama) Count(ctx context.Context, m engine.Model, prompt string) (int,
 }
 
 // Files returns nil: it is not known which file in its store is the model.
-func (*Ollama) Files(engine.Model) []string { return nil }
+func (*Ollama) Files(models.Model) []string { return nil }
 
 // Held returns nothing about memory for a running server, which has its own settings.
-func (o *Ollama) Held(m engine.Model) engine.Held {
+func (o *Ollama) Held(m models.Model) engine.Held {
 	if o.config.URL != "" {
 		return engine.Held{Path: m.Path}
 	}
@@ -294,7 +295,7 @@ func (o *Ollama) find(ctx context.Context) engine.Part {
 }
 
 // Settings returns what is requested of a server that we start. Those of a running server are known after the load.
-func (o *Ollama) Settings(m engine.Model) map[string]string {
+func (o *Ollama) Settings(m models.Model) map[string]string {
 	if o.config.URL != "" {
 		return map[string]string{"weights_dtype": m.DType}
 	}

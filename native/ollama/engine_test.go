@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -30,7 +31,7 @@ func opened(t testing.TB, o *Ollama) (*session, *enginetest.Probe) {
 	return s.(*session), p
 }
 
-func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
+func loadedSession(t testing.TB, m models.Model) (*session, *enginetest.Probe) {
 	t.Helper()
 	s, p := opened(t, newEngine(t))
 	enginetest.Load(t, s, m)
@@ -197,7 +198,7 @@ func TestModelThatOllamaCannotLoad(t *testing.T) {
 	// an unknown architecture of the same length
 	check.Err(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(whole), "llama", "lhama")), 0o600))
 	s, _ := opened(t, newEngine(t))
-	err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
+	err := s.Load(t.Context(), models.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
 	enginetest.OneLine(t, err, fault.BadModel, record.BadModel, "lhama")
 	enginetest.Load(t, s, enginetest.TinyModel(t)) // the server still works
 }
@@ -238,13 +239,13 @@ func TestRunningServer(t *testing.T) {
 	}
 	name := now(s).name
 	t.Run("model on the server", func(t *testing.T) {
-		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
+		served := models.Model{Model: record.Model{Name: name, Format: record.Served}}
 		check.Also(t, o.Check(t.Context(), served))
 		other, p := opened(t, o)
 		if pids := p.PIDs(roleRunner); len(pids) != 0 {
 			t.Errorf("runners %v are sampled before it is known which model they hold", pids)
 		}
-		enginetest.Load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
+		enginetest.Load(t, other, models.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
 		if pids := p.PIDs(roleRunner); len(p.Warned("already-loaded")) != 1 || len(pids) != 1 ||
 			pids[0] != int(now(other).runner.Load()) {
 			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, now(other).runner.Load())

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
-	"llmparity/internal/sample/proc"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
 )

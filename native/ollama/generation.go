@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
 )

@@ -15,13 +15,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 )
 
 // scripted returns a server that is the child of a script, as in some packages.
@@ -38,11 +39,11 @@ func scripted(t *testing.T, settings string) *session {
 }
 
 // random returns another model, with its own context.
-func random(t *testing.T, name string) engine.Model {
+func random(t *testing.T, name string) models.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".gguf")
 	check.Err(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}))
-	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
+	return models.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
 // A runner of another client is not sampled as ours, whether it is younger or older. A prompt in the server's cache is
@@ -105,7 +106,7 @@ func TestContextDefault(t *testing.T) {
 	}
 	t.Run("unknown to the server", func(t *testing.T) {
 		s, _ := opened(t, serve(t, fake{}))
-		enginetest.OneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}),
+		enginetest.OneLine(t, s.Load(t.Context(), models.Model{Model: record.Model{Name: "m", Format: record.Served}}),
 			fault.Usage, record.SetUp, "--context")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/models"
 	"llmparity/native/program"
 )
 
@@ -38,7 +39,7 @@ var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, B
 	KVTypes: []string{"f16", "q8_0", "q4_0"}, FourBits: "q4_k_m",
 	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
 		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"},
-	Starts: func(s engine.Settings) map[string]string { return New(Config{}.with(s)).Settings(engine.Model{}) }}
+	Starts: func(s engine.Settings) map[string]string { return New(Config{}.with(s)).Settings(models.Model{}) }}
 
 // Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
@@ -88,7 +89,7 @@ func stay(text string) (time.Duration, error) {
 }
 
 // Complete fills in the KV cache dtype, and a keep-alive that is as long as a launch may take.
-func (c *Config) Complete(s engine.Settings, _ engine.Model) {
+func (c *Config) Complete(s engine.Settings, _ models.Model) {
 	if c.URL != "" && c.KeepAlive == "" && s.Timeout > KeepAlive {
 		c.KeepAlive = s.Timeout.String()
 	}

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 	"llmparity/native/logs"
 )
 

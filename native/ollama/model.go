@@ -14,7 +14,8 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
@@ -22,7 +23,7 @@ import (
 
 // provide makes sure that the server has the model and returns the server's digest. For a model made from a file it
 // returns the file's hash, since the digest changes each time.
-func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
+func (s *session) provide(ctx context.Context, m models.Model, l *loaded) (digest string, err error) {
 	l.dtype = m.DType
 	if m.Format == record.Served {
 		k, err := s.client.known(ctx, m.Name)
@@ -59,7 +60,7 @@ func (s *session) hand(ctx context.Context, path, sum string) error {
 var unloadable = regexp.MustCompile(`(unable|failed) to load model|error loading model|unsupported|invalid file magic`)
 
 // explainLoad returns why a model was not loaded.
-func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) error {
+func (s *session) explainLoad(ctx context.Context, m models.Model, err error) error {
 	r := wire.RefusalOf(err)
 	if r == nil || ctx.Err() != nil {
 		return s.explain(ctx, err, "loading the model")

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
-	"llmparity/internal/child"
-	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )
@@ -229,7 +229,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	m := engine.Model{Model: record.Model{DType: "q4_0", Context: 512}}
+	m := models.Model{Model: record.Model{DType: "q4_0", Context: 512}}
 	plain := map[string]string{"weights_dtype": "q4_0", "kv_dtype": "f16", "parallel": "1", "flash_attention": "off",
 		"mmap": "off", "context": "512"}
 	if got := New(Config{}).Settings(m); !maps.Equal(got, plain) {

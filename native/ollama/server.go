@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/sample/proc"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/program"

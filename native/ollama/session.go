@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tokenizer"
 	"llmparity/internal/record"
-	"llmparity/internal/tokenizer"
 	"llmparity/native/launch"
 	"llmparity/native/logs"
 	"llmparity/native/wire"
@@ -162,7 +163,7 @@ func (o *Ollama) join(ctx context.Context, s *session) (err error) {
 func (s *session) warn(code, format string, args ...any) { engine.Warn(s.probe, code, format, args...) }
 
 // Load creates the model on the server if necessary, and waits for its runner.
-func (s *session) Load(outer context.Context, m engine.Model) error {
+func (s *session) Load(outer context.Context, m models.Model) error {
 	if err := outer.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Name, err)
 	}

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -28,8 +29,8 @@ func giveUp(t *testing.T, s *session, prompt string) {
 }
 
 // theirModel is the model that another session has loaded.
-func theirModel(s *session) engine.Model {
-	return engine.Model{Model: record.Model{Name: now(s).name, Format: record.Served, Context: 1024}}
+func theirModel(s *session) models.Model {
+	return models.Model{Model: record.Model{Name: now(s).name, Format: record.Served, Context: 1024}}
 }
 
 // About one in 30 cancelled generations blocks Ollama's slot.

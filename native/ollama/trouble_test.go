@@ -13,7 +13,8 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -65,8 +66,8 @@ func serve(t *testing.T, h http.Handler) *Ollama {
 	return New(Config{URL: s.URL})
 }
 
-func served(name string) engine.Model {
-	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 64}}
+func served(name string) models.Model {
+	return models.Model{Model: record.Model{Name: name, Format: record.Served, Context: 64}}
 }
 
 func TestUnusableServers(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/wire"
 )
@@ -146,7 +147,7 @@ func (s *server) identify(ctx context.Context, c *client) error {
 }
 
 // choose returns the server's model for the requested one.
-func (s *found) choose(c Config, m engine.Model) (model, error) {
+func (s *found) choose(c Config, m models.Model) (model, error) {
 	name := c.Model
 	if name == "" && m.Format == record.Served {
 		name = m.Name

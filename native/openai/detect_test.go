@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
@@ -180,12 +181,12 @@ func TestKindsOfServers(t *testing.T) {
 			url, asked := strict(t, k.paths, known)
 			e := openai.New(openai.Config{URL: url + "/v1/"})
 			check.Err(t, e.Check(t.Context(),
-				engine.Model{Model: record.Model{Name: "m", Format: record.Served}}))
+				models.Model{Model: record.Model{Name: "m", Format: record.Served}}))
 			if c := e.Caps(); c.IgnoreEOS != k.eos || !c.PromptCache {
 				t.Errorf("%+v", c)
 			}
 			s, p := loaded(t, openai.Config{URL: url},
-				engine.Model{Model: record.Model{Name: "m", Format: record.Served}})
+				models.Model{Model: record.Model{Name: "m", Format: record.Served}})
 			info := p.Engine()
 			if got := info.Version; got != k.title {
 				t.Errorf("%q, want %q", info.Version, k.title)

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample/gpu"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/gpu"
-	"llmparity/internal/words"
 )
 
 // A server does not say what it computes on.

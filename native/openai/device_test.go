@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/check"
+	"llmparity/internal/host/sample/gpu"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/gpu"
 )
 
 // deviceWith returns the device of this process on a machine with an AMD GPU, of which it holds some bytes.

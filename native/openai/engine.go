@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -80,7 +81,7 @@ func (e *Engine) Caps() engine.Caps {
 }
 
 // Check finds out what the server is and whether it has the model.
-func (e *Engine) Check(ctx context.Context, m engine.Model) error {
+func (e *Engine) Check(ctx context.Context, m models.Model) error {
 	if m.Format != record.Served {
 		if err := program.CheckGGUF("openai", m); err != nil {
 			return err
@@ -154,7 +155,7 @@ func (*Engine) Named(name string) string { return record.Served + ":" + name }
 
 // Count asks the server for the number of tokens: llama-server and vLLM tokenise, others count the prompt of a request
 // for one token.
-func (e *Engine) Count(ctx context.Context, m engine.Model, prompt string) (int, error) {
+func (e *Engine) Count(ctx context.Context, m models.Model, prompt string) (int, error) {
 	s := e.met.Load()
 	if s == nil {
 		var err error

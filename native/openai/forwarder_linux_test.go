@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )

@@ -11,11 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
 )
@@ -61,7 +62,7 @@ func (s *session) explain(err error) error {
 
 // Load checks that the server has the model and generates with it; some servers load it only then. The duration says
 // how long the server took to answer, not how long a load takes.
-func (s *session) Load(ctx context.Context, m engine.Model) error {
+func (s *session) Load(ctx context.Context, m models.Model) error {
 	inner, release := engine.Within(ctx, s.life)
 	defer release()
 	if _, err := s.own.Start(func() (*model, error) { return &s.model, nil }); err != nil {
@@ -101,7 +102,7 @@ func (s *session) short(ctx context.Context, prompt string) error {
 }
 
 // tell reports the server and what affects the figures.
-func (s *session) tell(m engine.Model) {
+func (s *session) tell(m models.Model) {
 	parts := map[string]string{"server": string(s.server.kind), "url": s.client.at.api, "model": s.model.ID}
 	if s.server.version != "" {
 		parts["server_version"] = s.server.version
@@ -127,7 +128,7 @@ func (s *session) tell(m engine.Model) {
 
 // verified reports whether the server has loaded the same file. Only a llama-server on this machine says which one it
 // has.
-func (s *session) verified(m engine.Model) bool {
+func (s *session) verified(m models.Model) bool {
 	if m.Path == "" || s.server.file == "" || !s.client.at.local {
 		return false
 	}

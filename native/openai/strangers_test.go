@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 	"llmparity/native/openai/openaitest"
@@ -114,7 +115,7 @@ func TestUnusableServers(t *testing.T) {
 	err = two.Check(t.Context(), enginetest.TinyModel(t))
 	enginetest.OneLine(t, err, fault.ServerUnreachable, record.SetUp,
 		"has 2 models; name one of its models with --openai-model: mouse, moose")
-	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
+	err = two.Check(t.Context(), models.Model{Model: record.Model{Name: "p", Format: "webllm"}})
 	if err == nil || fault.Of(err) != fault.BadModel {
 		t.Errorf("a package: %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/nearest"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/nearest"
 	"llmparity/internal/record"
 	"llmparity/native/wire"
 )

@@ -15,12 +15,13 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
 
-var served = engine.Model{Model: record.Model{Name: "mouse", Format: record.Served}}
+var served = models.Model{Model: record.Model{Name: "mouse", Format: record.Served}}
 
 // broken is a server with given completions; it lists the models mouse and moose.
 func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {
@@ -81,7 +82,7 @@ func counts(prompt, completion int) string {
 }
 
 // loaded returns a session with a model.
-func loaded(t testing.TB, c openai.Config, m engine.Model) (engine.Session, *enginetest.Probe) {
+func loaded(t testing.TB, c openai.Config, m models.Model) (engine.Session, *enginetest.Probe) {
 	t.Helper()
 	s, p := enginetest.Open(t, openai.New(c))
 	enginetest.Load(t, s, m)

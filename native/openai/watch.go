@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/internal/host/sample"
+	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 	"llmparity/native/launch"
 	"llmparity/native/wire"
 )

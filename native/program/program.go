@@ -15,11 +15,12 @@ import (
 	"sync"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
@@ -109,7 +110,7 @@ func (p Program) Version(ctx context.Context, path string, env []string, line *r
 }
 
 // CheckGGUF checks that a model is a GGUF file with a valid header. The architecture is up to the engine.
-func CheckGGUF(engineName string, m engine.Model) error {
+func CheckGGUF(engineName string, m models.Model) error {
 	if m.Format != "" && m.Format != "gguf" {
 		return engine.SetUp(fault.New(fault.BadModel, "name the model's GGUF, which every engine runs",
 			"%s needs a GGUF file; model %s is a %s package", engineName, m.Name, m.Format))

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/program"
 )

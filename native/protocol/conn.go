@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/logs"

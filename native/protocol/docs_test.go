@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/kit/check"
 	"llmparity/native/protocol"
 )
 

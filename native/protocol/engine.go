@@ -20,7 +20,8 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
@@ -69,7 +70,7 @@ func (e *Engine) Caps() engine.Caps {
 const ggufFormat = "gguf"
 
 // Check starts the program to learn which models it runs, and ends it.
-func (e *Engine) Check(ctx context.Context, m engine.Model) error {
+func (e *Engine) Check(ctx context.Context, m models.Model) error {
 	format := cmp.Or(m.Format, ggufFormat)
 	if m.Path != "" && format == ggufFormat {
 		if err := program.CheckGGUF("the engine", m); err != nil {
@@ -101,7 +102,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 }
 
 // Accepts leaves the decision to the program, which is not started here.
-func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
+func (e *Engine) Accepts(context.Context, models.Model) engine.Verdict {
 	if _, err := e.find(); err != nil {
 		return engine.Refuse(err)
 	}
@@ -109,7 +110,7 @@ func (e *Engine) Accepts(context.Context, engine.Model) engine.Verdict {
 }
 
 // Confirm starts the program and ends it again.
-func (e *Engine) Confirm(ctx context.Context, m engine.Model, _ func(string)) error {
+func (e *Engine) Confirm(ctx context.Context, m models.Model, _ func(string)) error {
 	return e.Check(ctx, m)
 }
 

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/damage"
+	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/damage"
-	"llmparity/internal/tiny/tinytest"
 	"llmparity/native/protocol"
 )
 
@@ -31,7 +32,7 @@ func TestScoresShowFaultsOfArithmetic(t *testing.T) {
 		}
 		e := protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: argv}})
 		s, _ := enginetest.Open(t, e)
-		enginetest.Load(t, s, engine.Model{Path: path, Model: record.Model{Format: "gguf", Context: 1024}})
+		enginetest.Load(t, s, models.Model{Path: path, Model: record.Model{Format: "gguf", Context: 1024}})
 		apart := enginetest.ScoresApart(t, s, in)
 		g, err := enginetest.Generate(t.Context(), s, engine.Request{Prompt: prompt, MaxTokens: len(in.IDs),
 			IgnoreEOS: true})

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/machine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 )
@@ -93,7 +94,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 }
 
 // Load requests the model, from the program that Open started, or from a new one if that had to be ended.
-func (s *session) Load(ctx context.Context, m engine.Model) error {
+func (s *session) Load(ctx context.Context, m models.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", cmp.Or(m.Path, m.Name), err)
 	}
@@ -150,7 +151,7 @@ func (s stages) spans(sent, done time.Time) []record.Span {
 }
 
 // isLoaded reports what is running.
-func (s *session) isLoaded(m engine.Model, got message) {
+func (s *session) isLoaded(m models.Model, got message) {
 	s.loaded = true
 	s.context = engine.Window(s.probe, s.engine.Name(), m.Context, cmp.Or(got.Context, m.Context))
 	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),

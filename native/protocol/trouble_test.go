@@ -17,12 +17,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"llmparity/internal/check"
-	"llmparity/internal/child"
-	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/child/childtest"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/protocol"
 )
@@ -231,7 +232,7 @@ type outcome struct {
 }
 
 // play opens, loads, generates four tokens and unloads.
-func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
+func play(t *testing.T, e engine.Engine, m models.Model) (o outcome) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*healthy)
 	defer cancel()

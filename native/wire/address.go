@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 )
 
 // ParseAddress parses the URL of a server, which a flag names. It is recorded, so it must not contain a secret, and

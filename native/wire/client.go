@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 

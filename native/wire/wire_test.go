@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/native/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/memory"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
+	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 )
 

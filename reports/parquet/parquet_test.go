@@ -12,7 +12,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	ours "llmparity/reports/parquet"
 	"llmparity/reports/tables"

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
 )
 
 // Browser starts a browser for pages.

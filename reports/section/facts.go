@@ -10,8 +10,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
-	"llmparity/internal/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )

@@ -10,7 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/internal/figure"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )

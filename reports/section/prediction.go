@@ -11,7 +11,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )

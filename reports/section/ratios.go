@@ -9,8 +9,8 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/ratio"
-	"llmparity/compare/stats"
-	"llmparity/internal/words"
+	"llmparity/internal/kit/words"
+	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 )
 

@@ -9,8 +9,8 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/compare/evidence"
 	"llmparity/compare/settings"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
-	"llmparity/internal/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )

@@ -8,9 +8,9 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
-	"llmparity/compare/stats"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/stats"
 )
 
 // field is a column of the summary, with a cell's value.

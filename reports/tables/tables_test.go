@@ -12,8 +12,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
-	"llmparity/internal/check"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports/tables"
 )

@@ -17,67 +17,68 @@ const module = "llmparity/"
 
 // importers has who alone may import a package. One without a row is for all.
 var importers = map[string]string{
-	"cmd":           "",
-	"reports":       "cmd internal/doctor scripts/reference",
-	"compare":       "cmd reports internal/doctor internal/reproduce scripts/reference",
-	"compare/stats": "cmd compare internal/figure internal/fit internal/gates internal/resolve internal/truth reports",
-	"browser":       "cmd internal/fit internal/inspect internal/kinds",
-	"native":        "cmd internal/kinds",
+	"cmd":     "",
+	"reports": "cmd internal/bench/doctor scripts/reference",
+	"compare": "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
+	"internal/stats": "cmd compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit " +
+		"reports",
+	"browser": "cmd internal/predict/fit internal/predict/inspect internal/kinds",
+	"native":  "cmd internal/kinds",
 
-	"internal/kinds":     "cmd scripts/reference",
-	"internal/doctor":    "cmd",
-	"internal/dryrun":    "cmd",
-	"internal/fit":       "cmd",
-	"internal/inspect":   "cmd",
-	"internal/progress":  "cmd",
-	"internal/reproduce": "cmd",
-	"internal/resolve":   "cmd internal/dryrun internal/fit",
-	"internal/run":       "cmd internal/progress internal/resolve",
-	"internal/plan":      "cmd internal/doctor internal/reproduce internal/resolve internal/run scripts/reference",
-	"internal/engine": "cmd browser examples native internal/doctor internal/dryrun internal/estimate internal/fit " +
-		"internal/inspect internal/kinds internal/model internal/plan internal/prompts internal/reproduce internal/resolve internal/run",
-	"internal/sample": "cmd browser examples native internal/doctor internal/engine internal/fit internal/reproduce " +
-		"internal/resolve internal/run internal/truth internal/watch",
+	"internal/kinds":            "cmd scripts/reference",
+	"internal/bench":            "cmd",
+	"internal/bench/plan":       "cmd internal/bench scripts/reference",
+	"internal/bench/resolve":    "cmd internal/bench internal/predict/fit",
+	"internal/predict":          "cmd",
+	"internal/predict/accuracy": "compare/memory internal/predict",
+	"internal/predict/estimate": "cmd internal/bench internal/predict",
+	"internal/engine":           "cmd browser examples internal/bench internal/kinds internal/predict native",
+	"internal/host/sample":      "cmd browser examples internal/bench internal/engine internal/predict/fit native",
 
 	// Tests compare engines with it. Only the example engines compute with it, also wrongly.
-	"internal/tiny/reference": "examples internal/resolve internal/tiny/damage",
-	"internal/tiny/damage":    "examples",
+	"internal/models/tiny/reference": "examples internal/bench/resolve internal/models/tiny/damage",
+	"internal/models/tiny/damage":    "examples",
 
 	// Whoever imports what embeds assets has them in its program.
 	"assets/page":            "cmd browser/webllm",
-	"assets/charts":          "cmd internal/doctor reports",
-	"assets/plans":           "cmd internal/doctor scripts/reference",
-	"assets/modellib":        "internal/modellib",
+	"assets/charts":          "cmd internal/bench/doctor reports",
+	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
+	"assets/modellib":        "internal/models/modellib",
 	"docs/reference/schemas": "cmd scripts/reference",
 }
 
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
-	"compare":        "internal/accuracy internal/fault internal/figure internal/gates internal/record internal/rounding internal/warning",
-	"compare/answer": "compare internal/figure internal/record internal/warning",
-	"compare/gate":   "compare internal/baseline internal/fault internal/figure internal/gates internal/record internal/words",
-	"compare/growth": "compare/evidence compare/explain compare/memory compare/stats internal/figure internal/record",
-	"compare/memory": "compare/evidence compare/explain compare/hardware compare/stats internal/accuracy internal/figure " +
-		"internal/gguf internal/record",
-	"compare/parity":   "internal/figure internal/record internal/rounding",
-	"compare/ratio":    "compare/evidence compare/explain compare/stats",
-	"compare/timing":   "compare/evidence compare/explain compare/stats internal/figure internal/record",
-	"compare/explain":  "compare/stats internal/record internal/warning",
-	"compare/evidence": "compare/explain compare/stats internal/figure internal/record internal/words",
-	"compare/validate": "compare internal/fault internal/record",
+	"internal/kit":    "",
+	"internal/record": "internal/kit",
+	"internal/host":   "internal/kit internal/record internal/stats",
+	"internal/models": "assets/modellib internal/host internal/kit internal/record",
+	"internal/engine": "internal/host internal/kit internal/models internal/record",
+	"compare": "internal/axis internal/figure internal/gates internal/kit internal/predict/accuracy internal/record " +
+		"internal/stats internal/warning",
+	"compare/answer": "compare internal/axis internal/figure internal/kit internal/record internal/stats internal/warning",
+	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
+		"internal/stats",
+	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
+	"compare/memory": "compare/evidence compare/explain compare/hardware internal/figure internal/models/gguf " +
+		"internal/predict/accuracy internal/record internal/stats",
+	"compare/parity":   "internal/figure internal/record",
+	"compare/ratio":    "compare/evidence compare/explain internal/stats",
+	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
+	"compare/explain":  "internal/record internal/stats internal/warning",
+	"compare/evidence": "compare/explain internal/axis internal/figure internal/kit internal/record internal/stats",
+	"compare/validate": "compare internal/kit internal/record",
 	"compare/settings": "compare/evidence compare/explain",
-	"compare/hardware": "compare/evidence compare/explain compare/stats internal/record",
-	"compare/stats":    "",
+	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",
+	"internal/stats":   "",
 	"internal/warning": "",
-	"reports":          "compare assets/charts internal/fault internal/figure internal/gates internal/record internal/whole internal/words",
-	"reports/section":  "compare internal/figure internal/gates internal/record internal/words reports/chart reports/plain",
-	"reports/chart":    "compare internal/figure internal/record reports/plain",
+	"internal/axis":    "internal/kit internal/record",
+	"internal/figure":  "internal/kit internal/record internal/stats",
+	"internal/gates":   "internal/figure internal/stats",
+	"reports":          "assets/charts compare internal/figure internal/gates internal/kit internal/record internal/stats",
+	"reports/section":  "compare internal/figure internal/gates internal/kit internal/record internal/stats reports/chart reports/plain",
+	"reports/chart":    "compare internal/figure internal/record internal/stats reports/plain",
 	"reports/plain":    "compare internal/record",
-	"internal/engine":  "internal/child internal/fault internal/nearest internal/record internal/sample",
-	"internal/record":  "internal/fault internal/lines internal/whole",
-	"internal/figure":  "compare/stats internal/nearest internal/record",
-	"internal/fault":   "",
-	"internal/gates":   "compare/stats internal/figure",
 }
 
 // againstArrows finds imports that the tables do not have.

@@ -12,9 +12,9 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/docs/reference/schemas"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
-	"llmparity/internal/plan"
 )
 
 // schema is the part of JSON Schema that the plan's uses.

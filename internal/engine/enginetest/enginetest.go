@@ -17,16 +17,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
 // Case is an engine and a model to test it with.
 type Case struct {
 	New    func(*testing.T) engine.Engine
-	Model  engine.Model // Context must be set
+	Model  models.Model // Context must be set
 	Prompt string
 	// What a reference implementation says; nil and "" are not checked. An engine without token ids is compared by
 	// Text and by the number of PromptIDs. Set none of these for an engine that computes in another precision than the

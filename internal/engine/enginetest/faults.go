@@ -3,10 +3,10 @@ package enginetest
 import (
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models/tiny/damage"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny/damage"
 )
 
 // ScoresApart scores the text of an intact model in a session, the first part as a prompt and the rest step by step. It

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // Open opens a session that is closed at the end of the test.
@@ -26,7 +27,7 @@ func Open(t testing.TB, e engine.Engine) (engine.Session, *Probe) {
 }
 
 // Load loads a model into a session.
-func Load(t testing.TB, s engine.Session, m engine.Model) {
+func Load(t testing.TB, s engine.Session, m models.Model) {
 	t.Helper()
 	check.Err(t, s.Load(t.Context(), m))
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // Probe keeps what an engine reports. The zero value is ready.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"llmparity/internal/check"
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 

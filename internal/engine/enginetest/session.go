@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 // session tests a whole life in one launch.

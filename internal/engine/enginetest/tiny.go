@@ -4,23 +4,23 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/check"
-	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/reference"
+	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tiny/tinytest"
 )
 
 // Context is the context length of the tiny model's cases.
 const Context = 1024
 
 // TinyModel writes the tiny model to the test's folder.
-func TinyModel(t testing.TB) engine.Model {
+func TinyModel(t testing.TB) models.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), tiny.Name+".gguf")
 	check.Err(t, tiny.WriteFile(path))
-	return engine.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
+	return models.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
 		Architecture: "llama", DType: "f32", Context: Context}}
 }
 

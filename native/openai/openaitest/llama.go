@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/host/child"
+	"llmparity/internal/kit/check"
 	"llmparity/native/launch"
 	"llmparity/native/llamacpp"
 	"llmparity/native/wire"

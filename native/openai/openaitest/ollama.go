@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/internal/cache"
-	"llmparity/internal/check"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
 	"llmparity/native/ollama"
 	"llmparity/native/wire"
 )

@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/internal/figure"
+	"llmparity/internal/gates"
+	"llmparity/internal/kit/document"
+)
+
+// gateText is a gate as written, without its limits, whose fields are figures.
+type gateText struct {
+	gates.Gate `yaml:",inline"`
+	Unknown    gates.Level   `yaml:"unknown"` // the former name of inconclusive
+	UnderTest  []string      `yaml:"under_test"`
+	Detect     string        `yaml:"detect"`
+	Changes    figureChanges `yaml:"vs_baseline"`
+}
+
+// ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
+// line.
+func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, false) }
+
+// GateIn reads the gate of a plan and ignores the rest; nil if it has none.
+func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
+
+func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
+	return document.Read(text, file, "gate", axisOf, func(body *document.Node) (*gates.Gate, error) {
+		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {
+			return nil, err
+		}
+		whole := body
+		for _, e := range body.Fields {
+			if e.Name == "gate" && (inPlan || len(body.Fields) == 1) {
+				body, inPlan = e.Value, false
+			}
+		}
+		if !inPlan && body == whole {
+			if err := otherFile(body); err != nil {
+				return nil, err
+			}
+		}
+		if inPlan {
+			return nil, nil
+		}
+		g := &gates.Gate{}
+		return g, newReader(nil).gate(g, body, "gate")
+	})
+}
+
+// otherFile says so of a plan, and of a file without any check, of which only the first field would be named.
+func otherFile(body *document.Node) error {
+	const do = "; --thresholds needs the contents of a gate, such as peak_pss_mb: {max: 900}"
+	known, names := document.FieldsOf(&gateText{}), []string{}
+	for _, e := range body.Fields {
+		if slices.Contains([]string{"gate", "prompts", "input_lengths"}, e.Name) {
+			return document.Wrong(e.Key, "", "this is a plan"+do)
+		}
+		if _, err := figure.Find(e.Name); err != nil && !known[e.Name].IsValid() {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) < 2 || len(names) < len(body.Fields) { // one may be a typing error
+		return nil
+	}
+	return document.Wrong(body.Begin(), "", "there are no checks here, but %s"+do, strings.Join(names[:2], ", "))
+}
+
+// gate reads a gate. Package gates does not depend on YAML.
+func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
+	if err := n.Group(path, ""); err != nil {
+		return err
+	}
+	t := gateText{}
+	known := document.FieldsOf(&t)
+	var fields []document.Entry
+	for _, e := range n.Fields {
+		row, err := figure.Find(e.Name)
+		switch {
+		case err == nil:
+			var limits []gates.Limit
+			err = r.To(e.Value, &limits, document.Join(path, e.Name))
+			for _, l := range limits {
+				if l.Change != "" && err == nil {
+					c := gates.Change{Figure: row, Scope: l.Scope, Level: l.Level}
+					if c.Change, err = gates.ParseShare(l.Change); err == nil {
+						err = c.Valid()
+					}
+					err = e.Value.Placed(document.Join(path, e.Name), err)
+					g.Changes = append(g.Changes, c)
+				}
+				if l.Min != nil || l.Max != nil {
+					l.Figure, l.Change = row, ""
+					g.Limits = append(g.Limits, l)
+				}
+			}
+		case known[e.Name].IsValid():
+			fields, err = append(fields, e), nil
+		default:
+			names := figure.Nearest(e.Name, slices.Sorted(maps.Keys(known))...)
+			err = document.Wrong(e.Key, "", "unknown figure or field %q; the nearest are %s",
+				document.Join(path, e.Name), strings.Join(names, ", "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.Into(fields, known, path); err != nil {
+		return err
+	}
+	t.Gate.Limits, t.Gate.Changes = g.Limits, append(g.Changes, t.Changes...)
+	*g = t.Gate
+	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
+	for _, list := range t.UnderTest {
+		for name := range strings.SplitSeq(list, ",") {
+			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))
+		}
+	}
+	var err error
+	if t.Inconclusive != "" && t.Unknown != "" {
+		err = errors.New("unknown: cannot be combined with inconclusive; remove it")
+	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
+		err = fmt.Errorf("detect: %w", err)
+	} else {
+		err = g.Valid()
+	}
+	return n.Placed(path, err)
+}
+
+// figureChanges are written as a group whose fields are figures.
+type figureChanges []gates.Change
+
+func (all *figureChanges) read(r *reader, n *document.Node, path string) error {
+	if err := n.Group(path, "a group such as {decode_tps: -5%}"); err != nil {
+		return err
+	}
+	for _, e := range n.Fields {
+		row, err := figure.Find(e.Name)
+		if err != nil {
+			return document.Wrong(e.Key, path, "%s", err)
+		}
+		var list []gates.Change
+		if err := r.To(e.Value, &list, document.Join(path, e.Name)); err != nil {
+			return err
+		}
+		for i, c := range list {
+			c.Figure = row
+			if err := c.Valid(); err != nil {
+				return n.Placed(path, fmt.Errorf("%s[%d]: %w", e.Name, i, err))
+			}
+			*all = append(*all, c)
+		}
+	}
+	return nil
+}
+
+func (r *reader) change(c *gates.Change, n *document.Node, path string) (err error) {
+	t := gates.ChangeText{}
+	if text, ok := n.Single(); ok {
+		t.Change = text
+	} else if err := r.Struct(n, &t, path); err != nil {
+		return err
+	}
+	if t.Change == "" {
+		return document.Wrong(n.Begin(), path, "change missing; use a share such as -5%%")
+	}
+	c.Scope, c.Level = t.Scope, t.Level
+	if c.Change, err = gates.ParseShare(t.Change); err != nil {
+		err = fmt.Errorf("change: %w", err)
+	} else if c.Detect, err = gates.ParseRegression(t.Detect); err != nil {
+		err = fmt.Errorf("detect: %w", err)
+	}
+	return n.Placed(path, err)
+}

@@ -1,0 +1,102 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/engine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/record"
+)
+
+// cell is a cell of the record with its engine and its progress.
+type cell struct {
+	record.Cell
+	engine       engine.Engine
+	gaveUp       error         // why it gets no more launches
+	recorded     bool          // that reason is in the record
+	spent        time.Duration // time of its attempts in this process
+	expired      bool          // its time limit is reached
+	failedStarts int           // consecutive launches that did not start
+	enough       *looks        // the rule of --until-ci; nil: a fixed number of repetitions
+	left         int           // attempts to come
+	judged       bool
+	ran          bool // an attempt succeeded
+	memory       record.Prediction
+	likely       []int   // likeliest tokens in its scores
+	output       *output // what its first counted launch generated; nil: none, or token ids unknown
+}
+
+// over reports that the cell gets no more attempts.
+func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.stopped() }
+
+// named adds the engine's name to an error that does not begin with it.
+func (c *cell) named(err error) error {
+	if strings.HasPrefix(err.Error(), c.Engine+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Engine, err)
+}
+
+// cellsOf returns a setup's cells, request shape by request shape.
+func cellsOf(s Setup) []*cell {
+	cells := sketches(s.Setup)
+	for _, c := range cells {
+		c.engine = s.Engines[slices.Index(s.Plan.Engines, c.Engine)]
+		caps := c.engine.Caps()
+		c.Engine = c.engine.Name()
+		c.Model = s.Model.Model
+		if m := s.Of(c.engine).Model; s.Model.Forms != nil {
+			m.Form, m.Name = m.Name, c.Model.Name
+			c.Model = m
+		}
+		c.Model.Context = s.Plan.Context
+		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
+		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,
+			caps.PerGeneration
+		if caps.PromptCache {
+			c.PromptCache = record.CacheOn
+		}
+	}
+	return cells
+}
+
+// sketches are a setup's cells in order, as far as the plan alone defines them.
+func sketches(s plan.Setup) (out []*cell) {
+	p := s.Plan
+	shared := p.Isolation == plan.Shared
+	for _, shape := range s.Shapes {
+		for _, e := range p.Engines {
+			if !shape.Asks(e) {
+				continue
+			}
+			out = append(out, &cell{Cell: record.Cell{ID: s.First + len(out), Engine: e,
+				Model:    record.Model{Name: p.Model, Context: max(p.Context, 0)},
+				PromptID: shape.PromptID, Prompt: shape.Prompt, InputTokens: shape.InputTokens,
+				MaxTokens: shape.MaxTokens, Temperature: p.Temperature, Repetitions: p.Repetitions, Setup: s.ID,
+				KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic, Weights: p.WeightsOf(e),
+				Chat:     p.Chat,
+				Settings: s.Varied[e], Reused: p.Isolation == plan.Reused || shared, Shared: shared}})
+		}
+	}
+	return out
+}
+
+// giveUp ends a cell whose error only a person can fix, or whose launches don't start.
+func (c *cell) giveUp(err error) {
+	if engine.ClassOf(err) == record.Start {
+		if c.failedStarts++; c.failedStarts < mostFailedStarts {
+			return
+		}
+		c.gaveUp = err
+	} else if _, ok := errors.AsType[*fault.Error](err); ok {
+		c.gaveUp = err
+	}
+}
+
+// mostFailedStarts is how many consecutive launches may fail to start before their cell is given up.
+const mostFailedStarts = 2

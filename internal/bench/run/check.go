@@ -1,0 +1,269 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/record/rounding"
+)
+
+// What a score check scores: positions that are computed as a prompt and others step by step, so that both kinds of
+// kernels are checked. They are the first of the text, so that the prompt is computed in one go, as most prompts are.
+const (
+	checkedAsPrompt = 48
+	checkedBySteps  = 16
+)
+
+// checked is which score checks of a setup are recorded.
+type checked struct {
+	engines     map[engine.Engine]bool
+	first       *cell // whose check was first
+	ids         []int // its text
+	arithmetics [][]rounding.Arithmetic
+	anchored    bool // the reference implementation computed the text, or could not
+}
+
+// CheckText is a text that all engines of a model score.
+type CheckText struct {
+	Of  string // whose text it is, in words
+	IDs []int
+}
+
+// within returns a text that fits in a context, and where what is scored of it begins: first computed as a prompt, then
+// step by step. It returns nothing if the text is too short.
+func (t *CheckText) within(context int) (ids []int, from, steps int) {
+	if t == nil {
+		return nil, 0, 0
+	}
+	ids = t.IDs[:min(len(t.IDs), 1+checkedAsPrompt+checkedBySteps)]
+	if context > 0 {
+		ids = ids[:min(len(ids), context)]
+	}
+	scored := len(ids) - 1
+	if scored < 2 {
+		return nil, 0, 0
+	}
+	return ids, 1, len(ids) - max(1, scored*checkedBySteps/(checkedAsPrompt+checkedBySteps))
+}
+
+// Anchor is what the reference implementation computed of a text.
+type Anchor struct {
+	record.Anchor
+	Scores []record.Score
+}
+
+// checkText returns the text for a setup's score checks: the model's own, else what the reference engine generated
+// first; nil if there is none yet.
+func (r *runner) checkText(s *current) *CheckText {
+	if s.CheckText != nil {
+		return s.CheckText
+	}
+	return r.texts[s.Plan.Model]
+}
+
+// offerText makes what a reference engine generated the text of score checks, unless there is one.
+func (r *runner) offerText(s *current, c *cell, o *output) {
+	if o == nil || c.Engine != s.reference || r.texts[s.Plan.Model] != nil {
+		return
+	}
+	if r.texts == nil {
+		r.texts = map[string]*CheckText{}
+	}
+	r.texts[s.Plan.Model] = &CheckText{Of: "the output of " + c.Engine, IDs: slices.Concat(o.promptIDs, o.text)}
+}
+
+// referenceFirst moves the reference engine's warm-up launches before those of others, which then can score its text.
+func referenceFirst(order []turn, reference string) {
+	n := slices.IndexFunc(order, func(t turn) bool { return !t.warmup })
+	if n < 0 {
+		n = len(order)
+	}
+	slices.SortStableFunc(order[:n], func(a, b turn) int {
+		first := func(t turn) int {
+			if t.Engine == reference {
+				return 0
+			}
+			return 1
+		}
+		return first(a) - first(b)
+	})
+}
+
+// checks reports whether an engine's scores are still to be checked in a setup.
+func (s *current) checks(e engine.Engine) bool {
+	return s.Plan.Checks() && e.Caps().Scores && !s.checked.engines[e]
+}
+
+// checkScores lets the engine of a warm-up launch score the text of the check, if there is one. It reports whether the
+// session is usable afterwards. A failure is only a warning, unless the run ends.
+func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
+	a.offerText(a.setup, a.cell, a.output)
+	scorer, able := a.live.session.(engine.Scorer)
+	text := a.checkText(a.setup)
+	if ids, _, _ := text.within(a.setup.Plan.Context); !able || !a.setup.checks(a.cell.engine) || ids == nil {
+		return true, nil
+	}
+	err = a.scoreCheck(ctx, a.setup, a.cell, text, a.live.relay, scorer)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+// scoreCheck lets an engine score the text of the check, and records it as an attempt of its own.
+func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *CheckText, of *relay,
+	scorer engine.Scorer) error {
+	ids, from, steps := text.within(s.Plan.Context)
+	info, device := of.ran()
+	check := &record.ScoreCheck{Text: text.Of, IDs: ids, AsPrompt: steps - from}
+	for _, a := range rounding.Of(info, device, c.Model) {
+		check.Arithmetic = append(check.Arithmetic, string(a))
+	}
+	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Tokens: len(ids) - from})
+	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates, Check: check}})
+	err := c.scoreParts(ctx, ids, from, steps, scorer, func(sc record.Score) {
+		rec.Score(sc)
+		r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Token: sc.Position + 1,
+			Tokens: len(ids) - from})
+	})
+	status, class := outcome(ctx, err)
+	rec.End(status, class, err, record.Cost{})
+	if err == nil {
+		s.keepCheck(c, check)
+	} else if ctx.Err() == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		r.w.Warn(record.Warnf("not-scored", "%s could not score the text of the score check: %s", c.Engine,
+			fault.OneLine(err.Error())))
+	}
+	return err
+}
+
+const checkName = "the score check"
+
+// scoreParts scores the positions from one on as a prompt, and those from steps on step by step.
+func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
+	each func(record.Score)) error {
+	part := func(begin, end int, whole bool) error {
+		return scorer.Score(ctx, engine.Forced{Prompt: ids[:begin], IDs: ids[begin:end], Top: Candidates, Whole: whole},
+			func(sc record.Score) {
+				c.likely = append(c.likely, sc.Top[0].ID, sc.Top[1].ID)
+				sc.Position += begin - from
+				each(sc)
+			})
+	}
+	if from < steps {
+		if err := part(from, steps, true); err != nil {
+			return err
+		}
+	}
+	return part(steps, len(ids), false)
+}
+
+// keepCheck keeps that an engine's scores are recorded.
+func (s *current) keepCheck(c *cell, check *record.ScoreCheck) {
+	done := &s.checked
+	if done.engines == nil {
+		done.engines, done.first, done.ids = map[engine.Engine]bool{}, c, check.IDs
+	}
+	done.engines[c.engine] = true
+	var all []rounding.Arithmetic
+	for _, a := range check.Arithmetic {
+		all = append(all, rounding.Arithmetic(a))
+	}
+	if !slices.ContainsFunc(done.arithmetics, func(o []rounding.Arithmetic) bool { return slices.Equal(o, all) }) {
+		done.arithmetics = append(done.arithmetics, all)
+	}
+}
+
+// restoreChecks restores the score checks that a setup made before the run was resumed.
+func (p *past) restoreChecks(r *runner, s *current, c *cell) {
+	for _, a := range p.Commits(c.ID) {
+		if !a.Scoring.Checks() || a.Status != record.OK {
+			continue
+		}
+		if a.Scoring.Anchored() {
+			s.checked.anchored = true
+			continue
+		}
+		s.keepCheck(c, a.Scoring.Check)
+		if s.CheckText == nil && r.texts[s.Plan.Model] == nil {
+			r.texts = map[string]*CheckText{s.Plan.Model: {a.Scoring.Check.Text, a.Scoring.Check.IDs}}
+		}
+	}
+}
+
+// checkLate checks the engines that no warm-up launch checked, each in a launch of its own.
+func (r *runner) checkLate(ctx context.Context, s *current) {
+	for _, c := range s.cells {
+		r.offerText(s, c, c.output)
+	}
+	text := r.checkText(s)
+	if ids, _, _ := text.within(s.Plan.Context); ids == nil {
+		return
+	}
+	for _, e := range s.Engines {
+		cells := slices.DeleteFunc(s.of(e), func(c *cell) bool { return !c.ran })
+		if len(cells) == 0 || !s.checks(e) || ctx.Err() != nil || r.w.Err() != nil {
+			continue
+		}
+		if err := r.checkAlone(ctx, s, cells[0], text); err != nil && ctx.Err() == nil {
+			r.w.Warn(record.Warnf("not-scored", "%s could not make the score check: %s", e.Name(),
+				fault.OneLine(err.Error())))
+		}
+	}
+}
+
+// checkAlone launches an engine for its score check alone.
+func (r *runner) checkAlone(ctx context.Context, s *current, c *cell, text *CheckText) (err error) {
+	q := unmeasured{&relay{policy: s.Of(c.engine).Policy}}
+	limit := time.Duration(s.Plan.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s: %w", limit,
+		context.DeadlineExceeded))
+	defer cancel()
+	session, err := c.loaded(ctx, s, q, 0)
+	if session != nil {
+		defer func() { _ = session.Close() }()
+	}
+	if err != nil {
+		return err
+	}
+	if scorer, able := session.(engine.Scorer); able {
+		_ = r.scoreCheck(ctx, s, c, text, q.relay, scorer) // it has warned
+	}
+	return nil
+}
+
+// anchor lets the reference implementation compute the text that a setup's engines have scored.
+func (r *runner) anchor(ctx context.Context, s *current) {
+	done := &s.checked
+	if s.Anchor == nil || done.first == nil || done.anchored || ctx.Err() != nil || r.w.Err() != nil {
+		return
+	}
+	done.anchored = true
+	c := done.first
+	ids, from, steps := (&CheckText{IDs: done.ids}).within(s.Plan.Context)
+	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: "reference", Tokens: len(ids) - from})
+	a, err := s.Anchor(ctx, ids, from, done.arithmetics)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.w.Warn(record.Warnf("not-scored", "the reference implementation could not make the score check: %s",
+				fault.OneLine(err.Error())))
+		}
+		return
+	}
+	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates,
+		Check: &record.ScoreCheck{Text: "llmparity's reference implementation", IDs: ids, AsPrompt: steps - from,
+			Anchor: &a.Anchor}}})
+	for _, sc := range a.Scores {
+		rec.Score(sc)
+	}
+	rec.End(record.OK, "", nil, record.Cost{})
+}

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"llmparity/internal/bench/plan"
+)
+
+// turn is a planned attempt.
+type turn struct {
+	*cell
+	warmup     bool
+	repetition int  // 0 for a warm-up launch
+	made       bool // made before the run was resumed
+}
+
+// session identifies what shares the turn's launch; nil: it has its own.
+func (t turn) session() any {
+	switch {
+	case t.warmup:
+		return nil
+	case t.Shared:
+		return t.engine
+	case t.Reused:
+		return t.cell
+	}
+	return nil
+}
+
+// over reports that the attempt is not to be made.
+func (t turn) over() bool { return t.made || t.cell.over() }
+
+// mostTogether limits the setups that are prepared at the same time.
+const mostTogether = 64
+
+// together groups setups whose launches alternate: those of one model, in which each launch has its own process.
+func (r *runner) together() (groups [][]plan.Setup) {
+	for _, s := range r.setups {
+		last := len(groups) - 1
+		alone := s.Plan.Order == plan.Grouped || s.Plan.Isolation != "" && s.Plan.Isolation != plan.OfLaunch
+		if last < 0 || alone || len(groups[last]) == mostTogether || groups[last][0].Plan.Model != s.Plan.Model {
+			groups = append(groups, nil)
+			last++
+		}
+		groups[last] = append(groups[last], s)
+	}
+	return groups
+}
+
+// turns puts a setup's attempts in order. Interleaved: cells alternate, so that a machine that slows down affects all
+// engines. Shuffled: each round has its own order, from the seed and the setup's number. Grouped: all repetitions of a
+// cell, then the next. Reused sessions always run one after another, because an idle session would share pages with the
+// next and lower its PSS.
+//
+// If cells share a launch, only the first cell of each engine has warm-up launches.
+func turns(s plan.Setup, all []*cell) []turn {
+	p := s.Plan
+	var out []turn
+	random := rand.New(rand.NewPCG(cmp.Or(p.OrderSeed, p.Seed), uint64(s.ID)))
+	shuffle := func(cells []*cell) []*cell {
+		cells = slices.Clone(cells)
+		if p.Order == plan.Shuffled {
+			random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+		}
+		return cells
+	}
+	for _, group := range groups(p, shuffle, all) {
+		warm := group
+		if p.Isolation == plan.Shared {
+			warm = group[:1]
+		}
+		for range p.Warmup.Launches {
+			for _, c := range warm {
+				out = append(out, turn{cell: c, warmup: true})
+			}
+		}
+		alternating := len(group)
+		if p.Order == plan.Grouped {
+			alternating = 1
+		}
+		for cells := range slices.Chunk(group, max(alternating, 1)) {
+			for round := range p.MostRepetitions() {
+				for _, c := range shuffle(cells) {
+					out = append(out, turn{cell: c, repetition: round + 1})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// groups returns the groups of cells that alternate.
+func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
+	switch {
+	case p.Isolation == plan.Shared:
+		return byEngine(shuffle(all))
+	case p.Isolation == plan.Reused, p.Order == plan.Grouped:
+		return slices.Collect(slices.Chunk(shuffle(all), 1))
+	case len(all) == 0:
+		return nil
+	}
+	return [][]*cell{all}
+}
+
+// byEngine groups the cells that share a launch, in the order of each engine's first.
+func byEngine(all []*cell) [][]*cell {
+	var out [][]*cell
+	for _, c := range all {
+		at := slices.IndexFunc(out, func(group []*cell) bool { return group[0].Engine == c.Engine })
+		if at < 0 {
+			at, out = len(out), append(out, nil)
+		}
+		out[at] = append(out[at], c)
+	}
+	return out
+}
+
+// launchesOf returns the largest number of attempts of a setup.
+func launchesOf(s plan.Setup) int { return len(turns(s, sketches(s))) }
+
+// newSeed returns a random seed that is short enough to type.
+func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

@@ -1,0 +1,282 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/record"
+)
+
+// Candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
+// confident; compare reports the weight otherwise.
+const Candidates = 20
+
+// output is what a cell's engine generated in its first counted launch.
+type output struct {
+	attempt         int
+	promptIDs, text []int
+}
+
+// differs reports whether two engines continued the same prompt differently.
+func (s *output) differs(o *output) bool {
+	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
+}
+
+// keepOutput keeps an answered request until it is known whether its launch counts.
+func (a *attempt) keepOutput(q *record.Request) {
+	if q.Phase != record.Measure {
+		return
+	}
+	a.measured = append(a.measured, q)
+	if a.output == nil {
+		a.output = outputOf(a.rec.ID(), q)
+	}
+}
+
+// outputOf returns what a request generated; nil if token ids are missing.
+func outputOf(attempt int, q *record.Request) *output {
+	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
+		return nil
+	}
+	s := &output{attempt: attempt, promptIDs: q.PromptIDs}
+	for _, t := range q.Tokens {
+		if t.ID < 0 {
+			return nil
+		}
+		s.text = append(s.text, t.ID)
+	}
+	return s
+}
+
+// job is a cell whose engine is to score a text.
+type job struct {
+	*cell
+	text      *output
+	reference int            // the cell that generated it, or that others are compared with
+	window    *record.Window // of a given text; nil: an engine generated the text
+}
+
+// of says what the job is for.
+func (j job) of() string {
+	if j.window != nil {
+		return fmt.Sprintf("quality, window %d of %d", j.window.Number, j.window.Of)
+	}
+	return "parity"
+}
+
+// what names the text.
+func (j job) what() string {
+	if j.window != nil {
+		return fmt.Sprintf("window %d of %s", j.window.Number, j.window.Text)
+	}
+	return fmt.Sprintf("the text of prompt %d", j.PromptID)
+}
+
+// jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the reference itself, so
+// that any two can be compared at every position.
+func (s *current) jobs() [][]job {
+	out := make([][]job, len(s.Engines))
+	for _, ref := range s.cells {
+		if ref.Engine != s.reference || ref.output == nil || s.Plan.ScoresNothing() {
+			continue
+		}
+		of := slices.DeleteFunc(slices.Clone(s.cells),
+			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
+		differ := slices.ContainsFunc(of, func(c *cell) bool { return c.output.differs(ref.output) })
+		if len(of) == 0 || s.Plan.Parity == nil && !differ {
+			continue
+		}
+		for _, c := range of {
+			i := slices.Index(s.Engines, c.engine)
+			out[i] = append(out[i], job{c, ref.output, ref.ID, nil})
+		}
+	}
+	return out
+}
+
+// windows lists the windows of the plan's text for each engine that can score, under its first cell.
+func (r *runner) windows(s *current) [][]job {
+	out := make([][]job, len(s.Engines))
+	if s.Quality == nil {
+		return out
+	}
+	text, err := s.Quality()
+	if err != nil {
+		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(err.Error())))
+		return out
+	}
+	reference := 0
+	for i, e := range s.Engines {
+		cells := s.of(e)
+		switch {
+		case len(cells) == 0:
+			continue
+		case !e.Caps().Scores:
+			r.w.Warn(record.Warnf("not-scored", "%s does not score: it reports no log-probabilities of a given text",
+				e.Name()))
+			continue
+		case e.Name() == s.reference || reference == 0:
+			reference = cells[0].ID
+		}
+		for n, ids := range text.Windows {
+			// As llama-perplexity: the first half is only read.
+			half := len(ids)/2 + 1
+			out[i] = append(out[i], job{cells[0], &output{promptIDs: ids[:half], text: ids[half:]}, 0,
+				&record.Window{Text: text.Name, SHA256: text.SHA256, Number: n + 1, Of: len(text.Windows)}})
+		}
+	}
+	for _, js := range out {
+		for i := range js {
+			js[i].reference = reference
+		}
+	}
+	return out
+}
+
+// seen lists the tokens whose texts a reader may need: those generated and those that scored high.
+func seen(all []*cell) []int {
+	var ids []int
+	for _, c := range all {
+		if c.output != nil {
+			ids = append(append(ids, c.output.promptIDs...), c.output.text...)
+		}
+		ids = append(ids, c.likely...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// unscoredTokens is how many tokens of texts were not scored before.
+func (p *past) unscoredTokens(js []job) (n int) {
+	for _, j := range js {
+		if !p.scored(j) {
+			n += len(j.text.text)
+		}
+	}
+	return n
+}
+
+// able reports whether the cell's engine can score and has run.
+func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
+
+// scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
+func (r *runner) scoreAll(ctx context.Context, s *current) {
+	list, any := s.jobs(), false
+	for i, windows := range r.windows(s) {
+		any = any || len(list[i]) > 0
+		list[i] = append(list[i], windows...)
+	}
+	for i, js := range list {
+		r.toScore = r.past.unscoredTokens(slices.Concat(list[i:]...))
+		if len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
+			r.scoreWith(ctx, s, js)
+		}
+	}
+	switch {
+	case any && ctx.Err() != nil && s.Quality == nil: // else the run is resumed
+		r.w.Warn(record.Warning{Code: "not-scored",
+			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
+	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
+		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
+			"engine that can score", s.reference))
+	}
+}
+
+// scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
+func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
+	q := unmeasured{&relay{policy: s.Of(js[0].engine).Policy}}
+	var session engine.Session
+	defer func() {
+		if session != nil {
+			_ = session.Close()
+		}
+	}()
+	for _, j := range js {
+		if ctx.Err() != nil {
+			return
+		}
+		if r.past.scored(j) {
+			continue
+		}
+		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text), Left: r.toScore})
+		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
+			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
+				Tokens: len(j.text.text), Top: Candidates, Window: j.window}})
+		q.begin(rec)
+		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
+			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
+		var err error
+		if session == nil {
+			session, err = j.open(soon, s, q)
+		}
+		if err == nil {
+			err = j.score(soon, r, rec, session)
+		}
+		if err != nil && soon.Err() != nil {
+			err = fmt.Errorf("%w (%w)", context.Cause(soon), err)
+		}
+		cancel()
+		q.end()
+		status, class := outcome(ctx, err)
+		rec.End(status, class, err, record.Cost{})
+		if err != nil && ctx.Err() == nil {
+			r.w.Warn(record.Warnf("not-scored", "%s could not score %s: %s", j.Engine, j.what(),
+				fault.OneLine(err.Error())))
+			return // the session may be unusable
+		}
+	}
+}
+
+func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Session, error) {
+	least := 0
+	if j.window != nil {
+		least = len(j.text.promptIDs) + len(j.text.text)
+	}
+	return j.loaded(ctx, of, p, least)
+}
+
+// loaded opens the cell's engine and loads its model with a context of at least so many tokens.
+func (c *cell) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
+	s, err := c.engine.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	model := of.Of(c.engine)
+	if model.Context = of.Plan.Context; model.Context > 0 {
+		model.Context = max(model.Context, least)
+	}
+	return s, s.Load(ctx, model)
+}
+
+func (j job) score(ctx context.Context, r *runner, rec *record.Recording, session engine.Session) error {
+	s, ok := session.(engine.Scorer)
+	if !ok {
+		return errors.New("the engine claims that it can score, but its session can't")
+	}
+	n := 0
+	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: Candidates,
+		Whole: j.window != nil},
+		func(sc record.Score) {
+			rec.Score(sc)
+			if j.window == nil {
+				j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
+			}
+			n++
+			r.toScore--
+			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text),
+				Left: r.toScore})
+		})
+}
+
+// unmeasured is the probe of a session that only scores: it records reports and reads no sources.
+type unmeasured struct{ *relay }
+
+// Attach reads nothing.
+func (unmeasured) Attach(s sample.Source) (detach func()) { return engine.Unmeasured{}.Attach(s) }

@@ -1,0 +1,139 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/run"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/record"
+)
+
+// sides returns two runs that log in which order launches generate.
+func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]*scripted) {
+	out := t.TempDir()
+	for i, o := range []*run.Options{&first, &second} {
+		e := &scripted{name: "engine"}
+		engines[i] = e
+		e.do = func(ctx context.Context, _ int) error {
+			if engines[0].open.Load()+engines[1].open.Load() != 1 {
+				t.Error("both runs have an open session")
+			}
+			*said = append(*said, string('a'+rune(i)))
+			return ctx.Err()
+		}
+		*o = options(t, e)
+		o.Out, o.Plan.Warmup.Launches = out, 0
+	}
+	return first, second, engines
+}
+
+func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
+	t.Helper()
+	r, err := record.Open(dir)
+	check.Err(t, err)
+	for _, a := range r.Attempts {
+		if a.Counted() {
+			n++
+		}
+	}
+	return n, r
+}
+
+func TestBothAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, _ := sides(t, &said)
+		second.Plan.Repetitions = 5
+		dirs, errs := run.Both(t.Context(), first, second)
+		check.Err(t, errors.Join(errs[:]...))
+		if want := []string{"a", "b", "a", "b", "a", "b", "b", "b"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+		n, r := launchesIn(t, dirs[0])
+		if n != 3 || r.Meta.Against != "" || r.Status != record.OK {
+			t.Errorf("first: %d launches, %+v", n, r.Meta)
+		}
+		n, r = launchesIn(t, dirs[1])
+		if n != 5 || r.Meta.Against != filepath.Base(dirs[0]) || dirs[0] == dirs[1] {
+			t.Errorf("second: %d launches, %+v", n, r.Meta)
+		}
+	})
+}
+
+// A shared session is closed before the other run's turn.
+func TestBothCloseSharedSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, engines := sides(t, &said)
+		first.Plan.Isolation, second.Plan.Isolation = plan.Reused, plan.Reused
+		_, errs := run.Both(t.Context(), first, second)
+		if err := errors.Join(errs[:]...); err != nil || !slices.Equal(said, []string{"a", "a", "a", "b", "b", "b"}) {
+			t.Errorf("%v %v", err, said)
+		}
+		for _, e := range engines {
+			if e.open.Load() != 0 {
+				t.Error("open session")
+			}
+		}
+	})
+}
+
+func TestBothEndIfOneCannotStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		missing := errors.New("a part is missing")
+		for i := range 2 {
+			var said []string
+			first, second, _ := sides(t, &said)
+			of := []*run.Options{&first, &second}[i]
+			of.Parts = run.Parts{}
+			of.Setups = func(context.Context, plan.Setup) (run.Setup, error) { return run.Setup{}, missing }
+			dirs, errs := run.Both(t.Context(), first, second)
+			if !errors.Is(errs[i], missing) || errs[1-i] == nil || dirs[i] != "" || len(said) > 0 {
+				t.Errorf("%d: %q %v, measured %v", i, dirs, errs, said)
+			}
+		}
+	})
+}
+
+func TestBothResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, engines := sides(t, &said)
+		ctx, cancel := context.WithCancel(t.Context())
+		whole := engines[0].do
+		engines[0].do = func(ctx context.Context, launch int) error {
+			if len(said) == 2 {
+				cancel()
+			}
+			return whole(ctx, launch)
+		}
+		dirs, errs := run.Both(ctx, first, second)
+		if errs[0] == nil || errs[1] == nil {
+			t.Fatalf("%v", errs)
+		}
+		for i, dir := range dirs {
+			if n, r := launchesIn(t, dir); n != 1 || r.Status != record.Interrupted {
+				t.Fatalf("%d: %d launches, %s", i, n, r.Status)
+			}
+		}
+		engines[0].do, said = whole, nil
+		first.Resume, second.Resume = dirs[0], dirs[1]
+		if _, errs = run.Both(t.Context(), first, second); errors.Join(errs[:]...) != nil {
+			t.Fatalf("%v", errs)
+		}
+		for i, dir := range dirs {
+			if n, r := launchesIn(t, dir); n != 3 || r.Status != record.OK || (r.Meta.Against == "") != (i == 0) {
+				t.Errorf("%d: %d launches, %s, %+v", i, n, r.Status, r.Meta)
+			}
+		}
+		if want := []string{"a", "b", "a", "b"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package mlc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models/gguf"
+)
+
+// The types in which a package's weights can be stored.
+const (
+	Float32 = "float32"
+	Float16 = "float16"
+)
+
+// dtype is a storage type of weights, with MLC's name for a package that uses it.
+type dtype struct {
+	name         string
+	quantization string
+	bytes        int64
+	stores       gguf.Type // whose rows need no conversion
+	append       func(to []byte, values []float32) ([]byte, error)
+}
+
+func dtypeOf(name string) (dtype, error) {
+	switch name {
+	case "", Float32:
+		return dtype{Float32, "q0f32", 4, gguf.F32, appendFloats}, nil
+	case Float16:
+		return dtype{Float16, "q0f16", 2, gguf.F16, appendHalves}, nil
+	}
+	return dtype{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
+		name, Float32, Float16)
+}
+
+// appendFloats appends values as they lie in memory: all processors that we run on are little-endian, as packages are.
+func appendFloats(to []byte, values []float32) ([]byte, error) {
+	return append(to, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))...), nil
+}
+
+// errRange is a value beyond the range of a 16-bit float.
+type errRange float32
+
+func (v errRange) Error() string { return fmt.Sprintf("value %g exceeds ±65504", float32(v)) }
+
+func appendHalves(to []byte, values []float32) ([]byte, error) {
+	at := len(to)
+	to = slices.Grow(to, 2*len(values))[:at+2*len(values)]
+	out := to[at:]
+	for i, v := range values {
+		h, ok := half(v)
+		if !ok {
+			return to, errRange(v)
+		}
+		binary.LittleEndian.PutUint16(out[2*i:], h)
+	}
+	return to, nil
+}
+
+// half rounds to the nearest 16-bit float, ties to even. It is not ok if the result would be infinite. Small values
+// become subnormal or zero.
+func half(v float32) (h uint16, ok bool) {
+	b := math.Float32bits(v)
+	sign := uint16(b >> 16 & 0x8000)
+	b &^= 1 << 31
+	switch {
+	case b > 0x7f800000: // NaN
+		return sign | 0x7e00, true
+	case b >= 0x477ff000: // 65520 rounds to 65536
+		return 0, false
+	case b < 0x38800000: // subnormal: adding 0.5 rounds at the right bit
+		const magic = 0.5
+		return sign | uint16(math.Float32bits(math.Float32frombits(b)+magic)-math.Float32bits(magic)), true
+	}
+	b += 0xfff + b>>13&1
+	return sign | uint16(b>>13-112<<10), true
+}
+
+// Plain returns the dtype of weights that a quantisation of MLC's leaves as they are; else its name.
+func Plain(quantization string) string {
+	switch quantization {
+	case "q0f32", "q0f16":
+		return quantization[len("q0"):]
+	}
+	return quantization
+}

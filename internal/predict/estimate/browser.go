@@ -1,0 +1,374 @@
+package estimate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/kit/words"
+	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modelsize"
+)
+
+// Memory of a browser while WebLLM loads a model. WebLLM reads the shards one after another from the browser's cache
+// into array buffers and writes their tensors to WebGPU one by one. Measured with Chromium 156 and SwiftShader, these
+// exist at the same time:
+//   - the shard in the page: twice while it is read, then once until garbage collection, which comes late;
+//   - memory shared by page and GPU process, as large as the largest tensor so far;
+//   - WebGPU buffers; those below 4 MiB are rounded up to the next power of two.
+//
+// Sizes are in bytes.
+const (
+	shardLimit = 32 * mib // a shard of this size gets no further tensor
+	wholeFrom  = 4 * mib  // buffers from this size on are not rounded up
+
+	collectAfter = 64 * mib       // unused array buffers before garbage collection starts
+	collectFor   = 3              // shards that arrive until it has finished
+	rareShard    = 4 * shardLimit // a larger shard holds a single tensor: embedding or head
+
+	pageItself   = 25 * mib // code and heaps
+	pageToken    = 240      // per token of the vocabulary
+	pageLoaded   = 6 * mib  // heaps after the load
+	mappedFiles  = 12 * mib // programs and libraries
+	mappedLater  = 4 * mib  // the driver's, when it compiles
+	otherGrowth  = 4 * mib  // other browser processes while fetching
+	driverItself = 20 * mib // compiled kernels and the driver
+	compiling    = 14 * mib // temporarily, plus a share of the hidden size
+	compilingTop = 23 * mib
+)
+
+// loading is the state of a simulated load.
+type loading struct {
+	page, shared, gpu int64 // held now
+	highest           int64 // highest sum so far
+	model             int64 // weights, KV cache and workspaces on the GPU at the end, not rounded
+}
+
+func (l *loading) look(page int64) { l.highest = max(l.highest, page+l.shared+l.gpu) }
+
+// follow simulates the load of the shards.
+func (e *Estimate) follow(shards [][]int64) loading {
+	m := e.Model
+	var l loading
+	l.page = pageItself + pageToken*int64(m.Vocab) + mappedFiles + otherGrowth
+	var read, since, last int64 // bytes of all shards so far; since the latest large shard; of that shard
+	var recent []int64          // the latest shards, without single-tensor ones
+	for _, tensors := range shards {
+		size := sum(tensors)
+		dead := min(read, collectAfter+sum(recent))
+		if last > 0 && since <= collectAfter {
+			dead = max(dead, last+since)
+		}
+		l.look(l.page + dead + 2*size)
+		for _, n := range tensors {
+			l.shared = max(l.shared, n)
+			l.gpu += e.onDevice(n)
+			l.model += n
+			l.look(l.page + dead + size)
+		}
+		if read, since = read+size, since+size; size > collectAfter {
+			last, since = size, 0
+		}
+		if size <= rareShard {
+			recent = append(recent[max(0, len(recent)+1-collectFor):], size)
+		}
+	}
+	e.computes(&l)
+	held := int64(0)
+	if n := len(shards); n > 0 && sum(shards[n-1]) > collectAfter {
+		held = sum(shards[n-1]) // a smaller one is collected before the last kernel is compiled
+	}
+	l.look(l.page - otherGrowth + pageLoaded + mappedLater + held)
+	return l
+}
+
+// computes adds the allocations after all weights are loaded.
+func (e *Estimate) computes(l *loading) {
+	layers := int64(0)
+	for _, c := range e.Model.Caches {
+		layers += int64(c.Layers)
+	}
+	cache, working := e.Component(KVReserved).Best, e.Component(Activation).Best
+	if layers > 0 {
+		l.gpu += layers * e.onDevice(cache/layers)
+	}
+	l.gpu += driverItself + compiling + min(compilingTop, int64(e.Model.Hidden)*mib/24)
+	if !e.Setup.OnGPU {
+		l.gpu += working
+	}
+	l.model += cache + working
+}
+
+// onDevice returns the main memory of a WebGPU buffer: none if the adapter is a GPU with its own memory.
+func (e *Estimate) onDevice(n int64) int64 {
+	switch {
+	case e.Setup.OnGPU || n <= 0:
+		return 0
+	case n >= wholeFrom:
+		return n
+	}
+	return 1 << bits.Len64(uint64(n-1))
+}
+
+func sum(sizes []int64) int64 {
+	total := int64(0)
+	for _, n := range sizes {
+		total += n
+	}
+	return total
+}
+
+// browserOwn predicts the browser's memory beyond the model's own components.
+func (e *Estimate) browserOwn(weights int64) Component {
+	shards, count := e.shards(weights)
+	l := e.follow(shards)
+	best := l.highest
+	if !e.Setup.OnGPU {
+		best -= l.model
+	}
+	largest := int64(0)
+	for _, s := range shards {
+		largest = max(largest, slices.Max(s))
+	}
+	c := Component{Name: Framework, Best: best, Confidence: Medium,
+		Method: fmt.Sprintf("a simulation of the load (%s, largest tensor %s). It counts each shard twice while it is read, uncollected "+
+			"garbage of %s and %d shards, a buffer shared with the GPU process, the page, kernels and the driver. "+
+			"Its constants were fitted to Chromium 156 with SwiftShader", count,
+			words.Size(largest), words.Size(collectAfter), collectFor)}
+	c.Low, c.High = best*2/3, best*4/3+8*mib
+	return c
+}
+
+// shards returns the tensor sizes of each shard: the package's own, or those of a package written from the weights.
+func (e *Estimate) shards(weights int64) ([][]int64, string) {
+	tensors, count := e.Model.Tensors, "%d shards"
+	if e.packed != nil {
+		tensors = e.packed
+	}
+	if total := sum(tensors); total == 0 || math.Abs(float64(total-weights)) > 0.01*float64(weights) {
+		tensors, count = e.guessed(weights), "%d shards (assumed)"
+	}
+	var out [][]int64
+	size := int64(0)
+	for _, n := range tensors {
+		if len(out) == 0 || size+n > shardLimit {
+			out, size = append(out, nil), 0
+		}
+		out[len(out)-1] = append(out[len(out)-1], n)
+		size += n
+	}
+	return out, fmt.Sprintf(count, len(out))
+}
+
+// mostTensors limits the simulation; models have some hundred tensors.
+const mostTensors = 1 << 16
+
+// guessed returns the tensors that a package of these weights would have: queries, keys and values are one tensor, and
+// so are gate and up projection.
+func (e *Estimate) guessed(weights int64) []int64 {
+	values, layers := int64(0), int64(max(e.Model.Layers, 1))
+	lumped := false
+	for _, w := range e.Model.Weights {
+		values, lumped = values+w.Values(), lumped || w.Name == modelsize.AllLayers
+	}
+	if values == 0 || lumped || layers*int64(len(e.Model.Weights)) > mostTensors {
+		return e.unnamed(weights)
+	}
+	scale := float64(weights) / float64(values)
+	sizes := map[place]float64{}
+	for n, w := range e.Model.Weights {
+		at := placeOf(w.Name, n)
+		each, times := scale*float64(w.Values()), int64(1)
+		if w.Times > 1 { // the same in each layer
+			each, times = each/float64(layers), layers
+		}
+		for layer := range times {
+			if times > 1 {
+				at.layer = layer
+			}
+			sizes[at] += each
+		}
+	}
+	var out []int64
+	for _, at := range slices.SortedFunc(maps.Keys(sizes), place.compare) {
+		out = append(out, int64(sizes[at]))
+	}
+	return out
+}
+
+// unnamed returns tensors if only their sum is known: the embedding, and the rest in whole shards.
+func (e *Estimate) unnamed(weights int64) []int64 {
+	var out []int64
+	if m := e.Model; m.Parameters > 0 {
+		share := float64(m.Vocab) * float64(m.Hidden) / float64(m.Parameters)
+		out = append(out, int64(min(share, 1)*float64(weights)))
+	}
+	for rest := weights - sum(out); rest > 0; rest -= shardLimit {
+		out = append(out, min(rest, shardLimit))
+	}
+	return out
+}
+
+// place is a tensor's position in a package. Weights with the same place form one tensor.
+type place struct {
+	layer       int64
+	part, which int
+}
+
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.layer, o.layer), cmp.Compare(p.part, o.part), cmp.Compare(p.which, o.which))
+}
+
+// placeOf finds the place of a weight by its name in a GGUF or in transformers.
+func placeOf(name string, which int) place {
+	at := place{part: 4, which: which}
+	switch {
+	case strings.HasPrefix(name, "token_embd") || strings.Contains(name, "embed"):
+		at.layer = -1
+	case strings.HasPrefix(name, "output") || strings.Contains(name, "lm_head"):
+		at.layer = math.MaxInt64
+	default:
+		_, _ = fmt.Sscanf(name, "blk.%d.", &at.layer)
+	}
+	for part, names := range [][]string{{"attn_q.", "attn_k.", "attn_v.", "q_proj", "k_proj", "v_proj"},
+		{"attn_output.", "o_proj"},
+		{"ffn_gate", "ffn_up", "gate_proj", "up_proj"}, {"ffn_down", "down_proj"}} {
+		if slices.ContainsFunc(names, func(s string) bool { return strings.Contains(name, s) }) {
+			at.part, at.which = part, 0
+		}
+	}
+	return at
+}
+
+// Sizes of WebGPU buffers.
+const (
+	GrantedBuffer     = 1 << 27 // storage binding that every adapter has
+	SwiftShaderBuffer = 1 << 30 // SwiftShader's limit in current Chromium
+
+	wishedBuffer   = 1 << 30 // WebLLM asks for this, or else for fallbackBuffer and GrantedBuffer
+	fallbackBuffer = 1 << 28
+)
+
+// Grants returns the largest buffer that WebLLM gets from an adapter with these limits.
+func Grants(whole, bound int64) Room {
+	room := Room{Free: wishedBuffer, How: "WebLLM's request to the adapter"}
+	if whole < wishedBuffer {
+		room.Free = fallbackBuffer
+	}
+	if bound < wishedBuffer {
+		room.Free = min(room.Free, GrantedBuffer)
+	}
+	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
+	switch {
+	case whole < fallbackBuffer || bound < GrantedBuffer:
+		room = Room{How: limits + "; WebLLM does not start with these limits"}
+	case room.Free < wishedBuffer:
+		room.How = limits + "; WebLLM then requests less"
+	}
+	return room
+}
+
+// LargestBuffer is the largest buffer that WebLLM gets from an adapter whose limits are unknown.
+func LargestBuffer(onGPU bool) Room {
+	if onGPU {
+		return Room{Free: wishedBuffer, How: "WebLLM's request to a GPU"}
+	}
+	return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
+}
+
+// page returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
+func (e Estimate) page() []Need {
+	m := e.Model
+	largest, what := e.largest(), largestTensor
+	layers := 0
+	for _, c := range m.Caches {
+		layers += c.Layers
+	}
+	if layers > 0 {
+		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
+			largest, what = n, "the KV cache of one layer"
+		}
+	}
+	if m.Stated != nil {
+		largest, what = m.Stated.Buffer, "the model, as "+m.Stated.By+" states,"
+	}
+	wasm := int64(49*mib + 72*m.Vocab)
+	staged := e.Component(Framework)
+	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
+		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
+		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
+			What: "the page and copies of weights in transit"}}
+	if largest > 0 {
+		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
+	}
+	return out
+}
+
+const largestTensor = "the largest tensor"
+
+// largest returns the size of WebLLM's largest tensor: the package's, or calculated from the model's shape. Packages
+// store gate and up projection as one tensor, and queries, keys and values as one.
+func (e Estimate) largest() int64 {
+	m := e.Model
+	if len(e.packed) > 0 {
+		return slices.Max(e.packed)
+	}
+	if m.Largest > 0 {
+		return m.Largest
+	}
+	var all, most float64
+	for _, w := range m.Weights {
+		all += float64(w.Values())
+		if w.Name != modelsize.AllLayers {
+			most = max(most, float64(w.Rows)*float64(w.Cols))
+		}
+	}
+	if h := float64(m.Hidden); m.Active == 0 { // experts: Inter spans several tensors
+		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
+	}
+	if all == 0 {
+		return 0
+	}
+	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
+}
+
+// pageWorkspaces predicts WebLLM's workspaces: the KV cache's for a prefill chunk, and the library functions'.
+func (e *Estimate) pageWorkspaces() Component {
+	m := e.Model
+	h, i, q, kv := sizes(m)
+	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
+	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
+	of := fmt.Sprintf("queries, keys, values and outputs of %.0f prompt tokens, the tables of the KV cache, and ", chunk)
+	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
+		sum, most := usage(l)
+		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
+			of+"the largest workspace that the model library states", Medium)
+		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
+		if l.Own == nil { // MLC's own libraries keep more
+			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
+		}
+		return c
+	}
+	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
+	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations,
+		of+"hidden state, feed-forward part and logits (no library reports its memory_usage)", Low)
+}
+
+// tables is the size of the KV cache's bookkeeping in WebLLM, for any model.
+const tables = 548 * kib
+
+func usage(l *mlc.Library) (sum, most int64) {
+	for _, n := range l.MemoryUsage {
+		n = min(max(n, 0), 1<<44)
+		sum, most = sum+n, max(most, n)
+	}
+	return sum, most
+}
+
+// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
+func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }

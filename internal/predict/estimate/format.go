@@ -1,0 +1,285 @@
+package estimate
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/nearest"
+	"llmparity/internal/models/hfconfig"
+)
+
+// number is a dtype without blocks or scales.
+type number struct {
+	name string // canonical name
+	bits int64
+}
+
+// numbers are the dtypes by all names that engines use; the first is the canonical one.
+var numbers = []struct {
+	bits  int64
+	names []string
+}{
+	{64, []string{"f64", "float64", "double"}},
+	{32, []string{"f32", "float32", "float", "fp32"}},
+	{16, []string{"f16", "float16", "half", "fp16"}},
+	{16, []string{"bf16", "bfloat16"}},
+	{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
+	{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
+	{8, []string{"int8", "i8", "uint8", "u8"}},
+	{4, []string{"int4", "i4", "uint4"}},
+	{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}},
+	{64, []string{"i64", "int64", "u64"}},
+}
+
+func numberOf(name string) (number, bool) {
+	name = strings.TrimPrefix(strings.ToLower(name), "torch.")
+	for _, n := range numbers {
+		if slices.Contains(n.names, name) {
+			return number{n.names[0], n.bits}, true
+		}
+	}
+	return number{}, false
+}
+
+// stored is the size of a weight in bytes: quantised values, their scales and zero points, and values left unquantised.
+type stored struct{ values, scales, plain int64 }
+
+func (s stored) sum() int64 { return s.values + s.scales + s.plain }
+
+// format is a storage format of weights.
+type format struct {
+	name   string
+	scales string // dtype of the scales; "": none
+	plain  number // dtype of what is not quantised
+	// all: every matrix is quantised, including embedding and head; otherwise only matrices of the layers.
+	all    bool
+	matrix func(rows, cols int64, w hfconfig.Weight) stored
+	kept   func(hfconfig.Weight) int64 // how many copies stay unquantised; nil: none
+	// rough: the mixture of types follows a rule instead of a file. The range then is low to high.
+	rough     bool
+	low, high float64
+}
+
+// bytes returns the size of all copies of a weight.
+func (f format) bytes(w hfconfig.Weight) stored {
+	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) &&
+		w.Part != hfconfig.Positions
+	if !quantised {
+		return stored{plain: bitsOf(w.Values(), f.plain.bits)}
+	}
+	kept := int64(0)
+	if f.kept != nil {
+		kept = f.kept(w)
+	}
+	s := f.matrix(w.Rows, w.Cols, w)
+	return stored{s.values * (w.Times - kept), s.scales * (w.Times - kept), bitsOf(kept*w.Rows*w.Cols, f.plain.bits)}
+}
+
+func bitsOf(n, bits int64) int64 { return (n*bits + 7) / 8 }
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+// groupsOf returns the number of groups in a row; a group of 0 is the whole row.
+func groupsOf(cols int64, group int) int64 {
+	if group <= 0 {
+		return 1
+	}
+	return ceil(cols, int64(group))
+}
+
+// mlcName matches MLC's names of formats: q4f16_1 has 4 bits and float16 scales.
+var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
+
+// mlcFormat returns one of MLC's formats: values packed into 32-bit words along a row, with a scale for each group of
+// 32 (40 for 3 bits). Names that end in _2 leave embedding and head unquantised.
+func mlcFormat(name string) (format, bool) {
+	m := mlcName.FindStringSubmatch(name)
+	if m == nil {
+		return format{}, false
+	}
+	plain, _ := numberOf(m[2])
+	if m[1] == "0" {
+		return format{name: plain.name, plain: plain}, m[3] == ""
+	}
+	if m[3] == "" || m[3] == "ft" {
+		return format{}, false
+	}
+	bits, _ := strconv.ParseInt(m[1], 10, 64)
+	perWord, group := 32/bits, int64(32)
+	if bits == 3 {
+		group = 40
+	}
+	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2",
+		matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
+			groups := ceil(cols, group)
+			return stored{values: rows * groups * (group / perWord) * 4, scales: bitsOf(rows*groups, plain.bits)}
+		}}, true
+}
+
+// format returns how the engine stores the weights.
+func (e *Estimate) format() (format, error) {
+	s, m, plain := &e.Setup, e.Model, e.plain
+	q := m.Quantized
+	if s.Quantization != "" {
+		q = nil
+		name := strings.ToLower(s.Quantization)
+		if f, ok := mlcFormat(name); ok && (f.scales == "" || e.runs(engine.MLC)) {
+			return f, nil
+		} else if ok {
+			return format{}, fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm",
+				"%s does not run MLC's format %s", s.Engine.Title, name)
+		}
+		var packed *number
+		if e.keepsTypes() {
+			packed = &number{"f32", 32}
+			if s.DType != "" && s.DType != "auto" {
+				packed = &plain
+			}
+		}
+		f, ok := ggufFormat(name, m, packed)
+		switch n, plain := numberOf(name); {
+		case ok && (!e.runs(engine.MLC) || readable(name)):
+			return f, nil
+		case plain && n.bits >= 16:
+			return format{name: n.name, plain: n}, nil
+		case !ok:
+			var err error
+			if q, err = named(name, s.GroupSize); err != nil {
+				return format{}, err
+			}
+		}
+		if e.runs(engine.MLC) {
+			return format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",
+				"%s does not run %s weights", s.Engine.Title, name)
+		}
+	}
+	if q == nil || m.Stored != nil && s.Quantization == "" {
+		return format{name: plain.name, plain: plain}, nil
+	}
+	return quantizedFormat(q, plain, m.Layers), nil
+}
+
+// unquantised returns the dtype of everything that is not quantised.
+func (e *Estimate) unquantised() (number, error) {
+	name := e.Setup.DType
+	if name == "" || name == "auto" {
+		name = e.Model.DType
+		if e.runs(engine.VLLM) && (name == "float32" || name == "f32") {
+			name = "bf16"
+		}
+	}
+	if name == "" {
+		return number{"f16", 16}, nil
+	}
+	n, ok := numberOf(name)
+	if n.name == "bf16" && e.runs(engine.MLC) { // WebGPU has no bf16
+		n.name = "f16"
+	}
+	if !ok && e.Setup.DType == "" {
+		return number{"f16", 16}, nil
+	}
+	if !ok || n.bits > 32 || n.bits < 8 || n.name == "i16" || n.name == "i32" {
+		what := "--dtype"
+		if e.Setup.DType == "" {
+			what = "the model's dtype"
+		}
+		return n, fault.New(fault.Usage, "give --dtype float32, float16, bfloat16, fp8 or int8", "%s %s is not supported",
+			what, name)
+	}
+	return n, nil
+}
+
+// named returns a quantisation method by name, with the defaults of its authors' tools.
+func named(name string, group int) (*hfconfig.Quantized, error) {
+	known := map[string]hfconfig.Quantized{
+		"awq": {Method: "awq", Bits: 4, Group: 128}, "awq_marlin": {Method: "awq", Bits: 4, Group: 128},
+		"gptq": {Method: "gptq", Bits: 4, Group: 128}, "gptq_marlin": {Method: "gptq", Bits: 4, Group: 128},
+		"gptq-8bit":         {Method: "gptq", Bits: 8, Group: 128},
+		"bitsandbytes":      {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"bitsandbytes-4bit": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"bitsandbytes-8bit": {Method: "bitsandbytes-8bit", Bits: 8},
+		"nf4":               {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"nf4-double":        {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
+		"fp8":               {Method: "fp8", Bits: 8}, "fp8_e4m3": {Method: "fp8", Bits: 8},
+		"fp8_e5m2": {Method: "fp8", Bits: 8}, "e4m3": {Method: "fp8", Bits: 8},
+		"e5m2": {Method: "fp8", Bits: 8}, "int8": {Method: "int8", Bits: 8, Symmetric: true},
+		"int4":  {Method: "int4", Bits: 4, Group: 128, Symmetric: true},
+		"mxfp4": {Method: "mxfp4", Bits: 4, Group: 32}, "nvfp4": {Method: "nvfp4", Bits: 4, Group: 16},
+	}
+	q, ok := known[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(known))
+		all := append(slices.Sorted(maps.Keys(mixtures())),
+			append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32")...)
+		return nil, fault.New(fault.Usage,
+			"choose one of "+strings.Join(names, ", ")+", a GGUF type (q4_k_m) or an MLC format (q4f16_1)",
+			"--quantization %s is unknown; nearest: %s", name, strings.Join(nearest.Of(name, all, 2), ", "))
+	}
+	if group > 0 && q.Group > 0 {
+		q.Group = group
+	}
+	return &q, nil
+}
+
+// quantizedFormat returns the layout of quantised values and their scales.
+func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
+	f := format{name: q.Method, scales: "f32", plain: plain,
+		kept: func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }}
+	bits := int64(q.Bits)
+	var scales func(rows, cols int64) int64
+	switch q.Method {
+	case "awq", "compressed-tensors", "int4", "gptq": // per group a 16-bit scale and a packed zero point
+		f.name, f.scales = fmt.Sprintf("%s (int%d)", q.Method, q.Bits), "f16"
+		scales = func(rows, cols int64) int64 {
+			groups := rows * groupsOf(cols, q.Group)
+			n := 2 * groups
+			if !q.Symmetric || q.Method == "gptq" {
+				n += bitsOf(groups, bits)
+			}
+			if q.Method == "gptq" { // the group of each input
+				n += 4 * cols
+			}
+			return n
+		}
+	case "bitsandbytes-4bit":
+		bits = 4
+		scales = func(rows, cols int64) int64 { return 4 * ceil(rows*cols, 64) }
+		if q.Double { // 8 bits per block, and a scale and an offset for every 256 blocks
+			f.scales = "int8"
+			scales = func(rows, cols int64) int64 {
+				blocks := ceil(rows*cols, 64)
+				return blocks + 4*ceil(blocks, 256)
+			}
+		}
+	case "bitsandbytes-8bit", "int8":
+		bits = 8
+		scales = func(rows, cols int64) int64 { return 4 * rows * groupsOf(cols, q.Group) }
+	case "fp8":
+		bits = 8
+		scales = func(rows, cols int64) int64 {
+			if q.Block[0] > 0 && q.Block[1] > 0 {
+				return 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))
+			}
+			return 4
+		}
+	case "nvfp4": // an fp8 scale per group and two f32 per matrix
+		f.scales, bits = "fp8", 4
+		scales = func(rows, cols int64) int64 { return rows*ceil(cols, 16) + 8 }
+	case "mxfp4":
+		f.scales, bits = "e8m0", 4
+		scales = func(rows, cols int64) int64 { return rows * ceil(cols, 32) }
+	default:
+		f.scales = ""
+		return f
+	}
+	f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+		return stored{values: bitsOf(rows*cols, bits), scales: scales(rows, cols)}
+	}
+	return f
+}

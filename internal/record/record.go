@@ -165,7 +165,9 @@ type Cell struct {
 	Weights       string   `json:"weights,omitempty"`        // requested form of the weights; absent: the engine's default
 	Traffic       *Traffic `json:"traffic,omitempty"`        // absent: one request
 	Chat          bool     `json:"chat,omitempty"`           // prompts are in the model's chat template
-	// fields of the engine's section that are axes of the plan, with their values
+	DType         string   `json:"dtype,omitempty"`          // requested dtype; absent: the engine's default
+	Threads       int      `json:"threads,omitempty"`        // requested threads; absent: the engine's default
+	// what the plan varied of the engine's own: its version and fields of its section, with their values
 	Settings map[string]string `json:"settings,omitempty"`
 }
 

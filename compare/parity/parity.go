@@ -149,9 +149,13 @@ func ids(r *record.Request) []int {
 }
 
 // Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
-func Itself(counted []*record.Attempt) SelfParity {
+func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
+	if temperature != 0 {
+		s.Verdict = fmt.Sprintf(random, temperature)
+		return s
+	}
 	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
 	switch {
 	case byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }):
@@ -215,13 +219,15 @@ type Party struct {
 	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
+const random = "not compared: tokens are random at temperature %g"
+
 // Of compares the first measured request of either side.
 func Of(left, right Party) Parity {
 	p := empty(left.Cell, right.Cell)
 	a, b := outputs(left.Counted), outputs(right.Counted)
 	switch {
 	case left.Temperature != 0:
-		p.Verdict = fmt.Sprintf("not compared: tokens are random at temperature %g", left.Temperature)
+		p.Verdict = fmt.Sprintf(random, left.Temperature)
 		return p
 	case len(a) == 0:
 		p.Verdict = "not compared: no counted launch of " + left.Label + " returned a request"

@@ -43,7 +43,7 @@ func (s *Setup) Part(name string) string {
 	return s.Engine.Parts[name]
 }
 
-// Foreign tells whether the cell was imported from another program.
+// Foreign reports whether the cell was imported from another program.
 func (s *Setup) Foreign() bool { return s.Spec.Model.Format == record.Foreign }
 
 // Repeated names what was repeated: launches, or repetitions in one launch or on a running server.

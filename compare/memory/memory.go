@@ -89,7 +89,7 @@ func confidenceOf(component, method string) string {
 	return level
 }
 
-// read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
+// read reports whether a component was measured or reported. Arithmetic cannot confirm a prediction.
 func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
 // Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead, framework
@@ -170,7 +170,7 @@ func scalesOf(weights string) string {
 	return ""
 }
 
-// sameNumbers tells whether two names mean one dtype: float32 in MLC is f32 in llama.cpp.
+// sameNumbers reports whether two names mean one dtype: float32 in MLC is f32 in llama.cpp.
 func sameNumbers(a, b string) bool {
 	short := func(s string) string { return strings.Replace(strings.ToLower(s), "float", "f", 1) }
 	return short(a) == short(b)
@@ -190,7 +190,7 @@ func widthOf(dtype string) float64 {
 	return float64(bytes) / float64(values)
 }
 
-// SameDType tells whether two dtypes have the same size. Of unknown ones only the same dtype has.
+// SameDType reports whether two dtypes have the same size. Of unknown ones only the same dtype has.
 func SameDType(a, b string) bool {
 	return sameNumbers(a, b) || widthOf(a) == widthOf(b) && widthOf(a) > 0
 }

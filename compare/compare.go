@@ -349,9 +349,6 @@ func (c *Cell) identify() {
 	}
 	for _, a := range attempts {
 		if d, ok := a.Device(); ok {
-			if d.Name == "google swiftshader" { // as older records have it
-				d.Name = "SwiftShader"
-			}
 			if c.Device == nil {
 				c.Device = &d
 			}

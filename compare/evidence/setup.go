@@ -19,9 +19,9 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
-// Says returns a setting as the engine reports it; empty if unknown, for which older versions wrote "not told".
+// Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
-	if v := s.Policy(key); v != "not told" && v != "unknown" {
+	if v := s.Policy(key); v != "unknown" {
 		return v
 	}
 	return ""

@@ -187,7 +187,8 @@ func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string
 
 // models compares the plan's models with the measured ones.
 func (r *Reproduction) models(ctx context.Context, was *record.Run, p plan.Plan) {
-	if _, _, err := p.Count(); err != nil {
+	m, err := p.Expand()
+	if err != nil {
 		r.unknown("models: %v", err)
 		return
 	}
@@ -198,11 +199,11 @@ func (r *Reproduction) models(ctx context.Context, was *record.Run, p plan.Plan)
 		}
 	}
 	looked := map[string]bool{}
-	for s := range p.Setups() {
-		m, ok := measured[s.ID]
-		if key := s.Plan.Model + "\x00" + m.SHA256; ok && !looked[key] {
+	for _, s := range m.Setups {
+		model, ok := measured[s.ID]
+		if key := s.Plan.Model + "\x00" + model.SHA256; ok && !looked[key] {
 			looked[key] = true
-			r.model(ctx, s.Plan.Model, m)
+			r.model(ctx, s.Plan.Model, model)
 		}
 	}
 }

@@ -175,8 +175,8 @@ func (p *past) failed(r *runner, cell int) bool {
 }
 
 // mark marks the turns that were made before, and the cells that get no more.
-func (p *past) mark(r *runner, cells []*cell, order []turn) {
-	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
+func (p *past) mark(r *runner, cells []*series, order []turn) {
+	warmups, repetitions := map[*series]int{}, map[*series]map[int]bool{}
 	for _, c := range cells {
 		var gaveUp bool
 		warmups[c], repetitions[c], gaveUp = p.made(r, c.ID)
@@ -192,11 +192,11 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 	for i := range order {
 		t := &order[i]
 		if !t.warmup {
-			t.made = repetitions[t.cell][t.repetition]
+			t.made = repetitions[t.series][t.repetition]
 			continue
 		}
-		t.made = warmups[t.cell] > 0
-		warmups[t.cell]--
+		t.made = warmups[t.series] > 0
+		warmups[t.series]--
 	}
 }
 
@@ -204,8 +204,8 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
-func (p *past) restore(s *current, c *cell) {
-	scores := s.Reference != nil && (!s.Plan.ScoresNothing() || s.Plan.Checks())
+func (p *past) restore(s *current, c *series) {
+	scores := s.textOf != "" && (!s.Plan.ScoresNothing() || s.Plan.Checks())
 	if !scores && c.enough == nil {
 		return
 	}
@@ -217,7 +217,7 @@ func (p *past) restore(s *current, c *cell) {
 	}
 }
 
-func (c *cell) restore(a *record.Attempt) {
+func (c *series) restore(a *record.Attempt) {
 	requests := a.Measured()
 	for _, q := range requests {
 		if c.output == nil {
@@ -232,11 +232,11 @@ func (c *cell) restore(a *record.Attempt) {
 }
 
 // over reports whether a setup is complete.
-func (p *past) over(r *runner, planned plan.Setup) bool {
+func (p *past) over(r *runner, planned *plan.Setup) bool {
 	if p.Dir == "" {
 		return false
 	}
-	cells := sketches(planned)
+	cells := seriesOf(planned)
 	order := turns(planned, cells)
 	p.mark(r, cells, order)
 	return !slices.ContainsFunc(order, func(t turn) bool { return !t.over() })
@@ -274,7 +274,7 @@ func (p *past) failure(r *runner) error {
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring. end is the
 // first cell after those that the setup alternates with.
-func (p *past) unscored(planned plan.Setup, end int) bool {
+func (p *past) unscored(planned *plan.Setup, end int) bool {
 	if p.Status != record.Interrupted ||
 		planned.Plan.ScoresNothing() && planned.Plan.Quality == "" && !planned.Plan.Checks() {
 		return false
@@ -297,8 +297,8 @@ func (p *past) scored(j job) bool {
 
 // whole reports whether the run is complete.
 func (p *past) whole(r *runner) bool {
-	incomplete := func(s plan.Setup) bool { return !p.over(r, s) }
-	return p.Status != record.Interrupted && !slices.ContainsFunc(r.setups, incomplete)
+	incomplete := func(s *plan.Setup) bool { return !p.over(r, s) }
+	return p.Status != record.Interrupted && !slices.ContainsFunc(r.Setups, incomplete)
 }
 
 // sameEngine refuses an engine or browser that changed; with AllowChanged it warns.

@@ -36,11 +36,10 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("the page, sha256", was.Parts["page_sha256"], sum)
 	}
-	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
-	want := was.Parts["model_library_sha256"]
-	if want != "" && !libraryHere(s.Cache, want) {
+	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["bundle_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
+	if l := was.Library; l != nil && !libraryHere(s.Cache, l.SHA256) {
 		to.Unknown("the model library with SHA-256 %s is not in %s; another one will be compiled or downloaded, and its hash "+
-			"recorded", want, s.Cache)
+			"recorded", l.SHA256, s.Cache)
 	}
 }
 
@@ -60,11 +59,10 @@ func libraryHere(dir, want string) bool {
 // bundleSHA256 returns the hash of the recorded WebLLM if it is here (built in, from npm, or a file); else empty.
 func bundleSHA256(dir string, was record.EngineInfo, file string) string {
 	path, _ := npm.Kept(dir, npmPackage, was.Version, bundleFile)
-	origin := was.Parts["webllm_origin"]
-	if strings.HasPrefix(origin, "file ") {
+	if strings.HasPrefix(was.Origin, "file ") {
 		path = file
 	}
-	if origin == "built in" {
+	if was.Origin == record.BuiltIn {
 		path = ""
 	} else if path == "" {
 		return ""

@@ -226,7 +226,9 @@ func (w *WebLLM) Settings(m models.Model) map[string]string {
 	if !ok {
 		return nil
 	}
-	return p.settings()
+	s := p.settings()
+	s["model_library"] = p.Library.String()
+	return s
 }
 
 // settings returns what affects how a package computes.

@@ -84,8 +84,9 @@ func packFile(path, dir, name string, window int, say func(string)) (Package, er
 		return Package{}, err
 	}
 	return Package{Dir: p.Dir,
-		Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels},
-		ID:      name, DType: F32,
+		Library: Library{Path: lib.Path, Library: record.Library{Maker: record.Llmparity, SHA256: lib.SHA256,
+			Kernels: SoftwareKernels}},
+		ID: name, DType: F32,
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
 }
 

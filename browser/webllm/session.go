@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"llmparity/assets/page"
@@ -85,9 +84,8 @@ func (s *session) event(e record.Event) {
 // info describes the engine; p is nil before the load.
 func (s *session) info(p *Package) *record.EngineInfo {
 	info, bundle := s.Info(), s.site.bundle
-	info.Name, info.Version = Name, bundle.version()
-	maps.Copy(info.Parts, map[string]string{"webllm": bundle.version(), "webllm_origin": bundle.origin(),
-		"webllm_sha256": s.site.sha256})
+	info.Name, info.Title, info.Version, info.Origin = Name, Memory.Title, bundle.version(), bundle.origin()
+	info.Parts["bundle_sha256"] = s.site.sha256
 	if sum, err := page.SHA256(); err == nil {
 		info.Parts["page_sha256"] = sum
 	}
@@ -95,12 +93,7 @@ func (s *session) info(p *Package) *record.EngineInfo {
 	if p == nil {
 		return info
 	}
-	info.Parts["model_library"] = p.Library.String()
-	info.Parts["model_library_sha256"] = p.Library.SHA256
-	info.Parts["model_library_bytes"] = strconv.FormatInt(p.Library.Bytes, 10)
-	if p.Library.Source != "" {
-		info.Parts["model_library_source"] = p.Library.Source
-	}
+	info.Library = &p.Library.Library
 	maps.Copy(info.Policy, p.settings())
 	return info
 }

@@ -231,13 +231,13 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
 		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
 	}
-	keys := map[string]string{}
-	maps.Copy(keys, was.Parts)
-	maps.Copy(keys, is.Parts)
+	before, now := was.Identity(), is.Identity()
+	keys := maps.Clone(before)
+	maps.Copy(keys, now)
 	seen := map[string]bool{}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
-		x, y := was.Parts[key], is.Parts[key]
-		kind := kindOf(key, x, y)
+		x, y := before[key], now[key]
+		kind := kindOf(key, was.Library, is.Library)
 		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
 		// be of an older llmparity.
 		unreported := (x == "" || y == "") && key != "browser"
@@ -266,13 +266,12 @@ func headFirst(a, b string) int {
 }
 
 // kindOf says what a part of an engine belongs to.
-func kindOf(key, was, is string) string {
+func kindOf(key string, was, is *record.Library) string {
 	switch {
 	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
 		return gates.TestBrowser
 	case key == "model_library":
-		maker, _, _ := strings.Cut(was, " (")
-		if now, _, _ := strings.Cut(is, " ("); now == maker {
+		if was != nil && is != nil && was.Maker == is.Maker {
 			return gates.TestKernels // the same maker's, with other kernels
 		}
 		return gates.TestLibrary

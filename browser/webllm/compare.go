@@ -24,7 +24,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	if own.Launch.Attach != "" {
 		to.Unknown("the browser: a running one reports its version only when asked")
 	} else {
-		here := own.browser(ctx)
+		here := own.browserPart(ctx)
 		to.Differ("browser", dotted.FindString(was.Parts["browser"]), dotted.FindString(here.Version))
 		if id := find.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
 			to.Differ("the browser's build", was.Parts["browser_build_id"], id)
@@ -33,7 +33,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 		}
 		to.Unknown("the WebGPU adapter: known only when the browser runs (see llmparity doctor)")
 	}
-	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
+	if sum, err := page.SHA256(scripts); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("the page, sha256", was.Parts["page_sha256"], sum)
 	}
 	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["bundle_sha256"], bundleSHA256(s.Cache, was, own.Bundle))

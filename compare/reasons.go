@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/settings"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -80,13 +81,18 @@ func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) []Reason {
 
 // requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
 func requestsDiffer(a, b *Cell) []Reason {
-	switch {
-	case a.Spec.MaxTokens != b.Spec.MaxTokens:
-		return []Reason{reason(Refuses, explain.MaxTokensDiffer, a.Spec.MaxTokens, b.Spec.MaxTokens)}
-	case a.Spec.Temperature != b.Spec.Temperature:
-		return []Reason{reason(Refuses, explain.TemperatureDiffer, a.Spec.Temperature, b.Spec.Temperature)}
+	return axesDiffer(a, b, axis.Nothing, Refuses)
+}
+
+// axesDiffer has a reason for each axis in which two cells differ and across which no more than this is compared.
+func axesDiffer(a, b *Cell, across axis.Across, effect Effect) []Reason {
+	var out []Reason
+	for _, x := range axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Across == across }) {
+		of := explain.Reason{Code: strings.ReplaceAll(x.Name, "_", "-"), Text: x.Title + " differs: %s and %s",
+			Many: x.Title + " differs"}
+		out = append(out, reason(effect, of, x.Value(&a.Spec), x.Value(&b.Spec)))
 	}
-	return nil
+	return out
 }
 
 // SameRequest tells that the outputs of two cells can be the same.
@@ -115,10 +121,10 @@ func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	both := sides(a, b)
 	if a.FormOf(b) {
 		out = append(out, reason(Marks, explain.WeightsCompared, Sameness(a, b)))
-	} else if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
+	} else if at := slices.IndexFunc(both[:], func(c side) bool { return axis.Unverified(&c.Spec.Model) }); at >= 0 {
 		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
-	} else if a.Isolation() != b.Isolation() {
-		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))
+	} else {
+		out = append(out, axesDiffer(a, b, axis.OnRequest, effect)...)
 	}
 	return append(out, devicesDiffer(a, b, effect)...)
 }

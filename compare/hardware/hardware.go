@@ -139,8 +139,7 @@ func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []reco
 		for _, id := range slices.Sorted(maps.Keys(a.Sources)) {
 			s := a.Sources[id]
 			same := func(o record.Source) bool { return o.Role == s.Role && o.Method == s.Method }
-			// Older records have sums over GPUs.
-			if wanted(s) && s.Role != "gpus" && !slices.ContainsFunc(out, same) {
+			if wanted(s) && !slices.ContainsFunc(out, same) {
 				out = append(out, s)
 			}
 		}

@@ -70,15 +70,7 @@ func (c *Cell) Held(p record.Prediction) *Prediction {
 		f.Absent = cmp.Or(f.Absent, "no component was predicted")
 		return f
 	}
-	// Old predictions, which a component total_used marks, defined two components differently.
-	_, before := p.Part("total_used")
-	if before {
-		f.Notes = append(f.Notes, "predictions of everything else and total used other definitions and are not compared")
-	}
 	for _, row := range Components() {
-		if before && (row.Name == figure.FrameworkOverhead || row.Name == figure.TotalMemory) {
-			continue
-		}
 		said, ok := p.Part(row.Name)
 		measured := c.comparable(row.Name)
 		// Few predictions have the total, which includes the baseline.

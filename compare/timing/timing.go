@@ -184,7 +184,7 @@ func readShare(a *record.Attempt) float64 {
 		return math.NaN()
 	}
 	share := float64(reading) / float64(length)
-	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else older records: with what reads waited for a processor
+	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else unknown, as on macOS
 		share *= float64(c.ReadCPUNS) / float64(c.ReadNS)
 	}
 	return share

@@ -230,7 +230,7 @@ func (r *Result) party(cell int) parity.Party {
 		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	// To float16, weights are rounded as activations are, which tolerances cover.
 	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
-	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
+	if c.ModelLibrary().ByMLC() {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
 	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }

@@ -40,7 +40,7 @@ var importers = map[string]string{
 	"internal/models/tiny/damage":    "examples",
 
 	// Whoever imports what embeds assets has them in its program.
-	"assets/page":            "cmd browser/webllm",
+	"assets/page":            "cmd browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",

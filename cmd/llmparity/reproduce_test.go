@@ -37,6 +37,7 @@ func changing(r reproduce.Reproduction) (out []string) {
 
 // A run of this machine has no differences, and its plan runs again. A changed machine or program is named.
 func TestReproduceOnSameMachine(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	good(t, "run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet", "--out", root)
 	dir := filepath.Join(root, "latest")
@@ -72,6 +73,7 @@ func TestReproduceOnSameMachine(t *testing.T) {
 }
 
 func TestReproduceErrors(t *testing.T) {
+	lightTest(t)
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
 	fails(t, fault.BadRecord, "this version cannot read the plan", "reproduce", dir)
 	put(t, dir, "plan.yaml", "engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n")

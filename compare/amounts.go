@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
-// amounts may be compared. False for others.
+// Amounts compares the memory of two cells if only their devices forbid a ratio and all memory is in RAM: then amounts
+// may be compared. It returns false for other cells.
 func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
 	for _, amount := range c.amounts {
 		if amount.Figure == x.Name && x.Name == y.Name {
@@ -20,7 +20,7 @@ func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool
 	return ratio.Ratio{}, false
 }
 
-// weigh sets the memory of two cells against each other where only amounts may be compared: tests of its family.
+// weigh compares the memory of two cells of which only amounts may be compared, and adds the tests to their family.
 func (r *Result) weigh(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
@@ -42,12 +42,12 @@ func (r *Result) weigh(c *Comparison) {
 	}
 }
 
-// inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
+// inRAM reports whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {
 	return c.Device != nil && (c.Device.Class == record.CPU || c.Device.Class == record.SoftwareAdapter)
 }
 
-// LeastMore returns by how many MiB a uses at least more than b, where other programs share their memory. Below 0: b
+// LeastMore returns by how many MiB a uses at least more than b, if other programs share their memory. Below 0: b
 // uses more; 0: unknown.
 func LeastMore(a, b *Cell) float64 {
 	if !inRAM(a) || !inRAM(b) {

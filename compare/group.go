@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -24,9 +25,9 @@ type Options struct {
 	MinEffect float64
 	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
 	AllowDifferent bool
-	// By names the fields that cells share to be averaged; nil: the engine, without groups.
+	// By names the fields whose values averaged cells share; nil: the engine, without groups.
 	By []string
-	// Titles has engines' names for people by those in records; an engine without one keeps the name that records have.
+	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
 }
 
@@ -35,78 +36,80 @@ func Defaults() Options { return Options{MinEffect: 0.01} }
 
 // Statistics are the rules of a Result.
 type Statistics struct {
-	Alpha          float64  `json:"alpha"`      // the share of families of equal cells that are called different, at most
+	Alpha          float64  `json:"alpha"`      // greatest share of families of equal cells that are called different
 	Confidence     float64  `json:"confidence"` // of intervals
 	MinEffect      float64  `json:"min_effect"` // a share
 	AllowDifferent bool     `json:"allow_different,omitempty"`
-	By             []string `json:"by,omitempty"` // as asked for
+	By             []string `json:"by,omitempty"` // as in the options
 }
 
-// Check validates options.
-func (o Options) Check() error {
+// Check validates options for some runs.
+func (o Options) Check(runs ...*record.Run) error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
 		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
 			"minimum effect %g%%: out of range", 100*o.MinEffect)
 	}
+	var specs []*record.Cell
+	for _, run := range runs {
+		for i := range run.Cells {
+			specs = append(specs, &run.Cells[i])
+		}
+	}
+	known := fieldsOf(specs...)
 	for _, name := range o.By {
-		if !slices.Contains(Fields(), name) {
-			return fault.New(fault.Usage, "use "+strings.Join(Fields(), ", "), "unknown field %q", name)
+		if !slices.Contains(known, name) {
+			return fault.New(fault.Usage, "use "+strings.Join(known, ", "), "unknown field %q", name)
 		}
 	}
 	return nil
 }
 
-// fields are what cells can be grouped by.
-var fields = []struct {
-	name string
-	of   func(r *Result, c *Cell) string
-}{
-	{"engine", func(_ *Result, c *Cell) string { return c.Spec.Engine }},
-	{"model", func(_ *Result, c *Cell) string { return c.Spec.Model.Name }},
-	{"input_len", func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
+// reported are fields whose values are measured or reported if none was requested, or because that says more.
+var reported = map[string]func(r *Result, c *Cell) string{
+	axis.Input: func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
 		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
 			return f.Count()
 		}
-		if c.Spec.InputTokens <= 0 {
-			return "unknown"
-		}
-		return strconv.Itoa(c.Spec.InputTokens)
-	}},
-	{"output_len", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.MaxTokens) }},
-	{"prompt", func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) }},
-	{"context", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.Model.Context) }},
-	{"dtype", func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType, "unknown") }},
-	{"kv_cache_dtype", func(_ *Result, c *Cell) string {
-		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
-	}},
-	{"weights", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
-	{"concurrency", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.ClosedLoop)) }},
-	{"batch_size", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.Batch)) }},
-	{"traffic", func(_ *Result, c *Cell) string { return c.Traffic() }},
-	{"start", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Start, "any") }},
-	{"temperature", func(_ *Result, c *Cell) string { return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64) }},
-	{"isolation", func(_ *Result, c *Cell) string { return c.Isolation() }},
-	{"device", func(_ *Result, c *Cell) string { return deviceClass(c) }},
-	{"run", func(r *Result, c *Cell) string { return r.RunName(c.Run) }},
+		return c.Requested(axis.Input)
+	},
+	axis.Prompt: func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
+	axis.DType:  func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
+	axis.KVDType: func(_ *Result, c *Cell) string {
+		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
+	},
+	byDevice: func(_ *Result, c *Cell) string { return deviceClass(c) },
+	byRun:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
 }
 
-// Fields lists the fields that cells can be grouped by.
-func Fields() []string {
+// Fields that are not axes.
+const (
+	byDevice = "device"
+	byRun    = "run"
+)
+
+// Fields lists the fields that cells can be grouped by, without engines' own.
+func Fields() []string { return fieldsOf() }
+
+// fieldsOf lists the fields that some cells can be grouped by.
+func fieldsOf(cells ...*record.Cell) []string {
 	var out []string
-	for _, f := range fields {
-		out = append(out, f.name)
+	for _, x := range axis.Of(cells...) {
+		out = append(out, x.ByName())
 	}
-	return out
+	return append(out, byDevice, byRun)
 }
 
 // field is a cell's value of a field.
 func (r *Result) field(c *Cell, name string) string {
-	for _, f := range fields {
-		if f.name == name {
-			return f.of(r, c)
-		}
+	x := axis.Named(name)
+	of := reported[x.Name]
+	if of == nil {
+		of = func(_ *Result, c *Cell) string { return x.Value(&c.Spec) }
 	}
-	return ""
+	if x.Own { // of another engine
+		return cmp.Or(of(r, c), "none")
+	}
+	return cmp.Or(of(r, c), "unknown")
 }
 
 func deviceClass(c *Cell) string {
@@ -138,10 +141,10 @@ func (r *Result) RunName(run int) string {
 	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
 }
 
-// varied lists the fields in which averaged cells differ, with the number of values.
+// varied lists the fields in which averaged cells differ, with their numbers of values.
 func (r *Result) varied(cells []int, but []string) []string {
 	out := []string{}
-	for _, name := range Fields() {
+	for _, name := range fieldsOf(specs(r.Cells)...) {
 		if slices.Contains(but, name) {
 			continue
 		}
@@ -156,12 +159,12 @@ func (r *Result) varied(cells []int, but []string) []string {
 	return out
 }
 
-// Group is cells of a run that have the fields in common by which a reader asked for them, taken together.
+// Group is the cells of a run with the same values of the requested fields.
 type Group struct {
-	Name  string `json:"name"` // the fields and what they are
+	Name  string `json:"name"` // the fields and their values
 	Run   int    `json:"run"`  // index into Runs
 	Cells []int  `json:"cells"`
-	// what is averaged over: fields of cells, and how many values each has
+	// fields that are averaged over, with their numbers of values
 	Over    []string     `json:"over"`
 	Refused string       `json:"refused,omitempty"` // why nothing is averaged
 	Figures []GroupValue `json:"figures"`
@@ -172,16 +175,16 @@ type GroupValue struct {
 	Figure string `json:"figure"`
 	Title  string `json:"title"`
 	Unit   string `json:"unit"`
-	// Mean is nil where no cell has a value above zero.
+	// Mean is nil if no cell has a value above zero.
 	Mean     *float64        `json:"geomean"`
-	Cells    int             `json:"cells"`              // that have such a value
-	Left     int             `json:"left_out,omitempty"` // that have none
+	Cells    int             `json:"cells"`              // with such a value
+	Left     int             `json:"left_out,omitempty"` // without one
 	Interval *stats.Interval `json:"interval"`
 	Note     string          `json:"interval_note,omitempty"`
 }
 
-// group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of
-// device are never averaged with the rest, unless that was asked for too.
+// group groups cells by the requested fields; without any it does nothing. Cells on different classes of device are
+// averaged only with --allow-different.
 func (r *Result) group() {
 	by := r.Statistics.By
 	if by == nil {
@@ -241,7 +244,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 		}
 		values := f.Numbers()
 		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
-			// several repetitions of one launch are not as many launches
+			// repetitions of one launch are not independent
 			values, why = nil, "repetitions share launches"
 		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == evidence.TooFewRuns {
 			why = ratio.NotPositive

@@ -2,62 +2,82 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
+	"llmparity/internal/record"
 )
 
-// label names every cell by its engine and by what else differs between cells, no more.
+// label names every cell by its engine and by the axes along which cells differ.
 func (r *Result) label() {
-	asked := []func(*Cell) string{
-		func(c *Cell) string { return c.Spec.Model.Name },
-		func(c *Cell) string { return c.Prompt() },
-		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
-		func(c *Cell) string { return c.Traffic() },
-		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		(*Cell).CacheType,
-		func(c *Cell) string { return c.Start() },
-		func(c *Cell) string { return c.Isolation() },
-		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
-		func(c *Cell) string { return r.Runs[c.Run].Name },
-	}
-	// What an engine is differs between engines anyway: it tells cells of one engine apart. What follows from a setting
-	// that the plan varies goes without saying.
-	ran := []func(*evidence.Setup) string{(*evidence.Setup).Set, (*evidence.Setup).ShortVersion,
-		(*evidence.Setup).ShortLibrary, (*evidence.Setup).Weights, (*evidence.Setup).DTypes, (*evidence.Setup).Threads,
-		(*evidence.Setup).Worker, (*evidence.Setup).Browser, (*evidence.Setup).On}
 	for _, c := range r.Cells {
-		var what []string
-		for i, part := range ran {
-			word := part(&c.Setup)
-			if word != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
-				return o.Refused == "" && o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) &&
-					part(&o.Setup) != word
-			}) {
-				what = append(what, word)
-			}
-		}
 		words := []string{c.Title()}
-		if len(what) > 0 {
-			words[0] += " (" + strings.Join(what, "; ") + ")"
+		if own := r.ownWords(c); len(own) > 0 {
+			words[0] += " (" + strings.Join(own, "; ") + ")"
 		}
-		for _, part := range asked {
-			if slices.ContainsFunc(r.Cells,
-				func(o *Cell) bool { return o.Foreign() == c.Foreign() && part(o) != part(c) }) && part(c) != "" {
-				words = append(words, part(c))
+		for _, x := range labelled(c) {
+			alike := func(o *Cell) bool { return o.Foreign() == c.Foreign() }
+			if !x.Own && x.Name != axis.Engine && r.differs(c, x.In, alike) {
+				words = append(words, x.In(&c.Spec))
 			}
+		}
+		if name := r.Runs[c.Run].Name; name != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
+			return o.Foreign() == c.Foreign() && r.Runs[o.Run].Name != name
+		}) {
+			words = append(words, name)
 		}
 		c.Label = strings.Join(words, ", ")
 	}
-	r.tellApart()
+	r.uniqueLabels()
 }
 
-// tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not
-// enough numbers them.
-func (r *Result) tellApart() {
-	var runs evidence.Groups[string, int] // in which a label is
+// ownWords is how a cell differs from other cells of its engine: along the engine's own axes, and in what the engine
+// reports, unless that follows from a setting or axis that the plan varies.
+func (r *Result) ownWords(c *Cell) []string {
+	engine := func(o *Cell) bool { return o.Refused == "" && o.Spec.Engine == c.Spec.Engine }
+	var out []string
+	for _, x := range labelled(c) {
+		if x.Own && r.differs(c, x.In, engine) {
+			out = append(out, x.In(&c.Spec))
+		}
+	}
+	for _, x := range evidence.AllReported() {
+		word := ""
+		if x.Word != nil {
+			word = x.Word(&c.Setup)
+		}
+		if word != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
+			return engine(o) && x.Word(&o.Setup) != word && maps.Equal(o.Spec.Settings, c.Spec.Settings) &&
+				(x.Axis == "" || axis.Named(x.Axis).Equal(&o.Spec, &c.Spec))
+		}) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// Axes are the axes of all cells.
+func (r *Result) Axes() []*axis.Axis { return axis.Of(specs(r.Cells)...) }
+
+// labelled are the axes that labels name.
+func labelled(c *Cell) []*axis.Axis {
+	return slices.DeleteFunc(slices.Clone(axis.Of(&c.Spec)), func(x *axis.Axis) bool { return x.Part != "" })
+}
+
+// differs reports whether the word for a cell differs from that for a cell for which with returns true.
+func (r *Result) differs(c *Cell, word func(*record.Cell) string, with func(*Cell) bool) bool {
+	own := word(&c.Spec)
+	return own != "" &&
+		slices.ContainsFunc(r.Cells, func(o *Cell) bool { return with(o) && word(&o.Spec) != own })
+}
+
+// uniqueLabels adds the run to labels that occur in several runs, and a number to labels that are still equal.
+func (r *Result) uniqueLabels() {
+	var runs evidence.Groups[string, int] // by label
 	for _, c := range r.Cells {
 		evidence.AddNew(&runs, c.Label, c.Run)
 	}
@@ -72,7 +92,7 @@ func (r *Result) tellApart() {
 	}
 }
 
-// Distinct are the values of cells, in the order in which they come first.
+// Distinct lists the values of cells, each once, in the order of cells.
 func (r *Result) Distinct(of func(*Cell) string) []string {
 	var out []string
 	for _, c := range r.Cells {
@@ -83,15 +103,7 @@ func (r *Result) Distinct(of func(*Cell) string) []string {
 	return out
 }
 
-// CacheType is the type of the KV cache's numbers, where it was asked for.
-func (c *Cell) CacheType() string {
-	if c.Spec.KVDType == "" {
-		return "its own KV cache"
-	}
-	return "KV cache " + c.Spec.KVDType
-}
-
-// Engines groups cells by what they ran with: what is said of each group holds for all of its cells.
+// Engines groups cells by what they ran with.
 func (r *Result) Engines() []Ran {
 	type key struct{ engine, with string }
 	var by evidence.Groups[key, int]
@@ -118,8 +130,8 @@ func (r *Result) Engines() []Ran {
 	return out
 }
 
-// Ran is a group of cells whose engine ran with the same things.
+// Ran is a group of cells whose engine ran with the same versions, dtypes and device.
 type Ran struct {
-	Name string // the engine, or the cells where it did not always run with the same
+	Name string // the engine, or the cells if the engine has several groups
 	With string
 }

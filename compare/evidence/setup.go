@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 )
@@ -19,9 +20,9 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
-// Says returns a setting as the engine reports it; empty if unknown, for which older versions wrote "not told".
+// Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
-	if v := s.Policy(key); v != "not told" && v != "unknown" {
+	if v := s.Policy(key); v != "unknown" {
 		return v
 	}
 	return ""
@@ -43,7 +44,7 @@ func (s *Setup) Part(name string) string {
 	return s.Engine.Parts[name]
 }
 
-// Foreign tells whether the cell was imported from another program.
+// Foreign reports whether the cell was imported from another program.
 func (s *Setup) Foreign() bool { return s.Spec.Model.Format == record.Foreign }
 
 // Repeated names what was repeated: launches, or repetitions in one launch or on a running server.
@@ -68,33 +69,6 @@ func (s *Setup) Context() int {
 		return n
 	}
 	return s.Spec.Model.Context
-}
-
-// Prompt names the prompt: by its length, or by its number in the plan.
-func (s *Setup) Prompt() string {
-	if s.Spec.InputTokens > 0 {
-		return fmt.Sprintf("input of %d", s.Spec.InputTokens)
-	}
-	return fmt.Sprintf("prompt %d", s.Spec.PromptID)
-}
-
-// Start says whether the model's files were cached in memory.
-func (s *Setup) Start() string {
-	if s.Spec.Start == "" {
-		return "no cold or warm start"
-	}
-	return s.Spec.Start + " start"
-}
-
-// Isolation names what a repetition shares.
-func (s *Setup) Isolation() string {
-	if s.Spec.Shared {
-		return s.Spec.Isolation + " shared"
-	}
-	if s.Spec.Reused {
-		return s.Spec.Isolation + " reused"
-	}
-	return s.Spec.Isolation
 }
 
 // Set has the fields of the engine's section that are axes of the plan, with their values.
@@ -173,22 +147,15 @@ func (s *Setup) DTypes() string {
 
 // From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
 func (s *Setup) From() string {
-	unquantised := func(dtype string) bool {
-		return slices.Contains([]string{"", "f32", "f16", "bf16"}, strings.ToLower(dtype))
+	unquantised := func(name string) bool {
+		d, _ := dtype.Named(name)
+		return name == "" || d.Float()
 	}
 	m, now := s.Spec.Model, s.Policy("weights_dtype")
 	if !unquantised(m.DType) && now != "" && (unquantised(now) || s.Spec.Weights != "" && now != m.DType) {
 		return m.DType
 	}
 	return m.MadeFrom
-}
-
-// Weights is the form of the weights that was asked for, where it is not the engine's default.
-func (s *Setup) Weights() string {
-	if s.Spec.Weights == "" {
-		return ""
-	}
-	return "weights " + s.Spec.Weights
 }
 
 // Threads says how many threads compute.
@@ -236,48 +203,4 @@ func (s *Setup) capped() string {
 		return ""
 	}
 	return fmt.Sprintf("context capped at %d of the model's %d tokens", m.Context, m.MaxContext)
-}
-
-// Traffic describes how requests arrive.
-func (s *Setup) Traffic() string {
-	t := s.Spec.Traffic
-	if t == nil {
-		return "one request"
-	}
-	words := ""
-	switch t.Loop {
-	case record.Batch:
-		words = fmt.Sprintf("batch %d", t.Concurrency)
-	case record.OpenLoop:
-		if words = "open loop"; t.Rate > 0 {
-			words = fmt.Sprintf("%g requests/s", t.Rate)
-		}
-		if t.Concurrency > 0 {
-			words += fmt.Sprintf(", %d at once", t.Concurrency)
-		}
-	default:
-		words = fmt.Sprintf("concurrency %d", t.Concurrency)
-	}
-	if t.Turns > 1 {
-		words += fmt.Sprintf(", %d turns", t.Turns)
-	}
-	var kinds []string
-	for _, k := range t.Mix {
-		kinds = append(kinds, k.Name)
-	}
-	if len(kinds) > 0 {
-		words += ", " + strings.Join(kinds, " and ")
-	}
-	return words
-}
-
-// AtOnce is the number of concurrent requests of a loop: 1 without traffic, 0 for another loop.
-func (s *Setup) AtOnce(loop string) int {
-	switch t := s.Spec.Traffic; {
-	case t == nil:
-		return 1
-	case t.Loop == loop:
-		return t.Concurrency
-	}
-	return 0
 }

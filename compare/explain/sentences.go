@@ -59,16 +59,12 @@ type Reason struct{ Code, Text, Many string }
 
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
-	MaxTokensDiffer   = Reason{"max-tokens", "max_tokens differs: %d and %d", "max_tokens differs"}
-	TemperatureDiffer = Reason{"temperature", "temperature differs: %g and %g", "temperature differs"}
-
 	NoLaunch       = Reason{"no-launch", "no launch of %s counts", ""}
 	NoDevice       = Reason{"no-device", "%s did not report its device", ""}
 	DeviceUnknown  = Reason{"device-unknown", "%s reported an unknown class of device (%q)", ""}
 	LaunchesDiffer = Reason{"launches-differ", "launches of %s differ: %s", "launches differ"}
 
 	WeightsUnverified = Reason{"weights-unverified", "weights of %s are not verified: only the model's name is known", ""}
-	IsolationDiffers  = Reason{"isolation", "isolation differs: %s and %s", "isolation differs"}
 	SoftwareGPU       = Reason{"webgpu-on-cpu",
 		"WebGPU ran on the CPU (%s), so this is not a browser-versus-native comparison", ""}
 	DevicesDiffer  = Reason{"device-class", "%s ran on %s, %s on %s", "devices differ"}

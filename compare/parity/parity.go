@@ -115,8 +115,7 @@ func outputs(attempts []*record.Attempt) []output {
 }
 
 // alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
-// a conversation have other prompts. Of a request with neither the prompt's hash, which older records lack, nor ids, it
-// is not known.
+// a conversation have other prompts.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -126,10 +125,8 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 			cmp.Compare(a.ID, b.ID))
 	})
 	out := []*record.Request{first}
-	known := first.PromptHash != "" || len(first.PromptIDs) > 0
 	for _, r := range requests {
-		if known && r != first && r.Kind == first.Kind && r.Turn == first.Turn && r.PromptHash == first.PromptHash &&
-			slices.Equal(r.PromptIDs, first.PromptIDs) {
+		if r != first && r.Kind == first.Kind && r.Turn == first.Turn && r.PromptHash == first.PromptHash {
 			out = append(out, r)
 		}
 	}
@@ -149,9 +146,13 @@ func ids(r *record.Request) []int {
 }
 
 // Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
-func Itself(counted []*record.Attempt) SelfParity {
+func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
+	if temperature != 0 {
+		s.Verdict = fmt.Sprintf(random, temperature)
+		return s
+	}
 	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
 	switch {
 	case byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }):
@@ -215,13 +216,15 @@ type Party struct {
 	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
+const random = "not compared: tokens are random at temperature %g"
+
 // Of compares the first measured request of either side.
 func Of(left, right Party) Parity {
 	p := empty(left.Cell, right.Cell)
 	a, b := outputs(left.Counted), outputs(right.Counted)
 	switch {
 	case left.Temperature != 0:
-		p.Verdict = fmt.Sprintf("not compared: tokens are random at temperature %g", left.Temperature)
+		p.Verdict = fmt.Sprintf(random, left.Temperature)
 		return p
 	case len(a) == 0:
 		p.Verdict = "not compared: no counted launch of " + left.Label + " returned a request"

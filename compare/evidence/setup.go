@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 )
@@ -146,8 +147,9 @@ func (s *Setup) DTypes() string {
 
 // From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
 func (s *Setup) From() string {
-	unquantised := func(dtype string) bool {
-		return slices.Contains([]string{"", "f32", "f16", "bf16"}, strings.ToLower(dtype))
+	unquantised := func(name string) bool {
+		d, _ := dtype.Named(name)
+		return name == "" || d.Float()
 	}
 	m, now := s.Spec.Model, s.Policy("weights_dtype")
 	if !unquantised(m.DType) && now != "" && (unquantised(now) || s.Spec.Weights != "" && now != m.DType) {

@@ -20,8 +20,9 @@ func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool
 	return ratio.Ratio{}, false
 }
 
-// weigh compares the memory of two cells of which only amounts may be compared, and adds the tests to their family.
-func (r *Result) weigh(c *Comparison) {
+// compareAmounts compares the memory of two cells of which only amounts may be compared, and adds the tests to their
+// family.
+func (r *Result) compareAmounts(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
 		b.memory.ProgramWords() != "" {

@@ -15,8 +15,8 @@ import (
 // judge tests families and writes the verdicts.
 func (r *Result) judge() {
 	for i := range r.Comparisons {
-		r.weigh(&r.Comparisons[i])
-		r.enlist(i)
+		r.compareAmounts(&r.Comparisons[i])
+		r.addToFamily(i)
 	}
 	r.means()
 	for f := range r.Families {
@@ -36,11 +36,11 @@ func (r *Result) judge() {
 			j.Family = f
 		}
 	}
-	r.word()
+	r.writeVerdicts()
 }
 
-// word writes the verdicts, with small effects marked as too small.
-func (r *Result) word() {
+// writeVerdicts writes the verdicts, with small effects marked as too small.
+func (r *Result) writeVerdicts() {
 	small := func(times float64) bool {
 		return math.Abs(math.Log(times)) < math.Log1p(r.Statistics.MinEffect)*(1-1e-9)
 	}
@@ -73,8 +73,8 @@ func (r *Result) word() {
 	}
 }
 
-// enlist adds a comparison's tests to their family.
-func (r *Result) enlist(i int) {
+// addToFamily adds a comparison's tests to their family.
+func (r *Result) addToFamily(i int) {
 	c := &r.Comparisons[i]
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},

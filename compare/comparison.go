@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
@@ -29,6 +30,7 @@ type Comparison struct {
 	Ratios    []ratio.Ratio `json:"ratios"`
 
 	reasons []Reason
+	forbids verdict.Reason // why there are no ratios
 	// amounts are of memory, where only amounts may be compared
 	amounts []ratio.Ratio
 }
@@ -223,7 +225,7 @@ func (c *Comparison) add(reasons ...Reason) {
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused = d.Text
+			c.Refused, c.forbids = d.Text, verdict.Reason{Code: d.Code, Text: d.bare}
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:
@@ -232,14 +234,12 @@ func (c *Comparison) add(reasons ...Reason) {
 	}
 }
 
-// Why says what forbids ratios; empty: nothing.
-func (c *Comparison) Why() string { return strings.TrimPrefix(c.Refused, notComparable) }
+// Forbids is the first reason against ratios; without a code there is none.
+func (c *Comparison) Forbids() verdict.Reason { return c.forbids }
 
-// OfDevices tells whether the devices are the first reason against ratios.
+// OfDevices reports whether the devices are the first reason against ratios.
 func (c *Comparison) OfDevices() bool {
-	at := slices.IndexFunc(c.reasons, func(d Reason) bool { return d.Effect == Refuses })
-	codes := []string{explain.SoftwareGPU.Code, explain.DevicesDiffer.Code}
-	return at >= 0 && slices.Contains(codes, c.reasons[at].Code)
+	return c.forbids.Code == explain.SoftwareGPU.Code || c.forbids.Code == explain.DevicesDiffer.Code
 }
 
 // party is what parity takes of a cell.
@@ -272,7 +272,7 @@ func (c *Cell) arithmetic() []rounding.Arithmetic {
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell) {
 	for _, name := range comparedOf(a, b) {
-		if Unlike(name, a, b) != "" {
+		if Unlike(name, a, b).Code != "" {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -283,7 +283,7 @@ func (c *Comparison) fill(a, b *Cell) {
 		r := ratio.New(fa, fb, s)
 		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		r.Test.Weight, r.Test.Same = stats.Weight(r.Headline, r.Test.Least), stats.OrderOf(s)
-		r.Note, r.Different = strings.Join(moved(name, a, b, false), "; "), strings.Join(c.Different, "; ")
+		r.Note, r.Different = noteOn(name, a, b), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {
 			for _, w := range c.Figure(name).Warnings {
 				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
@@ -302,29 +302,36 @@ var movers = []struct {
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
 // moved lists what moves a figure of one of two cells, so that it is not quite the other's, or forbids comparing them.
-func moved(name string, a, b *Cell, forbids bool) []string {
-	var out []string
+func moved(name string, a, b *Cell, forbids bool) []Reason {
+	var out []Reason
 	row := figure.Of(name)
 	for _, m := range movers {
 		if row != nil && m.forbids == forbids && row.Moves&m.what != 0 {
-			for _, d := range m.differ(a, b) {
-				out = append(out, d.Text)
-			}
+			out = append(out, m.differ(a, b)...)
 		}
 	}
 	return out
 }
 
-// Unlike says why a figure is not the same thing on both sides; empty: it is.
-func Unlike(name string, a, b *Cell) string {
+// noteOn says in which way a figure is not quite the same on both sides.
+func noteOn(name string, a, b *Cell) string {
+	var texts []string
+	for _, d := range moved(name, a, b, false) {
+		texts = append(texts, d.Text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unlike says why a figure is not the same thing on both sides; without a code it is.
+func Unlike(name string, a, b *Cell) verdict.Reason {
 	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
 	if name == figure.Increase && whole(a) != whole(b) {
-		return explain.BaselinesDiffer.Text
+		return verdict.Reason{Code: explain.BaselinesDiffer.Code, Text: explain.BaselinesDiffer.Text}
 	}
 	if all := moved(name, a, b, true); len(all) > 0 {
-		return all[0]
+		return verdict.Reason{Code: all[0].Code, Text: all[0].Text}
 	}
-	return ""
+	return verdict.Reason{}
 }
 
 // comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they

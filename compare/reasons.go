@@ -32,12 +32,14 @@ type Reason struct {
 	Pairs  []int  `json:"pairs,omitempty"` // indexes into Comparisons
 
 	many string
+	bare string // Text without notComparable
 }
 
 const notComparable = "not comparable here: "
 
 func reason(effect Effect, of explain.Reason, args ...any) Reason {
 	d := Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...), Effect: effect, many: of.Many}
+	d.bare = d.Text
 	if effect == Refuses {
 		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
 	}

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/parity"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
@@ -157,7 +158,7 @@ func (r view) objections() []objection {
 	}
 	for _, c := range r.Comparisons {
 		if adapter == "" || !c.OfDevices() {
-			refused = cmp.Or(refused, c.Why())
+			refused = cmp.Or(refused, c.Forbids().Text)
 		}
 		different = different || len(c.Different) > 0
 	}
@@ -225,7 +226,7 @@ func (r view) unsettled(q *question, about subject) []objection {
 		half, _ := q.of(c).HalfWidth()
 		widest = max(widest, half)
 	}
-	vary := slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy })
+	vary := slices.ContainsFunc(r.pairs(q), func(p pair) bool { return p.Outcome == verdict.TooNoisy })
 	return []objection{{widest > evidence.Lopsided, about, tooWide(widest)},
 		{vary, about, "launches vary too much to tell the difference"}}
 }

@@ -1,5 +1,129 @@
 package explain
 
+// This file has every sentence about two cells: what is concluded about a figure of both, how their outputs compare,
+// and why they are not compared, or with which reservation. The texts are formats for fmt. Package verdict fills in
+// those about figures, package parity those about outputs, and package compare the reasons.
+
+// Outcome is how texts name the outcome of a comparison.
+type Outcome struct {
+	Called   string // in a table
+	Headline string // in an answer, where no side is named
+	Pairs    string // behind a number of pairs
+}
+
+// Outcomes are the outcomes of a comparison of figures, by the codes of package verdict.
+var Outcomes = map[string]Outcome{
+	"different":        {Called: "different"},
+	"too-small":        {"under %s%%", "Practically equal", "without a difference"},
+	"no-difference":    {"no difference", "No difference detected", "without a difference"},
+	"too-noisy":        {"not settled", "Too noisy to tell", "too noisy to tell"},
+	"too-few-launches": {"too few launches", "Too few launches to tell", "with too few launches to tell"},
+	"not-comparable":   {"not comparable", "Not comparable here", "not comparable"},
+}
+
+// Phrases are the words of an answer for one figure.
+type Phrases struct {
+	Name, Unit     string
+	Sure           string // the figure, where the answer says how sure it is
+	Verb, Together string // before a cell's value; together: under traffic
+	More           string // what the larger side does
+	Share, Times   string // by how much it does so, as a share or a number; and the other side
+	Factor         string // behind "2.1 times"
+	Least, Most    string // names of the extremes
+	Best           string // of the better extreme
+}
+
+// The figures of an answer.
+var (
+	Memory = Phrases{Name: "Memory", Unit: "MiB", Sure: "peak memory", Verb: "peaks at", Together: "peaks at",
+		More: "uses more memory", Share: "uses %s more memory than %s", Times: "uses %s times the memory of %s",
+		Factor: "the memory", Least: "Least", Most: "most", Best: "Least"}
+	Speed = Phrases{Name: "Speed", Unit: "tokens/s", Sure: "speed", Verb: "decodes", Together: "serves all requests at",
+		More: "is faster", Share: "is %s faster than %s", Times: "is %s times as fast as %s", Factor: "as fast",
+		Least: "Slowest", Most: "fastest", Best: "Fastest"}
+)
+
+// A figure of two cells in an answer: headlines, and what completes them.
+const (
+	MoreThan     = "%s than %s" // Phrases.More
+	MoreMiB      = "uses %s MiB more than %s"
+	AtLeastMore  = "%s uses at least %s MiB more than %s"
+	ChangeFromTo = ": %s to %s from %s to %s"
+	WithPrompts  = ", with prompts of %s"
+	PartlyShared = ", but other programs share up to %s of what %s uses, which is left out in part"
+	BothValues   = "%s %s, %s %s"
+	NotAlike     = ". Not alike: %s"
+	WhyNot       = ". Not comparable: %s"
+
+	TooFewForInterval = " (%d launches: too few for an interval)"
+	TooFewOfSides     = " (%d and %d launches: too few for an interval)"
+)
+
+// A figure of many pairs of cells in an answer.
+const (
+	BothPairs       = "both pairs"
+	EitherPair      = "either pair"
+	AllPairs        = "all %d pairs"
+	AnyPair         = "any of %d pairs"
+	SomePairs       = "%d of %d pairs"
+	InPairs         = "%s in %s"
+	MoreInPairs     = "%s %s than %s in %s"
+	TimesOfPairs    = "%s times %s" // Phrases.Factor
+	MiBOfPairs      = "%s MiB more"
+	MeanOfPairs     = "geometric mean %s times%s"
+	OtherWay        = "%d pair goes the other way"
+	OtherWays       = "%d pairs go the other way"
+	PairOutcome     = "%d pair %s" // Outcome.Pairs
+	PairsOutcome    = "%d pairs %s"
+	PairsInTables   = "%d more pairs are in the tables"
+	SidesAnd        = "%s and %s: %s"
+	ExtremesOfCells = "%s of %d cells: %s, %s; %s: %s, %s"
+)
+
+// The perplexities of two forms of a model in an answer.
+const (
+	PerplexityAlone  = "Perplexity of %s is %s of that of %s; %s"
+	PerplexityChange = ": perplexity changes by %s to %s from %s to %s"
+	PerplexityHigher = "%s has a perplexity %s higher than %s%s"
+	PerplexityLower  = "%s has a perplexity %s lower than %s%s"
+)
+
+// A figure of two cells with its test: the verdict in the JSON, and in the list of differences.
+const (
+	Medians         = "%s: %s for %s and %s for %s"
+	LaunchesOfSides = "n = %d and %d"
+	IsSignificant   = ", significantly different"
+	TimesThat       = "%s of %s is %s times that of %s%s"
+	UnderMinEffect  = "; significant, but under %s%%"
+	TestAndLaunches = " (%s, %s)"
+	VaryDifferently = "; their launches vary differently, which makes this more likely by chance"
+	TooFewToCompare = "; too few launches to compare (%s)"
+	TooFewReused    = "; too few launches to compare (%d and %d): repetitions in one launch are not independent"
+	NotSignificant  = "; no significant difference (p = %.2g, %s%s)"
+	NeedsLaunches   = "; launches vary by %.0f%%, so a change of 10%% needs %s%d launches a side to be seen"
+	Over            = "over "
+	InParentheses   = " (%s)"
+	MarkedUnlike    = " [not alike: %s]"
+	PBelow          = "p < %.0e"
+	PIs             = "p = %.2g"
+
+	OverPairs          = "%s over %d pairs of cells (%s)"
+	LeftOut            = ", %d left out"
+	MeanTimesThat      = "that of %s is %s times that of %s in the geometric mean%s"
+	MeanTooFew         = "too few launches of %s and %s to compare"
+	MeanNotSignificant = "no significant difference between %s and %s (p = %.2g)"
+)
+
+// A figure of two cells in the table at the end of a run.
+const (
+	ColumnTimes     = "%s times (%s to %s)"
+	ColumnTimesNoCI = "%s times (no CI)"
+	ColumnMiB       = "%s MiB more (%s–%s)"
+	ColumnMiBNoCI   = "%s MiB more (no CI)"
+	ColumnChance    = "~ %s to %s times"
+	ColumnNone      = "~ %s" // Outcome.Called
+)
+
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
 	MaxTokensDiffer   = Reason{"max-tokens", "max_tokens differs: %d and %d", "max_tokens differs"}
@@ -32,5 +156,6 @@ var (
 	DeviceOrigin    = Reason{"device-origin", "the device of %s (%s) is %s", ""}
 	SettingDiffers  = Reason{"setting", "%s differs: %s and %s", "%s differs"}
 	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
+	NoPSS           = Reason{"no-pss", "no PSS was read, and RSS counts shared pages twice", ""}
 	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}
 )

@@ -64,6 +64,7 @@ var imports = map[string]string{
 		"internal/predict/accuracy internal/record internal/stats",
 	"compare/parity":   "internal/figure internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
+	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
 	"compare/explain":  "internal/record internal/stats internal/warning",
 	"compare/evidence": "compare/explain internal/axis internal/figure internal/kit internal/record internal/stats",

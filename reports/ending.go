@@ -113,14 +113,14 @@ func gateText(g *gates.Outcome, most int) string {
 	const each = 2 // lines
 	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", width), each)
 	shown := 0
-	for _, l := range section.GateLines(g) {
-		if strings.HasPrefix(l, "PASS") {
+	for i := range g.Checks {
+		if g.Checks[i].Status == gates.Passed {
 			continue
 		}
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(plain.Wrap(l, "  ", "    ", width), each)
+		text += cutLines(plain.Wrap(section.GateLine(&g.Checks[i]), "  ", "    ", width), each)
 	}
 	return text
 }
@@ -330,12 +330,9 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	if same := section.ParityOf(e.res, cells[0]); same != "–" {
+	if same := section.IdenticalOf(e.res, cells[0]); same != "" {
 		output := slices.Clone(blank)
 		output[0], output[1] = "output", same
-		if !strings.HasPrefix(same, "differs") {
-			output[1] += " identical"
-		}
 		rows = append(rows, output)
 	}
 	if s := section.ScoresOf(e.res, cells[0]); s != "–" {

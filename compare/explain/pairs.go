@@ -124,6 +124,126 @@ const (
 	ColumnNone      = "~ %s" // Outcome.Called
 )
 
+// The outputs of two cells: the verdict, which begins with what was found.
+const (
+	OutputNotCompared = "not compared: %s"
+	OutputRandom      = "tokens are random at temperature %g"
+	OutputDrawn       = "tokens are drawn at random"
+	OutputNoRequest   = "no counted launch of %s returned a request"
+	OutputNoTokens    = "%s returned no tokens"
+	OutputMute        = "%s reports no token ids and no text"
+
+	OutputSameIDs    = "identical: %d of %d token ids"
+	OutputShorterIDs = "identical as far as both go: %d token ids"
+	OutputDiffersAt  = "different from token %d on: %s"
+	OutputTokens     = "id %d and id %d; %d of %d token ids agree before it"
+
+	OutputSameText    = "identical text"
+	OutputShorterText = "identical text as far as both go: %d bytes"
+	OutputOtherText   = "different text after %d bytes"
+
+	OutputNoIDs      = "; %s reports no token ids"
+	OutputEnded      = "; %s ended after %d%s (%s), %s after %d (%s)"
+	OutputTokenUnit  = " tokens"
+	OutputNoReason   = "no reason given"
+	OutputUnverified = "; weights not verified: %s"
+	OutputUnstable   = "; the requests of %s differ, so this compares one of them"
+	OutputTokenized  = "; the prompt was tokenized differently"
+
+	PromptUnknown = "not known"
+	PromptSame    = "the same %d prompt token ids"
+	PromptDiffers = "different from prompt token %d on: %d and %d ids"
+)
+
+// Where outputs part: how near a tie the two tokens were.
+const (
+	TieApart     = "there the top two are %s apart"
+	TieFor       = "%s for %s"
+	TieAgain     = " (scored again, %s prefers %d)"
+	TieBelow     = " (%d is %s%s below the most likely token for %s)"
+	TieAtLeast   = "at least "
+	TieExplained = ": %s it (up to %s)"
+	TieTooWide   = ": more than %s (up to %s)"
+	TieKernel    = "; the kernel with which %s merges a prompt's chunks of %d tokens lacks a barrier (docs/findings/merge-state.md)"
+
+	TiePrompts    = "the prompt was tokenized differently, so the contexts differ"
+	TieUnscored   = "neither engine scored a text"
+	TieOtherTexts = "the scored text differs before that token"
+)
+
+// The scores of two cells, or of a cell and the reference implementation.
+const (
+	ScoresNotChecked = "scores not checked"
+	ScoresAbsent     = "scores not checked: %s"
+	ScoresWithin     = "same scores: at most %s apart at %d positions (%s)"
+	ScoresBeyond     = "scores up to %s apart: more than %s (%s)"
+
+	ScoresExplained   = "%s up to %s"
+	ScoresByYardstick = "%s up to %s, as a rounding step moves this model by %s"
+	ScoresExplains    = "%s explains"
+	ScoresExplain     = "%s explain"
+
+	ScoresFailed     = "%s could not score: %s"
+	ScoresItFailed   = "it could not score: %s"
+	ScoresTexts      = "they scored different texts"
+	ScoresUnreported = "%s reports no log-probabilities of a given text"
+	ScoresWeights    = "the engines have other weights"
+
+	ForcedNeither = "neither engine scored a text; use --parity"
+	ForcedNoIDs   = "%s reports no token ids"
+	ForcedNone    = "%s scored none"
+	ForcedPrompts = "they scored the texts of different prompts"
+)
+
+// The outputs of pairs of cells in an answer.
+const (
+	AnswerNotCompared  = "Not compared"
+	AnswerSame         = "Same tokens"
+	AnswerSameText     = "Same text"
+	AnswerSameScores   = "Same tokens, same scores"
+	AnswerOtherScores  = "Same tokens, other scores"
+	AnswerSameIn       = "Same tokens in %d of %d pairs"
+	AnswerInAll        = "%s in all %d pairs"
+	AnswerInBoth       = "%s in both pairs"
+	AnswerDiffers      = "Different"
+	AnswerDiffersAt    = "Different from token %d"
+	AnswerPairs        = "%d of %d pairs of cells generated identical %s from %s"
+	AnswerAllPairs     = "All %d pairs of cells generated identical %s from %s"
+	AnswerText         = "%s and %s: %s"
+	AnswerTokens       = "%s and %s generated the same %d tokens, id by id, from %s"
+	AnswerScores       = "; %s and %s: %s"
+	AnswerScoresOfSome = "; %s, in %d of %d pairs"
+
+	FromWeights    = "the same weights and prompt"
+	FromModel      = "the same model and prompt"
+	FromUnverified = "the same prompt and unverified weights of the same name"
+	ByTokens       = "tokens"
+	ByText         = "text"
+	ByBoth         = "output (%d by tokens, %d by text)"
+
+	TiesOfPairs   = "; of %d that differ, rounding explains %d"
+	TiesSomeKnown = "; of %d that differ, rounding explains %d, and %d are not known"
+)
+
+// The outputs of two cells in a table.
+const (
+	TableNotCompared  = "not compared"
+	TableTextDiffers  = "text differs from byte %d on"
+	TableShorterText  = "same text as far as both go"
+	TableSameText     = "same text"
+	TableAgreed       = "%d of %d"
+	TableApart        = "%d of %d, %s apart"
+	TableForced       = "forced: %d of %d"
+	TableSelfUnknown  = "not known"
+	TableSelfSame     = "%d the same"
+	TableSelfDiffers  = "differs from itself"
+	TableDiffersToken = "differs from token %d"
+	TableDiffersByte  = "differs from byte %d"
+	TableInPart       = "in part"
+	TableAsText       = "as text"
+	TableIdentical    = "%s identical"
+)
+
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
 	MaxTokensDiffer   = Reason{"max-tokens", "max_tokens differs: %d and %d", "max_tokens differs"}

@@ -62,7 +62,7 @@ var imports = map[string]string{
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
 	"compare/memory": "compare/evidence compare/explain compare/hardware internal/figure internal/models/gguf " +
 		"internal/predict/accuracy internal/record internal/stats",
-	"compare/parity":   "internal/figure internal/record",
+	"compare/parity":   "compare/explain internal/figure internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
 	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",

@@ -50,7 +50,7 @@ func TestFullDiskExplainsVagueErrors(t *testing.T) {
 	c := &chrome{scratch: filepath.Join(dir, "profile"), ctx: t.Context()}
 	check.Err(t, os.Mkdir(c.scratch, 0o700))
 	vague := engine.Fail(record.Other, "in the page: UnknownError: Failed to execute 'open' on 'CacheStorage'")
-	if err := c.onFullDisk(vague); err != error(vague) {
+	if err := c.onFullDisk(vague); !errors.Is(err, vague) || fault.Of(err) == fault.DiskFull {
 		t.Errorf("with space: %v", err)
 	}
 	fill(t, dir)

@@ -9,7 +9,6 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
-	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
@@ -28,7 +27,7 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 	}
 	p, q := r.Cells[c.A], r.Cells[c.B]
 	v := verdict.Forbidden(x, y, a, b, cmp.Or(Unlike(x.Name, p, q), c.forbids))
-	if x.Name != figure.PeakPSS && x.Name != figure.PeakRSS {
+	if x.Name != p.Points().Peak.Name {
 		return v
 	}
 	v.Forbids = cmp.Or(v.Forbids, verdict.Reason{Code: explain.NoPSS.Code, Text: explain.NoPSS.Text})

@@ -3,14 +3,15 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 )
 
 // reasons says what may be compared with what, one line a reason. What holds for many pairs of cells is said once.
@@ -189,23 +190,25 @@ func (r *Result) difference(c *Cell) string {
 	if len(like) == 0 {
 		return "the baseline run has no measured cell"
 	}
-	for _, needs := range []struct {
-		why  string
-		same func(o *Cell) bool
-	}{
-		{"models differ", func(o *Cell) bool { return sameWeights(o, c) }},
-		{"prompts differ",
-			func(o *Cell) bool { return o.Spec.Prompt == c.Spec.Prompt && o.Spec.InputTokens == c.Spec.InputTokens }},
-		{"engines differ", func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine }},
-		{"forms of weights differ", func(o *Cell) bool { return o.Spec.Weights == c.Spec.Weights }},
-		{"KV cache dtypes differ", func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
-		{"starts differ (cold or warm)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
-		{"traffic differs", func(o *Cell) bool { return reflect.DeepEqual(o.Spec.Traffic, c.Spec.Traffic) }},
-	} {
-		like = slices.DeleteFunc(like, func(o *Cell) bool { return !needs.same(o) })
-		if len(like) == 0 {
-			return needs.why
+	for _, role := range []axis.Role{axis.Task, axis.Setting, axis.Measurement} {
+		for _, x := range axis.Of(specs(append(like, c))...) {
+			if x.Role != role || x.Part != "" {
+				continue
+			}
+			like = slices.DeleteFunc(like, func(o *Cell) bool { return !x.Equal(&o.Spec, &c.Spec) })
+			if len(like) == 0 {
+				return x.Phrase + " differ"
+			}
 		}
 	}
 	return "other cells of this run match better"
+}
+
+// specs are what cells request.
+func specs(cells []*Cell) []*record.Cell {
+	out := make([]*record.Cell, len(cells))
+	for i, c := range cells {
+		out[i] = &c.Spec
+	}
+	return out
 }

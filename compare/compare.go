@@ -276,7 +276,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
 	c.identify()
-	c.With, c.Self, c.Quality = c.Setup.With(), parity.Itself(c.counted), parity.QualityOf(run, spec)
+	c.With, c.Self, c.Quality = c.Setup.With(), parity.Itself(c.counted, spec.Temperature), parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {

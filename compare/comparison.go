@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
@@ -73,47 +73,46 @@ func (r *Result) has(run int, like *Cell) bool {
 	})
 }
 
-// sameTask tells whether two cells ask the same of an engine: of the same model, the same text, as long, in numbers of
-// the same type, from the same start, coming in the same way.
+// sameTask tells whether two cells may be set side by side.
 func sameTask(a, b *Cell) bool {
-	x, y := &a.Spec, &b.Spec
-	return sameWeights(a, b) && x.Prompt == y.Prompt && x.InputTokens == y.InputTokens && x.KVDType == y.KVDType &&
-		x.Start == y.Start &&
-		reflect.DeepEqual(x.Traffic, y.Traffic)
+	unpaired := func(x *axis.Axis) bool { return x.Across == axis.Unpaired }
+	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
 }
 
-// apartBy counts in what else two cells of one task differ. Within a run numbers of setups tell; those of another run
-// number others.
-func apartBy(a, b *Cell) int {
-	n := 0
-	same := a.Spec.Engine == b.Spec.Engine
-	for _, differ := range []bool{same && (a.Spec.Weights != b.Spec.Weights || a.Set() != b.Set()),
-		a.Says("kv_dtype") != b.Says("kv_dtype"),
-		a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
-		a.Spec.Model.Context != b.Spec.Model.Context, a.Run == b.Run && a.Spec.Setup != b.Spec.Setup} {
-		if differ {
-			n++
-		}
+// differences counts in what else two cells of one task differ. The number of the start settings, which only cells of
+// one run share, stands for the dtype and the threads, which older records lack.
+func differences(a, b *Cell) int {
+	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
+		return x.Across != axis.Unpaired && x.Name != axis.Engine
+	}))
+	if a.Says("kv_dtype") != b.Says("kv_dtype") {
+		n++
+	}
+	if a.Run == b.Run && a.Spec.Setup != b.Spec.Setup {
+		n++
 	}
 	return n
 }
 
-// nearer tells that one of two cells has a partner of the other's engine, in its run, that is more like it: a plan with
-// several lengths of answers means each to be set against its like. Settings that it varies of an engine are each set
-// against other engines.
+// sameOwn tells whether two cells of one engine have the same values of its own axes.
+func sameOwn(a, b *Cell) bool {
+	return len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Own })) == 0
+}
+
+// nearer tells whether one of two cells has a partner of the other's engine, in its run, that differs less: a plan with
+// several output lengths compares cells of the same length. Values of an engine's own axes are each compared with other
+// engines.
 func (r *Result) nearer(a, b *Cell) bool {
-	apart := apartBy(a, b)
+	apart := differences(a, b)
 	if apart == 0 {
 		return false
 	}
-	// The other engine is set against each form of the weights, and each setting that a plan varies.
 	instead := func(c, of *Cell) bool {
-		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine && (a.Spec.Engine == b.Spec.Engine ||
-			c.Spec.Weights == of.Spec.Weights && c.Set() == of.Set())
+		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine && (a.Spec.Engine == b.Spec.Engine || sameOwn(c, of))
 	}
 	for _, c := range r.Cells {
-		if instead(c, b) && sameTask(a, c) && apartBy(a, c) < apart ||
-			instead(c, a) && sameTask(c, b) && apartBy(c, b) < apart {
+		if instead(c, b) && sameTask(a, c) && differences(a, c) < apart ||
+			instead(c, a) && sameTask(c, b) && differences(c, b) < apart {
 			return true
 		}
 	}
@@ -151,35 +150,15 @@ func otherForm(a, b *Cell) string {
 // OtherForm says that two forms of a model have other weights.
 const OtherForm = "same model, " + explain.Other
 
-// FormOf tells that a plan names two files as forms of a model for two engines.
-func (c *Cell) FormOf(of *Cell) bool {
-	m, n := c.Spec.Model, of.Spec.Model
-	return m.Form != "" && n.Form != "" && m.Name == n.Name && c.Spec.Engine != of.Spec.Engine &&
-		(m.SHA256 == "" || m.Values() != n.Values())
-}
-
-// sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
-// Forms of a model have its name.
-func sameWeights(a, b *Cell) bool {
-	m, n := a.Spec.Model, b.Spec.Model
-	if a.FormOf(b) {
-		return true
-	}
-	if named(m) || named(n) {
-		return m.Name != "" && m.Name == n.Name && m.Form == n.Form
-	}
-	return m.SHA256 != "" && m.Values() == n.Values()
-}
+// FormOf tells whether a plan names two files as forms of one model for two engines.
+func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
 
 // unverified goes by what an engine warned of, and by models that only a server has.
 func (c *Cell) unverified() bool {
-	return named(c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
+	return axis.Unverified(&c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
 	})
 }
-
-// named tells that there is only a name to go by.
-func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
 func (r *Result) pair(i, j int) {
 	a, b := r.Cells[i], r.Cells[j]

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -42,71 +43,73 @@ type Statistics struct {
 	By             []string `json:"by,omitempty"` // as asked for
 }
 
-// Check validates options.
-func (o Options) Check() error {
+// Check validates options for some runs.
+func (o Options) Check(runs ...*record.Run) error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
 		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
 			"minimum effect %g%%: out of range", 100*o.MinEffect)
 	}
+	var specs []*record.Cell
+	for _, run := range runs {
+		for i := range run.Cells {
+			specs = append(specs, &run.Cells[i])
+		}
+	}
+	known := fieldsOf(specs...)
 	for _, name := range o.By {
-		if !slices.Contains(Fields(), name) {
-			return fault.New(fault.Usage, "use "+strings.Join(Fields(), ", "), "unknown field %q", name)
+		if !slices.Contains(known, name) {
+			return fault.New(fault.Usage, "use "+strings.Join(known, ", "), "unknown field %q", name)
 		}
 	}
 	return nil
 }
 
-// fields are what cells can be grouped by.
-var fields = []struct {
-	name string
-	of   func(r *Result, c *Cell) string
-}{
-	{"engine", func(_ *Result, c *Cell) string { return c.Spec.Engine }},
-	{"model", func(_ *Result, c *Cell) string { return c.Spec.Model.Name }},
-	{"input_len", func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
+// reported are fields whose values are those that were read, if no value was requested or the engine knows better.
+var reported = map[string]func(r *Result, c *Cell) string{
+	axis.Input: func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
 		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
 			return f.Count()
 		}
-		if c.Spec.InputTokens <= 0 {
-			return "unknown"
-		}
-		return strconv.Itoa(c.Spec.InputTokens)
-	}},
-	{"output_len", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.MaxTokens) }},
-	{"prompt", func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) }},
-	{"context", func(_ *Result, c *Cell) string { return strconv.Itoa(c.Spec.Model.Context) }},
-	{"dtype", func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType, "unknown") }},
-	{"kv_cache_dtype", func(_ *Result, c *Cell) string {
-		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"), "unknown")
-	}},
-	{"weights", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
-	{"concurrency", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.ClosedLoop)) }},
-	{"batch_size", func(_ *Result, c *Cell) string { return strconv.Itoa(c.AtOnce(record.Batch)) }},
-	{"traffic", func(_ *Result, c *Cell) string { return c.Traffic() }},
-	{"start", func(_ *Result, c *Cell) string { return cmp.Or(c.Spec.Start, "any") }},
-	{"temperature", func(_ *Result, c *Cell) string { return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64) }},
-	{"isolation", func(_ *Result, c *Cell) string { return c.Isolation() }},
-	{"device", func(_ *Result, c *Cell) string { return deviceClass(c) }},
-	{"run", func(r *Result, c *Cell) string { return r.RunName(c.Run) }},
+		return c.Requested(axis.Input)
+	},
+	axis.Prompt: func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
+	axis.DType:  func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
+	axis.KVDType: func(_ *Result, c *Cell) string {
+		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
+	},
+	byDevice: func(_ *Result, c *Cell) string { return deviceClass(c) },
+	byRun:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
 }
 
-// Fields lists the fields that cells can be grouped by.
-func Fields() []string {
+// Fields of cells that are no axes.
+const (
+	byDevice = "device"
+	byRun    = "run"
+)
+
+// Fields lists the fields that cells can be grouped by, without engines' own.
+func Fields() []string { return fieldsOf() }
+
+// fieldsOf lists the fields that some cells can be grouped by.
+func fieldsOf(cells ...*record.Cell) []string {
 	var out []string
-	for _, f := range fields {
-		out = append(out, f.name)
+	for _, x := range axis.Of(cells...) {
+		out = append(out, x.ByName())
 	}
-	return out
+	return append(out, byDevice, byRun)
 }
 
 // field is a cell's value of a field.
 func (r *Result) field(c *Cell, name string) string {
-	for _, f := range fields {
-		if f.name == name {
-			return f.of(r, c)
-		}
+	x := axis.Named(name)
+	of := reported[x.Name]
+	if of == nil {
+		of = func(_ *Result, c *Cell) string { return x.Value(&c.Spec) }
 	}
-	return ""
+	if x.Own { // of another engine
+		return cmp.Or(of(r, c), "none")
+	}
+	return cmp.Or(of(r, c), "unknown")
 }
 
 func deviceClass(c *Cell) string {
@@ -141,7 +144,7 @@ func (r *Result) RunName(run int) string {
 // varied lists the fields in which averaged cells differ, with the number of values.
 func (r *Result) varied(cells []int, but []string) []string {
 	out := []string{}
-	for _, name := range Fields() {
+	for _, name := range fieldsOf(specs(r.Cells)...) {
 		if slices.Contains(but, name) {
 			continue
 		}

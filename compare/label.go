@@ -2,61 +2,82 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
+	"llmparity/internal/record"
 )
 
 // label names every cell by its engine and by what else differs between cells, no more.
 func (r *Result) label() {
-	asked := []func(*Cell) string{
-		func(c *Cell) string { return c.Spec.Model.Name },
-		func(c *Cell) string { return c.Prompt() },
-		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
-		func(c *Cell) string { return c.Traffic() },
-		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		(*Cell).CacheType,
-		func(c *Cell) string { return c.Start() },
-		func(c *Cell) string { return c.Isolation() },
-		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
-		func(c *Cell) string { return r.Runs[c.Run].Name },
-	}
-	// What an engine is differs between engines anyway: it tells cells of one engine apart. What follows from a setting
-	// that the plan varies goes without saying.
-	ran := []func(*evidence.Setup) string{(*evidence.Setup).Set, (*evidence.Setup).ShortVersion,
-		(*evidence.Setup).ShortLibrary, (*evidence.Setup).Weights, (*evidence.Setup).DTypes, (*evidence.Setup).Threads,
-		(*evidence.Setup).Worker, (*evidence.Setup).Browser, (*evidence.Setup).On}
 	for _, c := range r.Cells {
-		var what []string
-		for i, part := range ran {
-			word := part(&c.Setup)
-			if word != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
-				return o.Refused == "" && o.Spec.Engine == c.Spec.Engine && (i == 0 || o.Set() == c.Set()) &&
-					part(&o.Setup) != word
-			}) {
-				what = append(what, word)
-			}
-		}
 		words := []string{c.Title()}
-		if len(what) > 0 {
-			words[0] += " (" + strings.Join(what, "; ") + ")"
+		if own := r.ownWords(c); len(own) > 0 {
+			words[0] += " (" + strings.Join(own, "; ") + ")"
 		}
-		for _, part := range asked {
-			if slices.ContainsFunc(r.Cells,
-				func(o *Cell) bool { return o.Foreign() == c.Foreign() && part(o) != part(c) }) && part(c) != "" {
-				words = append(words, part(c))
+		for _, x := range labelled(c) {
+			alike := func(o *Cell) bool { return o.Foreign() == c.Foreign() }
+			if !x.Own && x.Name != axis.Engine && r.differs(c, x.In, alike) {
+				words = append(words, x.In(&c.Spec))
 			}
+		}
+		if name := r.Runs[c.Run].Name; name != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
+			return o.Foreign() == c.Foreign() && r.Runs[o.Run].Name != name
+		}) {
+			words = append(words, name)
 		}
 		c.Label = strings.Join(words, ", ")
 	}
-	r.tellApart()
+	r.uniqueLabels()
 }
 
-// tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not
-// enough numbers them.
-func (r *Result) tellApart() {
+// ownWords are in what a cell differs from other cells of its engine: in the values of the engine's own axes, and in
+// what the engine reports, unless that follows from a setting or axis that the plan varies.
+func (r *Result) ownWords(c *Cell) []string {
+	engine := func(o *Cell) bool { return o.Refused == "" && o.Spec.Engine == c.Spec.Engine }
+	var out []string
+	for _, x := range labelled(c) {
+		if x.Own && r.differs(c, x.In, engine) {
+			out = append(out, x.In(&c.Spec))
+		}
+	}
+	for _, x := range evidence.AllReported() {
+		word := ""
+		if x.Word != nil {
+			word = x.Word(&c.Setup)
+		}
+		if word != "" && slices.ContainsFunc(r.Cells, func(o *Cell) bool {
+			return engine(o) && x.Word(&o.Setup) != word && maps.Equal(o.Spec.Settings, c.Spec.Settings) &&
+				(x.Axis == "" || axis.Named(x.Axis).Equal(&o.Spec, &c.Spec))
+		}) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// Axes are the axes of all cells.
+func (r *Result) Axes() []*axis.Axis { return axis.Of(specs(r.Cells)...) }
+
+// labelled are the axes whose values labels have.
+func labelled(c *Cell) []*axis.Axis {
+	return slices.DeleteFunc(slices.Clone(axis.Of(&c.Spec)), func(x *axis.Axis) bool { return x.Part != "" })
+}
+
+// differs tells whether a word for a cell is another for one of those for which with returns true.
+func (r *Result) differs(c *Cell, word func(*record.Cell) string, with func(*Cell) bool) bool {
+	own := word(&c.Spec)
+	return own != "" &&
+		slices.ContainsFunc(r.Cells, func(o *Cell) bool { return with(o) && word(&o.Spec) != own })
+}
+
+// uniqueLabels adds the run to labels that several runs have, which may have one plan's name, and numbers those that
+// are still alike.
+func (r *Result) uniqueLabels() {
 	var runs evidence.Groups[string, int] // in which a label is
 	for _, c := range r.Cells {
 		evidence.AddNew(&runs, c.Label, c.Run)
@@ -81,14 +102,6 @@ func (r *Result) Distinct(of func(*Cell) string) []string {
 		}
 	}
 	return out
-}
-
-// CacheType is the type of the KV cache's numbers, where it was asked for.
-func (c *Cell) CacheType() string {
-	if c.Spec.KVDType == "" {
-		return "its own KV cache"
-	}
-	return "KV cache " + c.Spec.KVDType
 }
 
 // Engines groups cells by what they ran with: what is said of each group holds for all of its cells.

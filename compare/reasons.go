@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/settings"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -44,6 +45,13 @@ func reason(effect Effect, of explain.Reason, args ...any) Reason {
 		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
 	}
 	return d
+}
+
+// valuesDiffer is the reason that two cells have different values of an axis or a setting.
+func valuesDiffer(effect Effect, name, title, a, b string) Reason {
+	of := explain.ValuesDiffer
+	of.Code, of.Many = strings.ReplaceAll(name, "_", "-"), fmt.Sprintf(of.Many, title)
+	return reason(effect, of, title, a, b)
 }
 
 // names tells two cells apart: by their engines where these differ, so that many pairs share a sentence.
@@ -82,13 +90,16 @@ func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) []Reason {
 
 // requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
 func requestsDiffer(a, b *Cell) []Reason {
-	switch {
-	case a.Spec.MaxTokens != b.Spec.MaxTokens:
-		return []Reason{reason(Refuses, explain.MaxTokensDiffer, a.Spec.MaxTokens, b.Spec.MaxTokens)}
-	case a.Spec.Temperature != b.Spec.Temperature:
-		return []Reason{reason(Refuses, explain.TemperatureDiffer, a.Spec.Temperature, b.Spec.Temperature)}
+	return axesDiffer(a, b, axis.Nothing, Refuses)
+}
+
+// axesDiffer has a reason for each axis in which two cells differ and across which no more than this is compared.
+func axesDiffer(a, b *Cell, across axis.Across, effect Effect) []Reason {
+	var out []Reason
+	for _, x := range axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Across == across }) {
+		out = append(out, valuesDiffer(effect, x.Name, x.Title, x.Value(&a.Spec), x.Value(&b.Spec)))
 	}
-	return nil
+	return out
 }
 
 // SameRequest tells that the outputs of two cells can be the same.
@@ -117,10 +128,10 @@ func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	both := sides(a, b)
 	if a.FormOf(b) {
 		out = append(out, reason(Marks, explain.WeightsCompared, Sameness(a, b)))
-	} else if at := slices.IndexFunc(both[:], func(c side) bool { return named(c.Spec.Model) }); at >= 0 {
+	} else if at := slices.IndexFunc(both[:], func(c side) bool { return axis.Unverified(&c.Spec.Model) }); at >= 0 {
 		out = append(out, reason(effect, explain.WeightsUnverified, both[at].name))
-	} else if a.Isolation() != b.Isolation() {
-		out = append(out, reason(effect, explain.IsolationDiffers, a.Isolation(), b.Isolation()))
+	} else {
+		out = append(out, axesDiffer(a, b, axis.OnRequest, effect)...)
 	}
 	return append(out, devicesDiffer(a, b, effect)...)
 }
@@ -188,9 +199,8 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 		if !both || other == x[name] {
 			continue
 		}
-		d := reason(Limits, explain.SettingDiffers, settings.Title(name), x[name], other)
-		d.many = fmt.Sprintf(d.many, settings.Title(name))
-		if d.Code = strings.ReplaceAll(name, "_", "-"); same || settings.Decisive(name) {
+		d := valuesDiffer(Limits, name, settings.Title(name), x[name], other)
+		if same || settings.Decisive(name) {
 			first = append(first, d)
 		} else {
 			rest = append(rest, d)
@@ -205,7 +215,7 @@ func kvDiffers(a, b *Cell) []Reason {
 	if x == y || x == "" || y == "" {
 		return nil
 	}
-	return []Reason{reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y)}
+	return []Reason{valuesDiffer(Limits, "kv_dtype", settings.Title("kv_dtype"), x, y)}
 }
 
 // lengthsDiffer says so where one side generated more than the other: later tokens cost more.

@@ -28,7 +28,7 @@ var (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, path := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
+	for _, path := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"} {
 		out[path] = read(t, path)
 	}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

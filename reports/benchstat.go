@@ -14,6 +14,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports/plain"
@@ -101,18 +102,23 @@ func benchName(c *compare.Cell) string {
 	sum := sha256.Sum256([]byte(s.Prompt))
 	name := fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/text=%x/max_tokens=%d", word(s.Engine),
 		word(s.Model.Name), s.Model.Context, s.PromptID, sum[:4], s.MaxTokens)
-	add := func(key, value string, is bool) {
-		if is {
-			name += "/" + key + "=" + word(value)
+	for _, x := range axis.Of(s) {
+		value := x.Of(s)
+		if x.Part != "" || value == "" || value == "0" || slices.Contains(inBenchName, x.Name) ||
+			x.Name == axis.Traffic && s.Traffic == nil {
+			continue
 		}
+		name += "/" + cmp.Or(benchKeys[x.Name], x.Name) + "=" + word(value)
 	}
-	add("kv", s.KVDType, s.KVDType != "")
-	add("weights", s.Weights, s.Weights != "")
-	add("start", s.Start, s.Start != "")
-	add("temperature", fmt.Sprint(s.Temperature), s.Temperature != 0)
-	add("traffic", c.Traffic(), s.Traffic != nil)
 	return name
 }
+
+// inBenchName are axes that begin every name, or that names omit.
+var inBenchName = []string{axis.Engine, axis.Model, axis.Prompt, axis.Input, axis.Output, axis.Context, axis.Isolation,
+	axis.PromptCache}
+
+// benchKeys are short names of axes.
+var benchKeys = map[string]string{axis.KVDType: "kv"}
 
 var notInAWord = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
 

@@ -204,9 +204,9 @@ func fileName(s string) string {
 	return strings.Trim(fmt.Sprintf("%.60s", strings.Join(words, "-")), "-")
 }
 
-// axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
+// axisTitle says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
 // their names do.
-func axis(c *chart.Chart, d chart.Drawing) string {
+func axisTitle(c *chart.Chart, d chart.Drawing) string {
 	switch c.Unit {
 	case "MiB":
 		return "Memory (MiB)"
@@ -231,7 +231,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw) error {
 		plot = max(1, float64(c.Height)/96)
 	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
-		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
+		"unit": axisTitle(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
 		"plot": plot, "dpi": dpi, "options": own})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // foreigners are files that other programs wrote, by their names.
 func foreigners(t *testing.T) map[string]string {
 	t.Helper()
-	example := check.Read(t, filepath.Join("..", "internal", "foreign", "testdata", "profiler.csv"))
+	example := check.Read(t, filepath.Join("..", "internal", "record", "foreign", "testdata", "profiler.csv"))
 	var apart, watched strings.Builder
 	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
 	for i := range 40 {

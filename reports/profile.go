@@ -215,11 +215,19 @@ func gpusOf(c *compare.Cell) (*gpuInfo, *gpuDetails) {
 	return info, all
 }
 
+// batchSize is the number of requests that are sent at once; 1 without batches.
+func batchSize(c *compare.Cell) int {
+	if t := c.Spec.Traffic; t != nil && t.Loop == record.Batch {
+		return max(t.Concurrency, 1)
+	}
+	return 1
+}
+
 func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
 	return profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
 		PromptID: c.Spec.PromptID, Input: c.Figure(figure.Prompt).Median,
-		Output: c.Spec.MaxTokens, BatchSize: max(c.AtOnce(record.Batch), 1), Device: c.Device, Warnings: res.About(c),
+		Output: c.Spec.MaxTokens, BatchSize: batchSize(c), Device: c.Device, Warnings: res.About(c),
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+

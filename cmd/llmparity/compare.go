@@ -38,9 +38,6 @@ Runs on different classes of devices are shown without ratios.`,
 			if c.Flags().Changed("by") {
 				options.By = append([]string{}, by...)
 			}
-			if err := options.Check(); err != nil {
-				return err
-			}
 			var runs []*record.Run
 			for _, dir := range args {
 				r, err := openRun(dir, true)
@@ -48,6 +45,9 @@ Runs on different classes of devices are shown without ratios.`,
 					return err
 				}
 				runs = append(runs, r)
+			}
+			if err := options.Check(runs...); err != nil {
+				return err
 			}
 			defer frugal()()
 			result := compare.With(options, runs...)

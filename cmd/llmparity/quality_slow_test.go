@@ -155,7 +155,7 @@ func damaged(t *testing.T, path string, noise float64) string {
 // llamaPerplexity returns what llama-perplexity prints for the first windows of a text, -1: all, and their number.
 func llamaPerplexity(t *testing.T, path, text string, windows int) (ppl float64, scored int) {
 	t.Helper()
-	program := filepath.Join(cache.Dir(os.Getenv), "llamacpp-test", "current", "bin", "llama-perplexity")
+	program := filepath.Join(cache.Dir(os.Getenv), "llamacpp", "current", "bin", "llama-perplexity")
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("%v; run scripts/setup llamacpp-test", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/verdict"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 	"llmparity/internal/stats"
 	"llmparity/internal/warning"
 )
@@ -110,35 +110,6 @@ func (r view) gravest() []evidence.Warning {
 	return append(first, others...)
 }
 
-// axes are what cells of one engine and model can differ in. Without a name for many, the values are named.
-var axes = []struct {
-	many string
-	of   func(*compare.Cell) string
-}{
-	{"prompts", func(c *compare.Cell) string { return c.Spec.Prompt }},
-	{"input lengths", func(c *compare.Cell) string { return positive(c.Spec.InputTokens) }},
-	{"output lengths", func(c *compare.Cell) string { return positive(c.Spec.MaxTokens) }},
-	{"contexts", func(c *compare.Cell) string { return positive(c.Spec.Model.Context) }},
-	{"KV cache dtypes", (*compare.Cell).CacheType},
-	{"forms of weights", func(c *compare.Cell) string { return cmp.Or(c.Spec.Weights, "as-is") }},
-	{"kinds of traffic", func(c *compare.Cell) string { return c.Traffic() }},
-	{"kinds of start", func(c *compare.Cell) string { return c.Start() }},
-	{"temperatures", func(c *compare.Cell) string { return fmt.Sprint(c.Spec.Temperature) }},
-	{"", func(c *compare.Cell) string { return processes[c.Isolation()] }},
-}
-
-// processes says what repetitions run in.
-var processes = map[string]string{record.OfLaunch: "new processes", record.OfLaunch + " reused": "reused processes",
-	record.OfLaunch + " shared": "shared processes", record.OfTab: "new tabs", record.OfTab + " reused": "reused tabs",
-	record.OfTab + " shared": "shared tabs", record.OfServer: "a running server"}
-
-func positive(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
 // title says what was compared: of the cells that ran, if any did.
 func (r view) title() string {
 	r = r.ran()
@@ -169,27 +140,47 @@ func (r view) title() string {
 	default:
 		title += fmt.Sprintf(" on %d models", len(models))
 	}
-	var varied []string
-	for _, a := range axes {
-		values := r.Distinct(a.of)
-		if a.many == "prompts" && r.Cells[0].Spec.InputTokens > 0 {
-			continue // made for each input length
-		}
-		switch n := len(values); {
-		case n < 2 || len(varied) == 2:
-		case a.many == "":
-			varied = append(varied, explain.And(values, 3))
-		default:
-			varied = append(varied, fmt.Sprintf("%d %s", n, a.many))
-		}
-	}
-	if len(varied) > 0 {
+	if varied := r.varied(); len(varied) > 0 {
 		return title + ", " + strings.Join(varied, ", ")
 	}
 	if prompt := strings.Join(strings.Fields(r.Cells[0].Spec.Prompt), " "); prompt != "" {
 		title += ", “" + explain.Cut(prompt, 20) + "”"
 	}
 	return title
+}
+
+// varied says along which axes cells differ beside engines and models: two at most.
+func (r view) varied() []string {
+	var out []string
+	for _, x := range r.Axes() {
+		if x.Name == axis.Engine || x.Name == axis.Model || x.Part != "" || len(out) == 2 {
+			continue
+		}
+		values := r.Distinct(func(c *compare.Cell) string {
+			v := x.Value(&c.Spec)
+			return cmp.Or(x.Names[v], v)
+		})
+		switch n := len(values); {
+		case n < 2 || x.Own && !r.within(x):
+		case x.Names != nil:
+			out = append(out, explain.And(values, 3))
+		default:
+			out = append(out, fmt.Sprintf("%d %s", n, x.Phrase))
+		}
+	}
+	return out
+}
+
+// within tells whether cells of one engine differ along an axis.
+func (r view) within(x *axis.Axis) bool {
+	for i, a := range r.Cells {
+		for _, b := range r.Cells[:i] {
+			if a.Spec.Engine == b.Spec.Engine && !x.Equal(&a.Spec, &b.Spec) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runTitle names a run: one that has no name of its own goes by its folder.

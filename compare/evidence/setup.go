@@ -70,33 +70,6 @@ func (s *Setup) Context() int {
 	return s.Spec.Model.Context
 }
 
-// Prompt names the prompt: by its length, or by its number in the plan.
-func (s *Setup) Prompt() string {
-	if s.Spec.InputTokens > 0 {
-		return fmt.Sprintf("input of %d", s.Spec.InputTokens)
-	}
-	return fmt.Sprintf("prompt %d", s.Spec.PromptID)
-}
-
-// Start says whether the model's files were cached in memory.
-func (s *Setup) Start() string {
-	if s.Spec.Start == "" {
-		return "no cold or warm start"
-	}
-	return s.Spec.Start + " start"
-}
-
-// Isolation names what a repetition shares.
-func (s *Setup) Isolation() string {
-	if s.Spec.Shared {
-		return s.Spec.Isolation + " shared"
-	}
-	if s.Spec.Reused {
-		return s.Spec.Isolation + " reused"
-	}
-	return s.Spec.Isolation
-}
-
 // Set has the fields of the engine's section that are axes of the plan, with their values.
 func (s *Setup) Set() string {
 	var words []string
@@ -183,14 +156,6 @@ func (s *Setup) From() string {
 	return m.MadeFrom
 }
 
-// Weights is the form of the weights that was asked for, where it is not the engine's default.
-func (s *Setup) Weights() string {
-	if s.Spec.Weights == "" {
-		return ""
-	}
-	return "weights " + s.Spec.Weights
-}
-
 // Threads says how many threads compute.
 func (s *Setup) Threads() string {
 	switch n := s.Policy("threads"); n {
@@ -236,48 +201,4 @@ func (s *Setup) capped() string {
 		return ""
 	}
 	return fmt.Sprintf("context capped at %d of the model's %d tokens", m.Context, m.MaxContext)
-}
-
-// Traffic describes how requests arrive.
-func (s *Setup) Traffic() string {
-	t := s.Spec.Traffic
-	if t == nil {
-		return "one request"
-	}
-	words := ""
-	switch t.Loop {
-	case record.Batch:
-		words = fmt.Sprintf("batch %d", t.Concurrency)
-	case record.OpenLoop:
-		if words = "open loop"; t.Rate > 0 {
-			words = fmt.Sprintf("%g requests/s", t.Rate)
-		}
-		if t.Concurrency > 0 {
-			words += fmt.Sprintf(", %d at once", t.Concurrency)
-		}
-	default:
-		words = fmt.Sprintf("concurrency %d", t.Concurrency)
-	}
-	if t.Turns > 1 {
-		words += fmt.Sprintf(", %d turns", t.Turns)
-	}
-	var kinds []string
-	for _, k := range t.Mix {
-		kinds = append(kinds, k.Name)
-	}
-	if len(kinds) > 0 {
-		words += ", " + strings.Join(kinds, " and ")
-	}
-	return words
-}
-
-// AtOnce is the number of concurrent requests of a loop: 1 without traffic, 0 for another loop.
-func (s *Setup) AtOnce(loop string) int {
-	switch t := s.Spec.Traffic; {
-	case t == nil:
-		return 1
-	case t.Loop == loop:
-		return t.Concurrency
-	}
-	return 0
 }

@@ -246,16 +246,12 @@ const (
 
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
-	MaxTokensDiffer   = Reason{"max-tokens", "max_tokens differs: %d and %d", "max_tokens differs"}
-	TemperatureDiffer = Reason{"temperature", "temperature differs: %g and %g", "temperature differs"}
-
 	NoLaunch       = Reason{"no-launch", "no launch of %s counts", ""}
 	NoDevice       = Reason{"no-device", "%s did not report its device", ""}
 	DeviceUnknown  = Reason{"device-unknown", "%s reported an unknown class of device (%q)", ""}
 	LaunchesDiffer = Reason{"launches-differ", "launches of %s differ: %s", "launches differ"}
 
 	WeightsUnverified = Reason{"weights-unverified", "weights of %s are not verified: only the model's name is known", ""}
-	IsolationDiffers  = Reason{"isolation", "isolation differs: %s and %s", "isolation differs"}
 	SoftwareGPU       = Reason{"webgpu-on-cpu",
 		"WebGPU ran on the CPU (%s), so this is not a browser-versus-native comparison", ""}
 	DevicesDiffer  = Reason{"device-class", "%s ran on %s, %s on %s", "devices differ"}
@@ -274,7 +270,7 @@ var (
 		"may hold several tokens", ""}
 	DeviceNames     = Reason{"device-name", "device differs: %s and %s", "devices differ"}
 	DeviceOrigin    = Reason{"device-origin", "the device of %s (%s) is %s", ""}
-	SettingDiffers  = Reason{"setting", "%s differs: %s and %s", "%s differs"}
+	ValuesDiffer    = Reason{"", "%s differs: %s and %s", "%s differs"} // the code is the name of the axis or setting
 	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
 	NoPSS           = Reason{"no-pss", "no PSS was read, and RSS counts shared pages twice", ""}
 	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}

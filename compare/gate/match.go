@@ -2,7 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
 )
@@ -34,7 +34,7 @@ func (j *judge) match() {
 			j.add(check, cmp.Or(j.gate.Gone, gates.Error), gates.Failed,
 				"missing: the run has no cell of that engine, prompt and length")
 		default:
-			all := slices.Concat(system, askedChanged(p.base, p.now), partsChanged(p.base, p.now))
+			all := slices.Concat(system, requestChanged(p.base, p.now), partsChanged(p.base, p.now))
 			p.why = cmp.Or(p.why, j.sort(all))
 		}
 	}
@@ -105,23 +105,12 @@ func version(c *compare.Cell) string {
 	return c.Engine.Version
 }
 
-// request is all that a cell was asked for, in one text.
-func request(c *compare.Cell) string {
-	s := c.Spec
-	return fmt.Sprintf("%s %q %s %s %d %g %q %q %v %v %q %q %q %v", task(c), s.Model.Name, s.Model.SHA256, s.Model.DType,
-		s.Model.Context, s.Temperature, s.Isolation, s.PromptCache, s.Reused, s.Shared, s.KVDType, s.Start, s.Weights,
-		s.Settings)
-}
+// request identifies all that a cell requests.
+func request(c *compare.Cell) string { return axis.Key(&c.Spec, func(*axis.Axis) bool { return true }) }
 
-// task is the least that two cells must have in common to be the same one, changed.
+// task identifies the least that two cells have in common to be one cell that changed. A model can be under test.
 func task(c *compare.Cell) string {
-	s := c.Spec
-	traffic, _ := json.Marshal(s.Traffic) // plain data
-	prompt := s.Prompt
-	if s.InputTokens > 0 {
-		prompt = fmt.Sprintf("of %d tokens", s.InputTokens) // made by whoever knows the tokenizer
-	}
-	return fmt.Sprintf("%q %q %d %s", s.Engine, prompt, s.MaxTokens, traffic)
+	return axis.Key(&c.Spec, func(x *axis.Axis) bool { return x.Role == axis.Task && x.Name != axis.Model })
 }
 
 // likeMemory is the share by which the same machine's memory may differ: what the kernel keeps for itself is taken off.
@@ -198,21 +187,22 @@ func quota(cores float64) string {
 	return num(cores)
 }
 
-// askedChanged lists in which way cells differ in what was asked for.
-func askedChanged(b, n *compare.Cell) (out differences) {
-	x, y := b.Spec, n.Spec
-	out.always(gates.TestModel, "model", x.Model.Name, y.Model.Name)
-	if x.Model.Name == y.Model.Name {
-		out.always(gates.TestModel, "model file", short(x.Model.SHA256), short(y.Model.SHA256))
+// requestChanged lists in which way cells differ in what they request. Versions are listed as they ran.
+func requestChanged(b, n *compare.Cell) (out differences) {
+	x, y := b.Spec.Model, n.Spec.Model
+	out.always(gates.TestModel, "model", x.Name, y.Name)
+	if x.Name == y.Name {
+		out.always(gates.TestModel, "model file", short(x.SHA256), short(y.SHA256))
 	}
-	out.always(gates.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
-	out.always(gates.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
-	out.always(gates.TestSettings, "weights", x.Weights, y.Weights)
-	out.always(gates.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
-	out.always(gates.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
-	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
-	out.always(measurement, "isolation", b.Isolation(), n.Isolation())
-	out.always(measurement, "start", x.Start, y.Start)
+	out.always(gates.TestModel, "weights dtype", x.DType, y.DType)
+	for _, x := range axis.Differ(&b.Spec, &n.Spec,
+		func(x *axis.Axis) bool { return x.Role != axis.Task && !x.Version() }) {
+		kind := gates.TestSettings
+		if x.Role == axis.Measurement {
+			kind = measurement
+		}
+		out.always(kind, x.Title, x.Value(&b.Spec), x.Value(&n.Spec))
+	}
 	return out
 }
 

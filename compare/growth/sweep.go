@@ -2,7 +2,6 @@ package growth
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,19 +10,20 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
 
-// Sweep is cells that differ in one thing alone: how long the prompt is, the context or the answer, how many requests
-// come at once, the type of the KV cache's numbers. What memory grows by over lengths is told by one line through the
-// launches of all, which are independent; over the others there is no line.
+// Sweep is cells that differ along one axis alone: the length of the prompt, the context, the number of clients. Memory
+// per token over lengths is the slope of a line through the launches of all cells, which are independent; other axes
+// have no line.
 type Sweep struct {
 	Axis    string    `json:"axis"`            // AxisPrompt, AxisContext …
 	Names   []string  `json:"names,omitempty"` // of places on an axis that has no numbers, by At
 	Title   string    `json:"title"`
-	Label   string    `json:"label"` // the engine, and what else tells sweeps apart
+	Label   string    `json:"label"` // the engine, and in what else sweeps differ
 	Engine  string    `json:"engine"`
 	Cells   []int     `json:"cells"` // indexes, by where they are on the axis
 	At      []float64 `json:"at"`    // of each cell
@@ -32,7 +32,7 @@ type Sweep struct {
 	Verdict []string  `json:"verdict"`
 }
 
-// Cell is a cell with what it tells sweeps.
+// Cell is a cell with what sweeps take of it.
 type Cell struct {
 	*memory.Cell
 	Environment record.Environment // of its run
@@ -42,47 +42,74 @@ type Cell struct {
 // SettledPSS is the total PSS after the last request, less the baseline.
 const SettledPSS = "settled_pss"
 
-// Axes of sweeps.
+// Names of axes in results.
 const (
 	AxisPrompt  = "input_len"
-	AxisContext = "context"
+	AxisContext = axis.Context
 	AxisOutput  = "output_len"
-	AxisClients = "concurrency"
-	AxisBatch   = "batch_size"
-	AxisKVType  = "kv_cache_dtype"
+	AxisClients = axis.Concurrency
+	AxisBatch   = axis.BatchSize
 )
 
-// axis is what cells can differ in: a number of tokens, the same in all launches of a cell.
-type axis struct {
-	name, title string
-	of          func(*Cell) float64 // above 0 where it is known
-	word        func(*Cell) string  // of one without numbers
-	tokens      bool                // memory may grow along it by so many bytes a token
+// along is an axis with the cells' positions on it.
+type along struct {
+	*axis.Axis
+	title  string
+	of     func(*Cell) float64 // NaN: unknown
+	word   func(*Cell) string  // the value on an axis without numbers; nil: it has numbers
+	tokens bool                // memory may grow along it by so many bytes a token
 }
 
-var axes = []axis{
-	{name: AxisPrompt, title: "prompt tokens", tokens: true,
+// lengths are the axes along which memory may grow by so many bytes a token. Prompts and contexts are as long as the
+// engine reports.
+var lengths = []along{
+	{Axis: axis.Named(axis.Input), title: "prompt tokens", tokens: true,
 		of: func(c *Cell) float64 { return c.Figure(figure.Prompt).Center() }},
-	{name: AxisContext, title: "context", tokens: true,
-		of: func(c *Cell) float64 { return float64(c.Context()) }},
-	{name: AxisOutput, title: "requested tokens", tokens: true,
-		of: func(c *Cell) float64 { return float64(c.Spec.MaxTokens) }},
-	{name: AxisClients, title: "concurrent clients",
-		of: func(c *Cell) float64 { return float64(c.AtOnce(record.ClosedLoop)) }},
-	{name: AxisBatch, title: "requests in a batch",
-		of: func(c *Cell) float64 { return float64(c.AtOnce(record.Batch)) }},
-	{name: AxisKVType, title: "KV cache dtype",
-		word: func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }},
+	{Axis: axis.Named(axis.Context), title: "context", tokens: true,
+		of: func(c *Cell) float64 { return above0(c.Context()) }},
+	{Axis: axis.Named(axis.Output), title: "requested tokens", tokens: true,
+		of: func(c *Cell) float64 { return above0(c.Spec.MaxTokens) }},
+}
+
+func above0(n int) float64 {
+	if n <= 0 {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+// alongs are the axes of sweeps: lengths, other axes of numbers, and the KV cache dtype.
+func alongs(cells []*Cell) []along {
+	specs := make([]*record.Cell, len(cells))
+	for i, c := range cells {
+		specs[i] = &c.Spec
+	}
+	out := slices.Clone(lengths)
+	for _, x := range axis.Of(specs...) {
+		a := along{Axis: x, title: x.Title}
+		switch {
+		case slices.ContainsFunc(lengths, func(l along) bool { return l.Name == x.Name }):
+			continue
+		case x.Name == axis.KVDType:
+			a.word = func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }
+		case x.Number != nil:
+			a.of = func(c *Cell) float64 { return x.Number(&c.Spec) }
+		default:
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // Sweeps finds the cells that belong together, in the order in which they come.
 func Sweeps(cells []*Cell) []Sweep {
 	out := []Sweep{}
-	for _, x := range axes {
+	for _, x := range alongs(cells) {
 		var by evidence.Groups[string, int]
 		for i, c := range cells {
-			if len(c.Counted) > 0 && (x.word != nil || x.of(c) > 0) {
-				by.Add(c.otherwise(x.name), i)
+			if len(c.Counted) > 0 && (x.word != nil || !math.IsNaN(x.of(c))) {
+				by.Add(c.otherwise(x.Axis), i)
 			}
 		}
 		for _, of := range by.All() {
@@ -98,45 +125,27 @@ func Sweeps(cells []*Cell) []Sweep {
 }
 
 // otherwise is what cells of a sweep have in common.
-func (c *Cell) otherwise(but string) string {
-	m, env := c.Spec.Model, c.Environment
-	device := ""
-	if c.Device != nil {
-		device = string(c.Device.Class) + " " + c.Device.Name
+func (c *Cell) otherwise(x *axis.Axis) string {
+	words := []string{axis.Key(&c.Spec, func(o *axis.Axis) bool { return !follows(o, x) })}
+	if x.Rest != nil {
+		words = append(words, x.Rest(&c.Spec))
 	}
-	words := []string{c.Spec.Engine, m.Name, m.SHA256, c.Isolation(), c.Spec.PromptCache,
-		fmt.Sprint(c.Spec.Temperature), c.Spec.Start, c.Version(), c.Library(), c.Policy("weights_dtype"), c.Threads(),
-		c.Worker(), c.Set(), c.Browser(), device, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
-	for _, w := range []struct{ axis, word string }{
-		{AxisContext, fmt.Sprint(c.Context())}, {AxisPrompt, c.Spec.Prompt}, {AxisOutput, fmt.Sprint(c.Spec.MaxTokens)},
-		{AxisKVType, c.Spec.KVDType + " " + c.Policy("kv_dtype")},
-	} {
-		if w.axis != but {
-			words = append(words, w.word)
+	for _, r := range evidence.AllReported() {
+		if r.Axis != x.Name {
+			words = append(words, r.Value(&c.Setup))
 		}
 	}
-	return strings.Join(append(words, trafficKey(c.Spec.Traffic, loops[but])), "\x00")
+	env := c.Environment
+	return strings.Join(append(words, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)), "\x00")
 }
 
-// loops are those whose number of requests at once is an axis.
-var loops = map[string]string{AxisClients: record.ClosedLoop, AxisBatch: record.Batch}
-
-// trafficKey is a traffic as text. If but names a loop, the text lacks the number of requests at once and what depends
-// on that number, and a single request counts as traffic of that loop.
-func trafficKey(t *record.Traffic, but string) string {
-	if but != "" {
-		other := record.Traffic{Loop: but}
-		if t != nil {
-			other = *t
-		}
-		other.Concurrency, other.Requests, other.Seed = 0, 0, 0
-		t = &other
-	}
-	text, _ := json.Marshal(t) // plain data
-	return string(text)
+// follows tells whether the values of an axis follow from those of another: its own, those of which the other is a
+// part, and texts of other lengths.
+func follows(o, x *axis.Axis) bool {
+	return o.Name == x.Name || o.Name == x.Part || o.Name == axis.Prompt && x.Name == axis.Input
 }
 
-func sweep(all []*Cell, x axis, cells []int) (Sweep, bool) {
+func sweep(all []*Cell, x along, cells []int) (Sweep, bool) {
 	var names []string
 	at := func(i int) float64 { return x.of(all[i]) }
 	if x.word != nil {
@@ -151,7 +160,7 @@ func sweep(all []*Cell, x axis, cells []int) (Sweep, bool) {
 		return Sweep{}, false
 	}
 	first := all[cells[0]]
-	s := Sweep{Axis: x.name, Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{},
+	s := Sweep{Axis: x.ByName(), Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{},
 		Verdict: []string{}}
 	for _, i := range cells {
 		s.At = append(s.At, at(i))
@@ -311,31 +320,28 @@ func (s *Sweep) judge() {
 	}
 }
 
-// sweepLabel is the engine, with as much more as tells it from other sweeps of the same axis.
+// sweepLabel is the engine, and in what else the sweep differs from others along the same axis.
 func sweepLabel(all []Sweep, at int, cells []*Cell) string {
 	s := all[at]
-	c := cells[s.Cells[0]]
+	first, x := cells[s.Cells[0]], axis.Named(s.Axis)
 	words := []string{s.Engine}
-	for _, part := range []struct {
-		but  []string // axes that say it by themselves
-		word func(*Cell) string
-	}{
-		{nil, func(c *Cell) string { return c.Spec.Model.Name }},
-		{[]string{AxisContext}, func(c *Cell) string { return fmt.Sprintf("context %d", c.Context()) }},
-		{[]string{AxisOutput}, func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) }},
-		{[]string{AxisClients, AxisBatch}, (*Cell).Traffic},
-		{[]string{AxisPrompt}, (*Cell).Prompt},
-		{nil, (*Cell).Start}, {nil, (*Cell).Isolation}, {nil, (*Cell).Set},
-		{nil, (*Cell).ShortVersion}, {nil, (*Cell).ShortLibrary},
-		{[]string{AxisKVType}, (*Cell).DTypes},
-		{nil, (*Cell).Threads}, {nil, (*Cell).Worker}, {nil, (*Cell).Browser}, {nil, (*Cell).On},
-		{nil, func(c *Cell) string { return c.Environment.CPU }},
-	} {
-		if !slices.Contains(part.but, s.Axis) && slices.ContainsFunc(all, func(o Sweep) bool {
-			return o.Axis == s.Axis && o.Engine == s.Engine && part.word(cells[o.Cells[0]]) != part.word(c)
+	add := func(of func(*Cell) string) {
+		if word := of(first); word != "" && slices.ContainsFunc(all, func(o Sweep) bool {
+			return o.Axis == s.Axis && o.Engine == s.Engine && of(cells[o.Cells[0]]) != word
 		}) {
-			words = append(words, part.word(c))
+			words = append(words, word)
 		}
 	}
+	for _, o := range axis.Of(&first.Spec) {
+		if o.Part == "" && o.Name != axis.Engine && !follows(o, x) {
+			add(func(c *Cell) string { return o.In(&c.Spec) })
+		}
+	}
+	for _, r := range evidence.AllReported() {
+		if r.Word != nil && r.Axis != x.Name {
+			add(func(c *Cell) string { return r.Word(&c.Setup) })
+		}
+	}
+	add(func(c *Cell) string { return c.Environment.CPU })
 	return strings.Join(words, ", ")
 }

@@ -151,9 +151,13 @@ func ids(r *record.Request) []int {
 }
 
 // Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
-func Itself(counted []*record.Attempt) SelfParity {
+func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
+	if temperature != 0 {
+		s.Verdict = fmt.Sprintf(explain.OutputNotCompared, fmt.Sprintf(explain.OutputRandom, temperature))
+		return s
+	}
 	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
 	switch {
 	case byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }):

@@ -1,11 +1,15 @@
 // Package axis has a row for everything in which cells can differ: its name, its value in a recorded cell, and what may
 // be compared across it. Labels, comparability, gates, sweeps and tables derive from the table.
 //
-// It knows records only. How a plan varies an axis is a Field of internal/bench/plan.
+// It knows what a plan requests, and records only. What an engine reports of itself is in compare/evidence. How a plan
+// varies an axis is a Field of internal/bench/plan.
 package axis
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,115 +17,160 @@ import (
 	"llmparity/internal/record"
 )
 
-// Role says what may be compared across an axis.
+// Role is what an axis describes. A gate finds a cell of the baseline run by its task; settings can be under test.
 type Role int
 
-// Roles. Cells of another task answer another question. Cells with another setting are what people compare. Cells that
-// were measured in another way have figures that mean something else.
+// Roles.
 const (
-	Task Role = iota
-	Setting
-	Measurement
+	Task        Role = iota // what is asked of an engine
+	Setting                 // what it is started with
+	Measurement             // how it is measured
+)
+
+// Across says what is compared of two cells with other values of an axis.
+type Across int
+
+// What is compared.
+const (
+	All       Across = iota // everything, unless there are cells that differ less
+	OnRequest               // ratios only with --allow-different, marked
+	Nothing                 // nothing: outputs cannot be the same; the reason is reported
+	Unpaired                // nothing: the two are not set side by side
 )
 
 // Axis is something in which cells can differ.
 type Axis struct {
-	Name   string                    // field of a single value in plans, as in include and --by
-	Of     func(*record.Cell) string // its value, for people and for keys; empty: nothing was requested
+	Name   string // field of a single value in plans, as in include
+	By     string // its name in --by and in results, if that is another
+	Title  string // one value: "context window"
+	Phrase string // many values: "contexts", "kinds of start"
+	Label  string // a value in a cell's label, as a format for fmt: "context %s"
+	Unset  string // the value of cells that request none; empty: they have no value
 	Role   Role
-	Phrase string // how a sentence names many: "contexts", "kinds of start"
+	Across Across
+	Own    bool   // one engine alone has it: its values are no difference between engines
+	Part   string // the axis whose value includes its own; that one stands for it in labels and comparisons
+
+	Of     func(*record.Cell) string  // the requested value, for people; empty: none
+	Number func(*record.Cell) float64 // its position in sweeps; NaN: none; nil: values are not numbers
+	Same   func(a, b *record.Cell) bool
+	Key    func(*record.Cell) string // identifies the value exactly; nil: Of does
+	Rest   func(*record.Cell) string // of a Part: identifies the rest of the other axis's value
+	Word   func(*record.Cell) string // replaces Label
+	Names  map[string]string         // values in sentences, which list them instead of their number
 }
 
-// Names of axes that code refers to.
-const (
-	Engine      = "engine"
-	Model       = "model"
-	Prompt      = "prompt"
-	Input       = "input_length"
-	Output      = "output_length"
-	Context     = "context"
-	DType       = "dtype"
-	KVDType     = "kv_cache_dtype"
-	Weights     = "weights"
-	Threads     = "threads"
-	Start       = "start"
-	BatchSize   = "batch_size"
-	Concurrency = "concurrency"
-	Traffic     = "traffic"
-	Temperature = "temperature"
-	Isolation   = "isolation"
-	PromptCache = "cache"
-)
+// ByName is the axis's name in --by and in results.
+func (a *Axis) ByName() string { return cmp.Or(a.By, a.Name) }
 
-// table is in the order in which sentences name axes.
-var table = []*Axis{
-	{Engine, func(c *record.Cell) string { return c.Engine }, Setting, "engines"},
-	{Model, func(c *record.Cell) string { return c.Model.Name }, Task, "models"},
-	{Prompt, func(c *record.Cell) string { return c.Prompt }, Task, "prompts"},
-	{Input, func(c *record.Cell) string { return positive(c.InputTokens) }, Task, "input lengths"},
-	{Output, func(c *record.Cell) string { return positive(c.MaxTokens) }, Setting, "output lengths"},
-	{Context, func(c *record.Cell) string { return positive(c.Model.Context) }, Setting, "contexts"},
-	{DType, func(c *record.Cell) string { return c.DType }, Setting, "dtypes"},
-	{KVDType, func(c *record.Cell) string { return c.KVDType }, Task, "KV cache dtypes"},
-	{Weights, func(c *record.Cell) string { return c.Weights }, Setting, "forms of weights"},
-	{Threads, func(c *record.Cell) string { return positive(c.Threads) }, Setting, "numbers of threads"},
-	{Start, func(c *record.Cell) string { return c.Start }, Task, "kinds of start"},
-	{Temperature, temperature, Setting, "temperatures"},
-	{Isolation, isolation, Measurement, "kinds of isolation"},
-	{PromptCache, func(c *record.Cell) string { return c.PromptCache }, Measurement, "states of the prompt cache"},
+// Value is a cell's value for people, requested or not.
+func (a *Axis) Value(c *record.Cell) string { return cmp.Or(a.Of(c), a.Unset) }
+
+// In is a cell's value in a label; empty: none.
+func (a *Axis) In(c *record.Cell) string {
+	if a.Word != nil {
+		return a.Word(c)
+	}
+	v := a.Value(c)
+	if a.Own { // other cells' labels have what they request
+		v = a.Of(c)
+	}
+	if v == "" || a.Label == "" {
+		return v
+	}
+	return fmt.Sprintf(a.Label, v)
 }
 
-// Of returns the axes of some cells: the table, and the settings of engines that the cells' plan varied, by name.
+// Equal tells whether two cells have the same value.
+func (a *Axis) Equal(x, y *record.Cell) bool {
+	switch {
+	case a.Same != nil:
+		return a.Same(x, y)
+	case a.Key != nil:
+		return a.Key(x) == a.Key(y)
+	}
+	return a.Number != nil && a.Number(x) == a.Number(y) || a.Of(x) == a.Of(y)
+}
+
+// Of returns the axes of some cells: the table, and engines' own fields that the cells' plans varied, by name.
 func Of(cells ...*record.Cell) []*Axis {
-	keys := map[string]bool{}
+	var keys map[string]bool
 	for _, c := range cells {
 		for key := range c.Settings {
+			if keys == nil {
+				keys = map[string]bool{}
+			}
 			keys[key] = true
 		}
 	}
+	if keys == nil {
+		return table
+	}
 	out := slices.Clone(table)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = append(out, setting(key))
+		out = append(out, own(key))
 	}
 	return out
 }
 
-// setting is the axis of an engine's own field.
-func setting(key string) *Axis {
-	return &Axis{key, func(c *record.Cell) string { return c.Settings[key] }, Setting,
-		"values of " + key}
+// versionField ends the names of fields with an engine's version.
+const versionField = "_version"
+
+// own is the axis of an engine's own field.
+func own(key string) *Axis {
+	a := &Axis{Name: key, Title: key, Phrase: "values of " + key, Label: key + " %s", Role: Setting, Own: true,
+		Of: func(c *record.Cell) string { return c.Settings[key] }, Number: func(c *record.Cell) float64 {
+			if v, err := strconv.ParseFloat(c.Settings[key], 64); err == nil {
+				return v
+			}
+			return math.NaN()
+		}}
+	if engine, ok := strings.CutSuffix(key, versionField); ok {
+		a.Phrase, a.Number = "versions of "+engine, nil
+	}
+	return a
 }
 
-// Named returns the axis with a name: a row of the table, else an engine's own field.
+// Version tells whether the axis is that of an engine's versions.
+func (a *Axis) Version() bool { return a.Own && strings.HasSuffix(a.Name, versionField) }
+
+// Named returns the axis with a name, that of a plan's field or of --by: a row of the table, else an engine's own
+// field.
 func Named(name string) *Axis {
 	for _, a := range table {
-		if a.Name == name {
+		if a.Name == name || a.By == name {
 			return a
 		}
 	}
-	return setting(name)
+	return own(name)
 }
 
-// Differ returns the axes in which two cells differ.
-func Differ(a, b *record.Cell) []*Axis {
-	return slices.DeleteFunc(Of(a, b), func(x *Axis) bool { return x.Of(a) == x.Of(b) })
-}
-
-func positive(n int) string {
-	if n <= 0 {
-		return ""
+// Differ returns the axes for which keep returns true and in which two cells differ. It omits parts of other axes, and
+// engines' own axes if the engines differ.
+func Differ(a, b *record.Cell, keep func(*Axis) bool) []*Axis {
+	var out []*Axis
+	for _, x := range Of(a, b) {
+		if x.Part == "" && keep(x) && !(x.Own && a.Engine != b.Engine) && !x.Equal(a, b) {
+			out = append(out, x)
+		}
 	}
-	return strconv.Itoa(n)
+	return out
 }
 
-func temperature(c *record.Cell) string { return strconv.FormatFloat(c.Temperature, 'g', -1, 64) }
-
-func isolation(c *record.Cell) string {
-	words := []string{c.Isolation}
-	if c.Shared {
-		words = append(words, "shared")
-	} else if c.Reused {
-		words = append(words, "reused")
+// Key is equal for cells with equal values of all axes for which keep returns true. Parts of other axes are omitted.
+func Key(c *record.Cell, keep func(*Axis) bool) string {
+	var out strings.Builder
+	for _, x := range Of(c) {
+		if x.Part != "" || !keep(x) {
+			continue
+		}
+		v := x.Of(c)
+		if x.Key != nil {
+			v = x.Key(c)
+		}
+		if v != "" {
+			fmt.Fprintf(&out, "%s=%q ", x.Name, v)
+		}
 	}
-	return strings.Join(words, " ")
+	return out.String()
 }

@@ -36,7 +36,7 @@ func (c *client) ask(ctx context.Context, method, address string, body, into any
 	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errSilent)
 	defer cancel()
 	err := c.Call(ctx, method, address, body, into)
-	if err != nil && context.Cause(ctx) == errSilent {
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
 	}
 	return err

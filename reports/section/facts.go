@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/internal/axis"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
@@ -137,6 +138,11 @@ func engineFact(v *chart.View, i int) fact {
 	}
 	f.add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
 		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
+	for _, x := range axis.Of(&c.Spec) {
+		if !slices.Contains(inRequest, x.Name) && x.Part == "" {
+			f.add("requested "+x.Title, x.Of(&c.Spec))
+		}
+	}
 	for _, lack := range []struct {
 		is   bool
 		what string
@@ -149,6 +155,10 @@ func engineFact(v *chart.View, i int) fact {
 	f.add("prompt", c.Spec.Prompt)
 	return f
 }
+
+// inRequest are axes that other rows have.
+var inRequest = []string{axis.Engine, axis.Model, axis.Prompt, axis.Input, axis.Output, axis.Traffic, axis.Temperature,
+	axis.Context, axis.Isolation, axis.PromptCache}
 
 // model adds the model's rows and returns a description of its context.
 func (f *fact) model(c *compare.Cell) (context string) {

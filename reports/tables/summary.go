@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
@@ -41,8 +42,8 @@ func summary(res *compare.Result) Table {
 	}}
 }
 
-// summaryFields say what a row is about, its figures, how it was asked and where its figures are from: new columns
-// stand last.
+// summaryFields say what a row is about, its figures, how it was asked, where its figures are from, and other axes: new
+// columns stand last.
 func summaryFields(res *compare.Result, c *compare.Cell) []field {
 	out, from := identities(res, c), []field{}
 	for _, r := range figure.Columns(figure.Any) {
@@ -63,7 +64,33 @@ func summaryFields(res *compare.Result, c *compare.Cell) []field {
 			"where the figure comes from: measured, reported by the engine, calculated or file size; then the method",
 			named(f.From())})
 	}
-	return slices.Concat(out, asked(c), from)
+	out = slices.Concat(out, asked(c), from)
+	return append(out, otherAxes(res, c, out)...)
+}
+
+// withColumns are axes that have columns of their own among the others.
+var withColumns = []string{axis.Engine, axis.Model, axis.Prompt, axis.Input, axis.Output, axis.Traffic,
+	axis.Concurrency, axis.Temperature, axis.Context, axis.KVDType, axis.Weights, axis.Start, axis.Isolation,
+	axis.PromptCache}
+
+// otherAxes are columns of all other axes, and of the engines' own fields that the plans varied.
+func otherAxes(res *compare.Result, c *compare.Cell, others []field) []field {
+	var out []field
+	for _, x := range res.Axes() {
+		if slices.Contains(withColumns, x.Name) {
+			continue
+		}
+		what := x.Title + " that the plan requests; absent if it requests none"
+		f := field{x.Name, Text, what, named(x.Of(&c.Spec))}
+		if x.Number != nil && !x.Own { // engines' own fields can have words
+			f.kind, f.value = Number, number(x.Number(&c.Spec))
+		}
+		if slices.ContainsFunc(others, func(o field) bool { return o.name == f.name }) {
+			f.name += "_asked" // beside what the engine reports
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 func identities(res *compare.Result, c *compare.Cell) []field {
@@ -117,7 +144,7 @@ func asked(c *compare.Cell) []field {
 			named(c.Spec.Start)},
 		{"shared", Truth, "whether cells with the same engine and start settings share a launch", truth(c.Spec.Shared)},
 		{"setup", Integer, "the number of the start settings", some(c.Spec.Setup)},
-		{"traffic", Text, "how requests arrive, in a few words", named(c.Traffic())},
+		{"traffic", Text, "how requests arrive, in a few words", named(c.Requested(axis.Traffic))},
 		{"concurrency", Integer, "clients of a closed loop, requests of a batch, or the most requests at one time of an open loop",
 			some(traffic(c).Concurrency)},
 		{"requests", Integer, "the number of requests of a launch", some(traffic(c).Requests)},

@@ -76,10 +76,12 @@ var imports = map[string]string{
 	"internal/axis":    "internal/kit internal/record",
 	"internal/figure":  "internal/kit internal/record internal/stats",
 	"internal/gates":   "internal/figure internal/stats",
-	"reports":          "assets/charts compare internal/figure internal/gates internal/kit internal/record internal/stats",
-	"reports/section":  "compare internal/figure internal/gates internal/kit internal/record internal/stats reports/chart reports/plain",
-	"reports/chart":    "compare internal/figure internal/record internal/stats reports/plain",
-	"reports/plain":    "compare internal/record",
+	"reports": "assets/charts compare internal/axis internal/figure internal/gates internal/kit internal/record " +
+		"internal/stats",
+	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
+		"reports/chart reports/plain",
+	"reports/chart": "compare internal/figure internal/record internal/stats reports/plain",
+	"reports/plain": "compare internal/record",
 }
 
 // againstArrows finds imports that the tables do not have.

@@ -140,7 +140,7 @@ func objects(text []byte, name string, each object) error {
 
 // notJSON describes a JSON error.
 func notJSON(err error) error {
-	if _, ok := err.(*json.UnmarshalTypeError); ok {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return errNoObject
 	}
 	return fmt.Errorf("invalid JSON: %v", err)

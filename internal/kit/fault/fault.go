@@ -111,10 +111,10 @@ func judge(err error) (kind Kind, passed int) {
 	if err == nil {
 		return "", 0
 	}
-	if e, ok := err.(*Error); ok {
+	// Of the errors in a tree, errors.As takes the first; here one with priority counts.
+	switch e := any(err).(type) {
+	case *Error:
 		return cmp.Or(e.Kind, Run), e.Exit
-	}
-	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			return judge(inner)

@@ -33,7 +33,7 @@ func TestExitCodeHasPriority(t *testing.T) {
 				}
 			}
 		}
-		if fault.First(nil, err) != err || fault.First(err, nil) != err {
+		if !errors.Is(fault.First(nil, err), err) || !errors.Is(fault.First(err, nil), err) {
 			t.Errorf("First(%v, nil) is another error", err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // A requantised package has the weights of llama-quantize --pure, byte for byte.
 func TestRequantisesAsLlamaQuantize(t *testing.T) {
-	program := filepath.Join(cache.Dir(os.Getenv), "llamacpp-test", "current", "bin", "llama-quantize")
+	program := filepath.Join(cache.Dir(os.Getenv), "llamacpp", "current", "bin", "llama-quantize")
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("%v; run scripts/setup llamacpp-test", err)
 	}

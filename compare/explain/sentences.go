@@ -74,3 +74,23 @@ var (
 		"%s: imported, with unknown model, prompt and device; --allow-different gives ratios", ""}
 	NoPartner = Reason{"no-partner", "%s: not compared; no other engine ran the same model and prompt", ""}
 )
+
+// The reasons why an answer may not be quoted.
+var (
+	ScoresRefuted = Reason{"scores", "an engine's scores are further apart than rounding explains", ""}
+	OnTheCPU      = Reason{"webgpu-on-cpu", "WebGPU ran on the CPU", ""}
+	LaunchesLost  = Reason{"launches-lost", "%s", ""}
+	Unfinished    = Reason{"unfinished", "the run has not ended", ""}
+	OnRequest     = Reason{"not-alike", "cells that are not alike are compared, because --allow-different asked for it", ""}
+	OtherWeights  = Reason{"weights", "the engines have other weights of the model", ""}
+	FewLaunches   = Reason{"few-launches", "too few launches for an interval, which takes %d", ""}
+	FewForSlope   = Reason{"few-for-slope", "too few launches for an interval of the slope", ""}
+	PromptsDiffer = Reason{"prompts", "%s and %s did not have the same prompt tokens", ""}
+	Unrepeatable  = Reason{"not-repeatable", "%s does not give the same output in every %s", ""}
+	OutputsDiffer = Reason{"outputs", "the outputs of %s and %s differ, and rounding is not known to be the reason", ""}
+	FewPeaks      = Reason{"few-peaks", "the peak memory (PSS) is known for %d of %d %s of %s", ""}
+	FewSpeeds     = Reason{"few-speeds", "the speed is known for %d of %d %s of %s", ""}
+	PeakReadsLow  = Reason{"memory-shared", "other programs shared memory with an engine, so its peak reads low", ""}
+	WideIntervals = Reason{"wide-interval", "too noisy, the interval reaches %s from the median", ""}
+	Undecided     = Reason{"too-noisy", "launches vary too much to tell the difference", ""}
+)

@@ -14,18 +14,18 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Against is one figure of two cells, compared as a question of its own.
+// Against compares one figure of a cell with that of the baseline run's cell.
 type Against struct {
 	ratio.Ratio      // of the first, the baseline, over the second; Percent is the change from the first to the second
-	Changed     bool // it differs from the baseline's itself, corrected likewise
-	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
-	// that at which one is found.
+	Changed     bool // it differs from the baseline run's, corrected for all comparisons of the gate
+	// Usual is the interval of the change that can rule out a regression; PercentInterval is the wider one that can
+	// find a regression.
 	Usual *stats.Interval
-	plain stats.Test // of that
+	plain stats.Test // the test behind Changed
 }
 
 // SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
-// the tolerance, a share such as -0.05. If the two cannot be compared it says why.
+// the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
 func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
@@ -56,7 +56,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	return out, ""
 }
 
-// lacking says which of two runs has no such figure, and why; empty: both have it.
+// lacking says which of two runs lacks a figure, and why; empty: both have it.
 func lacking(base, now evidence.Figure) string {
 	run, f := "the baseline run", base
 	if f.Known() {
@@ -68,7 +68,7 @@ func lacking(base, now evidence.Figure) string {
 	return fmt.Sprintf("%s has no %s: %s", run, cmp.Or(f.Title, f.Name), f.Absent)
 }
 
-// Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
+// Named returns a figure or a component of the memory by its name; if there is none, an empty figure that says so.
 func (c *Cell) Named(name string) evidence.Figure {
 	f := c.Figure(name)
 	if f.Title == "" && !f.Known() {
@@ -79,7 +79,7 @@ func (c *Cell) Named(name string) evidence.Figure {
 	return f
 }
 
-// Correct applies Holm's correction to all questions of a gate, and returns how many tests are distinct.
+// Correct applies Holm's correction to all comparisons of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
 	var plain []stats.Test
 	var of []*ratio.Judgement
@@ -92,7 +92,7 @@ func Correct(all []*Against) int {
 	return ratio.Judge(of)
 }
 
-// SameWords compares the outputs of the first requests of two cells, which may be of different results.
+// SameWords compares the outputs of the first requests of two cells, which may be in different results.
 func SameWords(base, now *Cell) parity.Parity {
 	return parity.Said(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
@@ -135,7 +135,7 @@ func MoreStolen(than, of *Cell, by float64) string {
 // Hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
 const Hiding = 0.25
 
-// disturbed warns of a difference that comes with stolen time.
+// disturbed adds a warning to a difference that stolen time may explain.
 func disturbed(x *ratio.Ratio, a, b *Cell) {
 	f := a.Figure(x.Figure)
 	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {

@@ -43,7 +43,7 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 	return v
 }
 
-// weigh sets the memory of two cells against each other where only amounts may be compared: tests of its family.
+// weigh compares the memory of two cells of which only amounts may be compared, and adds the tests to their family.
 func (r *Result) weigh(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
@@ -65,12 +65,12 @@ func (r *Result) weigh(c *Comparison) {
 	}
 }
 
-// inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
+// inRAM reports whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {
 	return c.Device != nil && (c.Device.Class == record.CPU || c.Device.Class == record.SoftwareAdapter)
 }
 
-// leastMore returns by how many MiB a uses at least more than b, where other programs share their memory. Below 0: b
+// leastMore returns by how many MiB a uses at least more than b, if other programs share their memory. Below 0: b
 // uses more; 0: unknown.
 func leastMore(a, b *Cell) float64 {
 	if !inRAM(a) || !inRAM(b) {

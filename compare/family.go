@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/stats"
 )
 
-// judge tests families, and puts what comes of it into words.
+// judge tests families and writes the verdicts.
 func (r *Result) judge() {
 	for i := range r.Comparisons {
 		r.weigh(&r.Comparisons[i])
@@ -40,7 +40,7 @@ func (r *Result) judge() {
 	r.word()
 }
 
-// word writes the verdicts, when effects that are too small are known.
+// word writes the verdicts, with small effects marked as too small.
 func (r *Result) word() {
 	small := func(times float64) bool {
 		return math.Abs(math.Log(times)) < math.Log1p(r.Statistics.MinEffect)*(1-1e-9)
@@ -77,7 +77,7 @@ func (r *Result) word() {
 	}
 }
 
-// enlist puts a comparison's tests into their family.
+// enlist adds a comparison's tests to their family.
 func (r *Result) enlist(i int) {
 	c := &r.Comparisons[i]
 	a, b := r.Cells[c.A], r.Cells[c.B]
@@ -100,8 +100,8 @@ func (r *Result) enlist(i int) {
 	}
 }
 
-// means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
-// their devices: those that may be compared.
+// means averages each family's ratios over pairs of cells with the same values of the requested fields and the same
+// class of device.
 func (r *Result) means() {
 	fields := []string{"engine"}
 	if r.Statistics.By != nil {
@@ -140,7 +140,7 @@ func (r *Result) comparedIn(comparisons []int) []string {
 	return append(first, slices.DeleteFunc(out, func(name string) bool { return slices.Contains(known, name) })...)
 }
 
-// common names what both cells of a comparison have of the asked fields.
+// common names the values of the requested fields in both cells of a comparison.
 func (r *Result) common(c *Comparison, by []string) string {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !slices.Contains(by, "device") {
@@ -157,7 +157,7 @@ func (r *Result) common(c *Comparison, by []string) string {
 	return strings.Join(words, ", ")
 }
 
-// mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
+// mean averages one figure over comparisons; false: fewer than two have a ratio of it.
 func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean, bool) {
 	m := ratio.Mean{Figure: figure}
 	var cells, others []int // of A, of B
@@ -166,7 +166,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
 		k := slices.IndexFunc(c.Ratios, func(x ratio.Ratio) bool { return x.Figure == figure && x.Ratio != nil })
-		// a launch counts once, whatever it is set against
+		// a launch counts once, even if it is compared with several
 		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) {
 			m.Left++
 			continue

@@ -78,7 +78,7 @@ func TestEqualFamiliesRarelyDiffer(t *testing.T) {
 	}
 }
 
-// calls tells whether a result calls some figure different; empty: any.
+// calls reports whether a result calls some figure different; empty: any.
 func calls(r *compare.Result, figure string) bool {
 	is := func(name string, j ratio.Judgement) bool {
 		return (figure == "" || figure == name) && (j.Call == stats.Differs || j.Call == stats.TooSmall)

@@ -110,23 +110,18 @@ func TestOnlyRequestsOfOnePromptMustAgree(t *testing.T) {
 	launch := func(prompts ...string) *record.Attempt {
 		a := &record.Attempt{}
 		for i, p := range prompts {
-			hash, finish := "", "length"
+			finish := "length"
 			if prompt, failed := strings.CutPrefix(p, "failed "); failed {
 				p, finish = prompt, record.FailedRequest
 			}
-			if p != "old" {
-				hash = record.HashOf(p)
-			}
 			a.Requests = append(a.Requests, &record.Request{ID: i + 1, Phase: record.Measure, SentNS: int64(i),
 				Finish: finish, Text: "answer to " + p, Tokens: []record.TokenRow{{ID: record.NoID}},
-				Slot: record.Slot{PromptHash: hash}})
+				Slot: record.Slot{PromptHash: record.HashOf(p)}})
 		}
 		return a
 	}
 	other := launch("a", "a")
 	other.Requests[1].Text = "other"
-	old := launch("old", "old", "old")
-	old.Requests[2].Text = "of another prompt"
 	for _, c := range []struct {
 		name     string
 		launches []*record.Attempt
@@ -136,7 +131,6 @@ func TestOnlyRequestsOfOnePromptMustAgree(t *testing.T) {
 		{"two launches", []*record.Attempt{launch("a", "b"), launch("a", "b")}, "all 2 requests gave the same text"},
 		{"the same prompt", []*record.Attempt{launch("a", "b", "a")}, "all 2 requests gave the same text"},
 		{"really not repeatable", []*record.Attempt{other}, "requests of the cell differ"},
-		{"a record without hashes", []*record.Attempt{old, old}, "all 2 requests gave the same text"},
 		{"a failed request", []*record.Attempt{launch("a", "b"), launch("failed a", "b"), launch("a")},
 			"all 2 requests gave the same text"},
 	} {

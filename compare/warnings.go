@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/warning"
 )
 
-// remarks gathers what records and figures remark: warnings, the most serious first, and notes.
+// remarks gathers the remarks of records and figures: warnings, the most serious first, and notes.
 func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning) {
 	var all []evidence.Warning
 	for i, run := range runs {
@@ -82,7 +82,7 @@ func (r *Result) About(c *Cell) []evidence.Warning {
 	return out
 }
 
-// OnceEach has every remark once, with all that it is about: what is said of each of thirty cells would bury the rest.
+// OnceEach merges equal remarks and names all cells that they are about: thirty equal lines would hide the others.
 func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	var out []evidence.Warning
 	about := map[record.Warning][]string{}
@@ -98,7 +98,7 @@ func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	return out
 }
 
-// EveryCell says so in place of the names of all cells.
+// EveryCell joins names of cells, or says "every cell".
 func (r *Result) EveryCell(names []string) string {
 	if len(names) > 2 && len(names) == len(r.Cells) &&
 		!slices.ContainsFunc(r.Cells, func(c *Cell) bool { return !slices.Contains(names, c.Label) }) {
@@ -107,7 +107,7 @@ func (r *Result) EveryCell(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// launchRemarks are those of a cell's launches. The same words of several launches are one.
+// launchRemarks are those of a cell's launches. Equal remarks of several launches are merged.
 func (c *Cell) launchRemarks() []evidence.Warning {
 	var by evidence.Groups[record.Warning, string]
 	for _, a := range c.all {
@@ -190,7 +190,7 @@ func (c *Cell) ownRemarks() []record.Warning {
 	return append(out, c.figureRemarks()...)
 }
 
-// figureRemarks takes those of the figures together, one a code.
+// figureRemarks merges the remarks of figures by code.
 func (c *Cell) figureRemarks() []record.Warning {
 	const most = 4
 	var by evidence.Groups[string, string]
@@ -212,7 +212,7 @@ func (c *Cell) figureRemarks() []record.Warning {
 	return out
 }
 
-// between separates a figure from what is said of it: a verb follows, or a count.
+// between separates a figure from its remark, which begins with a verb or a count.
 func between(text string) string {
 	if text != "" && text[0] >= '0' && text[0] <= '9' {
 		return ": "

@@ -57,10 +57,10 @@ func TestMachine(t *testing.T) {
 	if got := plain.Machine(desk()); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	// Older records have fewer fields; what is missing has no row.
-	got := plain.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
+	// What is not known has no row.
+	got := plain.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Example", Cores: 2, MemoryB: 1 << 30,
 		Load1: 0.5, Container: true})
-	want = [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
+	want = [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Example, 2 cores"},
 		{"memory", "1 GiB"}, {"load before the run", "0.500"},
 		{"GPUs", "none detected"}}
 	if !slices.Equal(got, want) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
@@ -19,24 +20,26 @@ func foreigners(t *testing.T) map[string]string {
 	t.Helper()
 	example := check.Read(t, filepath.Join("..", "internal", "record", "foreign", "testdata", "profiler.csv"))
 	var apart, watched strings.Builder
-	apart.WriteString("\ufeffVMS_mb, RSS_MB ,more,Timestamp,PID\r\n")
+	iso := func(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000") }
+	apart.WriteString("\ufeffvms_mb,rss_mb,more,timestamp,pid\r\n")
 	for i := range 40 {
 		wave := 300 + 200*math.Sin(float64(i)/3)
-		fmt.Fprintf(&apart, "1,%.2f,x,%d,%d\r\n", wave, 1705314600123+int64(i)*70, 7+i%3)
+		fmt.Fprintf(&apart, "1,%.2f,x,%s,%d\r\n", wave, iso(1705314600_123e6+int64(i)*70e6), 7+i%3)
 	}
-	apart.WriteString("1,9999,x,17053146")
+	apart.WriteString("1,9999,x,2024-01-")
 	watched.WriteString("timestamp,label,pid,start,name,rss_mb,vms_mb,heap_used_mb\n")
 	for i := range 30 {
-		rss := []string{"120.5", "", "NaN", "131.25", "90"}[i%5]
-		heap := []string{"", "4.125", "null", "8.5"}[i%4]
-		at := 1705314600.25 + 0.2*float64(i)
+		rss := []string{"120.5", "", "", "131.25", "90"}[i%5]
+		heap := []string{"", "4.125", "", "8.5"}[i%4]
+		ns := 1705314600_250e6 + int64(i)*200e6
 		if i%7 == 3 {
-			at -= 0.5
+			ns -= 500e6
 		}
-		fmt.Fprintf(&watched, "%.6f,\"page, %d\",%d.0,%d,renderer,%s,-,%s\n", at, i%2, 4000, 90+i/20, rss, heap)
-		fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,%.3f,900,\n", at, i%2, 50+float64(i*i%17))
+		at := iso(ns)
+		fmt.Fprintf(&watched, "%s,\"page, %d\",%d,%d,renderer,%s,,%s\n", at, i%2, 4000, 90+i/20, rss, heap)
+		fmt.Fprintf(&watched, "%s,\"page, %d\",4001,17,gpu,%.3f,900,\n", at, i%2, 50+float64(i*i%17))
 		if i%11 == 5 { // twice at one time
-			fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,200,900,\n", at, i%2)
+			fmt.Fprintf(&watched, "%s,\"page, %d\",4001,17,gpu,200,900,\n", at, i%2)
 		}
 	}
 	return map[string]string{

@@ -42,7 +42,7 @@ func intactModel(t *testing.T) *damage.Intact {
 	return in
 }
 
-// Flipped signs in a package with right checksums left the former tiny model's text as it was.
+// Flipped signs in a package with right checksums may leave the text as it was, but not the scores.
 func TestScoresShowFaultsInWebLLM(t *testing.T) {
 	t.Parallel()
 	in := intactModel(t)

@@ -111,7 +111,7 @@ func TestSchemas(t *testing.T) {
 	schematest.Published(t, "estimate", fit.Document{},
 		schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
 			Const:    map[string]string{"Document.schema_version": "2.0", "Document.kind": "estimate"},
-			Nullable: []string{"Risk.places"}, Absent: []string{"Document.fits"}}, *update, how)
+			Nullable: []string{"Risk.places"}}, *update, how)
 	schematest.Published(t, "reproduce", reproduce.Reproduction{},
 		schematest.Options{ID: reproduce.Schema, Title: "what reproduce --json prints",
 			Const: map[string]string{"Reproduction.schema": reproduce.Schema}}, *update, how)

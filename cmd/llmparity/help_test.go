@@ -221,27 +221,12 @@ An error is one line: its class, what is wrong, and what to do.
 With `+"`--json`"+`, a command that fails before it prints anything prints `+"`error`"+`, `+"`class`"+` and `+"`exit_code`"+`.
 The class is also in the last line of `+"`run --json`"+` and in `+"`doctor --json`"+`.
 Only errors of class `+"`failed`"+` are printed without their class.
-Exit codes changed in 0.1.
 
-| class | exit code | before 0.1 | meaning |
-|---|---|---|---|
+| class | exit code | meaning |
+|---|---|---|
 `, fault.Precedence())
 	for _, c := range fault.Classes {
-		was, code := formerCodes[c.Kind], c.Kind.ExitCode()
-		if was == 0 {
-			was = code
-		}
-		fmt.Fprintf(&b, "| `%s` | %d | %d | %s |\n", c.Kind, code, was, c.Meaning)
+		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", c.Kind, c.Kind.ExitCode(), c.Meaning)
 	}
 	referencePage(t, "exit-codes.md", b.String())
-}
-
-// formerCodes are the exit codes of classes before 0.1. They are listed until the release after it.
-var formerCodes = map[fault.Kind]int{
-	fault.NoChrome: 10, fault.NoLlamaServer: 11, fault.NoEmscripten: 12, fault.NoPython: 13, fault.NoBundle: 14,
-	fault.NoAdapter: 15, fault.BadModel: 16, fault.UnknownArch: 17, fault.PromptTooLong: 18, fault.Unwritable: 19,
-	fault.NotSupported: 2, fault.DiskFull: 20, fault.UnknownEngine: 21, fault.NoProgram: 21, fault.BadRecord: 22,
-	fault.NoF16:      23,
-	fault.BadLibrary: 24, fault.UnknownModel: 25, fault.Download: 26, fault.NoDisplay: 27, fault.NoOllama: 28,
-	fault.ServerUnreachable: 29, fault.BadProtocol: 30, fault.NothingToWatch: 31, fault.WontFit: 32,
 }

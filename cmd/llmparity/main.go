@@ -115,7 +115,6 @@ func root() *cobra.Command {
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
 	c.AddCommand(exitCodesTopic(), presetsTopic(), versionCommand())
-	c.AddCommand(removedCommands()...)
 	complete(c)
 	return c
 }

@@ -261,7 +261,7 @@ func (r view) sameness() string {
 		if of(c) == "" {
 			return ""
 		}
-		return c.Title() + " " + cmp.Or(c.Spec.Weights, "as-is") + ": " + of(c)
+		return c.Title() + " " + c.Requested(axis.Weights) + ": " + of(c)
 	}), "; ")
 }
 

@@ -50,7 +50,7 @@ type Engine struct {
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
 	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources
-	// within the engine see; older records have neither.
+	// within the engine see; nil: nothing does.
 	Peaks  bool
 	Inside *Inside
 	// Prediction is the cell's prediction, and Risk whether it fits; a refused one has no launch. nil: nobody

@@ -98,7 +98,7 @@ type Value struct {
 	Value   float64 `json:"value"`
 }
 
-// Known tells whether there is a value.
+// Known reports whether there is a value.
 func (f Figure) Known() bool { return f.Median != nil }
 
 // Center is the median; NaN without a value.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 )
@@ -19,9 +20,9 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
-// Says returns a setting as the engine reports it; empty if unknown, for which older versions wrote "not told".
+// Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
-	if v := s.Policy(key); v != "not told" && v != "unknown" {
+	if v := s.Policy(key); v != "unknown" {
 		return v
 	}
 	return ""
@@ -43,7 +44,7 @@ func (s *Setup) Part(name string) string {
 	return s.Engine.Parts[name]
 }
 
-// Foreign tells whether the cell was imported from another program.
+// Foreign reports whether the cell was imported from another program.
 func (s *Setup) Foreign() bool { return s.Spec.Model.Format == record.Foreign }
 
 // Repeated names what was repeated: launches, or repetitions in one launch or on a running server.
@@ -146,8 +147,9 @@ func (s *Setup) DTypes() string {
 
 // From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
 func (s *Setup) From() string {
-	unquantised := func(dtype string) bool {
-		return slices.Contains([]string{"", "f32", "f16", "bf16"}, strings.ToLower(dtype))
+	unquantised := func(name string) bool {
+		d, _ := dtype.Named(name)
+		return name == "" || d.Float()
 	}
 	m, now := s.Spec.Model, s.Policy("weights_dtype")
 	if !unquantised(m.DType) && now != "" && (unquantised(now) || s.Spec.Weights != "" && now != m.DType) {

@@ -16,7 +16,7 @@ import (
 	"llmparity/internal/stats"
 )
 
-// question is a change that is asked about, of a cell that can be judged.
+// question is the check of a change in a cell that can be judged.
 type question struct {
 	pair
 	check  gates.Check
@@ -26,7 +26,7 @@ type question struct {
 	out    *gates.Outcome
 }
 
-// changes holds figures against the baseline run's. All that can be judged are one family.
+// changes compares figures with the baseline run's. All that can be judged are one family of tests.
 func (j *judge) changes() {
 	var all []*question
 	var asked []*compare.Against
@@ -43,7 +43,7 @@ func (j *judge) changes() {
 			continue
 		}
 		if level == gates.Off {
-			continue // what nobody looks at is no question
+			continue // it must not count as a test of the family
 		}
 		found := false
 		for _, p := range j.pairs {
@@ -73,7 +73,7 @@ func (j *judge) changes() {
 		}
 	}
 	for i, q := range all {
-		if n := q.check.Needed; n > 0 && j.needed > 0 && n > j.needed { // it decides nothing
+		if n := q.check.Needed; n > 0 && j.needed > 0 && n > j.needed { // it cannot fail the gate
 			whys[i] += "; more launches would settle it"
 		} else if n > 0 {
 			whys[i] += fmt.Sprintf("; %d launches a side would settle it", cmp.Or(j.needed, n))
@@ -88,7 +88,7 @@ func (j *judge) changes() {
 	}
 }
 
-// without is a check against a baseline run that is not there.
+// without adds a check against a baseline run that does not exist.
 func (j *judge) without(check gates.Check, level gates.Level) {
 	check.Cell = "all"
 	what := "no baseline run"
@@ -103,7 +103,7 @@ func (j *judge) without(check gates.Check, level gates.Level) {
 		what+": `llmparity baseline save NAME DIR` saves one, --no-baseline ok passes without")
 }
 
-// fresh is a check of a cell that the baseline run has not.
+// fresh adds a check of a cell that the baseline run lacks.
 func (j *judge) fresh(check gates.Check, level gates.Level) {
 	known := slices.ContainsFunc(j.pairs, func(p pair) bool { return p.base != nil && p.now != nil })
 	if j.gate.NoBaseline == gates.BaselineOptional && known {
@@ -117,7 +117,7 @@ func (j *judge) fresh(check gates.Check, level gates.Level) {
 	j.add(check, level, gates.Inconclusive, why)
 }
 
-// percent is a share in percent, as exactly as one is written.
+// percent is a share in percent, without rounding errors.
 func percent(share float64) float64 { return math.Round(share*1e8) / 1e6 }
 
 // allowed says how far a figure may go in the worse direction.
@@ -132,7 +132,7 @@ func allowed(c gates.Change) string {
 	return "at most " + size + "% higher"
 }
 
-// ask sets the two sides against each other; nil where that can't be done, which is the check's answer.
+// ask compares the two sides; nil: they cannot be compared, and the check is inconclusive.
 func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
 	asked, why := compare.Against{}, p.why
 	if why == "" {
@@ -149,7 +149,7 @@ func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair
 	return &question{pair: p, check: check, level: level, change: c, asked: &asked, out: j.out}
 }
 
-// worse is by which sign a figure is worse.
+// worse is the sign of changes for the worse.
 func (q *question) worse() float64 { return worse(q.change.Figure) }
 
 func worse(f *figure.Row) float64 {
@@ -159,7 +159,7 @@ func worse(f *figure.Row) float64 {
 	return 1
 }
 
-// ends are those of an interval: the less bad one, and the worse one.
+// ends are the better and the worse end of an interval.
 func (q *question) ends(i *stats.Interval) (near, far float64) {
 	if q.worse() < 0 {
 		return i.Hi, i.Lo
@@ -167,10 +167,10 @@ func (q *question) ends(i *stats.Interval) (near, far float64) {
 	return i.Lo, i.Hi
 }
 
-// beyond tells whether a change is worse than another.
+// beyond reports whether one change is worse than another.
 func (q *question) beyond(change, bound float64) bool { return q.worse()*(change-bound) > 1e-9 }
 
-// answer judges one question when all have been corrected for each other.
+// answer judges one question, after Holm's correction.
 func (q *question) answer() (gates.Status, string) {
 	a := q.asked
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
@@ -196,13 +196,13 @@ func (q *question) answer() (gates.Status, string) {
 	return came, sides + rest
 }
 
-// significant tells whether a figure is significantly worse than its tolerance.
+// significant reports whether a figure is significantly worse than its tolerance.
 func (q *question) significant() bool {
 	near, _ := q.ends(q.asked.PercentInterval)
 	return q.asked.Significant && q.beyond(near, *q.check.Allowed)
 }
 
-// decide says what came of a question that has intervals, and what to know of it.
+// decide judges a question that has intervals, and says why.
 func (q *question) decide() (gates.Status, string) {
 	a := q.asked
 	switch ruled := q.ruledOut(); {
@@ -248,8 +248,8 @@ func (q *question) decide() (gates.Status, string) {
 	return gates.Passed, ""
 }
 
-// ruledOut tells whether a regression as large as asked for is excluded. Launches that vary too much to find one
-// could exclude it by luck alone: then any regression at all must be excluded.
+// ruledOut reports whether a regression as large as the gate must detect is excluded. Launches that vary too much to
+// find one could exclude it by chance: then any regression at all must be excluded.
 func (q *question) ruledOut() bool {
 	_, far := q.ends(q.asked.Usual)
 	if q.beyond(far, *q.check.Detect) || far == *q.check.Detect {
@@ -260,24 +260,23 @@ func (q *question) ruledOut() bool {
 	return width < 2*math.Abs(log(*q.check.Detect)) || !q.beyond(far, 0)
 }
 
-// deviation is how much the logarithm of the change varies, as the wide interval has it for a bell curve: 2.576 is
-// that of 99%, as 1.645 is of 90% and 1.282 of nine times in ten.
+// deviation is the standard error of the logarithm of the change, from the 99% interval of a normal distribution, whose
+// half-width is 2.576 standard errors. Below, 1.645 stands for 90% and 1.282 for a power of 0.9.
 func (q *question) deviation() float64 {
 	near, far := q.ends(q.asked.PercentInterval)
 	return math.Abs(math.Log1p(far/100)-math.Log1p(near/100)) / 2 / 2.576
 }
 
-// found is the smallest change that would have been found to be worse than the tolerance nine times in ten, in
-// percent.
+// found is the smallest change, in percent, that is found to be worse than the tolerance with a power of 0.9.
 func (q *question) found() float64 {
 	return 100 * math.Expm1(math.Log1p(*q.check.Allowed/100)+q.worse()*(2.576+1.282)*q.deviation())
 }
 
-// mostNeeded is as many launches as anybody makes.
+// mostNeeded is the most launches that are advised.
 const mostNeeded = 100
 
-// needed is with how many launches a side the check would be decided, one way or the other, if they go on to vary as
-// they do; 0: with none that anybody makes.
+// needed is the number of launches a side that would decide the check, if they continue to vary as they do; 0: more
+// than mostNeeded.
 func (q *question) needed() int {
 	is := math.Log1p(*q.asked.Percent / 100)
 	detect := math.Log1p(*q.check.Detect / 100)
@@ -292,9 +291,9 @@ func (q *question) needed() int {
 	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, stats.Suffice(q.out.Tests))
 }
 
-// outside says what else than what is under test has made a figure worse, or may have: others who were busy on the
-// machine or beside it, and others who map the same files, of which PSS counts less while they run. Of launches that
-// took turns the former met both sides.
+// outside says what may have made a figure worse beside what is under test: other programs on the machine or beside it,
+// and programs that map the same files, of which PSS counts less while they run. Busy machines affect both sides of
+// interleaved launches alike.
 func (q *question) outside() string {
 	if why := q.disturbed("the run's", q.now, compare.MoreStolen(q.base, q.now, 0)); why != "" {
 		return why
@@ -306,8 +305,8 @@ func (q *question) outside() string {
 	return ""
 }
 
-// disturbed says who else used the machine of a side that a time or a rate was measured on. Of launches that took turns
-// that met both sides.
+// disturbed says what else used the machine while a time or a rate was measured. It affects both sides of interleaved
+// launches alike.
 func (q *question) disturbed(whose string, c *compare.Cell, stolen string) string {
 	f := c.Named(q.change.Figure.Name)
 	if !f.TimeOrRate() || q.out.Interleaved {
@@ -319,8 +318,7 @@ func (q *question) disturbed(whose string, c *compare.Cell, stolen string) strin
 	return stolen
 }
 
-// hidden says what may hide a regression: what made the baseline run slower than it would have been, or its memory
-// larger.
+// hidden says what may hide a regression: what made the baseline run slower, or its memory larger.
 func (q *question) hidden() string {
 	if why := q.disturbed("the baseline run's", q.base, compare.MoreStolen(q.now, q.base, compare.Hiding)); why != "" {
 		return why
@@ -333,8 +331,7 @@ func (q *question) hidden() string {
 	return ""
 }
 
-// grown is by how much the sum of RSS grew; false where the figure is not one that programs outside move, or it is
-// not known.
+// grown is by how much the sum of RSS grew; false: other programs do not affect the figure, or it is unknown.
 func (q *question) grown() (float64, bool) {
 	name := q.change.Figure.Name
 	was, is := q.base.Named(figure.PeakRSS), q.now.Named(figure.PeakRSS)
@@ -350,7 +347,7 @@ func (q *question) rss() string {
 		num(q.base.Named(figure.PeakRSS).Center()))
 }
 
-// few says so where no launches whatever could have answered the question.
+// few says so if so few launches could not have decided the check, whatever they measured.
 func (q *question) few(sides string) (gates.Status, string) {
 	a := q.asked
 	missed, lost := q.lost()
@@ -362,7 +359,7 @@ func (q *question) few(sides string) (gates.Status, string) {
 	return gates.Inconclusive, why
 }
 
-// lost is how many of a side's launches lack the figure, at most, and why.
+// lost is the larger number of launches on a side that lack the figure, and why.
 func (q *question) lost() (most int, why string) {
 	for _, c := range []*compare.Cell{q.base, q.now} {
 		f := c.Named(q.change.Figure.Name)
@@ -389,9 +386,9 @@ func signed(v float64) string {
 	return text + "%"
 }
 
-// quality holds what a cell makes of a given text against what the baseline run's cell made of it, window by window.
-// Scores hardly vary from run to run, so the change on this text decides. The interval over windows says what the
-// change may be on others.
+// quality compares a cell's scores of a given text with those of the baseline run's cell, window by window. Scores
+// hardly vary from run to run, so the change on this text decides. The interval over windows is the change to expect on
+// other texts.
 func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p pair) {
 	changes, why := compare.QualityChanges(p.base, p.now, c.Figure.Name)
 	if why = cmp.Or(p.why, why); why != "" {
@@ -399,7 +396,7 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 		return
 	}
 	mean, _, _ := stats.Moments(changes)
-	value, of := mean, func(v float64) float64 { return 100 * v } // a divergence or disagreement is one from nothing
+	value, of := mean, func(v float64) float64 { return 100 * v } // the change of a divergence or disagreement from 0
 	text := fmt.Sprintf("%s nats from the baseline run", num(mean))
 	switch c.Figure.Name {
 	case figure.Perplexity:

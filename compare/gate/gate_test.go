@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -259,8 +258,7 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 		"7 launches a side would settle it")
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"inconclusive: warn\n": gates.Warned,
-		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed,
-		"unknown: warn\n": gates.Warned} {
+		"inconclusive: off\n":  gates.Passed, "no_baseline: ok\n": gates.Passed} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
 		verdict := map[string]string{"": ". First save a baseline run: llmparity baseline save NAME DIR.",
@@ -463,16 +461,6 @@ func TestParity(t *testing.T) {
 	} {
 		got := gate.Evaluate(parse(t, "gone: off\nparity: "+c.text), c.now, c.base)
 		expect(t, one(t, got, "same output"), c.status, c.why)
-	}
-}
-
-// Older outcomes say unknown.
-func TestGateReadsTheOldStatus(t *testing.T) {
-	var g gates.Outcome
-	if err := json.Unmarshal([]byte(`{"status": "fail", "checks": [{"status": "unknown"}]}`), &g); err != nil ||
-		g.Status != gates.Failed ||
-		g.Checks[0].Status != gates.Inconclusive {
-		t.Errorf("%v %+v", err, g)
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 	"llmparity/internal/record"
 )
 
-// pair is a cell of the baseline and what became of it.
+// pair is a cell of the baseline run and the run's cell that matches it.
 type pair struct {
-	base, now *compare.Cell // now is nil where the cell is gone, base where it is new
-	why       string        // why figures of the two can't be set against each other; empty: they can
+	base, now *compare.Cell // now is nil if the cell is missing, base if it is new
+	why       string        // why figures of the two cannot be compared; empty: they can
 }
 
-// match finds each cell of the baseline run in the run, and says of each pair why its figures can't be compared.
+// match finds each cell of the baseline run in the run, and why figures of the pair cannot be compared.
 func (j *judge) match() {
 	j.pairs = pairs(j.base, j.now)
 	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
@@ -40,8 +40,8 @@ func (j *judge) match() {
 	}
 }
 
-// pairs finds cells of two runs that are the same: first those that asked for the same of the same version, then those
-// that asked for the same, then those whose task is the same.
+// pairs matches cells of two runs: first cells with the same request and version, then with the same request, then with
+// the same task.
 func pairs(base, now *compare.Result) []pair {
 	out := make([]pair, len(base.Cells))
 	for i, c := range base.Cells {
@@ -73,7 +73,7 @@ func pairs(base, now *compare.Result) []pair {
 	return out
 }
 
-// Differences says in which way the parts and machines of two runs of one plan differ.
+// Differences lists how the parts and machines of two runs of one plan differ.
 func Differences(was, is *compare.Result) []string {
 	all := machineChanged(was.Runs[0].Environment, is.Runs[0].Environment)
 	for _, p := range pairs(was, is) {
@@ -88,7 +88,7 @@ func Differences(was, is *compare.Result) []string {
 	return out
 }
 
-// by sorts cells by what they have in common.
+// by groups cells by a key.
 func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare.Cell {
 	out := map[string][]*compare.Cell{}
 	for _, c := range r.Cells {
@@ -113,18 +113,18 @@ func task(c *compare.Cell) string {
 	return axis.Key(&c.Spec, func(x *axis.Axis) bool { return x.Role == axis.Task && x.Name != axis.Model })
 }
 
-// likeMemory is the share by which the same machine's memory may differ: what the kernel keeps for itself is taken off.
+// likeMemory is the share by which the memory of one machine may differ: the kernel reserves some of it.
 const likeMemory = 0.05
 
-// What is never under test: another machine, and another way to measure.
+// Kinds of differences that are never under test.
 const (
 	machine     = "machine"
 	measurement = "measurement"
 )
 
-// difference is something that is not as in the baseline run.
+// difference is something that differs from the baseline run.
 type difference struct {
-	kind    string // what of gates.UnderTests, gates.TestSystem, machine or measurement it belongs to
+	kind    string // of gates.UnderTests, gates.TestSystem, machine or measurement
 	what    string
 	was, is string
 }
@@ -133,7 +133,7 @@ func (d difference) String() string {
 	return fmt.Sprintf("%s %s, baseline run %s", d.what, cmp.Or(d.is, "not known"), cmp.Or(d.was, "not known"))
 }
 
-// differences collects them. What one side does not tell is no difference, unless nothing at all says something, too.
+// differences collects them. add omits a value that one side does not report; always does not.
 type differences []difference
 
 func (d *differences) add(kind, what, was, is string) {
@@ -148,7 +148,7 @@ func (d *differences) always(kind, what, was, is string) {
 	}
 }
 
-// machineChanged lists in which way a machine and its system are not the baseline run's.
+// machineChanged lists how a machine and its system differ from the baseline run's.
 func machineChanged(b, n record.Environment) (out differences) {
 	out.add(machine, "architecture", b.Arch, n.Arch)
 	out.add(machine, "CPU model", b.CPU, n.CPU)
@@ -187,7 +187,7 @@ func quota(cores float64) string {
 	return num(cores)
 }
 
-// requestChanged lists in which way cells differ in what they request. Versions are listed as they ran.
+// requestChanged lists how the requests of two cells differ. partsChanged has the versions.
 func requestChanged(b, n *compare.Cell) (out differences) {
 	x, y := b.Spec.Model, n.Spec.Model
 	out.always(gates.TestModel, "model", x.Name, y.Name)
@@ -206,8 +206,8 @@ func requestChanged(b, n *compare.Cell) (out differences) {
 	return out
 }
 
-// partsChanged lists in which way a cell ran on or with something else. Of what goes with a version only that is
-// named.
+// partsChanged lists how the devices, parts and reported settings of two cells differ. Parts that follow from a version
+// are omitted.
 func partsChanged(b, n *compare.Cell) (out differences) {
 	if b.Device != nil && n.Device != nil {
 		out.add(machine, "device class", string(b.Device.Class), string(n.Device.Class))
@@ -228,19 +228,19 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
 		x, y := was.Parts[key], is.Parts[key]
 		kind := kindOf(key, x, y)
-		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
-		// be of an older llmparity.
+		// The first difference of a kind is enough: a checksum that follows from a version adds nothing. What one
+		// side does not report may be missing because an older llmparity wrote the record.
 		unreported := (x == "" || y == "") && key != "browser"
 		if x == y || unreported || seen[kind] || kind == gates.TestEngine && was.Version != is.Version {
 			continue
 		}
 		seen[kind] = true
-		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ with them
+		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ, too
 		part := strings.ReplaceAll(strings.TrimPrefix(key, engine+"_"), "_", " ")
 		out.always(kind, engine+"'s "+part+":", shortSum(x), shortSum(y))
 	}
 	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
-		if key != "context" { // it was asked for
+		if key != "context" { // requestChanged has it
 			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
 		}
 	}
@@ -255,7 +255,7 @@ func headFirst(a, b string) int {
 	return cmp.Or(head(a)-head(b), cmp.Compare(a, b))
 }
 
-// kindOf says what a part of an engine belongs to.
+// kindOf is the kind of a difference in a part of an engine.
 func kindOf(key, was, is string) string {
 	switch {
 	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
@@ -274,7 +274,7 @@ func kindOf(key, was, is string) string {
 	return gates.TestEngine
 }
 
-// sort notes what differs and is under test, and says what differs and is not; empty: nothing.
+// sort adds notes about differences that are under test, and returns those that are not; empty: none.
 func (j *judge) sort(all differences) string {
 	var others []string
 	named := map[string]bool{}
@@ -300,10 +300,10 @@ func (j *judge) sort(all differences) string {
 	return fmt.Sprintf("%s (--under-test %s)", why, strings.Join(kinds, ","))
 }
 
-// short is enough of a hash to tell two apart.
+// short is the beginning of a hash.
 func short(sha string) string { return sha[:min(len(sha), 12)] }
 
-// shortSum shortens what is a hash.
+// shortSum shortens a hash and leaves other texts.
 func shortSum(s string) string {
 	if len(s) == 64 && !strings.ContainsAny(s, " .") {
 		return short(s)

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/gates"
 )
 
-// scores asks whether scores are the same: those of each cell and of the reference implementation, and those of two
-// engines. Unless the gate names a bound, rounding decides, and what was not checked is no question.
+// scores checks that scores are the same: those of each cell and the reference implementation, and those of two
+// engines. Without a limit in the gate, rounding decides, and cells without a score check are omitted.
 func (j *judge) scores() {
 	asked := j.gate.Scores
 	s := gates.Scores{}

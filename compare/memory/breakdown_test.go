@@ -69,7 +69,7 @@ func TestLedgerPartsOfALaunchAddUp(t *testing.T) {
 // What a source did not answer is no zero, and no sum over the others.
 func TestUnmeasuredMemoryIsAbsent(t *testing.T) {
 	for _, e := range []comparetest.Engine{comparetest.Browser(2), comparetest.Native(2)} {
-		if b := compare.Runs(comparetest.Run(t, "old", e)).Cells[0].Memory; b != nil {
+		if b := compare.Runs(comparetest.Run(t, "blind", e)).Cells[0].Memory; b != nil {
 			t.Errorf("nothing looked inside: %+v", b)
 		}
 	}

@@ -117,8 +117,7 @@ func outputs(attempts []*record.Attempt) []output {
 }
 
 // alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
-// a conversation have other prompts. Of a request with neither the prompt's hash, which older records lack, nor ids, it
-// is not known.
+// a conversation have other prompts.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -128,10 +127,8 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 			cmp.Compare(a.ID, b.ID))
 	})
 	out := []*record.Request{first}
-	known := first.PromptHash != "" || len(first.PromptIDs) > 0
 	for _, r := range requests {
-		if known && r != first && r.Kind == first.Kind && r.Turn == first.Turn && r.PromptHash == first.PromptHash &&
-			slices.Equal(r.PromptIDs, first.PromptIDs) {
+		if r != first && r.Kind == first.Kind && r.Turn == first.Turn && r.PromptHash == first.PromptHash {
 			out = append(out, r)
 		}
 	}

@@ -49,7 +49,7 @@ var (
 // decisive are settings that change the arithmetic or how much memory is reserved, whatever the engine.
 var decisive = []string{"weights_dtype", "kv_dtype", "activations_dtype", "context"}
 
-// Decisive tells whether a setting is one of those.
+// Decisive reports whether a setting is one of those.
 func Decisive(name string) bool { return slices.Contains(decisive, name) }
 
 // Of has what an engine reports of itself, by common names; with its version and those of the parts that readers know

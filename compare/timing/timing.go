@@ -121,7 +121,7 @@ func clumped(attempts []*record.Attempt) string {
 	return ""
 }
 
-// unreported tells whether an engine whose cache is on did not say of every request what came from it.
+// unreported reports whether an engine whose cache is on did not say of every request what came from it.
 func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	return spec.PromptCache == record.CacheOn && slices.ContainsFunc(evidence.Requests(attempts),
 		func(r *record.Request) bool { return r.CachedTokens == record.CacheUnknown })
@@ -184,7 +184,7 @@ func readShare(a *record.Attempt) float64 {
 		return math.NaN()
 	}
 	share := float64(reading) / float64(length)
-	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else older records: with what reads waited for a processor
+	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else unknown, as on macOS
 		share *= float64(c.ReadCPUNS) / float64(c.ReadNS)
 	}
 	return share

@@ -60,14 +60,6 @@ const (
 	Inconclusive Status = "inconclusive" // could not be decided; Why says why
 )
 
-// UnmarshalText reads a status as this version or an older one wrote it.
-func (s *Status) UnmarshalText(text []byte) error {
-	if *s = Status(text); *s == "unknown" {
-		*s = Inconclusive
-	}
-	return nil
-}
-
 // Kind is what a check asks.
 type Kind string
 

@@ -25,8 +25,6 @@ type entry struct {
 	Done       *doneEntry  `json:"done,omitempty"`
 	Resumed    *Resumed    `json:"resumed,omitempty"`
 	Stop       *Stop       `json:"stop,omitempty"`
-	// Index was written by earlier versions and is not read any more.
-	Index *map[string]any `json:"index,omitempty"`
 }
 
 type sourceLine struct {

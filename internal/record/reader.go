@@ -117,9 +117,6 @@ func newBuilder(r *Run) *builder {
 // requestKey identifies a request.
 type requestKey struct{ attempt, request int }
 
-// formerlyReused is the isolation that older runs have for reused sessions. It hides the isolation of their launches.
-const formerlyReused = "reused"
-
 func (b *builder) journal(line []byte) error {
 	var e entry
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -136,11 +133,7 @@ func (b *builder) entry(e entry) error {
 	r := b.run
 	switch {
 	case r.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
-	case e.Index != nil:
 	case e.Cell != nil:
-		if e.Cell.Isolation == formerlyReused {
-			e.Cell.Isolation, e.Cell.Reused = "", true
-		}
 		at, again := b.cells[e.Cell.ID]
 		if !again {
 			at = len(r.Cells)
@@ -260,8 +253,12 @@ func (r *Run) checkSchema(path string) error {
 		return fault.New(fault.BadRecord, "read it with the version that wrote it",
 			"%s: unknown schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
 	case major != ourMajor:
-		return fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+" or newer",
-			"%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema, Schema)
+		do := "read it with llmparity " + writer(r.Meta.Tool)
+		if major > ourMajor {
+			do += " or newer"
+		}
+		return fault.New(fault.BadRecord, do, "%s: unsupported schema %q (this version reads %q)", path, r.Meta.Schema,
+			Schema)
 	case minor > ourMinor:
 		r.newer = true
 		r.Warnings = append(r.Warnings, Warnf("newer-schema", "written by a newer llmparity (%s, schema %s; this "+

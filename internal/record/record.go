@@ -26,7 +26,7 @@ import (
 
 // Schema identifies the layout of the run folder: name/MAJOR.MINOR. A minor version only adds files, columns, fields
 // and kinds of lines, so readers accept every minor version of their major version.
-const Schema = "llmparity.run/1.1"
+const Schema = "llmparity.run/2.0"
 
 // Absent marks a figure that a source does not read.
 const Absent int64 = -1
@@ -40,7 +40,7 @@ type Meta struct {
 	Name    string    `json:"name"`                  // name of the plan
 	Started time.Time `json:"started"`               // when the run started; t_ns counts from here
 	Tool    Tool      `json:"tool"`                  // program that wrote the record
-	Plan    string    `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml; absent in older runs
+	Plan    string    `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	// Against is the folder of the run that this one was interleaved with, beside this folder. Absent: none.
 	Against string `json:"against,omitempty"`
 	// DefaultEngines came from a default list: if one can't run, the run still succeeds.
@@ -478,7 +478,7 @@ const (
 type Status string
 
 // The statuses. An attempt without an end in the journal is Interrupted: its rows are kept and never counted. A Refused
-// one was never launched; earlier versions wrote Failed.
+// one was never launched.
 const (
 	OK          Status = "ok"
 	Failed      Status = "failed"

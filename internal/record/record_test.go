@@ -149,6 +149,8 @@ func TestOpenNamesInvalidFiles(t *testing.T) {
 	for _, c := range []struct{ dir, want string }{
 		{t.TempDir(), "not a run folder"},
 		{change("run.json", Schema, "llmparity.run/99"), `"llmparity.run/99" (this version reads`},
+		{change("run.json", Schema, "llmparity.run/1.1"), `"llmparity.run/1.1" (this version reads`},
+		{change("samples.csv", ",edge", ",phase"), `samples.csv line 2: missing column "edge"`},
 		{change("samples.csv", "3.0000", "abc"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000", "NaN"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000,", ""), "samples.csv line 2"},
@@ -160,27 +162,6 @@ func TestOpenNamesInvalidFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || fault.Of(err) != fault.BadRecord {
 			t.Errorf("%v (class %s), want %q", err, fault.Of(err), c.want)
 		}
-	}
-}
-
-// Older runs have no metrics.csv, no scores.csv and no column edge.
-func TestOpenReadsOlderRuns(t *testing.T) {
-	w := made(t, cell)
-	write(w, 1)
-	check.Err(t, w.Close(OK))
-	dir := changed(t, w.dir, samplesFile, func(text string) string {
-		var old strings.Builder
-		for line := range strings.Lines(text) {
-			old.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
-		}
-		return old.String()
-	})
-	check.Err(t, os.Remove(filepath.Join(dir, metricsFile)))
-	check.Err(t, os.Remove(filepath.Join(dir, scoresFile)))
-	r, err := Open(dir)
-	check.Err(t, err)
-	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(Load)) != 0 {
-		t.Errorf("%+v", a)
 	}
 }
 

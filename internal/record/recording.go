@@ -32,8 +32,7 @@ type Beginning struct {
 	Load1      float64 `json:"load1"`            // load average over 1 minute just before
 	// OpenedBy is the attempt that opened the session that this one continues in; absent: it opens its own.
 	OpenedBy int `json:"opened_by,omitempty"`
-	// Scoring is set if the engine only scores a given text. Such an attempt is also marked as a warm-up, so that older
-	// readers don't count it.
+	// Scoring is set if the engine only scores a given text.
 	Scoring *Scoring `json:"scoring,omitempty"`
 	// Machine is the state of the machine just before.
 	Machine *MachineState `json:"machine,omitempty"`
@@ -58,7 +57,7 @@ func (w *Writer) begin(c Cell, b Beginning) *Recording {
 		r.label = fmt.Sprintf("%s-c%d-warmup", c.Engine, c.ID)
 	}
 	if b.Scoring != nil {
-		b.Warmup, r.label = true, fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
+		r.label = fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
 	}
 	if b.Machine != nil {
 		b.Load1 = b.Machine.Load1

@@ -286,9 +286,9 @@ func TestReopenRefusesInvalidFolders(t *testing.T) {
 	for _, c := range []struct{ dir, want string }{
 		{elsewhere, "not a run folder"},
 		{filepath.Join(elsewhere, "none"), "none"},
-		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
-		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
-		{change(metaFile, replaced(Schema, "llmparity.run/1")), "was written by another llmparity"},
+		{change(metaFile, replaced(Schema, "llmparity.run/3")), "llmparity.run/3"},
+		{change(metaFile, replaced(Schema, "llmparity.run/2.999")), "was written by a newer llmparity"},
+		{change(metaFile, replaced(Schema, "llmparity.run/1.1")), "unsupported schema"},
 		{change(metaFile, func(string) string { return "{" }), "is damaged"},
 		{change(samplesFile, replaced(",role", "")), "can't resume: its columns differ from this version's"},
 		{change(journalFile, replaced(`"begin"`, `"begins"`)), "attempt 1 has no beginning"},

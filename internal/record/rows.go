@@ -1,8 +1,6 @@
 package record
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -13,28 +11,23 @@ import (
 // rows whose attempt, source or request is not in the journal: rows are flushed before it.
 func (b *builder) readRows(dir string) error {
 	files := []struct {
-		name     string
-		columns  []string
-		take     func(*lines.Row) error
-		optional bool // older runs lack it
-		cut      bool
-		err      error
+		name    string
+		columns []string
+		take    func(*lines.Row) error
+		cut     bool
+		err     error
 	}{
 		{name: tokensFile, columns: tokenColumns, take: b.token},
 		{name: samplesFile, columns: sampleColumns, take: b.sample},
 		{name: totalsFile, columns: totalColumns, take: b.total},
-		{name: metricsFile, columns: metricColumns, take: b.metric, optional: true},
-		{name: scoresFile, columns: scoreColumns, take: b.score, optional: true},
+		{name: metricsFile, columns: metricColumns, take: b.metric},
+		{name: scoresFile, columns: scoreColumns, take: b.score},
 	}
 	var all sync.WaitGroup
 	for i := range files {
 		f := &files[i]
 		all.Go(func() {
-			path := filepath.Join(dir, f.name)
-			if _, err := os.Stat(path); f.optional && errors.Is(err, os.ErrNotExist) {
-				return
-			}
-			f.cut, f.err = lines.EachRow(path, f.columns, f.take)
+			f.cut, f.err = lines.EachRow(filepath.Join(dir, f.name), f.columns, f.take)
 		})
 	}
 	all.Wait()
@@ -53,10 +46,10 @@ func (b *builder) readRows(dir string) error {
 // The columns of the CSV files, in the order in which they are read.
 var (
 	sampleColumns = []string{"attempt", "source", "t_ns", "read_ns", "rss_mb", "vms_mb", "pss_mb", "uss_mb", "swap_mb",
-		"hwm_mb", "edge?"}
-	metricColumns = []string{"attempt", "source", "t_ns", "read_ns", "name", "value", "edge?"}
+		"hwm_mb", "edge"}
+	metricColumns = []string{"attempt", "source", "t_ns", "read_ns", "name", "value", "edge"}
 	totalColumns  = []string{"attempt", "method", "processes", "t_ns", "read_ns", "rss_sum_mb", "vms_sum_mb", "pss_mb",
-		"uss_mb", "swap_mb", "pss_read_mb?", "pss_low_mb?", "pss_high_mb?"}
+		"uss_mb", "swap_mb", "pss_read_mb", "pss_low_mb", "pss_high_mb"}
 	tokenColumns = []string{"attempt", "request", "index", "id", "t_ns"}
 	scoreColumns = []string{"attempt", "position", "rank", "id", "forced", "logprob"}
 )

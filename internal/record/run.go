@@ -125,7 +125,7 @@ type TotalRow struct {
 }
 
 // Counted reports whether the attempt's figures enter statistics.
-func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
+func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup && a.Scoring == nil }
 
 // Launch returns the attempt that opened the session and has the baseline and the load: a itself, unless sessions are
 // reused.

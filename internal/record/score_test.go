@@ -49,7 +49,7 @@ func TestScoresRoundTrip(t *testing.T) {
 		t.Fatalf("%d attempts, %d scorings, warnings %v", len(r.Attempts), len(r.Scorings), r.Warnings)
 	}
 	a := r.Scorings[0]
-	if a.Counted() || !a.Warmup || a.Cell != 1 || !reflect.DeepEqual(a.Scoring.PromptIDs, []int{1, 2}) ||
+	if a.Counted() || a.Warmup || a.Cell != 1 || !reflect.DeepEqual(a.Scoring.PromptIDs, []int{1, 2}) ||
 		len(a.Warnings) != 1 {
 		t.Errorf("%+v", a)
 	}

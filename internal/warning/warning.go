@@ -124,7 +124,7 @@ var Table = []Row{
 
 // Notes has the codes of notes, what records remark that changes no conclusion. A code in neither table is a note, too.
 var Notes = []string{"behind-end", "foreign-rows", "library-of-our-own", "made-again", "many-labels", "no-attribution",
-	"no-cpu-energy", "no-log", "no-token-ids", "not-a-number", "not-profiled", "not-scored", "not-utf-8",
+	"no-cpu-energy", "no-log", "no-token-ids", "not-profiled", "not-scored", "not-utf-8",
 	"page-exception", "peak-not-reset", "pieces", "profile", "prompt-cache-on", "sizes-untold", "start-repeated",
 	"stops-at-end", "too-many-names", "unanswered-source", "unreadable-gpu", "until-ci", "warmup-repeated"}
 

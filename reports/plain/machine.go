@@ -11,7 +11,7 @@ import (
 // Machine describes a machine in rows of name and value. What is not known has no row.
 func Machine(e record.Environment) [][2]string {
 	var out [][2]string
-	p := cmp.Or(e.Processor, &record.Processor{}) // older records have none
+	p := cmp.Or(e.Processor, &record.Processor{}) // not every system tells
 	for _, row := range [][2]string{
 		{"system", Joined(", ", strings.TrimSpace(e.OS+" "+e.Kernel), e.Arch)}, {"runs in", runsIn(e)},
 		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(p)},

@@ -229,7 +229,7 @@ func totalTable() []Column {
 		{"read_ns", Integer, "nanoseconds from the start of the first reading to the end of the last"},
 		{"cell", Integer, "as in samples"},
 		{"attempt", Integer, "as in samples"},
-		{"pss_read_mb", Number, "MiB: the reading of PSS that pss_mb was carried forward from; absent where pss_mb was read, and in older runs"},
+		{"pss_read_mb", Number, "MiB: the reading of PSS that pss_mb was carried forward from; absent where pss_mb was read"},
 		{"pss_low_mb", Number, "MiB: the lower bound of a pss_mb that was carried forward"},
 		{"pss_high_mb", Number, "MiB: its upper bound"},
 		phaseColumn,

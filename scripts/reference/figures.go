@@ -74,11 +74,11 @@ Times are RFC 3339 with microseconds in CSV, and UTC timestamps in Parquet.
 
 ## Versions
 
-- The field ` + "`schema`" + ` names a document's layout, such as ` + "`llmparity.run/1.1`" + `.
+- The field ` + "`schema`" + ` names a document's layout, such as ` + "`llmparity.run/2.0`" + `.
 - Within a major version, fields and columns are added, never removed, renamed or given another meaning.
 - Ignore fields that you don't know, and find columns by name.
-- llmparity reads run folders of every version it ever wrote. It reads what it knows of a newer minor version, with a
-  warning, and refuses another major version.
+- llmparity reads run folders that version 0.1 or a later one wrote. It reads what it knows of a newer minor version,
+  with a warning, and refuses another major version.
 - ` + "`llmparity schema NAME`" + ` prints a strict JSON Schema; ` + "`llmparity schema`" + ` lists the names.
 `)
 	for _, t := range tables.Of(&compare.Result{}) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
 	"llmparity/internal/kit/nearest"
@@ -96,12 +97,8 @@ func listOf(name string) string {
 	return cmp.Or(lists[name], name)
 }
 
-// foreign are fields and dtypes that other tools call differently. auto leaves a dtype to the engine.
-var (
-	foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
-	foreignDTypes = map[string]string{"float32": "f32", "float": "f32", "fp32": "f32", "float16": "f16", "half": "f16",
-		"fp16": "f16", "bfloat16": "bf16", "auto": ""}
-)
+// foreignFields are fields that other tools call differently.
+var foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
 
 // canonical is our name of a field.
 func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
@@ -109,10 +106,13 @@ func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
 // axisOf returns the same for all names of an axis.
 func axisOf(name string) string { return listOf(canonical(name)) }
 
-// dtype is our name of a dtype.
-func dtype(text string) string {
-	if own, known := foreignDTypes[strings.ToLower(text)]; known {
-		return own
+// ownDType is our name of a dtype that other tools call differently. auto leaves a dtype to the engine.
+func ownDType(text string) string {
+	if strings.EqualFold(text, "auto") {
+		return ""
+	}
+	if d, known := dtype.Named(text); known && d.Computes {
+		return d.Name
 	}
 	return text
 }
@@ -127,7 +127,7 @@ type value struct {
 func (a axis) value(text string) (value, error) {
 	switch {
 	case a == ofDType, a == ofKVDType:
-		return value{text: dtype(text)}, nil
+		return value{text: ownDType(text)}, nil
 	case a.texts():
 		return value{text: text}, nil
 	}
@@ -144,10 +144,9 @@ func (a axis) texts() bool { return a >= axisCount || dimensions[a].isText }
 // Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before
 // a launch. An engine may support only some of them.
 var (
-	DTypes   = []string{"f32", "f16", "bf16"}
-	KVDTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
-		"fp8_e5m2"}
-	Starts = []string{record.ColdStart, record.WarmStart}
+	DTypes   = dtype.Computes()
+	KVDTypes = dtype.Caches()
+	Starts   = []string{record.ColdStart, record.WarmStart}
 )
 
 // Axes are lists. Every combination of their values is measured. A list replaces the field of a single value: dtypes
@@ -354,7 +353,7 @@ func (p Plan) WeightsOf(name string) string {
 func (x *Axes) rename() {
 	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
 		for i, text := range list {
-			list[i] = dtype(text)
+			list[i] = ownDType(text)
 		}
 	}
 }

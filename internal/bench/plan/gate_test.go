@@ -71,11 +71,6 @@ func TestGateIsReadAndWritten(t *testing.T) {
 	if again, err := plan.ParseGate(written, "again.yaml"); err != nil || !reflect.DeepEqual(again, g) {
 		t.Errorf("written and read again: %v %+v\n%s", err, again, written)
 	}
-	// The former name of inconclusive is read until the next release.
-	former := strings.Replace(thresholds, "inconclusive", "unknown", 1)
-	if again, err := plan.ParseGate([]byte(former), "former.yaml"); err != nil || !reflect.DeepEqual(again, g) {
-		t.Errorf("with the former name: %v %+v", err, again)
-	}
 	indented := "name: p\ngate:\n  " + strings.ReplaceAll(strings.TrimSpace(thresholds), "\n", "\n  ") + "\n"
 	if in, err := plan.GateIn([]byte(indented), "plan.yaml"); err != nil || !reflect.DeepEqual(in, g) {
 		t.Errorf("within a plan: %v %+v", err, in)
@@ -99,8 +94,6 @@ func TestWrongGatesAreRefused(t *testing.T) {
 		{"vs_baselin: {decode_tps: -5%}", `the nearest are vs_baseline`},
 		{"level: fatal", `f:1: gate.level: "fatal", use error, warn or off`},
 		{"inconclusive: fatal", `f:1: gate.inconclusive: "fatal", use error, warn or off`},
-		{"unknown: warn\ninconclusive: warn",
-			"f:1: gate.unknown: cannot be combined with inconclusive; remove it"},
 		{"no_baseline: yes", `f:1: gate.no_baseline: "yes", use ok, or leave it out`},
 		{"under_test: chrome",
 			`f:1: gate.under_test: "chrome", use engine, library, kernels, browser, model, settings, all`},

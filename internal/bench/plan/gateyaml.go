@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +14,6 @@ import (
 // gateText is a gate as written, without its limits, whose fields are figures.
 type gateText struct {
 	gates.Gate `yaml:",inline"`
-	Unknown    gates.Level   `yaml:"unknown"` // the former name of inconclusive
 	UnderTest  []string      `yaml:"under_test"`
 	Detect     string        `yaml:"detect"`
 	Changes    figureChanges `yaml:"vs_baseline"`
@@ -115,16 +112,13 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 	}
 	t.Gate.Limits, t.Gate.Changes = g.Limits, append(g.Changes, t.Changes...)
 	*g = t.Gate
-	g.Inconclusive = cmp.Or(t.Inconclusive, t.Unknown)
 	for _, list := range t.UnderTest {
 		for name := range strings.SplitSeq(list, ",") {
 			g.UnderTest = append(g.UnderTest, strings.TrimSpace(name))
 		}
 	}
 	var err error
-	if t.Inconclusive != "" && t.Unknown != "" {
-		err = errors.New("unknown: cannot be combined with inconclusive; remove it")
-	} else if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
+	if g.Detect, err = gates.ParseRegression(t.Detect); err != nil {
 		err = fmt.Errorf("detect: %w", err)
 	} else {
 		err = g.Valid()

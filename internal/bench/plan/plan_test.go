@@ -32,7 +32,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("a: &a [*a]\nname: x"))
 	for _, gate := range []string{"vs_baseline: {decode_tps: -0.001%}", "parity: {min_agreement: 1e-9%}",
-		"ttft: [{max: 1}, {min: 1e300}]", "peak_pss: {<<: *a}", "ttft: {max: 0x10}", "detect: 7%", "unknown: off"} {
+		"ttft: [{max: 1}, {min: 1e300}]", "peak_pss: {<<: *a}", "ttft: {max: 0x10}", "detect: 7%",
+		"inconclusive: off"} {
 		f.Add([]byte(head + body + "gate: {" + gate + "}\n"))
 	}
 	for text := range bombs() {

@@ -335,7 +335,7 @@ func gateSchema() string {
 	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + described("Effect of a failed check, unless the check has its own level.", levels) +
 		`, "failed": ` + described("Effect of failed launches.", levels) +
 		`, "gone": ` + described("Effect of cells that only the baseline run has.", levels) +
-		`, "inconclusive": ` + described("Effect of an inconclusive check.", levels) + `, "unknown": {"description": "The former name of inconclusive.", "enum": ["error", "warn", "off"]}` +
+		`, "inconclusive": ` + described("Effect of an inconclusive check.", levels) + `` +
 		`, "no_baseline": ` + described("ok: pass if there is no baseline run.", `{"const": "ok"}`) +
 		`, "under_test": ` + described("What may differ from the baseline run.", list(`{"type": "string"}`)) +
 		`, "detect": ` + detect +

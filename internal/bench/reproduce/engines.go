@@ -191,7 +191,7 @@ func (r *Reproduction) models(ctx context.Context, was *record.Run, p plan.Plan)
 		r.unknown("models: %v", err)
 		return
 	}
-	measured := map[int]record.Model{} // by setup; older runs only have 0
+	measured := map[int]record.Model{} // by setup
 	for _, c := range was.Cells {
 		if c.Model.Name != "" {
 			measured[c.Setup] = c.Model
@@ -200,12 +200,7 @@ func (r *Reproduction) models(ctx context.Context, was *record.Run, p plan.Plan)
 	looked := map[string]bool{}
 	for s := range p.Setups() {
 		m, ok := measured[s.ID]
-		if !ok {
-			if m, ok = measured[0]; !ok {
-				continue
-			}
-		}
-		if key := s.Plan.Model + "\x00" + m.SHA256; !looked[key] {
+		if key := s.Plan.Model + "\x00" + m.SHA256; ok && !looked[key] {
 			looked[key] = true
 			r.model(ctx, s.Plan.Model, m)
 		}

@@ -71,9 +71,6 @@ func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here 
 	r.program(was, here.Tool)
 	r.engines(ctx, here, was)
 	r.models(ctx, was, p)
-	if p.Order == plan.Shuffled && p.OrderSeed == 0 {
-		r.unknown("generated prompts: %s may have used seed 0 instead of the plan's", was.Meta.Tool.Version)
-	}
 	r.sort()
 	if r.changing() > 0 {
 		r.ExitCode = fault.Run.ExitCode()

@@ -61,7 +61,7 @@ func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 // samePlan refuses to resume with another plan, or if plan.yaml was changed. The order_seed of the run replaces a
 // missing one.
 func (p *past) samePlan(r *runner) error {
-	if was := p.Meta.Plan; was != "" && was != sumOf(p.Plan) {
+	if p.Meta.Plan != sumOf(p.Plan) {
 		return fault.New(fault.Usage, "restore it, or start a new run with it",
 			"plan.yaml in %s was changed since the run started", p.Dir)
 	}
@@ -105,8 +105,8 @@ func (r *runner) reopen(env record.Environment) error {
 	return nil
 }
 
-// sameModel refuses to resume a setup whose model was replaced. Cells keep their prompts: older versions wrote a seed
-// into plan.yaml that their generated prompts don't have.
+// sameModel refuses to resume a setup whose model was replaced. Cells keep their prompts, because another llmparity,
+// which --allow-changed allows, may generate others.
 func (p *past) sameModel(s *current) error {
 	for _, c := range s.cells {
 		was, ok := p.Cell(c.ID)
@@ -210,7 +210,7 @@ func (p *past) restore(s *current, c *cell) {
 		return
 	}
 	for _, was := range p.Commits(c.ID) {
-		if was.Status == record.OK && !was.Warmup && was.Scoring == nil {
+		if was.Counted() {
 			c.ran = true
 			c.restore(was)
 		}

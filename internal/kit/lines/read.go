@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"llmparity/internal/kit/fault"
 )
@@ -43,8 +42,7 @@ func Each(path string, f func(line []byte) error) (cut bool, err error) {
 	return cut, nil
 }
 
-// EachRow reads a CSV file in which each row is one line. take reads the fields of these columns in their order. Older
-// files may lack columns whose names end in a question mark: their fields are then empty.
+// EachRow reads a CSV file in which each row is one line. take reads the fields of these columns in their order.
 func EachRow(path string, columns []string, take func(*Row) error) (cut bool, err error) {
 	r := Row{texts: map[string]string{}}
 	width := 0 // fields of the header
@@ -97,9 +95,8 @@ func wholeLines(f *os.File) (int64, error) {
 
 // column is the position of a field; negative if the file lacks it, which is an error when it is read.
 type column struct {
-	name     string
-	at       int
-	optional bool
+	name string
+	at   int
 }
 
 // Row is a CSV row, valid until the next one. Each call reads the field of the next column. It keeps its first error,
@@ -121,8 +118,7 @@ func (r *Row) locate(columns []string) error {
 		}
 	}
 	for _, name := range columns {
-		name, optional := strings.CutSuffix(name, "?")
-		r.columns = append(r.columns, column{name, slices.IndexFunc(r.fields, is(name)), optional})
+		r.columns = append(r.columns, column{name, slices.IndexFunc(r.fields, is(name))})
 	}
 	return nil
 }
@@ -158,9 +154,7 @@ func (r *Row) field() (s []byte, name string) {
 	if c.at >= 0 {
 		return r.fields[c.at], c.name
 	}
-	if !c.optional {
-		r.fail("missing column %q", c.name)
-	}
+	r.fail("missing column %q", c.name)
 	return nil, c.name
 }
 

@@ -33,8 +33,6 @@ type Options struct {
 	OneOf []reflect.Type
 	// Const are fields, as Type.json_name, with a single value.
 	Const map[string]string
-	// Absent are fields, as Type.json_name, that older documents lack although they are always written.
-	Absent []string
 	// Types are schemas of types whose fields don't tell.
 	Types map[reflect.Type]string
 	// Written describes documents that people write, with optional fields and other notations of values.
@@ -65,7 +63,7 @@ func Of(t testing.TB, v any, o Options) []byte {
 	if text := g.source(typ).types[typ.Name()]; text != "" {
 		root = append(root, member{"description", text})
 	}
-	named := slices.Concat(o.Nullable, o.Absent)
+	named := slices.Clone(o.Nullable)
 	if o.Written != nil {
 		for name, text := range o.Written.Defs {
 			if _, taken := g.defs[name]; taken {
@@ -293,7 +291,7 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 		if f.Type.Kind() == reflect.Pointer {
 			*pointers = append(*pointers, name)
 		}
-		if !optional && !g.has(g.o.Absent, path) {
+		if !optional {
 			*required = append(*required, name)
 		}
 	}

@@ -92,7 +92,7 @@ func TestSettingsAreInverseOfTake(t *testing.T) {
 		}
 	}
 	s := Setup{Engine: LlamaCPP, Context: 64}
-	s.Take(map[string]string{"context": "not told", "gpu_layers": "2 of 30", "kv_dtype": "f16", "ubatch": "-5",
+	s.Take(map[string]string{"context": "unknown", "gpu_layers": "2 of 30", "kv_dtype": "f16", "ubatch": "-5",
 		"prefill_chunk": "99999999999999999999"})
 	if s.Context != 64 || s.GPULayers != 2 || s.UBatch != 0 || s.PrefillChunk != 0 {
 		t.Errorf("%+v", s)

@@ -1,6 +1,6 @@
 // Package foreign reads memory figures that other programs wrote: CSV with the columns timestamp, label, pid, rss_mb,
-// vms_mb and heap_used_mb, in any order and among others, as memory profilers and `llmparity watch` write it. A file
-// becomes a run: a label is a cell with one launch, a pid is a source.
+// vms_mb and heap_used_mb, in any order and among others. `llmparity watch` writes them, too. A file becomes a run: a
+// label is a cell with one launch, a pid is a source.
 //
 // Model, prompt, device, load times and the method of reading are unknown, and the run says so. Sizes are read as MiB,
 // times without a zone as UTC. The whole file is in memory.
@@ -64,8 +64,8 @@ type file struct {
 	path    string
 	column  map[string]int
 	header  []string
-	ns      func(string) (int64, error)
-	times   string // form of the timestamps
+	layout  string // of the timestamps
+	times   string // the same in words
 	notices []record.Warning
 	noted   map[string]bool
 }
@@ -154,9 +154,8 @@ func (f *file) rows(text []byte) ([]row, error) {
 func (f *file) begin(line int, fields []string) error {
 	f.column = map[string]int{}
 	for i, name := range fields {
-		name = strings.ToLower(strings.TrimSpace(name))
 		f.header = append(f.header, name)
-		if _, twice := f.column[name]; twice && name != "" {
+		if _, twice := f.column[name]; twice {
 			return f.fault(line, "", "give each column its own name", "duplicate column %q", name)
 		}
 		f.column[name] = i
@@ -185,7 +184,7 @@ func (f *file) field(fields []string, column string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return strings.TrimSpace(fields[i]), true
+	return fields[i], true
 }
 
 func (f *file) row(line int, fields []string) (row, error) {

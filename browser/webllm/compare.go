@@ -27,16 +27,16 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 		here := own.browser(ctx)
 		to.Differ("browser", dotted.FindString(was.Parts["browser"]), dotted.FindString(here.Version))
 		if id := find.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
-			to.Differ("the browser's build", was.Parts["browser_build_id"], id)
+			to.Differ("browser_build_id", was.Parts["browser_build_id"], id)
 		} else if here.Err == nil {
 			to.Unknown("the browser's build: %s is a script; only versions are compared", here.Path)
 		}
 		to.Unknown("the WebGPU adapter: known only when the browser runs (see llmparity doctor)")
 	}
 	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
-		to.Differ("the page, sha256", was.Parts["page_sha256"], sum)
+		to.Differ("page_sha256", was.Parts["page_sha256"], sum)
 	}
-	to.Differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
+	to.Differ("webllm_sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
 	want := was.Parts["model_library_sha256"]
 	if want != "" && !libraryHere(s.Cache, want) {
 		to.Unknown("the model library with SHA-256 %s is not in %s; another one will be compiled or downloaded, and its hash "+

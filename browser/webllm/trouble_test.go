@@ -72,11 +72,14 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 	// each launch has its own timeout
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*launchLimit)
 	defer cancel()
-	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
-		Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
-		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt), MaxTokens: 24,
-			Context: window, Repetitions: len(list),
-			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
+	cells, err := plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt), MaxTokens: 24,
+		Context: window, Repetitions: len(list),
+		Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}.Expand()
+	check.Err(t, err)
+	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Matrix: cells,
+		Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+			return run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)}, nil
+		}})
 	r, err := record.Open(dir)
 	if err != nil {
 		t.Fatalf("%v; the run returned %v", err, failed)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -32,11 +31,11 @@ func CompareFigure(base, now *Cell, name string, change float64) (Against, strin
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
-	if why := Unlike(name, base, now); why != "" {
-		if name == figure.PeakPSS && memoryShared(base, now) != nil {
-			why = "check peak_uss_mb instead, which other programs do not affect; " + why
+	if why := Unlike(name, base, now); why.Code != "" {
+		if name == figure.PeakPSS && why.Code == explain.MemoryShared.Code {
+			why.Text = "check peak_uss_mb instead, which other programs do not affect; " + why.Text
 		}
-		return Against{}, why
+		return Against{}, why.Text
 	}
 	a, b := base.Named(name), now.Named(name)
 	if why := lacking(a, b); why != "" {
@@ -50,7 +49,7 @@ func CompareFigure(base, now *Cell, name string, change float64) (Against, strin
 	plain, from := stats.NewSides(was, is), stats.NewSides(shifted, is)
 	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
-	out.Note = strings.Join(moved(name, base, now, false), "; ")
+	out.Note = noteOn(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))

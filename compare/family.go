@@ -9,6 +9,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/stats"
 )
 
@@ -55,7 +56,9 @@ func (r *Result) writeVerdicts() {
 			x.Agree()
 			x.Spread(a.Label, b.Label)
 			disturbed(x, a, b)
-			x.Say(a.Label, b.Label, a.Spec.Reused, r.Statistics.MinEffect)
+			v := verdict.Of(x, a.Label, b.Label, r.Statistics.MinEffect)
+			v.Reused = a.Spec.Reused
+			x.Verdict = v.Sentence()
 		}
 		for k := range c.amounts {
 			c.amounts[k].Agree()
@@ -68,7 +71,8 @@ func (r *Result) writeVerdicts() {
 				m.Call = stats.TooSmall
 			}
 			m.Agree()
-			m.Say(&r.Families[f], r.Statistics.MinEffect)
+			v := verdict.OfMean(m, r.Families[f].A, r.Families[f].B, r.Statistics.MinEffect)
+			m.Verdict = v.SentenceOver(m)
 		}
 	}
 }
@@ -157,6 +161,7 @@ func (r *Result) common(c *Comparison, by []string) string {
 func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean, bool) {
 	m := ratio.Mean{Figure: figure}
 	var cells, others []int // of A, of B
+	var unlike []string
 	sum := 0.0
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
@@ -170,10 +175,11 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 		m.Sides, cells, others = append(m.Sides, x.Sides), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
 		m.Title, m.Headline = x.Title, m.Headline || x.Headline
-		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
-			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
+		for _, text := range c.Different {
+			unlike = explain.AppendNew(unlike, text)
 		}
 	}
+	m.Different = strings.Join(unlike, "; ")
 	m.Cells, m.Over = len(cells), r.varied(cells, by)
 	if m.Cells < 2 {
 		return m, false

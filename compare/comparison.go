@@ -79,16 +79,12 @@ func sameTask(a, b *Cell) bool {
 	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
 }
 
-// differences counts in what else two cells of one task differ. The number of the start settings, which only cells of
-// one run share, stands for the dtype and the threads, which older records lack.
+// differences counts in what else two cells of one task differ.
 func differences(a, b *Cell) int {
 	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
 		return x.Across != axis.Unpaired && x.Name != axis.Engine
 	}))
 	if a.Says("kv_dtype") != b.Says("kv_dtype") {
-		n++
-	}
-	if a.Run == b.Run && a.Spec.Setup != b.Spec.Setup {
 		n++
 	}
 	return n

@@ -99,7 +99,8 @@ func (f *engineFlags) valid(given func(string) bool) error {
 			return err
 		}
 		for _, field := range config.Fields() {
-			i := slices.IndexFunc(fields, func(f *plan.Field) bool { return f.List == field.Axis && f.Flag != field.Flag })
+			same := func(f *plan.Field) bool { return f.List == field.Axis && f.Flag != field.Flag }
+			i := slices.IndexFunc(fields, same)
 			if i >= 0 && given(fields[i].Flag) && given(field.Flag) {
 				axis := fields[i].Flag
 				return fault.New(fault.Usage, "use one of them", "--%s and --%s set the same thing", axis, field.Flag)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -81,7 +80,7 @@ func kill(t *testing.T, p *Page, role string) {
 	check.Err(t, err)
 	for pid, r := range roles {
 		if r == role {
-			check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
+			check.Also(t, check.Kill(pid))
 		}
 	}
 }

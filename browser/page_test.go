@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -130,7 +129,7 @@ func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 		if len(old) != 1 {
 			t.Fatalf("processes called %s: %v", role, old)
 		}
-		check.Err(t, syscall.Kill(old[0], syscall.SIGKILL))
+		check.Err(t, check.Kill(old[0]))
 		for deadline := time.Now().Add(2 * time.Minute); len(probe.PIDs(role)) < 2; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the new %s is not sampled", role)

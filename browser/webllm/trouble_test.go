@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -187,7 +186,7 @@ func kill(role string) func(*testing.T, *session) {
 		check.Also(t, err)
 		for pid, r := range roles {
 			if r == role {
-				check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
+				check.Also(t, check.Kill(pid))
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 // The record names a model library and a WebLLM bundle that the user gave.
 func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	m := tinyOf(t)
 	f, err := gguf.Open(m.Path)

@@ -16,6 +16,7 @@ import (
 
 // A catalogue model from a mirror generates the same tokens as the GGUF of the same weights.
 func TestCatalogueModelRunsFromMirror(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	known, err := builtInCatalogue()
 	check(t, err)

@@ -366,8 +366,8 @@ func TestGateReportsChangesNotUnderTest(t *testing.T) {
 	}
 }
 
-// A limit that others have broken is not held against the engine. Where launches took turns others met both sides.
-// TestFrozenGatesOfBusyMachines has what is held against a baseline run.
+// A limit that fails on a busy machine is inconclusive. TestFrozenGatesOfBusyMachines has checks against a baseline
+// run.
 func TestGateOnBusyMachines(t *testing.T) {
 	slower := comparetest.Native(8)
 	slower.Token *= 2
@@ -419,7 +419,7 @@ func TestMissingNewAndFailedCells(t *testing.T) {
 	}
 }
 
-// Cells of two versions of an engine were asked for the same: each is held against its own.
+// Cells of two versions of an engine have the same request: each is compared with its own version.
 func TestVersionsOfAnEngineAreMatched(t *testing.T) {
 	older, newer := comparetest.Native(8), comparetest.Native(8)
 	newer.Cell.ID, newer.Info.Version, newer.Token = 3, "b12000", 2*newer.Token

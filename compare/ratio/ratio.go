@@ -87,6 +87,15 @@ type Mean struct {
 	Headline bool          `json:"-"` // the answer is made of it
 }
 
+// Letter is a side.
+type Letter string
+
+// The sides.
+const (
+	SideA Letter = "a"
+	SideB Letter = "b"
+)
+
 // Judgement is what is to be thought of a difference.
 type Judgement struct {
 	Family int `json:"family"` // index into Families
@@ -95,6 +104,8 @@ type Judgement struct {
 	P           float64    `json:"p_holm"`
 	Significant bool       `json:"significant"` // P is at most alpha
 	Call        stats.Call `json:"call"`
+	// Better is the better side. It is empty if no difference was found, or no direction of the figure is better.
+	Better Letter `json:"better,omitempty"`
 
 	Test  stats.Test `json:"-"`
 	level float64    // of the test: what Holm's correction leaves it of alpha

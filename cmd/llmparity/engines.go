@@ -92,13 +92,16 @@ func isPlace(flag string) bool {
 
 // valid refuses values that are wrong for any set of engines.
 func (f *engineFlags) valid(given func(string) bool) error {
+	fields := plan.Fields(kinds.All)
 	for _, k := range kinds.All.Sections() {
 		config := f.chosen().Config(k)
 		if err := engine.CheckFlags(config, given); err != nil {
 			return err
 		}
 		for _, field := range config.Fields() {
-			if axis := axisFlag(field.Axis); axis != "" && given(axis) && given(field.Flag) {
+			i := slices.IndexFunc(fields, func(f *plan.Field) bool { return f.List == field.Axis && f.Flag != field.Flag })
+			if i >= 0 && given(fields[i].Flag) && given(field.Flag) {
+				axis := fields[i].Flag
 				return fault.New(fault.Usage, "use one of them", "--%s and --%s set the same thing", axis, field.Flag)
 			}
 		}
@@ -108,9 +111,6 @@ func (f *engineFlags) valid(given func(string) bool) error {
 	}
 	return nil
 }
-
-// axisFlag is the flag of an axis of plans.
-func axisFlag(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
 
 // change applies the flags to the plan.
 func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
@@ -208,29 +208,9 @@ func threadsHelp() string {
 	})
 }
 
-// dtypesHelp says what --dtype means to each engine.
-func dtypesHelp() string {
-	return "f32, f16 (needs shader-f16), or both; sets the dtype of " + each(", and of ", func(k *engine.Kind) string {
-		if k.DTypeOf == "" {
-			return ""
-		}
-		return k.Title + "'s " + k.DTypeOf
-	})
-}
-
-// kvTypesHelp lists the KV cache dtypes of engines.
-func kvTypesHelp() string {
-	return "KV cache dtypes, instead of --dtype; " + each("; ", func(k *engine.Kind) string {
-		if len(k.KVTypes) < 2 {
-			return ""
-		}
-		return k.Title + ": " + strings.Join(k.KVTypes, ", ")
-	})
-}
-
 // resolver resolves the plan. With dry, nothing is downloaded, compiled or started.
 func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
-	return resolve.New(resolve.Options{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
+	return resolve.New(resolve.Means{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
 		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say), Chat: f.render,
 		Complete: func(p *plan.Plan, m models.Model) { f.following(*p).complete(p, m) }})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,15 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-func TestRepetitionsReuseOneServer(t *testing.T) { reuse(t, "llamacpp") }
+func TestRepetitionsReuseOneServer(t *testing.T) {
+	racedTest(t)
+	reuse(t, "llamacpp")
+}
 
-func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
+func TestRepetitionsReuseOneBrowser(t *testing.T) {
+	racedTest(t)
+	reuse(t, "webllm")
+}
 
 // reuse runs an engine whose repetitions share a launch, and checks that they are independent.
 func reuse(t *testing.T, name string) {
@@ -87,14 +94,18 @@ func idsOf(q *record.Request) (ids []int) {
 
 // A server that dies while idle costs one repetition; the next one starts another server.
 func TestServerThatDiesBetweenRepetitions(t *testing.T) {
+	racedTest(t)
 	m := enginetest.TinyModel(t)
 	killed := 0
+	p := plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
+		MaxTokens: 8, Context: 64, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
+		Timeout: plan.Duration(time.Minute)}
 	dir, err := run.Do(t.Context(), run.Options{
-		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
-			MaxTokens: 8, Context: 64, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
-			Timeout: plan.Duration(time.Minute)},
-		Parts: run.Parts{Model: m, Engines: []engine.Engine{bothEngines()[1]}},
-		Out:   t.TempDir(),
+		Matrix: expanded(t, p),
+		Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+			return run.Parts{Model: m, Engines: []engine.Engine{bothEngines()[1]}}, nil
+		},
+		Out: t.TempDir(),
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended || e.Repetition != 2 {
 				return

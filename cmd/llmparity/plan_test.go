@@ -28,6 +28,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 
 // A run's plan has all settings, so that running it again is the same run.
 func TestResolvedPlanRepeatsRun(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
@@ -47,7 +48,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// Run again, nothing would be added to it.
 	show := progress.New(io.Discard, true)
 	defer show.Close()
-	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
 	check(t, err)
 	if !reflect.DeepEqual(p, again.Plan) {
 		t.Errorf("%+v, then %+v", p, again.Plan)
@@ -81,6 +82,7 @@ func lastEngine(a *record.Attempt) (last record.EngineInfo) {
 }
 
 func TestDefaultContextIsModelsMaximum(t *testing.T) {
+	lightTest(t)
 	for _, c := range []struct {
 		own, context int
 		want         int
@@ -96,13 +98,13 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 		f, p := following(t, text)
 		stderr := &strings.Builder{}
 		show := progress.New(stderr, false)
-		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
 		check(t, err)
 		show.Close()
 		written, err := got.Plan.YAML()
 		check(t, err)
-		if m := got.Setups[0].Model; got.Context != c.want || m.Context != c.want || m.MaxContext != c.own {
-			t.Errorf("%+v: context %d of %+v", c, got.Context, m)
+		if m := got.Chosen[0].Model; got.Plan.Context != c.want || m.Context != c.want || m.MaxContext != c.own {
+			t.Errorf("%+v: context %d of %+v", c, got.Plan.Context, m)
 		}
 		if strings.Contains(stderr.String(), "context: 4096 tokens of the model's 8192") != c.reported ||
 			strings.Contains(string(written), "# of the model's 8192; --context 0 uses all") != c.reported {
@@ -113,6 +115,7 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 
 // An engine gets the context that was resolved, and the report says that the model has more.
 func TestContextIsCapped(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--context", "5120")
 	put(t, cmd.Dir, "plan.yaml", "name: p\nengines: [llamacpp]\nmodel: m.gguf\nprompts: [the]\nmax_tokens: 2\n"+
@@ -130,6 +133,7 @@ func TestContextIsCapped(t *testing.T) {
 }
 
 func TestWatchdogIsWrittenIfSupported(t *testing.T) {
+	lightTest(t)
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
 		f, p := following(t, "engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n")

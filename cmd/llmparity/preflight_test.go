@@ -14,6 +14,7 @@ import (
 
 // A cell that a dry run refuses must not be measured in a run, and the other way round.
 func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
+	lightTest(t)
 	dir, long := t.TempDir(), strings.Repeat("word ", 400)
 	data := put(t, dir, "d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
 	// each has room in 256, though the longest of both had not
@@ -32,7 +33,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	want = append(want, prompts...)
 	f, p := following(t, text)
 	var out bytes.Buffer
-	if err := f.dry(t.Context(), p, &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
+	if err := f.dry(t.Context(), expanded(t, p), &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
 		t.Errorf("a dry run with refused cells ends with %v", err)
 	}
 	doc := decoded[wouldRun](t, out.String())
@@ -41,7 +42,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	}
 	r := f.resolver(false, func(string, string) {}, io.Discard)
 	defer r.Close()
-	before, err := r.Resolve(t.Context(), p)
+	before, err := r.Resolve(t.Context(), expanded(t, p))
 	check(t, err)
 	id, refused := 0, 0
 	is := func(what, got string) {
@@ -49,13 +50,13 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 			t.Errorf("cell %d, %s: refused for %q, want %q", id+1, what, got, want)
 		}
 	}
-	for s := range p.Setups() {
-		set, err := r.Parts(before)(t.Context(), s)
+	for _, s := range before.Setups {
+		set, err := before.Open(t.Context(), s)
 		check(t, err)
-		for range set.Shapes {
+		for range s.Cells {
 			is("dry run", doc.Planned[id].Missing)
 			why := ""
-			if err := set.Refused(record.Cell{ID: id + 1}); err != nil {
+			if err := set.Refused[id+1]; err != nil {
 				why, refused = err.Error(), refused+1
 			}
 			is("run", why)
@@ -67,30 +68,10 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	}
 }
 
-func TestDryRunChecksFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		engine, prompt, want string
-		class                fault.Kind
-	}{
-		"file":    {"llamacpp", "{file: nowhere.txt}", "can't read the prompt nowhere.txt", fault.Usage},
-		"dataset": {"llamacpp", "{dataset: nowhere.jsonl}", "can't read the data set nowhere.jsonl", fault.Usage},
-		"engine":  {"exec:./nowhere", "fine", "./nowhere", fault.NoProgram},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, p := following(t, walked("engines: [\""+c.engine+"\"]\nprompts: ["+c.prompt+"]"))
-			f.json = false
-			var out bytes.Buffer
-			if err := f.dry(t.Context(), p, &out); fault.Of(err) != c.class {
-				t.Errorf("%v, want %s", err, c.class)
-			}
-			mentions(t, out.String(), "1 of 1 cell can't run here: ", c.want)
-		})
-	}
-}
-
 // Only llama.cpp knows whether it supports an unfamiliar architecture: a dry run shows the cell as unknown, and the
 // first launch fails with llama.cpp's message.
 func TestUnknownArchitectureMayRun(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	path := put(t, t.TempDir(), "m.gguf", strings.ReplaceAll(readFile(t, tinyOf(t).Path), "llama", "lhama"))
 	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
@@ -122,6 +103,7 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 
 // It is no failure if the user did not ask for the missing engine.
 func TestOtherEnginesRunIfOneCannot(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	for _, c := range []struct {
 		args     string

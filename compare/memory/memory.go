@@ -88,7 +88,7 @@ func confidenceOf(component, method string) string {
 	return level
 }
 
-// read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
+// read reports whether a component was measured or reported. Arithmetic cannot confirm a prediction.
 func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
 // Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead, framework
@@ -147,7 +147,7 @@ func (c *Cell) dtypes() DTypes {
 	return d
 }
 
-// SameDType tells whether two dtypes have the same size. Of unknown ones only the same dtype has.
+// SameDType reports whether two dtypes have the same size. Of unknown ones only the same dtype has.
 func SameDType(a, b string) bool {
 	x, _ := dtype.Named(a)
 	y, _ := dtype.Named(b)

@@ -157,7 +157,7 @@ func (f *Predicted) judge() {
 	}
 }
 
-// off tells whether a prediction is wrong beyond the interval over launches.
+// off reports whether a prediction is wrong beyond the interval over launches.
 func (f Predicted) off() bool {
 	reaches := func(low, high float64) bool {
 		return f.Interval != nil && f.Interval.Lo <= high && f.Interval.Hi >= low

@@ -39,7 +39,7 @@ func (r *Resolver) tinyText(m models.Model) (*run.CheckText, error) {
 }
 
 // checks adds to a setup what its score checks need.
-func (r *Resolver) checks(s *Setup, out *run.Setup) (err error) {
+func (r *Resolver) checks(s *Chosen, out *run.Parts, later *answers) (err error) {
 	if !s.Plan.Checks() {
 		return nil
 	}
@@ -60,9 +60,7 @@ func (r *Resolver) checks(s *Setup, out *run.Setup) (err error) {
 	small := m.Random() && m.Parameters <= mostAnchored
 	if small && m.Format == models.GGUF && m.Unsupported == nil && m.Unreadable == nil || s.Plan.CheckReference {
 		m.Context = s.Plan.Context
-		out.Anchor = func(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
-			return anchor(ctx, m, ids, from, of)
-		}
+		out.Anchored, later.anchor = true, &m
 	}
 	return nil
 }

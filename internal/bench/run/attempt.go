@@ -27,7 +27,7 @@ const idleFor = 300 * time.Millisecond
 type attempt struct {
 	*runner
 	setup    *current
-	cell     *cell
+	cell     *series
 	turn     turn
 	next     []turn // turns after this one
 	rec      *record.Recording

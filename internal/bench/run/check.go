@@ -24,8 +24,8 @@ const (
 // checked is which score checks of a setup are recorded.
 type checked struct {
 	engines     map[engine.Engine]bool
-	first       *cell // whose check was first
-	ids         []int // its text
+	first       *series // whose check was first
+	ids         []int   // its text
 	arithmetics [][]rounding.Arithmetic
 	anchored    bool // the reference implementation computed the text, or could not
 }
@@ -69,8 +69,8 @@ func (r *runner) checkText(s *current) *CheckText {
 }
 
 // offerText makes what a reference engine generated the text of score checks, unless there is one.
-func (r *runner) offerText(s *current, c *cell, o *output) {
-	if o == nil || c.Engine != s.reference || r.texts[s.Plan.Model] != nil {
+func (r *runner) offerText(s *current, c *series, o *output) {
+	if o == nil || c.Engine != s.textOf || r.texts[s.Plan.Model] != nil {
 		return
 	}
 	if r.texts == nil {
@@ -118,7 +118,7 @@ func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
 }
 
 // scoreCheck lets an engine score the text of the check, and records it as an attempt of its own.
-func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *CheckText, of *relay,
+func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *CheckText, of *relay,
 	scorer engine.Scorer) error {
 	ids, from, steps := text.within(s.Plan.Context)
 	info, device := of.ran()
@@ -148,7 +148,7 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *cell, text *Chec
 const checkName = "the score check"
 
 // scoreParts scores the positions from one on as a prompt, and those from steps on step by step.
-func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
+func (c *series) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
 	each func(record.Score)) error {
 	part := func(begin, end int, whole bool) error {
 		return scorer.Score(ctx, engine.Forced{Prompt: ids[:begin], IDs: ids[begin:end], Top: Candidates, Whole: whole},
@@ -167,7 +167,7 @@ func (c *cell) scoreParts(ctx context.Context, ids []int, from, steps int, score
 }
 
 // keepCheck keeps that an engine's scores are recorded.
-func (s *current) keepCheck(c *cell, check *record.ScoreCheck) {
+func (s *current) keepCheck(c *series, check *record.ScoreCheck) {
 	done := &s.checked
 	if done.engines == nil {
 		done.engines, done.first, done.ids = map[engine.Engine]bool{}, c, check.IDs
@@ -183,7 +183,7 @@ func (s *current) keepCheck(c *cell, check *record.ScoreCheck) {
 }
 
 // restoreChecks restores the score checks that a setup made before the run was resumed.
-func (p *past) restoreChecks(r *runner, s *current, c *cell) {
+func (p *past) restoreChecks(r *runner, s *current, c *series) {
 	for _, a := range p.Commits(c.ID) {
 		if !a.Scoring.Checks() || a.Status != record.OK {
 			continue
@@ -209,7 +209,7 @@ func (r *runner) checkLate(ctx context.Context, s *current) {
 		return
 	}
 	for _, e := range s.Engines {
-		cells := slices.DeleteFunc(s.of(e), func(c *cell) bool { return !c.ran })
+		cells := slices.DeleteFunc(s.of(e), func(c *series) bool { return !c.ran })
 		if len(cells) == 0 || !s.checks(e) || ctx.Err() != nil || r.w.Err() != nil {
 			continue
 		}
@@ -221,7 +221,7 @@ func (r *runner) checkLate(ctx context.Context, s *current) {
 }
 
 // checkAlone launches an engine for its score check alone.
-func (r *runner) checkAlone(ctx context.Context, s *current, c *cell, text *CheckText) (err error) {
+func (r *runner) checkAlone(ctx context.Context, s *current, c *series, text *CheckText) (err error) {
 	q := unmeasured{&relay{policy: s.Of(c.engine).Policy}}
 	limit := time.Duration(s.Plan.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s: %w", limit,
@@ -243,7 +243,7 @@ func (r *runner) checkAlone(ctx context.Context, s *current, c *cell, text *Chec
 // anchor lets the reference implementation compute the text that a setup's engines have scored.
 func (r *runner) anchor(ctx context.Context, s *current) {
 	done := &s.checked
-	if s.Anchor == nil || done.first == nil || done.anchored || ctx.Err() != nil || r.w.Err() != nil {
+	if !s.Anchored || done.first == nil || done.anchored || ctx.Err() != nil || r.w.Err() != nil {
 		return
 	}
 	done.anchored = true

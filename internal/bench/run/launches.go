@@ -15,12 +15,12 @@ import (
 
 // arrange puts a setup's attempts in order and records refused cells, before any launch.
 func (r *runner) arrange(s *current) (first error) {
-	s.order = turns(s.Setup.Setup, s.cells)
+	s.order = turns(s.Setup, s.cells)
 	for _, c := range s.cells {
 		c.enough = newLooks(s.Plan)
 	}
 	if s.CheckText == nil && s.Plan.Checks() {
-		referenceFirst(s.order, s.reference)
+		referenceFirst(s.order, s.textOf)
 	}
 	r.past.mark(r, s.cells, s.order)
 	for _, c := range s.cells {
@@ -147,7 +147,7 @@ func continues(t turn, rest []turn, stopped bool) bool {
 		return false
 	}
 	for _, next := range rest {
-		if !next.over() && !(stopped && next.cell == t.cell) {
+		if !next.over() && !(stopped && next.series == t.series) {
 			return next.session() == t.session()
 		}
 	}
@@ -156,7 +156,7 @@ func continues(t turn, rest []turn, stopped bool) bool {
 
 // attempt makes an attempt, in the open session if it is the turn's.
 func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (err error) {
-	c := t.cell
+	c := t.series
 	if r.live != nil && r.live.of != t.session() {
 		r.closeLive() // no attempt continues in it
 	}

@@ -57,7 +57,7 @@ func outputOf(attempt int, q *record.Request) *output {
 
 // job is a cell whose engine is to score a text.
 type job struct {
-	*cell
+	*series
 	text      *output
 	reference int            // the cell that generated it, or that others are compared with
 	window    *record.Window // of a given text; nil: an engine generated the text
@@ -84,12 +84,12 @@ func (j job) what() string {
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
-		if ref.Engine != s.reference || ref.output == nil || s.Plan.ScoresNothing() {
+		if ref.Engine != s.textOf || ref.output == nil || s.Plan.ScoresNothing() {
 			continue
 		}
 		of := slices.DeleteFunc(slices.Clone(s.cells),
-			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
-		differ := slices.ContainsFunc(of, func(c *cell) bool { return c.output.differs(ref.output) })
+			func(c *series) bool { return c.PromptID != ref.PromptID || !c.able() })
+		differ := slices.ContainsFunc(of, func(c *series) bool { return c.output.differs(ref.output) })
 		if len(of) == 0 || s.Plan.Parity == nil && !differ {
 			continue
 		}
@@ -104,12 +104,10 @@ func (s *current) jobs() [][]job {
 // windows lists the windows of the plan's text for each engine that can score, under its first cell.
 func (r *runner) windows(s *current) [][]job {
 	out := make([][]job, len(s.Engines))
-	if s.Quality == nil {
-		return out
+	if s.NoQuality != nil {
+		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(s.NoQuality.Error())))
 	}
-	text, err := s.Quality()
-	if err != nil {
-		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(err.Error())))
+	if s.Quality == nil {
 		return out
 	}
 	reference := 0
@@ -122,14 +120,15 @@ func (r *runner) windows(s *current) [][]job {
 			r.w.Warn(record.Warnf("not-scored", "%s does not score: it reports no log-probabilities of a given text",
 				e.Name()))
 			continue
-		case e.Name() == s.reference || reference == 0:
+		case e.Name() == s.textOf || reference == 0:
 			reference = cells[0].ID
 		}
-		for n, ids := range text.Windows {
+		for n, ids := range s.Quality.Windows {
 			// As llama-perplexity: the first half is only read.
 			half := len(ids)/2 + 1
 			out[i] = append(out[i], job{cells[0], &output{promptIDs: ids[:half], text: ids[half:]}, 0,
-				&record.Window{Text: text.Name, SHA256: text.SHA256, Number: n + 1, Of: len(text.Windows)}})
+				&record.Window{Text: s.Quality.Name, SHA256: s.Quality.SHA256, Number: n + 1,
+					Of: len(s.Quality.Windows)}})
 		}
 	}
 	for _, js := range out {
@@ -141,7 +140,7 @@ func (r *runner) windows(s *current) [][]job {
 }
 
 // seen lists the tokens whose texts a reader may need: those generated and those that scored high.
-func seen(all []*cell) []int {
+func seen(all []*series) []int {
 	var ids []int
 	for _, c := range all {
 		if c.output != nil {
@@ -164,7 +163,7 @@ func (p *past) unscoredTokens(js []job) (n int) {
 }
 
 // able reports whether the cell's engine can score and has run.
-func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
+func (c *series) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
 
 // scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
 func (r *runner) scoreAll(ctx context.Context, s *current) {
@@ -180,12 +179,12 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 		}
 	}
 	switch {
-	case any && ctx.Err() != nil && s.Quality == nil: // else the run is resumed
+	case any && ctx.Err() != nil && s.Plan.Quality == "": // else the run is resumed
 		r.w.Warn(record.Warning{Code: "not-scored",
 			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
 	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
 		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
-			"engine that can score", s.reference))
+			"engine that can score", s.textOf))
 	}
 }
 
@@ -243,7 +242,7 @@ func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Sess
 }
 
 // loaded opens the cell's engine and loads its model with a context of at least so many tokens.
-func (c *cell) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
+func (c *series) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
 	s, err := c.engine.Open(ctx, p)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -25,18 +24,18 @@ type Against struct {
 	plain stats.Test // the test behind Changed
 }
 
-// SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
-// the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
-func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
+// CompareFigure compares a figure with that of a baseline run. The null hypothesis is that the figure changed by
+// exactly the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
+func CompareFigure(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
-	if why := Unlike(name, base, now); why != "" {
-		if name == figure.PeakPSS && memoryShared(base, now) != nil {
-			why = "check peak_uss_mb instead, which other programs do not affect; " + why
+	if why := Unlike(name, base, now); why.Code != "" {
+		if name == figure.PeakPSS && why.Code == explain.MemoryShared.Code {
+			why.Text = "check peak_uss_mb instead, which other programs do not affect; " + why.Text
 		}
-		return Against{}, why
+		return Against{}, why.Text
 	}
 	a, b := base.Named(name), now.Named(name)
 	if why := lacking(a, b); why != "" {
@@ -50,7 +49,7 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	plain, from := stats.NewSides(was, is), stats.NewSides(shifted, is)
 	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
-	out.Note = strings.Join(moved(name, base, now, false), "; ")
+	out.Note = noteOn(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
@@ -93,8 +92,8 @@ func Correct(all []*Against) int {
 	return ratio.Judge(of)
 }
 
-// SameWords compares the outputs of the first requests of two cells, which may be in different results.
-func SameWords(base, now *Cell) parity.Parity {
+// CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
+func CompareOutputs(base, now *Cell) parity.Parity {
 	return parity.Said(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 

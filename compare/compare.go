@@ -359,8 +359,9 @@ func (c *Cell) identify() {
 			c.Engine = now
 		} else if now != nil {
 			c.inconsistent("version", c.Engine.Version, now.Version)
-			for _, part := range slices.Sorted(maps.Keys(now.Parts)) {
-				c.inconsistent(strings.ReplaceAll(part, "_", " "), c.Engine.Parts[part], now.Parts[part])
+			was, is := c.Engine.Identity(), now.Identity()
+			for _, part := range slices.Sorted(maps.Keys(is)) {
+				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
 			}
 		}
 	}
@@ -377,8 +378,8 @@ func (c *Cell) inconsistent(what, was, is string) {
 func lastReported(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+
-			len(out.Policy)) {
+		if e.Engine != nil && (out == nil || len(e.Engine.Identity())+len(e.Engine.Policy) >=
+			len(out.Identity())+len(out.Policy)) {
 			out = e.Engine
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -19,16 +20,19 @@ import (
 
 // Comparison compares two cells, or says why they cannot be compared.
 type Comparison struct {
-	A       int      `json:"a"` // indexes into Cells; A is the baseline
-	B       int      `json:"b"`
-	Family  int      `json:"family"`            // index into Families
-	Refused string   `json:"refused,omitempty"` // why there are no ratios
-	Caveats []string `json:"caveats"`           // differences that do not refuse ratios
+	A       int    `json:"a"` // indexes into Cells; A is the baseline
+	B       int    `json:"b"`
+	Family  int    `json:"family"`            // index into Families
+	Refused string `json:"refused,omitempty"` // why there are no ratios
+	// RefusedCode is the code of the reason against ratios.
+	RefusedCode string   `json:"refused_code,omitempty"`
+	Caveats     []string `json:"caveats"` // differences that do not refuse ratios
 	// Different lists what refuses ratios without --allow-different.
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
 
 	reasons []Reason
+	forbids verdict.Reason // why there are no ratios
 	// amounts compares memory if ratios are refused and amounts may be compared
 	amounts []ratio.Ratio
 }
@@ -77,16 +81,12 @@ func sameTask(a, b *Cell) bool {
 	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
 }
 
-// differences counts in what else two cells of one task differ. The number of the start settings, which only cells of
-// one run share, stands for the dtype and the threads, which older records lack.
+// differences counts in what else two cells of one task differ.
 func differences(a, b *Cell) int {
 	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
 		return x.Across != axis.Unpaired && x.Name != axis.Engine
 	}))
 	if a.Says("kv_dtype") != b.Says("kv_dtype") {
-		n++
-	}
-	if a.Run == b.Run && a.Spec.Setup != b.Spec.Setup {
 		n++
 	}
 	return n
@@ -202,7 +202,7 @@ func (c *Comparison) add(reasons ...Reason) {
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused = d.Text
+			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, verdict.Reason{Code: d.Code, Text: d.bare}
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:
@@ -211,14 +211,12 @@ func (c *Comparison) add(reasons ...Reason) {
 	}
 }
 
-// Why is the reason why there are no ratios; empty: there are.
-func (c *Comparison) Why() string { return strings.TrimPrefix(c.Refused, notComparable) }
+// Forbids is the first reason against ratios; without a code there is none.
+func (c *Comparison) Forbids() verdict.Reason { return c.forbids }
 
 // OfDevices reports whether the devices are the first reason against ratios.
 func (c *Comparison) OfDevices() bool {
-	at := slices.IndexFunc(c.reasons, func(d Reason) bool { return d.Effect == Refuses })
-	codes := []string{explain.SoftwareGPU.Code, explain.DevicesDiffer.Code}
-	return at >= 0 && slices.Contains(codes, c.reasons[at].Code)
+	return c.forbids.Code == explain.SoftwareGPU.Code || c.forbids.Code == explain.DevicesDiffer.Code
 }
 
 // party is a cell as package parity takes it.
@@ -230,7 +228,7 @@ func (r *Result) party(cell int) parity.Party {
 		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	// To float16, weights are rounded as activations are, which tolerances cover.
 	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
-	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
+	if c.ModelLibrary().ByMLC() {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
 	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
@@ -251,7 +249,7 @@ func (c *Cell) arithmetic() []rounding.Arithmetic {
 // fill adds the ratios of all figures that both cells have.
 func (c *Comparison) fill(a, b *Cell) {
 	for _, name := range comparedOf(a, b) {
-		if Unlike(name, a, b) != "" {
+		if Unlike(name, a, b).Code != "" {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -262,7 +260,7 @@ func (c *Comparison) fill(a, b *Cell) {
 		r := ratio.New(fa, fb, s)
 		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		r.Test.Weight, r.Test.Same = stats.Weight(r.Headline, r.Test.Least), stats.OrderOf(s)
-		r.Note, r.Different = strings.Join(moved(name, a, b, false), "; "), strings.Join(c.Different, "; ")
+		r.Note, r.Different = noteOn(name, a, b), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {
 			for _, w := range c.Figure(name).Warnings {
 				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
@@ -281,29 +279,36 @@ var movers = []struct {
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
 // moved lists the differences of two cells that affect a figure: those that forbid comparing it, or the others.
-func moved(name string, a, b *Cell, forbids bool) []string {
-	var out []string
+func moved(name string, a, b *Cell, forbids bool) []Reason {
+	var out []Reason
 	row := figure.Of(name)
 	for _, m := range movers {
 		if row != nil && m.forbids == forbids && row.Moves&m.what != 0 {
-			for _, d := range m.differ(a, b) {
-				out = append(out, d.Text)
-			}
+			out = append(out, m.differ(a, b)...)
 		}
 	}
 	return out
 }
 
-// Unlike says why a figure cannot be compared, because it means another thing on each side; empty: it can.
-func Unlike(name string, a, b *Cell) string {
+// noteOn lists the differences of two cells that affect a figure and allow comparing it.
+func noteOn(name string, a, b *Cell) string {
+	var texts []string
+	for _, d := range moved(name, a, b, false) {
+		texts = append(texts, d.Text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unlike says why a figure cannot be compared, because it means another thing on each side; without a code it can.
+func Unlike(name string, a, b *Cell) verdict.Reason {
 	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
 	if name == figure.Increase && whole(a) != whole(b) {
-		return explain.BaselinesDiffer.Text
+		return verdict.Reason{Code: explain.BaselinesDiffer.Code, Text: explain.BaselinesDiffer.Text}
 	}
 	if all := moved(name, a, b, true); len(all) > 0 {
-		return all[0]
+		return verdict.Reason{Code: all[0].Code, Text: all[0].Text}
 	}
-	return ""
+	return verdict.Reason{}
 }
 
 // comparedOf lists the figures of two cells that have ratios. Imported rows have memory only.

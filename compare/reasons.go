@@ -33,16 +33,25 @@ type Reason struct {
 	Pairs  []int  `json:"pairs,omitempty"` // indexes into Comparisons
 
 	many string
+	bare string // Text without notComparable
 }
 
 const notComparable = "not comparable here: "
 
 func reason(effect Effect, of explain.Reason, args ...any) Reason {
 	d := Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...), Effect: effect, many: of.Many}
+	d.bare = d.Text
 	if effect == Refuses {
 		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
 	}
 	return d
+}
+
+// valuesDiffer is the reason that two cells have different values of an axis or a setting.
+func valuesDiffer(effect Effect, name, title, a, b string) Reason {
+	of := explain.ValuesDiffer
+	of.Code, of.Many = strings.ReplaceAll(name, "_", "-"), fmt.Sprintf(of.Many, title)
+	return reason(effect, of, title, a, b)
 }
 
 // names names two cells: by their engines if these differ, so that many pairs share a sentence.
@@ -88,9 +97,7 @@ func requestsDiffer(a, b *Cell) []Reason {
 func axesDiffer(a, b *Cell, across axis.Across, effect Effect) []Reason {
 	var out []Reason
 	for _, x := range axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Across == across }) {
-		of := explain.Reason{Code: strings.ReplaceAll(x.Name, "_", "-"), Text: x.Title + " differs: %s and %s",
-			Many: x.Title + " differs"}
-		out = append(out, reason(effect, of, x.Value(&a.Spec), x.Value(&b.Spec)))
+		out = append(out, valuesDiffer(effect, x.Name, x.Title, x.Value(&a.Spec), x.Value(&b.Spec)))
 	}
 	return out
 }
@@ -192,9 +199,8 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 		if !both || other == x[name] {
 			continue
 		}
-		d := reason(Limits, explain.SettingDiffers, settings.Title(name), x[name], other)
-		d.many = fmt.Sprintf(d.many, settings.Title(name))
-		if d.Code = strings.ReplaceAll(name, "_", "-"); same || settings.Decisive(name) {
+		d := valuesDiffer(Limits, name, settings.Title(name), x[name], other)
+		if same || settings.Decisive(name) {
 			first = append(first, d)
 		} else {
 			rest = append(rest, d)
@@ -209,7 +215,7 @@ func kvDiffers(a, b *Cell) []Reason {
 	if x == y || x == "" || y == "" {
 		return nil
 	}
-	return []Reason{reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y)}
+	return []Reason{valuesDiffer(Limits, "kv_dtype", settings.Title("kv_dtype"), x, y)}
 }
 
 // lengthsDiffer returns a reason if one side generated more tokens: later tokens cost more.

@@ -22,7 +22,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		if len(runs) > 1 {
 			where = "run " + r.RunName(i)
 		}
-		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where}) }
+		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where, Run: i + 1}) }
 		for _, w := range run.Warnings {
 			add(w)
 		}
@@ -43,10 +43,14 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 				Warning: explain.ScoresDiffer.With(a.Label, b.Label, p.Scores.Words())})
 		}
 	}
-	for _, c := range r.Cells {
-		all = append(all, c.launchRemarks()...)
+	for i, c := range r.Cells {
+		own := c.launchRemarks()
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
-			all = append(all, evidence.Warning{Warning: w, Where: c.Label})
+			own = append(own, evidence.Warning{Warning: w, Where: c.Label})
+		}
+		for _, w := range own {
+			w.Cell = i + 1
+			all = append(all, w)
 		}
 	}
 	warnings, notes = []evidence.Warning{}, []evidence.Warning{}
@@ -68,15 +72,10 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 
 // About has the warnings of a cell, of its launches, and of its run.
 func (r *Result) About(c *Cell) []evidence.Warning {
-	run := "run"
-	if len(r.Runs) > 1 {
-		run += " " + r.RunName(c.Run)
-	}
+	cell := 1 + slices.Index(r.Cells, c)
 	out := []evidence.Warning{}
 	for _, w := range r.Warnings {
-		launch, some := strings.CutPrefix(w.Where, c.Label+", ")
-		if w.Where == run || w.Where == c.Label || some &&
-			(strings.HasPrefix(launch, c.Repeated()+" ") || strings.HasPrefix(launch, c.Several()+" ")) {
+		if w.Run == c.Run+1 || w.Cell == cell {
 			out = append(out, w)
 		}
 	}

@@ -36,14 +36,14 @@ func TestBuiltInPlansExpand(t *testing.T) {
 		if p.Name != name && name != "init" {
 			t.Errorf("%s is called %s", name, p.Name)
 		}
-		if _, n, err := p.Count(); err != nil || n != cells[name] {
-			t.Errorf("%s: %d cells, %v; want %d", name, n, err, cells[name])
+		m, err := p.Expand()
+		if err != nil || len(m.Cells) != cells[name] {
+			t.Errorf("%s: %+v, %v; want %d cells", name, m, err, cells[name])
+			continue
 		}
-		for s := range p.Setups() {
-			for _, shape := range s.Shapes {
-				if shape.MaxTokens < 1 || shape.Prompt == "" && shape.InputTokens == 0 && len(shape.Traffic.Mix) == 0 {
-					t.Errorf("%s has an empty request: %+v", name, shape)
-				}
+		for _, c := range m.Cells {
+			if c.MaxTokens < 1 || c.Prompt == "" && c.InputTokens == 0 && len(c.Traffic.Mix) == 0 {
+				t.Errorf("%s has an empty request: %+v", name, c)
 			}
 		}
 		if !bytes.HasPrefix(text, []byte("# ")) {

@@ -53,7 +53,8 @@ func TestFailuresAreRecordedWithTheirClass(t *testing.T) {
 		server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
 	provoke(t, []trouble{still}, 4*time.Second, 1)
 	none := trouble{name: "no WebGPU", class: record.SetUp, say: "no WebGPU adapter", config: Config{
-		Adapter: "swiftshader", Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}
+		Settings: browser.Settings{Adapter: "swiftshader",
+			Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}}
 	// a second launch would not find one either
 	if err := provoke(t, []trouble{none, none}, launchLimit, 1); fault.Of(err) != fault.NoAdapter {
 		t.Errorf("class %s of %v", fault.Of(err), err)
@@ -71,11 +72,14 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 	// each launch has its own timeout
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*launchLimit)
 	defer cancel()
-	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
-		Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
-		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt), MaxTokens: 24,
-			Context: window, Repetitions: len(list),
-			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
+	cells, err := plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt),
+		MaxTokens: 24, Context: window, Repetitions: len(list),
+		Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}.Expand()
+	check.Err(t, err)
+	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Matrix: cells,
+		Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+			return run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)}, nil
+		}})
 	r, err := record.Open(dir)
 	if err != nil {
 		t.Fatalf("%v; the run returned %v", err, failed)
@@ -126,7 +130,7 @@ func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session
 		}
 		x.server(w, r, next)
 	})
-	s, err := packed(w.t, x.config).open(ctx, probe, between)
+	s, err := opened(ctx, packed(w.t, x.config), probe, between)
 	if err != nil {
 		return nil, err
 	}

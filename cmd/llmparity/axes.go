@@ -18,45 +18,26 @@ import (
 	"llmparity/internal/record"
 )
 
-// axisFlags are lists. Every combination of their values is a cell.
-type axisFlags []axis
+// axisFlags are the fields of a plan whose lists have flags. Every combination of their values is a cell.
+type axisFlags []axisFlag
 
-// axis is a flag, and the list of a plan that it sets.
-type axis struct {
+type axisFlag struct {
 	*pflag.Flag
 	list string
 }
 
 func (f *axisFlags) register(flags *pflag.FlagSet) {
-	add := func(title, flag, list string) {
-		under(flags, title, flag)
-		*f = append(*f, axis{flags.Lookup(flag), list})
-	}
-	texts := func(title, flag, list, help string) {
-		flags.StringSlice(flag, nil, help)
-		add(title, flag, list)
-	}
-	numbers := func(title, flag, list, help string) {
-		flags.IntSlice(flag, nil, help)
-		add(title, flag, list)
-	}
-	const what, request = "What to run", "Request"
-	texts(what, "models", "models", "several models, e.g. tiny,my.gguf")
-	texts(what, "dtype", "dtypes", dtypesHelp())
-	texts(what, "kv-cache-dtype", "kv_cache_dtypes", kvTypesHelp())
-	texts(what, "weights", "weights", "weights of WebLLM's packages: as-is (types that WebLLM lacks become --dtype), f32, f16, or several")
-	numbers(what, "thread-counts", "thread_counts", "several numbers of threads, e.g. 1,2")
-	texts(what, "start", "starts", "state of the model file before each launch: cold (not in the page cache), warm (in the page cache), or both")
-	numbers(request, "input-len", "input_lengths", "prompt lengths in tokens, e.g. 256,512; the prompts are generated")
-	numbers(request, "output-len", "output_lengths", "output lengths in tokens, e.g. 64,256")
-	numbers(request, "contexts", "contexts", "several context windows, e.g. 1024,4096")
-	numbers(request, "concurrency", "concurrency",
-		"number of clients, e.g. 1,2,4,8; each sends its next request after an answer")
-	numbers(request, "batch-size", "batch_sizes", "number of requests sent at once, e.g. 1,8")
-	for _, k := range kinds.All {
-		if k.VersionAxis != "" {
-			texts(k.Title, axisFlag(k.VersionList()), k.VersionList(), k.VersionHelp)
+	for _, field := range plan.Fields(kinds.All) {
+		switch {
+		case field.Flag == "":
+			continue
+		case field.Text():
+			flags.StringSlice(field.Flag, nil, field.Help)
+		default:
+			flags.IntSlice(field.Flag, nil, field.Help)
 		}
+		under(flags, field.Heading, field.Flag)
+		*f = append(*f, axisFlag{flags.Lookup(field.Flag), field.List})
 	}
 }
 
@@ -88,7 +69,7 @@ type scheduleFlags struct {
 func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 	f.said = plan.Plan{Isolation: plan.OfLaunch, Watchdog: plan.Duration(engine.Watchdog),
 		Traffic: &plan.Traffic{Goal: &record.Goal{}}}
-	for _, field := range f.said.Fields() {
+	for _, field := range f.said.Singles() {
 		if field.Flag == "" {
 			continue
 		}

@@ -25,7 +25,10 @@ func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 	t.Helper()
 	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err = f.plan(c, args)
+			m, err := f.matrix(c, args)
+			if err == nil {
+				p = m.Plan
+			}
 			return err
 		}}
 	f.register(c)
@@ -51,7 +54,7 @@ func TestFlagsAreAxes(t *testing.T) {
 	if got.KVDTypes = nil; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.OfLaunch ||
+	if cells := len(expanded(t, p).Cells); cells == 0 || len(p.Models) != 2 || p.Isolation != plan.OfLaunch ||
 		p.Order != plan.Shuffled || p.Seed != 7 ||
 		p.UntilCI == nil || p.UntilCI.Width != 5 || p.UntilCI.Figure != "ttft_ms" || p.UntilCI.Most != 9 ||
 		p.CoolDown != plan.Duration(2*time.Second) ||

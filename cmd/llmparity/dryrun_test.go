@@ -10,7 +10,10 @@ import (
 
 // wouldRun is what a dry run prints as JSON.
 type wouldRun struct {
-	Planned []dryrun.Cell `json:"cells_planned"`
+	Planned []struct {
+		Engine, Missing, Unknown string
+		MemoryB                  int64 `json:"memory_bytes"`
+	} `json:"cells_planned"`
 	dryrun.Summary
 }
 

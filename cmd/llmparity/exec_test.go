@@ -31,7 +31,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	t.Parallel()
 	own := "exec:mine=" + exampleEngine(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
-		"--parity", "--reference", own)
+		"--parity", "--text-of", own)
 	well(t, cmd)
 	mentions(t, details(t, cmd.Dir), "llama.cpp and exec:mine: identical: 12 of 12 token ids")
 	latest := filepath.Join(cmd.Dir, "results", "latest")

@@ -143,7 +143,7 @@ var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
-	"traffic.loop": "TestWhenRequestsAreSent", "reference": "TestReference",
+	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
 	"quality": "TestQualityOfTinyModel",
 	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
 	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
@@ -191,6 +191,14 @@ func following(t *testing.T, text string) (*runFlags, plan.Plan) {
 	f := &runFlags{out: t.TempDir(), json: true}
 	check(t, f.follow(p, func(string) bool { return false }))
 	return f, p
+}
+
+// expanded returns the cells of a plan.
+func expanded(t testing.TB, p plan.Plan) *plan.Matrix {
+	t.Helper()
+	m, err := p.Expand()
+	check(t, err)
+	return m
 }
 
 // served is the address of a server that lists a model.
@@ -269,16 +277,19 @@ func resolvedTo(t *testing.T, text string) string {
 	t.Helper()
 	f, p := following(t, strings.ReplaceAll(text, "URL", served(t, "m")))
 	r := f.resolver(true, func(string, string) {}, &bytes.Buffer{})
-	of, err := r.Resolve(t.Context(), p)
+	of, err := r.Resolve(t.Context(), expanded(t, p))
 	check(t, err)
 	var out strings.Builder
-	for i, c := range dryrun.Of(of).Cells {
-		c.DType, c.KVDType, c.Start, c.Threads, c.Context, c.Model, c.WebLLM = "", "", "", 0, 0, "", ""
+	for _, c := range dryrun.Of(of).Lines {
 		line, err := json.Marshal(c)
 		check(t, err)
-		out.Write(line)
-		m := of.Cells[i].Setup.Model
-		own := f.following(of.Cells[i].Setup.Plan)
+		shown := decoded[map[string]any](t, string(line))
+		for name := range strings.FieldsSeq("dtype kv_cache_dtype start threads context model webllm_version") {
+			delete(shown, name)
+		}
+		fmt.Fprint(&out, shown)
+		m := of.Chosen[c.Setup-1].Model
+		own := f.following(of.Setups[c.Setup-1].Plan)
 		e := own.chosen().Engine(c.Engine)
 		if s, ok := e.(engine.Settled); ok {
 			fmt.Fprintf(&out, " %v %+v %s", s.Settings(m), e.Caps(), m.Path)

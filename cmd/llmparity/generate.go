@@ -73,19 +73,24 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	f.strict = true
 	r := f.resolver(false, show.Say, stderr)
 	defer r.Close()
-	resolved, err := f.ready(ctx, r, p, show)
+	m, err := expand(p)
 	if err != nil {
 		return err
 	}
-	parts, err := r.Parts(resolved)(ctx, resolved.Setups[0].Setup)
+	resolved, err := f.ready(ctx, r, m, show)
 	if err != nil {
 		return err
 	}
-	return f.once(ctx, parts, c.OutOrStdout(), stderr)
+	parts, err := resolved.Open(ctx, resolved.Setups[0])
+	if err != nil {
+		return err
+	}
+	return f.once(ctx, parts, &m.Cells[0], c.OutOrStdout(), stderr)
 }
 
 // once opens an engine, loads its model, generates one text, and prints it with counts and times.
-func (f *generateFlags) once(ctx context.Context, parts run.Setup, stdout, stderr io.Writer) (err error) {
+func (f *generateFlags) once(ctx context.Context, parts run.Parts, cell *record.Cell, stdout, stderr io.Writer) (
+	err error) {
 	p := &tellingProbe{out: stderr}
 	session, err := parts.Engines[0].Open(ctx, p)
 	if err != nil {
@@ -103,8 +108,7 @@ func (f *generateFlags) once(ctx context.Context, parts run.Setup, stdout, stder
 		p.Warn(*w)
 	}
 	pieces := 0
-	shape := parts.Shapes[0]
-	u, err := session.Generate(ctx, engine.Request{Prompt: shape.Prompt, MaxTokens: shape.MaxTokens,
+	u, err := session.Generate(ctx, engine.Request{Prompt: cell.Prompt, MaxTokens: cell.MaxTokens,
 		Temperature: f.temperature}, func(record.Token) { pieces++ })
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func TestInfoDescribesModel(t *testing.T) {
 		t.Errorf("%+v", file)
 	}
 	if library.Library.MemoryUsage["prefill"] == 0 || library.Library.PrefillChunk != 128 ||
-		!strings.HasPrefix(library.Library.Origin, "ours (software kernels, partial sort)") {
+		!strings.HasPrefix(library.Library.Origin, "llmparity's (software kernels, partial sort)") {
 		t.Errorf("%+v", library.Library)
 	}
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,12 +97,15 @@ func TestServerThatDiesBetweenRepetitions(t *testing.T) {
 	racedTest(t)
 	m := enginetest.TinyModel(t)
 	killed := 0
+	p := plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
+		MaxTokens: 8, Context: 64, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
+		Timeout: plan.Duration(time.Minute)}
 	dir, err := run.Do(t.Context(), run.Options{
-		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),
-			MaxTokens: 8, Context: 64, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
-			Timeout: plan.Duration(time.Minute)},
-		Parts: run.Parts{Model: m, Engines: []engine.Engine{bothEngines()[1]}},
-		Out:   t.TempDir(),
+		Matrix: expanded(t, p),
+		Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+			return run.Parts{Model: m, Engines: []engine.Engine{bothEngines()[1]}}, nil
+		},
+		Out: t.TempDir(),
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended || e.Repetition != 2 {
 				return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,12 +51,12 @@ machine, use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
 			if err := kinds.All.Known(enginesIn(p)); err != nil {
 				return err
 			}
-			setups, cells, err := p.Count()
+			m, err := p.Expand()
 			if err != nil {
-				return fault.Wrap(fault.Usage, err, "", "%s", args[0])
+				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(cells, "cell"),
-				words.Count(setups, "start setting"))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(len(m.Cells), "cell"),
+				words.Count(len(m.Setups), "start setting"))
 			return err
 		},
 	})
@@ -110,14 +111,39 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	p.DefaultEngines = p.DefaultEngines || len(args) == 0
+	was, err := p.YAML()
+	if err != nil {
+		return plan.Plan{}, err
+	}
 	if err := f.change(&p, given); err != nil {
 		return plan.Plan{}, err
+	}
+	if is, err := p.YAML(); err != nil || !bytes.Equal(was, is) {
+		p.Moved()
 	}
 	f.byName = askedFor(p, given)
 	if err := p.Validate(); err != nil {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan with these flags")
 	}
 	return p, f.follow(p, given)
+}
+
+// expand expands a plan.
+func expand(p plan.Plan) (*plan.Matrix, error) {
+	m, err := p.Expand()
+	if _, placed := errors.AsType[*fault.Error](err); err != nil && !placed {
+		err = fault.Wrap(fault.Usage, err, "", "the plan with these flags")
+	}
+	return m, err
+}
+
+// matrix is the expanded plan.
+func (f *runFlags) matrix(c *cobra.Command, args []string) (*plan.Matrix, error) {
+	p, err := f.plan(c, args)
+	if err != nil {
+		return nil, err
+	}
+	return expand(p)
 }
 
 // follow checks a plan's engines and takes their settings.

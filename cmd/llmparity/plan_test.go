@@ -48,7 +48,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// Run again, nothing would be added to it.
 	show := progress.New(io.Discard, true)
 	defer show.Close()
-	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
 	check(t, err)
 	if !reflect.DeepEqual(p, again.Plan) {
 		t.Errorf("%+v, then %+v", p, again.Plan)
@@ -98,13 +98,13 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 		f, p := following(t, text)
 		stderr := &strings.Builder{}
 		show := progress.New(stderr, false)
-		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), p, show)
+		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
 		check(t, err)
 		show.Close()
 		written, err := got.Plan.YAML()
 		check(t, err)
-		if m := got.Setups[0].Model; got.Context != c.want || m.Context != c.want || m.MaxContext != c.own {
-			t.Errorf("%+v: context %d of %+v", c, got.Context, m)
+		if m := got.Chosen[0].Model; got.Plan.Context != c.want || m.Context != c.want || m.MaxContext != c.own {
+			t.Errorf("%+v: context %d of %+v", c, got.Plan.Context, m)
 		}
 		if strings.Contains(stderr.String(), "context: 4096 tokens of the model's 8192") != c.reported ||
 			strings.Contains(string(written), "# of the model's 8192; --context 0 uses all") != c.reported {

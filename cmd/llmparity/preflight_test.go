@@ -33,7 +33,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	want = append(want, prompts...)
 	f, p := following(t, text)
 	var out bytes.Buffer
-	if err := f.dry(t.Context(), p, &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
+	if err := f.dry(t.Context(), expanded(t, p), &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
 		t.Errorf("a dry run with refused cells ends with %v", err)
 	}
 	doc := decoded[wouldRun](t, out.String())
@@ -42,7 +42,7 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	}
 	r := f.resolver(false, func(string, string) {}, io.Discard)
 	defer r.Close()
-	before, err := r.Resolve(t.Context(), p)
+	before, err := r.Resolve(t.Context(), expanded(t, p))
 	check(t, err)
 	id, refused := 0, 0
 	is := func(what, got string) {
@@ -50,13 +50,13 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 			t.Errorf("cell %d, %s: refused for %q, want %q", id+1, what, got, want)
 		}
 	}
-	for s := range p.Setups() {
-		set, err := r.Parts(before)(t.Context(), s)
+	for _, s := range before.Setups {
+		set, err := before.Open(t.Context(), s)
 		check(t, err)
-		for range set.Shapes {
+		for range s.Cells {
 			is("dry run", doc.Planned[id].Missing)
 			why := ""
-			if err := set.Refused(record.Cell{ID: id + 1}); err != nil {
+			if err := set.Refused[id+1]; err != nil {
 				why, refused = err.Error(), refused+1
 			}
 			is("run", why)

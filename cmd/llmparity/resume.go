@@ -30,7 +30,7 @@ import (
 // otherSide is the side of --against. Its launches alternate with the run's, and the gate compares the run with it.
 type otherSide struct {
 	flags *runFlags
-	plan  plan.Plan
+	plan  *plan.Matrix
 	dir   string // the run's folder that the plan comes from; empty: a plan's file
 }
 
@@ -89,7 +89,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	if o.dir != "" {
 		path = filepath.Join(o.dir, "plan.yaml")
 	}
-	if o.plan, err = o.flags.plan(own, []string{path}); err != nil {
+	if o.plan, err = o.flags.matrix(own, []string{path}); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -103,11 +103,15 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 	}
 	o := &otherSide{flags: new(*f)}
 	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
-	if o.plan, err = readPlan(filepath.Join(o.flags.resume, "plan.yaml")); err != nil {
+	p, err := readPlan(filepath.Join(o.flags.resume, "plan.yaml"))
+	if err == nil {
+		o.plan, err = p.Expand()
+	}
+	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "", "the other side of %s (--against) is in %s",
 			f.resume, o.flags.resume)
 	}
-	return o, o.flags.follow(o.plan, func(string) bool { return false })
+	return o, o.flags.follow(p, func(string) bool { return false })
 }
 
 // measure carries out a run, alone or alternating with the other side, whose report is written too.
@@ -124,7 +128,7 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Pr
 	if err != nil {
 		return "", err
 	}
-	dirs, errs := run.Both(ctx, other.options(r, resolved, o.Tool, show), o)
+	dirs, errs := run.Both(ctx, other.options(resolved, o.Tool, show), o)
 	if dirs[0] != "" {
 		_, _, err := conclude(dirs[0], io.Discard, false)
 		errs[0] = errors.Join(errs[0], err)
@@ -153,11 +157,11 @@ func (o *otherSide) untested(is *compare.Result) ([]string, error) {
 }
 
 // dry prints what a plan would do, and the other side's below it. It ends as the run would, as far as that is known.
-func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer, notes ...string) error {
+func (f *runFlags) dry(ctx context.Context, m *plan.Matrix, stdout io.Writer, notes ...string) error {
 	if f.other != nil && f.json {
 		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
 	}
-	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, p)
+	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -250,16 +254,16 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if f.other, err = f.resumedWith(); err != nil {
 		return err
 	}
-	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+	m, err := p.Expand()
+	if err != nil {
+		return err
+	}
+	return f.run(c.Context(), m, c.OutOrStdout(), c.ErrOrStderr())
 }
 
 // whatIsThere says how much of an interrupted run is done.
-func whatIsThere(dir string, p plan.Plan) (string, error) {
+func whatIsThere(dir string, m *plan.Matrix) (string, error) {
 	state, err := record.Scan(dir)
-	if err != nil {
-		return "", err
-	}
-	_, cells, err := p.Count()
 	if err != nil {
 		return "", err
 	}
@@ -281,11 +285,11 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 			}
 		}
 	}
-	most := ""
-	if p.MostRepetitions() > p.Repetitions {
+	most, repetitions := "", m.Plan.MostRepetitions()
+	if repetitions > m.Plan.Repetitions {
 		most = "at most "
 	}
-	text := fmt.Sprintf("resuming %s: %d of %s%d repetitions done", dir, well, most, cells*p.MostRepetitions())
+	text := fmt.Sprintf("resuming %s: %d of %s%d repetitions done", dir, well, most, len(m.Cells)*repetitions)
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed (--retry-failed repeats them)", failed)
 	}

@@ -90,7 +90,7 @@ Plans: docs/howto/write-a-plan.md`,
 			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
 				return fault.New(fault.Usage, "", "--retry-failed and --allow-changed require --resume DIR")
 			}
-			p, err := f.plan(c, args)
+			m, err := f.matrix(c, args)
 			if err == nil {
 				f.other, err = f.opposite(c)
 			}
@@ -98,13 +98,13 @@ Plans: docs/howto/write-a-plan.md`,
 				return err
 			}
 			if f.dryRun {
-				_, note, err := f.checks(p)
+				_, note, err := f.checks(m.Plan)
 				if err != nil {
 					return err
 				}
-				return f.dry(c.Context(), p, c.OutOrStdout(), note)
+				return f.dry(c.Context(), m, c.OutOrStdout(), note)
 			}
-			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+			return f.run(c.Context(), m, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.register(c)
@@ -161,7 +161,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.checkReference, "check-reference", false,
 		"check them against llmparity's reference implementation, too: GGUF files of up to 200 million parameters")
 	under(flags, "Output", "out quiet json")
-	under(flags, "Correctness", "no-check check-reference parity reference")
+	under(flags, "Correctness", "no-check check-reference parity text-of")
 	under(flags, "Quality", "quality")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)
@@ -171,7 +171,7 @@ func (f *runFlags) register(c *cobra.Command) {
 }
 
 // run carries out a plan, or the rest of an interrupted run.
-func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) (err error) {
+func (f *runFlags) run(ctx context.Context, m *plan.Matrix, stdout, stderr io.Writer) (err error) {
 	profiles, err := f.profiles()
 	if err != nil {
 		return err
@@ -191,18 +191,18 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.Note(f.left)
 	}
 	if f.resume != "" && !f.quiet {
-		if text, err := whatIsThere(f.resume, p); err == nil { // the runner reports an error
+		if text, err := whatIsThere(f.resume, m); err == nil { // the runner reports an error
 			show.Note(text)
 		}
 	}
-	checks, note, err := f.checks(p)
+	checks, note, err := f.checks(m.Plan)
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		show.Note(note)
 	}
-	resolved, err := f.ready(ctx, resolver, p, show)
+	resolved, err := f.ready(ctx, resolver, m, show)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, _, err := charts.Libraries(); err != nil {
 		return err
 	}
-	o := f.options(resolver, resolved, <-identity, show)
+	o := f.options(resolved, <-identity, show)
 	o.Profiles = profiles
 	dir, err := f.measure(ctx, o, show, stderr)
 	show.Close()
@@ -258,17 +258,16 @@ func (f *runFlags) checks(p plan.Plan) (checks *gates.Gate, note string, err err
 }
 
 // options are those of a side of the run. It does not fail without engines that the user did not ask for.
-func (f *runFlags) options(r *resolve.Resolver, resolved *resolve.Plan, tool record.Tool,
-	show *progress.Progress) run.Options {
-	return run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: f.out, Tool: tool, Progress: show.Event,
+func (f *runFlags) options(resolved *resolve.Resolved, tool record.Tool, show *progress.Progress) run.Options {
+	return run.Options{Matrix: resolved.Matrix, Open: resolved.Open, Out: f.out, Tool: tool, Progress: show.Event,
 		Strict: f.strict, Optional: func(engine string) bool { return f.byName != nil && !f.byName(engine) },
 		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}
 }
 
 // ready resolves a plan, reports what cannot run, and writes defaults into the plan.
-func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress.Progress) (
-	*resolve.Plan, error) {
-	resolved, err := r.Resolve(ctx, p)
+func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, m *plan.Matrix, show *progress.Progress) (
+	*resolve.Resolved, error) {
+	resolved, err := r.Resolve(ctx, m)
 	if err != nil {
 		return nil, err
 	}

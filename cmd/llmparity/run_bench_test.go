@@ -87,8 +87,10 @@ func ownCost(b *testing.B, e engine.Engine) (mean, most time.Duration) {
 	var ended time.Time
 	var worked, all time.Duration
 	n := 0
-	_, err := run.Do(b.Context(), run.Options{Plan: p, Out: b.TempDir(),
-		Parts: run.Parts{Engines: []engine.Engine{timed}, Model: m},
+	_, err := run.Do(b.Context(), run.Options{Matrix: expanded(b, p), Out: b.TempDir(),
+		Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+			return run.Parts{Engines: []engine.Engine{timed}, Model: m}, nil
+		},
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended {
 				return

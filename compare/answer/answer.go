@@ -12,6 +12,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
@@ -36,11 +37,13 @@ type Answer struct {
 
 // Card is the answer to one question.
 type Card struct {
-	Name     string // Memory, Speed, Output …
-	Headline string // a few words
-	Text     string // sentences with the figures
-	Unknown  bool   // there is no answer here; Headline and Text say why
-	Without  string // which cells were refused, and why; Text has it too
+	Name     string            // Memory, Speed, Output …
+	Headline string            // a few words
+	Text     string            // sentences with the figures
+	Unknown  bool              // there is no answer here; Headline and Text say why
+	Without  string            // which cells were refused, and why; Text has it too
+	Verdicts []verdict.Verdict // on each pair of cells that the card is about
+	Reason   verdict.Reason    // why cells are not compared, if Text says so
 }
 
 // Sub is the line below the title.
@@ -66,10 +69,15 @@ func (c *Card) Sentence() string {
 	return strings.TrimSpace(s)
 }
 
-// view is a result that is being answered from.
+// Says reports whether a card gives a reason why cells are not compared.
+func (a *Answer) Says(why verdict.Reason) bool {
+	return a.Memory.Reason == why || a.Speed.Reason == why
+}
+
+// view is the result that the answer is made from.
 type view struct{ *compare.Result }
 
-// Of answers from what a result holds.
+// Of makes the answer of a result.
 func Of(res *compare.Result) *Answer {
 	r := view{res}
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
@@ -86,7 +94,7 @@ func Of(res *compare.Result) *Answer {
 	return a
 }
 
-// gravest are all warnings: the first of each code, the gravest code first, then the others in the same order.
+// gravest are all warnings, by severity: first one of each code, then the others.
 func (r view) gravest() []evidence.Warning {
 	var first, others []evidence.Warning
 	for _, w := range r.OnceEach(r.Warnings) {
@@ -102,7 +110,7 @@ func (r view) gravest() []evidence.Warning {
 	return append(first, others...)
 }
 
-// title says what was compared: of the cells that ran, if any did.
+// title says what was compared: the cells that ran, if any did.
 func (r view) title() string {
 	r = r.ran()
 	const letters = 40 // of a name of others
@@ -175,7 +183,7 @@ func (r view) within(x *axis.Axis) bool {
 	return false
 }
 
-// runTitle names a run: one that has no name of its own goes by its folder.
+// runTitle is a run's name, or its folder if it has no name.
 func (r view) runTitle(run int) string {
 	const unnamed = "default" // the built-in plan's name
 	if name := r.RunName(run); name != unnamed {
@@ -193,7 +201,7 @@ func (r view) ran() view {
 	return view{&compare.Result{Cells: ran, Runs: r.Runs}}
 }
 
-// facts are short.
+// facts are short facts about the model, the request, the launches, the date and the machine.
 func (r view) facts() []string {
 	r = r.ran()
 	var out []string
@@ -233,7 +241,7 @@ func (r view) facts() []string {
 	return out
 }
 
-// sameness says how the weights that engines hold compare, where one of them converted the model's file.
+// sameness says how the engines' weights compare, if one of them converted the model's file.
 func (r view) sameness() string {
 	if len(r.Distinct(func(c *compare.Cell) string { return c.Spec.Engine })) < 2 {
 		return ""
@@ -257,7 +265,7 @@ func (r view) sameness() string {
 	}), "; ")
 }
 
-// tokens are those of a request, in and out.
+// tokens are the numbers of tokens of a request, in and out.
 func (r view) tokens() string {
 	of := func(name string) string {
 		var all []float64
@@ -278,7 +286,7 @@ func (r view) tokens() string {
 	return in + " tokens in, " + out + " out"
 }
 
-// to writes the range of some amounts, or the one amount that they are; empty for none.
+// to writes the range of numbers, or one number if all are written alike; empty for none.
 func to(all []float64) string {
 	if len(all) == 0 {
 		return ""
@@ -290,7 +298,7 @@ func to(all []float64) string {
 	return low + " to " + high
 }
 
-// launches says how many count in a cell; empty where none does.
+// launches is the number of counted launches a cell; empty if there are none.
 func (r view) launches() string {
 	var all []float64
 	one, many := "launch", "launches"
@@ -318,7 +326,7 @@ func (r view) when() string {
 	return from
 }
 
-// sure says how many launches there are and how wide the intervals.
+// sure says how many launches there are and how wide the intervals are.
 func (r view) sure() Card {
 	var refused, tooLarge int
 	var launches compare.Launches
@@ -388,8 +396,8 @@ func (r view) sure() Card {
 func (r view) intervals() string {
 	var out []string
 	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
-		compared := func(d duel) bool { return d.outcome() != refused }
-		if duels := r.duels(q); len(duels) > 0 && !slices.ContainsFunc(duels, compared) {
+		compared := func(p pair) bool { return p.Outcome != verdict.NotComparable }
+		if pairs := r.pairs(q); len(pairs) > 0 && !slices.ContainsFunc(pairs, compared) {
 			continue // the answer has no such figure to be sure of
 		}
 		widest, words, known := 0.0, "", 0
@@ -403,20 +411,20 @@ func (r view) intervals() string {
 				continue
 			}
 			if widest, words = half, "±"+explain.Share(half); half > evidence.Lopsided {
-				words = signed(f.Interval.Lo/f.Center()-1) + " to " + signed(f.Interval.Hi/f.Center()-1)
+				words = verdict.Signed(f.Interval.Lo/f.Center()-1) + " to " + verdict.Signed(f.Interval.Hi/f.Center()-1)
 			}
 			if len(r.Cells) > 1 {
 				words += " (" + r.cellTitle(c) + ")"
 			}
 		}
 		if known > 0 {
-			out = append(out, q.sureOf+" "+words)
+			out = append(out, q.Sure+" "+words)
 		}
 	}
 	return r.upper(strings.Join(out, ", "))
 }
 
-// refusedWords counts the cells that were not launched; empty where all were.
+// refusedWords counts the refused cells; empty if there are none.
 func refusedWords(refused, tooLarge, of int, reason string) string {
 	why := "cannot run here" + strings.TrimSuffix(reason, ".")
 	if tooLarge == refused {

@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// growthCard says what memory grows by with each token of the context, beside the formula of the KV cache; empty unless
-// cells differ in their contexts. Sweeps with the same answer share it.
+// growthCard says by how much memory grows with each token of the context, and what the formula of the KV cache gives.
+// It is empty if all cells have the same context. Sweeps with the same answer share it.
 func (r view) growthCard() Card {
 	var answers []string
 	of := map[string][]string{}
@@ -40,8 +40,8 @@ func (r view) growthCard() Card {
 	return Card{Name: "Growth", Headline: answers[0], Text: r.upper(strings.Join(answers[1:], ". ")) + "."}
 }
 
-// quotedSlope is the slope that the answer gives of a sweep, and what it is of: what is reserved for the KV cache, or
-// where no engine says that, all memory; nil without one.
+// quotedSlope is the slope in the answer for a sweep, and what it is the slope of: the reserved KV cache if the engine
+// reports it, else all memory. It is nil if there is none.
 func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
 	find := func(is func(r growth.Rate) bool) *growth.Rate {
 		if at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return is(r) && r.Known() }); at >= 0 {
@@ -53,13 +53,13 @@ func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
 	if rate == nil {
 		return find(func(r growth.Rate) bool { return r.Name == growth.SettledPSS }), "memory"
 	}
-	if cache, _, ok := strings.Cut(rate.Title, ", "); ok {
-		return rate, "the " + cache // with its dtype
+	if rate.DType != "" {
+		return rate, "the KV cache in " + rate.DType
 	}
 	return rate, "the KV cache"
 }
 
-// slopeWords are the slope of a sweep, its interval and the formula. title is the engine's.
+// slopeWords has the slope of a sweep, its interval and the formula. title is the engine's.
 func slopeWords(s growth.Sweep, title string) string {
 	rate, what := quotedSlope(&s)
 	if rate == nil {
@@ -73,13 +73,13 @@ func slopeWords(s growth.Sweep, title string) string {
 	}
 	amount := func(v float64) string { return explain.Amount(v / size) }
 	text := fmt.Sprintf("%s grows by %s %s a token", strings.ToUpper(what[:1])+what[1:], amount(rate.Center()), unit)
-	interval := " (too few launches for an interval)"
+	interval := "too few launches for an interval"
 	if i := rate.Interval; i != nil {
-		interval = explain.CI(i, amount)
+		interval = explain.Interval(i, amount)
 		if amount(i.Lo) == amount(i.Hi) {
-			interval = " (the 95% CI is narrower than the rounding)"
+			interval = "the 95% CI is narrower than the rounding"
 			if sameInEach(rate.Points) {
-				interval = " (the same in every launch)"
+				interval = "the same in every launch"
 			}
 		}
 		if i.Lo <= 0 && i.Hi >= 0 {
@@ -94,11 +94,11 @@ func slopeWords(s growth.Sweep, title string) string {
 		}
 	}
 	if s.Theory != nil {
-		interval = strings.TrimSuffix(interval, ")") + "; formula: " + amount(s.Theory.Bytes) + ")"
+		interval += "; formula: " + amount(s.Theory.Bytes)
 	}
-	text += interval
+	text += " (" + interval + ")"
 	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
-	if at >= 0 && what != "memory" {
+	if at >= 0 && rate.Of == growth.OfReserved {
 		peak := s.Rates[at]
 		text += fmt.Sprintf(", peak memory by %s %s%s", amount(peak.Center()), unit,
 			explain.CI(peak.Interval, amount))
@@ -106,7 +106,7 @@ func slopeWords(s growth.Sweep, title string) string {
 	return text
 }
 
-// sameInEach tells that all launches of each cell have the same value.
+// sameInEach reports whether all launches of each cell have the same value.
 func sameInEach(points []growth.GrowthPoint) bool {
 	first := map[int]float64{}
 	for _, p := range points {

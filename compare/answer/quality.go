@@ -6,11 +6,11 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
-	"llmparity/internal/stats"
 )
 
-// qualityCard says how well a text was predicted: the forms of a model against the reference, by paired differences.
+// qualityCard says how well a text was predicted: forms of a model against the reference, by paired differences.
 func (r view) qualityCard() Card {
 	of, forms := r.scored()
 	if of == nil {
@@ -36,14 +36,16 @@ func (r view) qualityCard() Card {
 		out.Headline = "Not comparable: " + forms[0].Figure(figure.PerplexityRatio).Absent
 		out.Unknown = true
 	case len(compared) == 1:
-		out.Headline, out.Unknown = r.perplexityOf(of, compared[0])
+		a, b := r.pairNames(of, compared[0])
+		v := verdict.OfPerplexity(compared[0].Figure(figure.PerplexityRatio), a, b)
+		out.Headline, out.Unknown, out.Verdicts = v.Perplexity(), v.Outcome == verdict.TooFew, []verdict.Verdict{v}
 	default:
 		out.Headline = r.perplexitiesOf(of, compared)
 	}
 	return out
 }
 
-// scored returns the reference and the other cells that scored a text, one of those that share the scores.
+// scored returns the reference and the other cells that scored a text, one for each set of scores.
 func (r view) scored() (reference *compare.Cell, others []*compare.Cell) {
 	seen := map[[2]int]bool{}
 	for _, c := range r.Cells {
@@ -61,7 +63,7 @@ func (r view) scored() (reference *compare.Cell, others []*compare.Cell) {
 	return reference, others
 }
 
-// scoresOf tells a cell's scores from others': cells with the same start settings share them.
+// scoresOf identifies a cell's scores: cells with the same start settings share them.
 func scoresOf(c *compare.Cell) [2]int { return [2]int{c.Run, c.Quality.Windows[0].Attempt} }
 
 func textOf(c *compare.Cell) string {
@@ -69,7 +71,7 @@ func textOf(c *compare.Cell) string {
 	return fmt.Sprintf("%d %s of the text %s", c.Quality.Of, windows, explain.Cut(c.Quality.Text, 40))
 }
 
-// perplexities are those of a few cells.
+// perplexities are the perplexities of a few cells.
 func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 	var words []string
 	for _, c := range append([]*compare.Cell{of}, forms...) {
@@ -89,36 +91,14 @@ func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 	return fmt.Sprintf("Perplexity on %s: %s.", textOf(of), strings.Join(words, ", "))
 }
 
-// perplexityOf answers by one form.
-func (r view) perplexityOf(of, c *compare.Cell) (headline string, unknown bool) {
-	f := c.Figure(figure.PerplexityRatio)
-	names := r.pairNames(of, c)
-	i := f.Interval
-	switch {
-	case i == nil:
-		return fmt.Sprintf("Perplexity of %s is %s of that of %s; %s", names[1], fine(f.Center()), names[0], f.Note), true
-	case i.Lo <= 1 && i.Hi >= 1:
-		return fmt.Sprintf("%s: perplexity changes by %s to %s from %s to %s", noDifference, finely(i.Lo-1),
-			finely(i.Hi-1), names[0], names[1]), false
-	}
-	how, least, most := "higher", i.Lo-1, i.Hi-1
-	if f.Center() < 1 {
-		how, least, most = "lower", 1-i.Hi, 1-i.Lo
-	}
-	share := max(f.Center()-1, 1-f.Center())
-	between := stats.Interval{Lo: least, Hi: most, Confidence: i.Confidence}
-	return fmt.Sprintf("%s has a perplexity %s %s than %s%s", names[1], fine(share), how, names[0],
-		explain.CI(&between, fine)), false
-}
-
-// perplexitiesOf answers by several forms.
+// perplexitiesOf answers for several forms.
 func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
 	var words []string
 	for _, c := range forms[:min(len(forms), mostValues)] {
 		f := c.Figure(figure.PerplexityRatio)
-		text := r.cellTitle(c) + " " + finely(f.Center()-1)
+		text := r.cellTitle(c) + " " + verdict.FineSigned(f.Center()-1)
 		if f.Interval != nil {
-			text += fmt.Sprintf(" (%s to %s)", finely(f.Interval.Lo-1), finely(f.Interval.Hi-1))
+			text += fmt.Sprintf(" (%s to %s)", verdict.FineSigned(f.Interval.Lo-1), verdict.FineSigned(f.Interval.Hi-1))
 		}
 		words = append(words, text)
 	}
@@ -126,17 +106,4 @@ func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("Perplexity against %s, 95%% CI: %s", r.cellTitle(of), strings.Join(words, ", "))
-}
-
-// fine is a percentage with two digits behind the point: forms of a model often differ by less than one percent.
-func fine(share float64) string {
-	return strings.Replace(fmt.Sprintf("%.2f%%", 100*share), "-0.00", "0.00", 1)
-}
-
-// finely is fine with its sign.
-func finely(share float64) string {
-	if s := fine(share); share <= 0 || s == "0.00%" {
-		return s
-	}
-	return "+" + fine(share)
 }

@@ -28,7 +28,7 @@ func (s *Setup) Says(key string) string {
 	return ""
 }
 
-// Policy is Says with an engine's word for what it does not know.
+// Policy is Says, with the engine's word for an unknown value.
 func (s *Setup) Policy(key string) string {
 	if s.Engine == nil {
 		return ""
@@ -91,14 +91,11 @@ func (s *Setup) Version() string {
 	if s.Engine == nil {
 		return ""
 	}
-	v, origin := s.Part("webllm"), s.Part("webllm_origin")
-	switch {
-	case v == "":
-		return strings.TrimSpace(s.Engine.Name + " " + s.Engine.Version)
-	case origin == "":
-		return "WebLLM " + v
+	v := strings.TrimSpace(cmp.Or(s.Engine.Title, s.Engine.Name) + " " + s.Engine.Version)
+	if s.Engine.Origin != "" {
+		v += " (" + s.Engine.Origin + ")"
 	}
-	return fmt.Sprintf("WebLLM %s (%s)", v, origin)
+	return v
 }
 
 // ShortVersion is Version for labels.
@@ -106,34 +103,41 @@ func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
 	}
-	if origin := s.Part("webllm_origin"); origin != "" && origin != "built in" {
+	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn {
 		return words.Version(s.Engine.Version) + " from " + origin
 	}
 	return words.Version(s.Engine.Version)
 }
 
-// Library is the model library.
+// ModelLibrary is the compiled code of the model; nil if the engine has its own.
+func (s *Setup) ModelLibrary() *record.Library {
+	if s.Engine == nil {
+		return nil
+	}
+	return s.Engine.Library
+}
+
+// Library names the model library.
 func (s *Setup) Library() string {
-	whose, detail, _ := strings.Cut(s.Part("model_library"), " ")
-	if whose == "" {
+	whose, variant, has := strings.Cut(s.ModelLibrary().String(), " ")
+	switch {
+	case whose == "":
 		return ""
+	case has:
+		return whose + " library " + variant
 	}
-	if whose == "ours" {
-		whose = "llmparity's"
-	}
-	return strings.TrimSpace(whose + " library " + detail)
+	return whose + " library"
 }
 
 // ShortLibrary is Library for labels.
 func (s *Setup) ShortLibrary() string {
-	l := s.Part("model_library")
-	if variant, ours := strings.CutPrefix(l, "ours ("); ours {
-		return strings.TrimSuffix(variant, ")")
+	if l := s.ModelLibrary(); l != nil && l.Maker == record.Llmparity {
+		return l.Variant
 	}
-	return l
+	return s.ModelLibrary().String()
 }
 
-// DTypes are those of weights and KV cache, and of what the weights were made from.
+// DTypes are the dtypes of the weights and the KV cache, and what the weights were converted from.
 func (s *Setup) DTypes() string {
 	weights, kv, from := s.Policy("weights_dtype"), s.Policy("kv_dtype"), ""
 	if s.From() != "" && weights != "" {
@@ -145,7 +149,7 @@ func (s *Setup) DTypes() string {
 	return weights + from + ", KV cache " + kv
 }
 
-// From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
+// From is the quantised form that an engine's weights were converted from: what quantisation lost, they have lost.
 func (s *Setup) From() string {
 	unquantised := func(name string) bool {
 		d, _ := dtype.Named(name)

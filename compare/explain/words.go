@@ -20,7 +20,7 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Some joins at most so many words.
+// Some joins the first words and gives the number of the others.
 func Some(words []string, most int) string {
 	if more := len(words) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), more)
@@ -46,12 +46,17 @@ func CI(i *stats.Interval, write func(float64) string) string {
 	if i == nil {
 		return ""
 	}
+	return " (" + Interval(i, write) + ")"
+}
+
+// Interval writes an interval.
+func Interval(i *stats.Interval, write func(float64) string) string {
 	lo, hi := write(i.Lo), write(i.Hi)
 	if lo == hi {
 		const least = 0.001
-		return fmt.Sprintf(" (%.3g%% CI within ±%s)", 100*i.Confidence, Share(max(least, (i.Hi-i.Lo)/(i.Hi+i.Lo))))
+		return fmt.Sprintf("%.3g%% CI within ±%s", 100*i.Confidence, Share(max(least, (i.Hi-i.Lo)/(i.Hi+i.Lo))))
 	}
-	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, lo, hi)
+	return fmt.Sprintf("%.3g%% CI %s to %s", 100*i.Confidence, lo, hi)
 }
 
 // AppendNew appends v unless the list has it.
@@ -62,7 +67,7 @@ func AppendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// Short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
+// Short writes a figure for a sentence: four digits, or all digits of the integer part, without an exponent.
 func Short(v float64) string {
 	if v == 0 {
 		return "0"
@@ -74,7 +79,7 @@ func Short(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// Amount writes a figure for a sentence: three digits, or the whole number with its thousands set off.
+// Amount writes a figure for a sentence: three digits, or the whole number with its thousands separated.
 func Amount(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -124,7 +129,7 @@ func And(names []string, most int) string {
 	return strings.Join(names, "")
 }
 
-// Cut shortens a text to so many letters, at a word's end.
+// Cut shortens a text to so many characters, at the end of a word.
 func Cut(s string, most int) string {
 	letters := []rune(s)
 	if len(letters) <= most {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
 // pair is a cell of the baseline run and the run's cell that matches it.
@@ -24,8 +24,9 @@ type pair struct {
 // match finds each cell of the baseline run in the run, and why figures of the pair cannot be compared.
 func (j *judge) match() {
 	j.pairs = pairs(j.base, j.now)
-	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
-	system.add(gates.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
+	before, now := j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version // another build of one is no difference
+	system := machineChanged(j.base, j.now)
+	system.takeAll(differ.Tools(record.Tool{Version: before}, record.Tool{Version: now}))
 	for i := range j.pairs {
 		switch p := &j.pairs[i]; {
 		case p.base == nil:
@@ -75,7 +76,7 @@ func pairs(base, now *compare.Result) []pair {
 
 // Differences lists how the parts and machines of two runs of one plan differ.
 func Differences(was, is *compare.Result) []string {
-	all := machineChanged(was.Runs[0].Environment, is.Runs[0].Environment)
+	all := machineChanged(was, is)
 	for _, p := range pairs(was, is) {
 		if p.base != nil && p.now != nil && p.why == "" {
 			all = append(all, partsChanged(p.base, p.now)...)
@@ -113,12 +114,9 @@ func task(c *compare.Cell) string {
 	return axis.Key(&c.Spec, func(x *axis.Axis) bool { return x.Role == axis.Task && x.Name != axis.Model })
 }
 
-// likeMemory is the share by which the memory of one machine may differ: the kernel reserves some of it.
-const likeMemory = 0.05
-
 // Kinds of differences that are never under test.
 const (
-	machine     = "machine"
+	machine     = string(differ.Machine)
 	measurement = "measurement"
 )
 
@@ -148,45 +146,6 @@ func (d *differences) always(kind, what, was, is string) {
 	}
 }
 
-// machineChanged lists how a machine and its system differ from the baseline run's.
-func machineChanged(b, n record.Environment) (out differences) {
-	out.add(machine, "architecture", b.Arch, n.Arch)
-	out.add(machine, "CPU model", b.CPU, n.CPU)
-	out.add(machine, "cores", fmt.Sprint(b.Cores), fmt.Sprint(n.Cores))
-	out.add(machine, "governor", b.Governor, n.Governor)
-	out.add(machine, "virtual machine", b.Virtual, n.Virtual)
-	if b.MemoryB > 0 && n.MemoryB > 0 && math.Abs(float64(n.MemoryB-b.MemoryB)) > likeMemory*float64(b.MemoryB) {
-		out.add(machine, "memory", gib(b.MemoryB), gib(n.MemoryB))
-	}
-	if b.Limits != nil && n.Limits != nil {
-		out.add(machine, "quota of cores", quota(b.Limits.CPUs), quota(n.Limits.CPUs))
-	}
-	if b.Processor != nil && n.Processor != nil {
-		out.add(machine, "turbo", b.Processor.Turbo, n.Processor.Turbo)
-	}
-	out.add(gates.TestSystem, "OS", b.OS, n.OS)
-	out.add(gates.TestSystem, "OS kernel", b.Kernel, n.Kernel)
-	out.add(gates.TestSystem, "GPU driver", drivers(b), drivers(n))
-	return out
-}
-
-func drivers(e record.Environment) string {
-	var out []string
-	for _, g := range e.GPUs {
-		out = append(out, g.Driver)
-	}
-	return strings.Join(out, ", ")
-}
-
-func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-func quota(cores float64) string {
-	if cores == 0 {
-		return "none"
-	}
-	return num(cores)
-}
-
 // requestChanged lists how the requests of two cells differ. partsChanged has the versions.
 func requestChanged(b, n *compare.Cell) (out differences) {
 	x, y := b.Spec.Model, n.Spec.Model
@@ -206,72 +165,49 @@ func requestChanged(b, n *compare.Cell) (out differences) {
 	return out
 }
 
+// take adds one that is known and can change figures.
+func (d *differences) take(what string, x differ.Difference) {
+	if x.Known && x.Figures {
+		d.always(string(x.Kind), what, shortSum(x.Was), shortSum(x.Is))
+	}
+}
+
+func (d *differences) takeAll(all []differ.Difference) {
+	for _, x := range all {
+		d.take(x.What, x)
+	}
+}
+
+// machineChanged lists how a machine and its system differ from the baseline run's.
+func machineChanged(base, now *compare.Result) (out differences) {
+	out.takeAll(differ.Machines(base.Runs[0].Environment, now.Runs[0].Environment))
+	return out
+}
+
 // partsChanged lists how the devices, parts and reported settings of two cells differ. Parts that follow from a version
 // are omitted.
 func partsChanged(b, n *compare.Cell) (out differences) {
 	if b.Device != nil && n.Device != nil {
-		out.add(machine, "device class", string(b.Device.Class), string(n.Device.Class))
-		out.always(machine, "device", b.Device.Name, n.Device.Name)
+		out.takeAll(differ.Devices(*b.Device, *n.Device))
 	}
 	if b.Engine == nil || n.Engine == nil {
 		return out
 	}
 	engine := n.Spec.Engine
-	was, is := b.Engine, n.Engine
-	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
-		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
-	}
-	keys := map[string]string{}
-	maps.Copy(keys, was.Parts)
-	maps.Copy(keys, is.Parts)
-	seen := map[string]bool{}
-	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
-		x, y := was.Parts[key], is.Parts[key]
-		kind := kindOf(key, x, y)
-		// The first difference of a kind is enough: a checksum that follows from a version adds nothing. What one
-		// side does not report may be missing because an older llmparity wrote the record.
-		unreported := (x == "" || y == "") && key != "browser"
-		if x == y || unreported || seen[kind] || kind == gates.TestEngine && was.Version != is.Version {
-			continue
+	for _, d := range differ.Engines(*b.Engine, *n.Engine) {
+		what := engine + "'s " + d.What + ":"
+		if d.What == differ.Version {
+			what = engine
 		}
-		seen[kind] = true
-		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ, too
-		part := strings.ReplaceAll(strings.TrimPrefix(key, engine+"_"), "_", " ")
-		out.always(kind, engine+"'s "+part+":", shortSum(x), shortSum(y))
+		out.take(what, d)
 	}
-	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
-		if key != "context" { // requestChanged has it
-			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
+	was, is := b.Engine.Policy, n.Engine.Policy
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if key != "context" { // it was requested
+			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was[key], is[key])
 		}
 	}
 	return out
-}
-
-// headFirst puts names before their properties, such as browser before browser_build_id.
-func headFirst(a, b string) int {
-	head := func(s string) int {
-		return map[string]int{"browser": -2, "model_library": -2, "model_library_source": -1}[s]
-	}
-	return cmp.Or(head(a)-head(b), cmp.Compare(a, b))
-}
-
-// kindOf is the kind of a difference in a part of an engine.
-func kindOf(key, was, is string) string {
-	switch {
-	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
-		return gates.TestBrowser
-	case key == "model_library":
-		maker, _, _ := strings.Cut(was, " (")
-		if now, _, _ := strings.Cut(is, " ("); now == maker {
-			return gates.TestKernels // the same maker's, with other kernels
-		}
-		return gates.TestLibrary
-	case strings.HasPrefix(key, "model_library"):
-		return gates.TestLibrary
-	case strings.HasPrefix(key, "model"):
-		return gates.TestModel
-	}
-	return gates.TestEngine
 }
 
 // sort adds notes about differences that are under test, and returns those that are not; empty: none.

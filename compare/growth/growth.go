@@ -52,6 +52,8 @@ type Rate struct {
 	Rounded *Range `json:"rounded,omitempty"`
 	Verdict string `json:"verdict"`
 	Fit     *Fit   `json:"fit,omitempty"`
+	DType   string `json:"-"` // of the KV cache that is reserved, if the engine reports it
+	Few     bool   `json:"-"` // there are too few launches to see growth
 	// Points are the launches behind a line over cells, in MiB.
 	Points []GrowthPoint `json:"points,omitempty"`
 	// Lines are readings within launches, thinned for charts, in MiB above the launch's line at its first token. The
@@ -138,7 +140,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 	counted := c.Counted
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
 	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
-	g.Rates[0].Title = inDType(g.Rates[0].Title, c)
+	g.Rates[0].inDType(c)
 	of := map[string]int{figure.KVReserved: 0} // indexes of rates by name
 	for a, clock := range timed(counted) {
 		for _, t := range followed[a] {
@@ -157,7 +159,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 		r := &g.Rates[i]
 		r.Unit = "bytes/token"
 		r.Summarise()
-		r.hold(g.Theory)
+		r.compareWith(g.Theory)
 		r.fit(g.Theory)
 		known = known || r.Known()
 	}
@@ -272,12 +274,11 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 	return r
 }
 
-// inDType is the title of a KV cache with its dtype, if the engine reports one.
-func inDType(title string, c *memory.Cell) string {
-	if dtype := c.Says("kv_dtype"); dtype != "" {
-		return strings.Replace(title, "KV cache", "KV cache in "+dtype, 1)
+// inDType adds the dtype of a KV cache to its title, if the engine reports it.
+func (r *Rate) inDType(c *memory.Cell) {
+	if r.DType = c.Says("kv_dtype"); r.DType != "" {
+		r.Title = strings.Replace(r.Title, "KV cache", "KV cache in "+r.DType, 1)
 	}
-	return title
 }
 
 // edges are a launch's memory at the ends of phases, over its tokens at that time.
@@ -310,8 +311,8 @@ func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
 	return 0, false
 }
 
-// hold compares the rate with the calculated one.
-func (r *Rate) hold(t *Theory) {
+// compareWith compares the rate with the calculated one.
+func (r *Rate) compareWith(t *Theory) {
 	if t == nil || !r.Known() {
 		return
 	}
@@ -360,7 +361,7 @@ func (g *Growth) judge(launches int) {
 			flat = true
 			r.Verdict = "flat, because everything is reserved during the load"
 		case r.Interval == nil:
-			r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+			r.tooFew()
 		default:
 			r.Verdict = "flat"
 		}
@@ -378,6 +379,10 @@ func (g *Growth) judge(launches int) {
 	}
 }
 
+func (r *Rate) tooFew() {
+	r.Few, r.Verdict = true, fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+}
+
 // judge writes a rate's verdict: it reports growth only if the interval excludes 0.
 func (r *Rate) judge(t *Theory, flat bool) {
 	iv := r.Interval
@@ -393,7 +398,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:
-		r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+		r.tooFew()
 	case iv.Lo <= 0 && iv.Hi >= 0:
 		r.Verdict = "no significant growth" + because
 		if because == "" && t != nil && iv.Hi >= t.Bytes {

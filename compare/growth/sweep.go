@@ -272,7 +272,7 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 		rate.Figure = evidence.Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin,
 			Method: f.Method, Blind: f.Blind, How: how + f.How}
 		if q.of == OfReserved {
-			rate.Title = inDType(f.Title, cells[i].Cell)
+			rate.inDType(cells[i].Cell)
 		}
 		for _, v := range f.Values {
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
@@ -294,7 +294,7 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 	if line.Distinct == 2 {
 		rate.How += ". With two lengths, linearity cannot be checked"
 	}
-	rate.hold(s.Theory)
+	rate.compareWith(s.Theory)
 	rate.round()
 	from, to := s.At[0], s.At[len(s.At)-1]
 	rate.Fit = fitOver(from, line.Intercept+line.Slope*from, to, slope, s.Theory)

@@ -1,9 +1,9 @@
-// Package parity compares what cells generated, token by token: where two texts part, how near a tie it
-// was there, whether engines that are forced to one text would say the same, and whether a cell agrees with itself.
+// Package parity compares outputs of cells token by token: where two texts differ first, how close a tie it was there,
+// whether engines that are forced to one text predict the same, and whether a cell agrees with itself.
 //
-// It can't see why engines differ. It has margins only of places that engines were asked about when all was measured:
-// the rest of a record holds ids and whole texts. Texts of engines that report no token ids are compared as text. It
-// compares one request of a cell, the first.
+// It cannot see why engines differ. Gaps are known only where engines scored a text after the measurement; the rest of
+// a record has ids and whole texts. Outputs without token ids are compared as text. Of each cell it compares one
+// request, the first.
 package parity
 
 import (
@@ -13,21 +13,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
 )
 
-// Parity is one pair of cells, token by token.
+// Parity compares the outputs of two cells token by token.
 type Parity struct {
 	A int `json:"a"` // indexes into Cells
 	B int `json:"b"`
-	// Compared is false where one side has no data; Verdict then says which.
+	// Compared is false if one side has no output; Verdict then says which.
 	Compared  bool   `json:"compared"`
 	Identical bool   `json:"identical"`
 	ByText    bool   `json:"by_text,omitempty"` // texts were compared: of a side there are no ids
 	Verdict   string `json:"verdict"`
-	// Unverified are the cells of which nobody has verified that their weights are the same.
+	// Unverified are the cells whose weights are not verified to be the same.
 	Unverified []string `json:"weights_not_verified,omitempty"`
 
 	Tokenisation string `json:"tokenisation"`       // in words
@@ -45,14 +46,15 @@ type Parity struct {
 	TextB  string `json:"text_b"`
 	Shared int    `json:"text_shared_bytes"` // length of what both texts begin with
 
-	// Scores is what came of the score check; nil: no engine of the two was checked.
+	// Scores is the result of the score check; nil if neither engine was checked.
 	Scores *Check `json:"scores,omitempty"`
 
-	// Forced is what both would have said of one text; nil where they were not asked, and Unforced says why.
+	// Forced compares what both predict for one text; nil if they did not score one, and Unforced says why.
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
 
-	but     string // what a verdict leaves open, which it ends with
+	detail  string // the verdict without what its state says
+	but     string // what the verdict leaves open, which it ends with
 	rounded bool   // an engine has other weights than the model's file
 }
 
@@ -61,13 +63,13 @@ type Divergence struct {
 	Index int `json:"index"` // from 0
 	IDA   int `json:"id_a"`
 	IDB   int `json:"id_b"`
-	// How near a tie it was, by either side; nil where it was not asked about this place, and Unknown says why neither
-	// was.
+	// How close a tie it was for each side; nil if the engine did not score this position. Unknown says why neither
+	// did.
 	MarginA *Margin `json:"margin_a,omitempty"`
 	MarginB *Margin `json:"margin_b,omitempty"`
 	Unknown string  `json:"margin_absent,omitempty"`
 	Words   string  `json:"margin_words,omitempty"` // what follows from them
-	// Rounding tells that it was so near a tie that rounding is enough to turn it; false where that is not known.
+	// Rounding is true if the tie was so close that rounding explains the difference; false if that is not known.
 	Rounding bool `json:"rounding_is_enough"`
 }
 
@@ -89,16 +91,16 @@ type output struct {
 	count       int    // of tokens, as they came or as the engine counts them
 }
 
-// mute tells that tokens came without ids and without text: nothing can be compared with them.
+// mute reports whether tokens came without ids and without text, so that nothing can be compared.
 func (o output) mute() bool { return o.count > 0 && len(o.ids) == 0 && o.text == "" }
 
-// Mute tells that no request of a cell has token ids or text, although tokens came.
+// Mute reports whether no request of a cell has token ids or text, although tokens came.
 func Mute(counted []*record.Attempt) bool {
 	all := outputs(counted)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(o output) bool { return !o.mute() })
 }
 
-// outputs are those of all launches, of requests that ask for the same.
+// outputs are the outputs of all launches, for requests with the same prompt.
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
 	var first *record.Request
@@ -114,8 +116,8 @@ func outputs(attempts []*record.Attempt) []output {
 	return out
 }
 
-// alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
-// a conversation have other prompts.
+// alikeRequests are the requests of a launch with the same prompt as the one that was due first. The kinds of a mix and
+// the turns of a conversation have other prompts.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -133,7 +135,7 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 	return out
 }
 
-// ids gives nil when the engine gives none: such tokens carry a negative id.
+// ids is nil if the engine reports no ids: such tokens have a negative one.
 func ids(r *record.Request) []int {
 	var out []int
 	for _, t := range r.Tokens {
@@ -145,12 +147,12 @@ func ids(r *record.Request) []int {
 	return out
 }
 
-// Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
+// Itself compares the launches of a cell: by token ids, or by text if the engine reports none.
 func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
 	if temperature != 0 {
-		s.Verdict = fmt.Sprintf(random, temperature)
+		s.Verdict = fmt.Sprintf(explain.OutputNotCompared, fmt.Sprintf(explain.OutputRandom, temperature))
 		return s
 	}
 	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
@@ -187,7 +189,7 @@ func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	return s
 }
 
-// agreed is the length of what two sequences begin with.
+// agreed is the length of the common beginning of two sequences.
 func agreed[E comparable](a, b []E) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -196,7 +198,7 @@ func agreed[E comparable](a, b []E) int {
 	return n
 }
 
-// Party is one of two cells that are held against each other.
+// Party is one of two cells that are compared.
 type Party struct {
 	Cell        int // index into Cells
 	Label       string
@@ -216,21 +218,25 @@ type Party struct {
 	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
-const random = "not compared: tokens are random at temperature %g"
-
-// Of compares the first measured request of either side.
+// Of compares the first measured requests of two cells.
 func Of(left, right Party) Parity {
+	p := compared(left, right)
+	p.say()
+	return p
+}
+
+func compared(left, right Party) Parity {
 	p := empty(left.Cell, right.Cell)
 	a, b := outputs(left.Counted), outputs(right.Counted)
 	switch {
 	case left.Temperature != 0:
-		p.Verdict = fmt.Sprintf(random, left.Temperature)
+		p.found(explain.OutputRandom, left.Temperature)
 		return p
 	case len(a) == 0:
-		p.Verdict = "not compared: no counted launch of " + left.Label + " returned a request"
+		p.found(explain.OutputNoRequest, left.Label)
 		return p
 	case len(b) == 0:
-		p.Verdict = "not compared: no counted launch of " + right.Label + " returned a request"
+		p.found(explain.OutputNoRequest, right.Label)
 		return p
 	}
 	if p.Forced = forced(left, right); p.Forced == nil {
@@ -241,7 +247,7 @@ func Of(left, right Party) Parity {
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)
 		if p.First.Words = p.First.words(left, right, &p); p.First.Words != "" {
-			p.Verdict += "; " + p.First.Words
+			p.detail += "; " + p.First.Words
 		}
 	}
 	if !p.Compared {
@@ -253,39 +259,53 @@ func Of(left, right Party) Parity {
 			p.Unverified = append(p.Unverified, s.Label)
 		}
 		if s.Self.Known && !s.Self.Identical {
-			p.but += "; the requests of " + s.Label + " differ, so this compares one of them"
+			p.but += fmt.Sprintf(explain.OutputUnstable, s.Label)
 		}
 	}
 	if len(p.Unverified) > 0 {
-		p.Verdict += "; weights not verified: " + strings.Join(p.Unverified, " and ")
+		p.detail += fmt.Sprintf(explain.OutputUnverified, strings.Join(p.Unverified, " and "))
 	}
-	p.Verdict += p.but
 	return p
+}
+
+// found sets what the outputs have in common, or why they are not compared.
+func (p *Parity) found(format string, args ...any) { p.detail = fmt.Sprintf(format, args...) }
+
+// say writes the verdict.
+func (p *Parity) say() {
+	p.detail += p.but
+	switch {
+	case !p.Compared:
+		p.Verdict = fmt.Sprintf(explain.OutputNotCompared, p.detail)
+	case p.First != nil:
+		p.Verdict = fmt.Sprintf(explain.OutputDiffersAt, p.First.Index+1, p.detail)
+	default:
+		p.Verdict = p.detail
+	}
 }
 
 func empty(a, b int) Parity {
 	return Parity{A: a, B: b, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
-		Tokenisation: "not known"}
+		Tokenisation: explain.PromptUnknown}
 }
 
-// Said sets what launches of the same cell of the baseline run and of the run generated against each other. random:
-// tokens are drawn at random.
+// Said compares the outputs of one cell in the baseline run and in the run. random: tokens are drawn at random.
 func Said(base, now []*record.Attempt, random bool) Parity {
 	p := empty(0, 0)
 	a, b := outputs(base), outputs(now)
 	switch {
 	case len(a) == 0 || len(b) == 0:
-		p.Verdict = "not compared: no counted launch of one returned a request"
+		p.found(explain.OutputNoRequest, "one")
 	case random:
-		p.Verdict = "not compared: tokens are drawn at random"
+		p.found(explain.OutputDrawn)
 	default:
 		p.fill(a[0].of("the baseline run"), b[0].of("the run"))
-		p.Verdict += p.but
 	}
+	p.say()
 	return p
 }
 
-// of is the output with the name of whose it is.
+// of names the cell or run of the output.
 func (o output) of(label string) output {
 	o.label = label
 	return o
@@ -297,13 +317,13 @@ func (p *Parity) fill(a, b output) {
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
 	p.tokenisation()
 	var without []string // of which there are no ids
-	lacks := " returned no tokens"
+	lacks := explain.OutputNoTokens
 	for _, o := range []output{a, b} {
 		if len(o.ids) == 0 {
 			without = append(without, o.label)
 		}
 		if o.mute() {
-			lacks = " reports no token ids and no text"
+			lacks = explain.OutputMute
 		}
 	}
 	p.Compared = len(without) == 0 || a.text != "" && b.text != ""
@@ -312,12 +332,12 @@ func (p *Parity) fill(a, b output) {
 		p.byIDs(a, b)
 	case p.Compared:
 		p.byText(a, b)
-		p.Verdict += "; " + strings.Join(without, " and ") + " reports no token ids"
+		p.detail += fmt.Sprintf(explain.OutputNoIDs, strings.Join(without, " and "))
 		if !p.Identical && a.count != b.count {
-			p.Verdict += endings(a, a.count, " tokens", b, b.count)
+			p.detail += endings(a, a.count, explain.OutputTokenUnit, b, b.count)
 		}
 	default:
-		p.Verdict = "not compared: " + strings.Join(without, " and ") + lacks
+		p.found(lacks, strings.Join(without, " and "))
 	}
 }
 
@@ -327,10 +347,10 @@ func (p *Parity) tokenisation() {
 	}
 	p.SamePrompt = new(slices.Equal(p.PromptA, p.PromptB))
 	if *p.SamePrompt {
-		p.Tokenisation = fmt.Sprintf("the same %d prompt token ids", len(p.PromptA))
+		p.Tokenisation = fmt.Sprintf(explain.PromptSame, len(p.PromptA))
 		return
 	}
-	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1,
+	p.Tokenisation = fmt.Sprintf(explain.PromptDiffers, agreed(p.PromptA, p.PromptB)+1,
 		len(p.PromptA), len(p.PromptB))
 }
 
@@ -339,40 +359,38 @@ func (p *Parity) byIDs(a, b output) {
 	switch {
 	case p.Agreed < p.Tokens:
 		p.First = &Divergence{Index: p.Agreed, IDA: a.ids[p.Agreed], IDB: b.ids[p.Agreed]}
-		p.Verdict = fmt.Sprintf("different from token %d on: id %d and id %d; %d of %d token ids agree before it",
-			p.Agreed+1, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
+		p.found(explain.OutputTokens, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
 	case len(a.ids) != len(b.ids):
-		p.Verdict = fmt.Sprintf("identical as far as both go: %d token ids", p.Tokens) +
-			endings(a, len(a.ids), "", b, len(b.ids))
+		p.found(explain.OutputShorterIDs, p.Tokens)
+		p.detail += endings(a, len(a.ids), "", b, len(b.ids))
 	default:
 		p.Identical = true
-		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
+		p.found(explain.OutputSameIDs, p.Agreed, p.Tokens)
 	}
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		p.but = "; the prompt was tokenized differently"
+		p.but = explain.OutputTokenized
 	}
 }
 
 // endings say after how many tokens two outputs ended, and why.
 func endings(a output, ended int, unit string, b output, other int) string {
-	const unknown = "no reason given"
-	return fmt.Sprintf("; %s ended after %d%s (%s), %s after %d (%s)", a.label, ended, unit, cmp.Or(a.finish, unknown),
-		b.label, other, cmp.Or(b.finish, unknown))
+	why := func(o output) string { return cmp.Or(o.finish, explain.OutputNoReason) }
+	return fmt.Sprintf(explain.OutputEnded, a.label, ended, unit, why(a), b.label, other, why(b))
 }
 
 func (p *Parity) byText(a, b output) {
 	p.ByText, p.Identical = true, a.text == b.text
 	switch {
 	case p.Identical:
-		p.Verdict = "identical text"
+		p.found(explain.OutputSameText)
 	case p.Shared == min(len(a.text), len(b.text)):
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes", p.Shared)
+		p.found(explain.OutputShorterText, p.Shared)
 	default:
-		p.Verdict = fmt.Sprintf("different text after %d bytes", p.Shared)
+		p.found(explain.OutputOtherText, p.Shared)
 	}
 }
 
-// sharedText is the length in bytes of what two texts begin with, never cutting a character.
+// sharedText is the length in bytes of the common beginning of two texts, in whole characters.
 func sharedText(a, b string) int {
 	n := agreed([]byte(a), []byte(b))
 	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {

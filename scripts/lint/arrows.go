@@ -22,7 +22,7 @@ var importers = map[string]string{
 	"compare": "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
 	"internal/stats": "cmd compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit " +
 		"reports",
-	"browser": "cmd internal/predict/fit internal/predict/inspect internal/kinds",
+	"browser": "cmd examples internal/predict/fit internal/predict/inspect internal/kinds",
 	"native":  "cmd internal/kinds",
 
 	"internal/kinds":            "cmd scripts/reference",
@@ -40,7 +40,7 @@ var importers = map[string]string{
 	"internal/models/tiny/damage":    "examples",
 
 	// Whoever imports what embeds assets has them in its program.
-	"assets/page":            "cmd browser/webllm",
+	"assets/page":            "cmd browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",
@@ -63,8 +63,9 @@ var imports = map[string]string{
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
 	"compare/memory": "compare/evidence compare/explain compare/hardware internal/dtype internal/figure " +
 		"internal/predict/accuracy internal/record internal/stats",
-	"compare/parity":   "internal/figure internal/record",
+	"compare/parity":   "compare/explain internal/figure internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
+	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
 	"compare/explain":  "internal/record internal/stats internal/warning",
 	"compare/evidence": "compare/explain internal/axis internal/dtype internal/figure internal/kit internal/record internal/stats",

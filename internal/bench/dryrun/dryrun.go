@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"llmparity/internal/axis"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
@@ -21,37 +23,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// Cell is a planned cell.
-type Cell struct {
-	Cell        int    `json:"cell"` // number in the record
-	Setup       int    `json:"setup"`
-	Engine      string `json:"engine"`
-	Model       string `json:"model"`
-	Prompt      int    `json:"prompt"` // number in the plan
-	InputTokens int    `json:"input_tokens,omitempty"`
-	MaxTokens   int    `json:"output_tokens"`
-	Requests    int    `json:"requests"`
-	AtOnce      int    `json:"at_once"` // maximum of simultaneous requests
-	Context     int    `json:"context,omitempty"`
-	DType       string `json:"dtype,omitempty"`
-	KVDType     string `json:"kv_cache_dtype,omitempty"`
-	Start       string `json:"start,omitempty"`
-	Weights     string `json:"weights,omitempty"` // form that is asked for; absent: as-is
-	WebLLM      string `json:"webllm_version,omitempty"`
-	Threads     int    `json:"threads,omitempty"`
-	Launches    int    `json:"launches"`
-	Attempts    int    `json:"attempts"` // warm-up launches and repetitions
-	// MemoryB is the predicted memory of the engine's processes, RAM and GPUs; absent: not predicted.
-	MemoryB int64            `json:"memory_bytes,omitempty"`
-	HighB   int64            `json:"memory_high_bytes,omitempty"`
-	Risk    record.RiskLevel `json:"oom_risk,omitempty"`
-	// predicted from earlier runs of the engine with the model; absent: there are none
-	Seconds *float64 `json:"seconds,omitempty"`
-	Missing string   `json:"missing,omitempty"` // why it cannot run here
-	Unknown string   `json:"unknown,omitempty"` // why it is unknown whether it can run
-	// fields of the engine's section that are axes, with their values
-	Settings map[string]string `json:"settings,omitempty"`
-	open     bool              // open loop
+// Line is a cell with the answer for it.
+type Line struct {
+	*record.Cell
+	*resolve.Answer
+	of *resolve.Chosen
 }
 
 // Summary is about all cells.
@@ -75,57 +51,119 @@ const Schema = "llmparity.dry-run/1"
 
 // Run is what a plan would do.
 type Run struct {
-	Cells   []*Cell
+	Lines   []Line
 	Summary Summary
 }
 
 // Of returns what a resolved plan would do. notes are printed below.
-func Of(p *resolve.Plan, notes ...string) Run {
-	out := Run{make([]*Cell, len(p.Cells)), Summary{Schema: Schema, Name: p.Name, Setups: len(p.Setups),
+func Of(p *resolve.Resolved, notes ...string) Run {
+	out := Run{Summary: Summary{Schema: Schema, Name: p.Plan.Name, Setups: len(p.Setups),
 		Cells: len(p.Cells), CantRun: p.Refused(), Fetches: append([]models.Fetch{}, p.Fetches...),
 		Missing: append([]string{}, p.Lines()...), Notes: append([]string{}, notes...)}}
 	sum, seconds := &out.Summary, 0.0
-	for i := range out.Cells {
-		c := cellOf(&p.Cells[i])
-		if c.Unknown != "" {
+	for i := range p.Cells {
+		l := Line{&p.Cells[i], &p.Answers[i], p.Chosen[p.Cells[i].Setup-1]}
+		if l.Verdict.Answer == engine.Unknown {
 			sum.MayRun++
 		}
-		if sum.MostB = max(sum.MostB, c.MemoryB); c.Seconds != nil {
-			seconds += *c.Seconds
+		if sum.MostB = max(sum.MostB, l.Prediction.Best); l.Prediction.Seconds != nil {
+			seconds += *l.Prediction.Seconds
 			sum.Seconds = &seconds
-		} else if c.Missing == "" {
+		} else if l.Verdict.Answer != engine.Refused {
 			sum.UnknownTime++
 		}
-		out.Cells[i] = c
+		out.Lines = append(out.Lines, l)
 	}
 	return out
 }
 
-func cellOf(of *resolve.Cell) *Cell {
-	s, shape, p := of.Setup, of.Shape, &of.Setup.Planned
-	c := &Cell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
-		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
-		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType,
-		Weights: p.WeightsOf(of.Engine), Start: p.Start,
-		WebLLM: p.Versions["webllm_version"], Threads: p.Threads, Attempts: resolve.Attempts(*p),
-		Launches: resolve.Launches(s, shape),
-		MemoryB:  of.Prediction.Best, HighB: of.Prediction.High, Risk: of.Prediction.Risk,
-		Seconds: of.Prediction.Seconds, Settings: s.Varied[of.Engine]}
-	if t := shape.Traffic; t != nil {
-		c.AtOnce, c.open = max(t.Concurrency, 1), t.Loop == record.OpenLoop
-		if c.open && t.Concurrency == 0 {
-			c.AtOnce = c.Requests
-		}
-		for _, k := range t.Mix {
-			c.InputTokens, c.MaxTokens = max(c.InputTokens, k.InputTokens), max(c.MaxTokens, k.MaxTokens)
+// why is the reason of an answer; empty: the cell has another one.
+func (l Line) why(answer engine.Answer) string {
+	if v := l.Verdict; v.Answer == answer && v.Reason != nil {
+		return fault.OneLine(v.Reason.Error())
+	}
+	return ""
+}
+
+// lengths are those of the longest requests.
+func (l Line) lengths() (in, out int) {
+	in, out = l.InputTokens, l.MaxTokens
+	if l.Traffic != nil {
+		for _, k := range l.Traffic.Mix {
+			in, out = max(in, k.InputTokens), max(out, k.MaxTokens)
 		}
 	}
-	if v := of.Verdict; v.Answer == engine.Refused {
-		c.Missing = fault.OneLine(v.Reason.Error())
-	} else if v.Answer == engine.Unknown {
-		c.Unknown = fault.OneLine(v.Reason.Error())
+	return in, out
+}
+
+// atOnce is the maximum of simultaneous requests.
+func (l Line) atOnce() int {
+	switch t := l.Traffic; {
+	case t == nil:
+		return 1
+	case t.Loop == record.OpenLoop && t.Concurrency == 0:
+		return resolve.Requests(l.Cell)
+	default:
+		return max(t.Concurrency, 1)
 	}
-	return c
+}
+
+// context is the context window that the engines get; 0: unknown.
+func (l Line) context() int { return max(l.of.Model.Context, l.of.Planned.Context, 0) }
+
+// elsewhere are axes that have fields and columns of their own.
+var elsewhere = []string{axis.Engine, axis.Model, axis.Prompt, axis.Output, axis.Context, axis.BatchSize,
+	axis.Concurrency, axis.Threads}
+
+// axes are the other axes that every engine may have, with the cell's values.
+func (l Line) axes() (out [][2]string) {
+	for _, f := range plan.Fields(nil) {
+		if text := f.Of(l.Cell); text != "" && !slices.Contains(elsewhere, f.Name) {
+			out = append(out, [2]string{f.Name, text})
+		}
+	}
+	return out
+}
+
+// settings are the fields of the engine's section that are axes, without its version.
+func (l Line) settings() map[string]string {
+	out := maps.Clone(l.Settings)
+	maps.DeleteFunc(out, func(name, _ string) bool { return l.of.Planned.Versions[name] != "" })
+	return out
+}
+
+// MarshalJSON writes a cell under the names of plans. What is unknown or not requested is absent.
+func (l Line) MarshalJSON() ([]byte, error) {
+	in, out := l.lengths()
+	always := map[string]any{"cell": l.ID, "setup": l.Setup, "engine": l.Engine, "model": l.Model.Name,
+		"prompt": l.PromptID, "output_tokens": out, "requests": resolve.Requests(l.Cell), "at_once": l.atOnce(),
+		"launches": resolve.Launches(l.of, l.Cell), "attempts": resolve.Attempts(l.of.Planned)}
+	p := l.Prediction
+	for name, n := range map[string]int64{"input_tokens": int64(in), "context": int64(l.context()),
+		"threads": int64(l.of.Planned.Threads), "memory_bytes": p.Best, "memory_high_bytes": p.High} {
+		if n != 0 {
+			always[name] = n
+		}
+	}
+	for name, text := range map[string]string{"oom_risk": string(p.Risk), "missing": l.why(engine.Refused),
+		"unknown": l.why(engine.Unknown)} {
+		if text != "" {
+			always[name] = text
+		}
+	}
+	for _, of := range l.axes() {
+		always[of[0]] = of[1]
+	}
+	for name, version := range l.of.Planned.Versions {
+		always[name] = version
+	}
+	if p.Seconds != nil {
+		always["seconds"] = *p.Seconds
+	}
+	if set := l.settings(); len(set) > 0 {
+		always["settings"] = set
+	}
+	return json.Marshal(always)
 }
 
 // JSON writes one document: the cells, a line each, then the summary.
@@ -134,7 +172,7 @@ func (r Run) JSON(to io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	fmt.Fprintln(w, `{"cells_planned":[`)
-	for i, c := range r.Cells {
+	for i, c := range r.Lines {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
@@ -155,42 +193,44 @@ func (r Run) Print(to io.Writer) error {
 }
 
 func (r Run) table(w io.Writer) {
-	engine, model, how, form := 6, 5, 3, ""
-	for _, c := range r.Cells {
-		engine, model = max(engine, utf8.RuneCountInString(c.Engine)), max(model, utf8.RuneCountInString(c.Model))
-		how = max(how, utf8.RuneCountInString(c.how()))
+	engines, model, how, form := 6, 5, 3, ""
+	for _, l := range r.Lines {
+		engines = max(engines, utf8.RuneCountInString(l.Engine))
+		model = max(model, utf8.RuneCountInString(l.Model.Name))
+		how = max(how, utf8.RuneCountInString(l.how()))
 	}
 	const most = 40 // a longer one, which stands behind all numbers, shifts no column
 	// negative: aligned left
-	for _, width := range []int{4, -engine, -model, 9, 6, 7, 10, 8, -min(how, most)} {
+	for _, width := range []int{4, -engines, -model, 9, 6, 7, 10, 8, -min(how, most)} {
 		form += fmt.Sprintf("%%%dv  ", width)
 	}
 	row := func(values ...any) {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(form+"%v", values...), " "))
 	}
 	row("CELL", "ENGINE", "MODEL", "INPUT", "OUTPUT", "CONTEXT", "MEMORY", "TIME", "HOW", "")
-	for _, c := range r.Cells {
-		memory, time, in, note := "?", "?", "prompt "+strconv.Itoa(c.Prompt), ""
-		if c.MemoryB > 0 {
-			memory = words.Size(c.MemoryB)
+	for _, l := range r.Lines {
+		memory, time, prompt, note, p := "?", "?", "prompt "+strconv.Itoa(l.PromptID), "", l.Prediction
+		in, out := l.lengths()
+		if p.Best > 0 {
+			memory = words.Size(p.Best)
 		}
-		if c.Seconds != nil {
-			time = took(*c.Seconds)
+		if p.Seconds != nil {
+			time = took(*p.Seconds)
 		}
-		if c.InputTokens > 0 {
-			in = strconv.Itoa(c.InputTokens)
+		if in > 0 {
+			prompt = strconv.Itoa(in)
 		}
 		switch {
-		case c.Missing != "":
+		case l.Verdict.Answer == engine.Refused:
 			memory, time, note = "-", "-", "cannot run here"
-		case c.Risk == record.RiskHigh:
+		case p.Risk == record.RiskHigh:
 			note = "predicted to run out of memory"
-		case c.Risk == record.RiskMedium:
-			note = c.Risk.Words()
-		case c.Unknown != "":
+		case p.Risk == record.RiskMedium:
+			note = p.Risk.Words()
+		case l.Verdict.Answer == engine.Unknown:
 			note = "unknown until launched"
 		}
-		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, memory, time, c.how(), note)
+		row(l.ID, l.Engine, l.Model.Name, prompt, out, l.context(), memory, time, l.how(), note)
 	}
 }
 
@@ -231,22 +271,29 @@ func (sum Summary) print(w io.Writer) {
 	}
 }
 
-// how describes dtypes, start and load of a cell.
-func (c *Cell) how() string {
+// before are the words before values of axes that have no need of their name.
+var before = map[string]string{axis.DType: "", axis.KVDType: "KV ", axis.Start: ""}
+
+// how describes what else is measured, and the load.
+func (l Line) how() string {
 	var out []string
-	for _, part := range [][2]string{{"", c.DType}, {"KV ", c.KVDType}, {"weights ", c.Weights}, {"", c.Start}} {
-		if part[1] != "" {
-			out = append(out, part[0]+part[1])
+	for _, of := range l.axes() {
+		word, short := before[of[0]]
+		if !short {
+			word = of[0] + " "
 		}
+		out = append(out, word+of[1])
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
-		out = append(out, key+" "+c.Settings[key])
+	set := l.settings()
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, key+" "+set[key])
 	}
+	requests, atOnce := resolve.Requests(l.Cell), l.atOnce()
 	switch {
-	case c.open && c.AtOnce >= c.Requests:
-		out = append(out, strconv.Itoa(c.Requests)+" requests, open loop")
-	case c.Requests > 1:
-		out = append(out, strconv.Itoa(c.Requests)+" requests, "+strconv.Itoa(c.AtOnce)+" at once")
+	case l.Traffic != nil && l.Traffic.Loop == record.OpenLoop && atOnce >= requests:
+		out = append(out, strconv.Itoa(requests)+" requests, open loop")
+	case requests > 1:
+		out = append(out, strconv.Itoa(requests)+" requests, "+strconv.Itoa(atOnce)+" at once")
 	}
 	return strings.Join(out, " ")
 }

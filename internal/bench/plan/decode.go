@@ -192,7 +192,7 @@ func (p Plan) written() map[string]any {
 	return out
 }
 
-// validateSections refuses invalid sections; of lists it checks the first values, and Count all combinations.
+// validateSections refuses invalid sections; of lists it checks the first values, and Expand all combinations.
 func (p Plan) validateSections() error {
 	for _, k := range p.kinds.Sections() {
 		said, ok := p.Sections[k.Section]
@@ -203,8 +203,14 @@ func (p Plan) validateSections() error {
 			return err
 		}
 		for _, f := range k.Config().Fields() {
-			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) {
-				return fmt.Errorf("%s: cannot be combined with %s; remove one", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
+			builds := f.Axis == k.VersionList() && p.Versions[k.VersionAxis] == "" // further values of the list
+			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) && !builds {
+				or := ""
+				if f.Axis == k.VersionList() {
+					or = ", or use " + f.Axis + ", and each is a cell"
+				}
+				return fmt.Errorf("%s: cannot be combined with %s; remove one%s", k.Field(f.Key),
+					strings.TrimSuffix(f.Axis, "s"), or)
 			}
 		}
 	}
@@ -218,10 +224,10 @@ func (p *Plan) Unversion(axis string) {
 
 // Says reports whether a plan has values of an axis, named by its list.
 func (p Plan) Says(list string) bool {
-	return slices.ContainsFunc(axes(p.kinds), func(a axis) bool {
-		one, _ := p.one(a)
-		return a.list(p.kinds) == list && (one.text != "" ||
-			slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.values(a, p.kinds)) > 0 }))
+	return slices.ContainsFunc(Fields(p.kinds), func(f *Field) bool {
+		one, _ := f.single(&p)
+		return f.List == list && (one.Text != "" ||
+			slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(f.values(&s.Axes)) > 0 }))
 	})
 }
 

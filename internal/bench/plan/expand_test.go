@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/check"
+	"llmparity/internal/record"
 )
 
 // head is a plan without prompts and output length.
@@ -23,27 +24,30 @@ func parse(t testing.TB, text string) plan.Plan {
 	return p
 }
 
+// expand expands a plan that has cells.
+func expand(t testing.TB, p plan.Plan) *plan.Matrix {
+	t.Helper()
+	m, err := p.Expand()
+	check.Err(t, err)
+	return m
+}
+
 // cells formats the cells of a plan.
-func cells(p plan.Plan) []string {
+func cells(t testing.TB, p plan.Plan) []string {
 	var out []string
-	for s := range p.Setups() {
-		for _, shape := range s.Shapes {
-			for _, e := range s.Plan.Engines {
-				if !shape.Asks(e) {
-					continue
-				}
-				out = append(out, fmt.Sprintf("%d %s %s prompt %d%q in %d out %d ctx %d %s kv %s v%s t%d %s slots %d",
-					s.ID, s.Plan.Model, e, shape.PromptID,
-					shape.Prompt, shape.InputTokens, shape.MaxTokens, s.Plan.Context, s.Plan.DType, s.Plan.KVDType,
-					s.Plan.Versions["webllm_version"], s.Plan.Threads,
-					s.Plan.Start, s.Plan.Slots))
-			}
+	for _, s := range expand(t, p).Setups {
+		for _, c := range s.Cells {
+			out = append(out, fmt.Sprintf("%d %s %s prompt %d%q in %d out %d ctx %d %s kv %s v%s t%d %s slots %d",
+				c.Setup, c.Model.Name, c.Engine, c.PromptID,
+				c.Prompt, c.InputTokens, c.MaxTokens, c.Model.Context, c.DType, c.KVDType,
+				s.Plan.Versions["webllm_version"], s.Plan.Threads,
+				c.Start, s.Plan.Slots))
 		}
 	}
 	return out
 }
 
-func TestCountMatchesSetups(t *testing.T) {
+func TestNumbersOfCells(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"input_lengths: 8\nmax_tokens: 4\nwebllm: {kernels: [mlc, gpu], thread: [page, worker]}\nllamacpp: {gpu_layers: [0, 9]}\n": {5, 6},
 
@@ -65,12 +69,16 @@ func TestCountMatchesSetups(t *testing.T) {
 		"input_lengths: [8, 16]\nmax_tokens: 4\ninclude: [{model: other, input_length: [1, 2]}]\n": {2, 8},
 	} {
 		p := parse(t, head+text)
-		setups, n, err := p.Count()
-		if err != nil || setups != want[0] || n != want[1] {
-			t.Errorf("%s: %d setups, %d cells, %v; want %v", text, setups, n, err, want)
+		m := expand(t, p)
+		if len(m.Setups) != want[0] || len(m.Cells) != want[1] {
+			t.Errorf("%s: %d setups, %d cells; want %v:\n%s", text, len(m.Setups), len(m.Cells), want,
+				strings.Join(cells(t, p), "\n"))
 		}
-		if got := cells(p); len(got) != n {
-			t.Errorf("%s: %d cells are expanded, %d counted:\n%s", text, len(got), n, strings.Join(got, "\n"))
+		for i, c := range m.Cells {
+			if s := m.Setups[c.Setup-1]; c.ID != i+1 || s.ID != c.Setup || !slices.ContainsFunc(s.Cells,
+				func(own record.Cell) bool { return own.ID == c.ID }) {
+				t.Errorf("%s: cell %d is %+v, in setup %d", text, i+1, c, s.ID)
+			}
 		}
 	}
 }
@@ -119,7 +127,7 @@ func TestCells(t *testing.T) {
 		} else {
 			text = head + text
 		}
-		if got := cells(parse(t, text)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+		if got := cells(t, parse(t, text)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
@@ -157,24 +165,20 @@ const foreignPlan = `models:
 // All fields of other tools' plans are read; those without effect are named.
 func TestPlanOfAnotherTool(t *testing.T) {
 	p := parse(t, foreignPlan)
-	setups, n, err := p.Count()
-	if err != nil || setups != 6 || n != 2*(3*2*3+2*2*3) || p.Name != "p" || p.Repetitions != 6 {
-		t.Errorf("%d setups, %d cells, %v: %+v", setups, n, err, p)
+	m := expand(t, p)
+	if len(m.Setups) != 6 || len(m.Cells) != 2*(3*2*3+2*2*3) || p.Name != "p" || p.Repetitions != 6 {
+		t.Errorf("%d setups, %d cells: %+v", len(m.Setups), len(m.Cells), p)
 	}
 	p = parse(t, foreignPlan+"engines: [openai]\nopenai: {url: http://127.0.0.1:8000}\n") // as docs/howto/write-a-plan.md says
-	if _, n, err := p.Count(); err != nil || n != 3*2*3+2*2*3 || !slices.Equal(p.Engines, []string{"openai"}) {
-		t.Errorf("for a server: %d cells, %v, engines %v", n, err, p.Engines)
+	m = expand(t, p)
+	if len(m.Cells) != 3*2*3+2*2*3 || !slices.Equal(p.Engines, []string{"openai"}) {
+		t.Errorf("for a server: %d cells, engines %v", len(m.Cells), p.Engines)
 	}
-	var last plan.Setup
-	for s := range p.Setups() {
-		if s.ID == 1 {
-			if s.Plan.DType != "f16" || s.Plan.Params != 6.7e9 || s.Plan.Layers != 32 || s.Plan.Heads != 32 ||
-				s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
-				t.Errorf("%+v", s.Plan)
-			}
-		}
-		last = s
+	if s := m.Setups[0]; s.Plan.DType != "f16" || s.Plan.Params != 6.7e9 || s.Plan.Layers != 32 || s.Plan.Heads != 32 ||
+		s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
+		t.Errorf("%+v", s.Plan)
 	}
+	last := m.Setups[len(m.Setups)-1]
 	if last.Plan.Context != 4096 || last.Plan.HeadDim != 128 || last.Plan.Slots != 8 {
 		t.Errorf("%+v", last.Plan)
 	}

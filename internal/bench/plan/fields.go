@@ -1,376 +1,359 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
+	"llmparity/internal/axis"
+	"llmparity/internal/dtype"
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
-// Field describes a field of a plan that has one value. Flags, validation and the schema are derived from it.
+// Field is how a plan varies an axis. Flags, the schema, entries of include and exclude, and expansion derive from the
+// table: a new axis is a row here and one in internal/axis.
 type Field struct {
-	Key        string // with the key of its group
-	To         any    // *string, *int, *uint64, *float64, *Duration
-	Flag, Help string // of run; empty: it has none
-	OneOf      []string
-	Least      int
-	Most       int    // 0: no maximum
-	None       bool   // 0 means none
-	Such       string // an example of a duration, or the unit of a number
+	*axis.Axis
+	List                string   // the field of a list
+	Flag, Heading, Help string   // of run; empty: it has none
+	Least, Most         int      // of a number
+	Known               []string // of a text; nil: any
+	Empty               bool     // the empty text is a value: the engine's own
+	Launch              bool     // another value needs another launch
+	Some                bool     // only engines use it that have the list among Kind.Axes
+	// Read writes a value into a cell; nil: Expand does, because it needs more than the value.
+	Read func(Value, *record.Cell)
+
+	one   func(*Plan) any // the field of a single value, *int or *string; nil: none
+	list  func(*Axes) any // the field of List, *[]int or *[]string; nil: none
+	none  int             // the number of a plan that does not set it
+	check func(int) error // of a number, in place of Least and Most
+
+	kind *engine.Kind // whose version, or whose section's field, this is; nil: any engine's
+	set  engine.Field // the field of kind's section; a version: the one that may name a build instead of it
+	at   int          // its place in an expansion
 }
 
-// Fields are the fields of a plan, and of its traffic if it has any.
-func (p *Plan) Fields() []Field {
-	out := []Field{
-		{Key: "repetitions", To: &p.Repetitions, Least: 1, Most: mostRepetitions,
-			Flag: "repetitions", Help: "measured launches of each cell"},
-		{Key: "warmup.launches", To: &p.Warmup.Launches},
-		{Key: "warmup.tokens", To: &p.Warmup.Tokens, Least: 1},
-		{Key: "timeout", To: &p.Timeout, Such: "3m", Flag: "timeout",
-			Help: "time limit of a launch (default: timeout in the plan, or 3m)"},
-		{Key: "cell_timeout", To: &p.CellTimeout, None: true, Such: "30m", Flag: "cell-timeout",
-			Help: "time limit of all launches of a cell"},
-		{Key: "run_timeout", To: &p.RunTimeout, None: true, Such: "8h", Flag: "run-timeout",
-			Help: "time limit of the run; --resume continues an interrupted run"},
-		{Key: "cool_down", To: &p.CoolDown, None: true, Such: "10s", Flag: "cool-down",
-			Help: "pause before each launch"},
-		{Key: "watchdog", To: &p.Watchdog, None: true, Such: "1m", Flag: "watchdog",
-			Help: "how long a page, or an engine program of your own, may report nothing before the launch fails"},
-		{Key: "threads", To: &p.Threads, Least: 1, None: true},
-		{Key: "isolation", To: &p.Isolation, OneOf: []string{OfLaunch, Reused, Shared}, Flag: "isolation",
-			Help: "what repetitions share. launch: nothing, each has a new process; reused: one process per cell; shared: one process for all cells of an engine with the same start settings"},
-		{Key: "cache", To: &p.Cache, OneOf: []string{record.CacheOff, record.CacheOn}},
-		{Key: "order", To: &p.Order, OneOf: []string{Interleaved, Shuffled, Grouped}, Flag: "order",
-			Help: "order of launches: interleaved, shuffled or grouped (default interleaved)"},
-		{Key: "seed", To: &p.Seed, Flag: "seed", Help: "random seed of the shuffled order, traffic and generated prompts"},
-		{Key: "order_seed", To: &p.OrderSeed},
-		{Key: "dtype", To: &p.DType, OneOf: DTypes},
-		{Key: "kv_cache_dtype", To: &p.KVDType, OneOf: KVDTypes},
-		{Key: "start", To: &p.Start, OneOf: Starts},
-		{Key: "reference", To: &p.Reference, Flag: "reference",
-			Help: "engine whose output is the reference text (default: the first native engine that reports token ids)"},
-		{Key: "quality", To: &p.Quality, Flag: "quality",
-			Help: "after the run, measure the perplexity of a text `FILE`, of the text builtin, or of its first 16 windows (quick), in engines that can score"},
-	}
-	if p.Traffic != nil {
-		out = append(out, p.Traffic.fields()...)
-	}
-	return out
+// Value is one value of a Field.
+type Value struct {
+	Text string // as in include and exclude
+	N    int    // a number, the index of a prompt or of a section's value, or 1 for a build in place of a version
 }
 
-// fields are the fields of traffic, and of its goal if it has one.
-func (t *Traffic) fields() []Field {
-	out := []Field{
-		{Key: "traffic.loop", To: &t.Loop, Flag: "loop",
-			OneOf: []string{record.ClosedLoop, record.OpenLoop, record.Batch},
-			Help:  "kind of load. closed: a client sends its next request after an answer; open: requests arrive at --rate; batch: all requests are sent at once"},
-		{Key: "traffic.requests", To: &t.Requests, None: true, Least: 1, Most: mostRequests, Flag: "requests",
-			Help: "requests per launch, of all clients together (default: 4 per client)"},
-		{Key: "traffic.rate", To: &t.Rate, Flag: "rate", Help: "requests per second of an open loop"},
-		{Key: "traffic.arrivals", To: &t.Arrivals, OneOf: []string{record.Constant, record.Poisson}, Flag: "arrivals",
-			Help: "arrivals of an open loop: poisson or constant (default poisson)"},
-		{Key: "traffic.concurrency", To: &t.Concurrency, None: true, Least: 1, Most: mostClients},
-		{Key: "traffic.start_delay", To: &t.StartDelay, None: true, Flag: "start-delay",
-			Help: "delay between the first request of one client and that of the next client"},
-		{Key: "traffic.ramp", To: &t.Ramp, None: true, Flag: "ramp", Help: "time in which an open loop reaches --rate"},
-		{Key: "traffic.turns", To: &t.Turns, None: true, Least: 1, Most: 1000, Flag: "turns",
-			Help: "turns of a conversation; each prompt contains the turns before it"},
-	}
-	if g := t.Goal; g != nil {
-		const ms = "a number of milliseconds"
-		out = append(out, Field{Key: "traffic.goal.ttft_ms", To: &g.TTFTms, Such: ms, Flag: "goal-ttft",
-			Help: "goodput: maximum time to first token in ms"},
-			Field{Key: "traffic.goal.tpot_ms", To: &g.TPOTms, Such: ms, Flag: "goal-tpot",
-				Help: "goodput: maximum time per output token in ms"},
-			Field{Key: "traffic.goal.e2e_ms", To: &g.E2Ems, Such: ms, Flag: "goal-e2e",
-				Help: "goodput: maximum time of the whole request in ms"})
-	}
-	return out
-}
-
-// Take copies the fields of another plan whose flags were given.
-func (p *Plan) Take(said *Plan, given func(flag string) bool) {
-	for _, f := range said.Fields() {
-		if f.Flag == "" || !given(f.Flag) {
-			continue
-		}
-		if strings.HasPrefix(f.Key, "traffic.") { // copies of the plan share it
-			p.Traffic = copied(p.Traffic)
-		}
-		if strings.HasPrefix(f.Key, "traffic.goal.") {
-			p.Traffic.Goal = copied(p.Traffic.Goal)
-		}
-		own := p.Fields()
-		i := slices.IndexFunc(own, func(o Field) bool { return o.Key == f.Key })
-		reflect.ValueOf(own[i].To).Elem().Set(reflect.ValueOf(f.To).Elem())
-	}
-}
-
-// copied returns a copy, or a zero value for nil.
-func copied[T any](p *T) *T {
-	if p == nil {
-		return new(T)
-	}
-	return new(*p)
-}
-
-// check refuses values that the field cannot have.
-func (f Field) check() error {
-	switch to := f.To.(type) {
-	case *string:
-		if f.OneOf != nil && *to != "" && !slices.Contains(f.OneOf, *to) {
-			return fmt.Errorf("%s: %w", f.Key, unknown(*to, f.OneOf))
-		}
-	case *int:
-		switch n := *to; {
-		case n == 0 && f.None, n >= f.Least && (n <= f.Most || f.Most == 0):
-		case f.None && f.Most > 0:
-			return fmt.Errorf("%s: %d is out of range; use %d to %d", f.Key, n, f.Least, f.Most)
-		case n < f.Least:
-			return fmt.Errorf("%s: %d is too small; use at least %d", f.Key, n, f.Least)
-		default:
-			return fmt.Errorf("%s: %d is too large; use at most %d", f.Key, n, f.Most)
-		}
-	case *Duration:
-		switch {
-		case *to > 0, *to == 0 && f.None:
-		case f.Such == "":
-			return fmt.Errorf("%s: %s is negative", f.Key, time.Duration(*to))
-		case f.None:
-			return fmt.Errorf("%s: must be a duration such as %s, or 0 for none", f.Key, f.Such)
-		default:
-			return fmt.Errorf("%s: must be a duration such as %s", f.Key, f.Such)
-		}
-	case *float64:
-		if f.Such != "" && *to < 0 {
-			return fmt.Errorf("%s: %g is negative; use %s", f.Key, *to, f.Such)
-		}
-	}
-	return nil
-}
-
-// Maxima, against typing errors.
+// Headings of flags.
 const (
-	mostTokens      = 10_000_000
-	mostRequests    = 1_000_000
-	mostRepetitions = 100_000
+	whatToRun = "What to run"
+	request   = "Request"
 )
 
-// nameForm is the form of a plan's name, which becomes the name of a folder.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+// Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before
+// a launch. An engine may support only some of them.
+var (
+	DTypes   = dtype.Computes()
+	KVDTypes = dtype.Caches()
+	Starts   = []string{record.ColdStart, record.WarmStart}
+)
 
-// Validate returns an error that begins with the field that is wrong.
-func (p Plan) Validate() error {
-	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
-		p.validatePrompts, p.validateSchedule, p.validateAxes, p.validateSections,
-		p.validateLoad, p.Gate.Validate, p.validateReference,
-		func() error { _, _, err := p.Count(); return err }} // no cells, or too many
-	for _, check := range checks {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+// Fields are the table, with the versions of engines that have several. They are in the order of cells: values of the
+// last ones change first.
+func Fields(kinds engine.Kinds) []*Field {
+	return slices.Concat([]*Field{
+		{Axis: axis.Named(axis.Context), List: "contexts", Flag: "contexts", Heading: request,
+			Help: "several context windows, e.g. 1024,4096",
+			Most: mostTokens, check: checkContext, none: Unsaid, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.Model.Context = max(v.N, 0) },
+			one:  func(p *Plan) any { return &p.Context }, list: func(x *Axes) any { return &x.Contexts }},
+		{Axis: axis.Named(axis.DType), List: "dtypes", Flag: "dtype", Heading: whatToRun, Help: dtypesHelp(kinds),
+			Known: DTypes, Empty: true, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.DType = v.Text },
+			one:  func(p *Plan) any { return &p.DType }, list: func(x *Axes) any { return &x.DTypes }},
+		{Axis: axis.Named(axis.KVDType), List: "kv_cache_dtypes", Flag: "kv-cache-dtype", Heading: whatToRun,
+			Help: kvTypesHelp(kinds), Known: KVDTypes, Empty: true, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.KVDType = v.Text },
+			one:  func(p *Plan) any { return &p.KVDType }, list: func(x *Axes) any { return &x.KVDTypes }},
+		{Axis: axis.Named(axis.Weights), List: "weights", Flag: "weights", Heading: whatToRun,
+			Help:  "weights of WebLLM's packages: as-is (types that WebLLM lacks become --dtype), f32, f16, or several",
+			Known: engine.WeightForms, Empty: true, Some: true, Launch: true,
+			Read: func(v Value, c *record.Cell) {
+				if v.Text != engine.WeightForms[0] {
+					c.Weights = v.Text
+				}
+			},
+			list: func(x *Axes) any { return &x.Weights }},
+	}, versions(kinds), []*Field{
+		{Axis: axis.Named(axis.Threads), List: "thread_counts", Flag: "thread-counts", Heading: whatToRun,
+			Help: "several numbers of threads, e.g. 1,2", Least: 1, Most: mostTokens, Some: true, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.Threads = v.N },
+			one:  func(p *Plan) any { return &p.Threads }, list: func(x *Axes) any { return &x.ThreadCounts }},
+		{Axis: axis.Named(axis.Start), List: "starts", Flag: "start", Heading: whatToRun,
+			Help:  "state of the model file before each launch: cold (not in the page cache), warm (in the page cache), or both",
+			Known: Starts, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.Start = v.Text },
+			one:  func(p *Plan) any { return &p.Start }, list: func(x *Axes) any { return &x.Starts }},
+		{Axis: axis.Named(axis.BatchSize), List: "batch_sizes", Flag: "batch-size", Heading: request,
+			Help:  "number of requests sent at once, e.g. 1,8",
+			Least: 1, Most: mostClients, Launch: true, list: func(x *Axes) any { return &x.BatchSizes }},
+		{Axis: axis.Named(axis.Concurrency), List: "concurrency", Flag: "concurrency", Heading: request,
+			Help:  "number of clients, e.g. 1,2,4,8; each sends its next request after an answer",
+			Least: 1, Most: mostClients, Launch: true, list: func(x *Axes) any { return &x.Concurrency }},
+		{Axis: axis.Named(axis.Prompt), List: "input_lengths", Flag: "input-len", Heading: request,
+			Help:  "prompt lengths in tokens, e.g. 256,512; the prompts are generated",
+			Least: 1, Most: mostTokens, list: func(x *Axes) any { return &x.InputLengths }},
+		{Axis: axis.Named(axis.Output), List: "output_lengths", Flag: "output-len", Heading: request,
+			Help: "output lengths in tokens, e.g. 64,256", Least: 1, Most: mostTokens,
+			Read: func(v Value, c *record.Cell) { c.MaxTokens = v.N },
+			one:  func(p *Plan) any { return &p.MaxTokens }, list: func(x *Axes) any { return &x.OutputLengths }},
+		{Axis: axis.Named(axis.Engine), List: "engines",
+			Read: func(v Value, c *record.Cell) { c.Engine = v.Text }},
+		{Axis: axis.Named(axis.Model), List: "models", Flag: "models", Heading: whatToRun,
+			Help: "several models, e.g. tiny,my.gguf",
+			Read: func(v Value, c *record.Cell) { c.Model.Name = v.Text },
+			one:  func(p *Plan) any { return &p.Model }},
+	})
 }
 
-func (p Plan) validateScalars() error {
-	switch {
-	case p.Name == "":
-		return errors.New("name: missing; it becomes the name of the run's folder")
-	case !nameForm.MatchString(p.Name):
-		return fmt.Errorf("name: %q is invalid; use up to 100 letters, digits, dots, dashes and underscores", p.Name)
-	case p.Temperature != 0:
-		return fmt.Errorf("temperature: %g is not supported; use 0 (greedy)", p.Temperature)
-	}
-	if err := checkContext(p.Context); err != nil {
-		return fmt.Errorf("context: %w", err)
-	}
-	for _, f := range p.Fields() {
-		if err := f.check(); err != nil {
-			return err
+// versions are the rows of engines that have several versions. A section's field that names a build instead, such as a
+// file, adds values to a list of versions.
+func versions(kinds engine.Kinds) (out []*Field) {
+	for _, k := range kinds {
+		if k.VersionAxis == "" {
+			continue
 		}
-	}
-	switch {
-	case p.CellTimeout > 0 && p.CellTimeout < p.Timeout:
-		return fmt.Errorf("cell_timeout: %s is less than the timeout of one launch, %s", time.Duration(p.CellTimeout),
-			time.Duration(p.Timeout))
-	case p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second:
-		return fmt.Errorf("watchdog: %s is too short; use at least 1s", time.Duration(p.Watchdog))
-	}
-	return nil
-}
-
-func checkContext(n int) error {
-	switch {
-	case n > mostTokens:
-		return fmt.Errorf("%d is too large; use at most %d, or 0 for the model's maximum", n, mostTokens)
-	case n < 2 && n != 0 && n != Unsaid:
-		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", n)
-	}
-	return nil
-}
-
-func (p Plan) validateModels() error {
-	switch {
-	case len(p.Models) > 0 && p.Model != "":
-		return errors.New("models: cannot be combined with model; remove one")
-	case len(p.Models) == 0 && p.Model == "":
-		return errors.New("model: missing; use tiny if you have no file")
-	}
-	seen := map[string]bool{}
-	for _, g := range p.scopes() {
-		at := strings.TrimSuffix(g.path, ".")
-		switch {
-		case at != "" && g.Model == "":
-			return fmt.Errorf("%s.model: missing; use tiny if you have no file", at)
-		case len(g.Engines)+len(p.Engines) == 0 && (at != "" || len(p.Models) == 0):
-			return errors.New("engines: missing")
-		case g.plain() && seen[g.Model]:
-			return fmt.Errorf("%s: duplicate model %s", at, g.Model)
-		}
-		seen[g.Model] = seen[g.Model] || g.plain()
-		for i, e := range g.Engines {
-			switch {
-			case e == "":
-				return fmt.Errorf("%sengines[%d]: empty", g.path, i)
-			case slices.Contains(g.Engines[:i], e):
-				return fmt.Errorf("%sengines: duplicate engine %s", g.path, e)
+		f := &Field{Axis: axis.Named(k.VersionAxis), List: k.VersionList(), Flag: flagOf(k.VersionList()),
+			Heading: k.Title, Help: k.VersionHelp, Launch: true, kind: k}
+		if k.Config != nil {
+			for _, set := range k.Config().Fields() {
+				if set.Axis == f.List {
+					f.set = set
+				}
 			}
 		}
-		if err := g.Deployment.validate(g.path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d Deployment) validate(at string) error {
-	v := reflect.ValueOf(d)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if f := v.Field(i); f.CanInt() && f.Int() < 0 || f.CanFloat() && f.Float() < 0 {
-			return fmt.Errorf("%s%s: %v is negative", at, name, f)
-		}
-	}
-	if d.GPUMemory > 1 {
-		return fmt.Errorf("%sgpu_memory_utilization: %g is out of range; use a share, e.g. 0.9", at, d.GPUMemory)
-	}
-	return nil
-}
-
-func (p Plan) validatePrompts() error {
-	for i, prompt := range p.Prompts {
-		if err := prompt.validate(); err != nil {
-			return fmt.Errorf("prompts[%d]%w", i, err)
-		}
-		if p.Chat && prompt.Text == "" && prompt.File == "" {
-			return errors.New("chat: requires prompts that are texts or files; remove it")
-		}
-	}
-	if p.Chat && (len(p.Prompts) == 0 || p.Traffic != nil && p.Traffic.Turns > 0) {
-		return errors.New("chat: requires prompts that are texts or files, and no turns; remove it")
-	}
-	given := len(p.Prompts) > 0
-	mixed := p.Traffic.complete()
-	if given && len(p.InputLengths) > 0 {
-		return errors.New("input_lengths: cannot be combined with prompts; remove one")
-	}
-	converses := func(s Prompt) bool { return s.Conversation != nil }
-	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Prompts, converses) {
-		return errors.New("traffic.turns: cannot be combined with a conversation in prompts; remove it")
-	}
-	for i, g := range p.Models {
-		if !given && !mixed && len(p.InputLengths)+len(g.InputLengths) == 0 {
-			return fmt.Errorf("models[%d].input_lengths: missing; set prompts or input_lengths", i)
-		}
-	}
-	if !given && !mixed && len(p.InputLengths) == 0 && len(p.Models) == 0 {
-		return errors.New("prompts: missing; set prompts or input_lengths")
-	}
-	return p.validateOutputs()
-}
-
-func (p Plan) validateOutputs() error {
-	switch {
-	case p.MaxTokens > mostTokens:
-		return fmt.Errorf("max_tokens: %d is too large; use at most %d", p.MaxTokens, mostTokens)
-	case len(p.OutputLengths) > 0 && p.MaxTokens != 0:
-		return errors.New("output_lengths: cannot be combined with max_tokens; remove one")
-	case p.MaxTokens > 0, len(p.OutputLengths) > 0:
-		return nil
-	}
-	alone := len(p.Prompts) > 0 ||
-		slices.ContainsFunc(p.scopes(), func(s scope) bool { return len(s.InputLengths) > 0 })
-	mix := p.Traffic.complete() && !alone && all(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens != 0 })
-	traces := all(p.Prompts, func(s Prompt) bool { return s.Trace != "" }) // which have lengths
-	models := all(p.Models, func(g Group) bool { return len(g.OutputLengths) > 0 })
-	if mix || p.MaxTokens == 0 && (traces || models) {
-		return nil
-	}
-	return fmt.Errorf("max_tokens: %d is too small; use at least 1", p.MaxTokens)
-}
-
-// all reports whether there is something in a list, and all of it is so.
-func all[T any](list []T, so func(T) bool) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(v T) bool { return !so(v) })
-}
-
-func unknown(value string, known []string) error {
-	last := len(known) - 1
-	return fmt.Errorf("unknown value %.60q; use %s or %s", value, strings.Join(known[:last], ", "), known[last])
-}
-
-func (p Plan) validateSchedule() error {
-	cold := slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Starts, record.ColdStart) })
-	if err := p.UntilCI.validate(p); err != nil {
-		return err
-	}
-	if (cold || p.Start == record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
-		return fmt.Errorf("isolation: %s cannot be combined with a cold start; use launch", p.Isolation)
-	}
-	return nil
-}
-
-// validateLoad refuses contradicting loads.
-func (p Plan) validateLoad() error {
-	several := func(n int) bool { return n > 1 }
-	t := cmp.Or(p.Traffic, &Traffic{})
-	for _, s := range p.scopes() {
-		if len(s.BatchSizes) == 0 {
-			s.BatchSizes = p.BatchSizes
-		}
-		if len(s.Concurrency) == 0 {
-			s.Concurrency = p.Concurrency
-		}
-		for _, c := range []struct {
-			set  bool
-			what string
-		}{{slices.ContainsFunc(s.Concurrency, several), "concurrency; remove one, or set it to 1"},
-			{p.traced(), "a trace; remove one"},
-			{t.Loop != "" && t.Loop != record.Batch, "traffic.loop: " + t.Loop + "; remove one"},
-			{t.Rate > 0, "traffic.rate; remove one"}, {t.Concurrency > 0, "traffic.concurrency; remove one"}} {
-			if c.set && slices.ContainsFunc(s.BatchSizes, several) {
-				return fmt.Errorf("%sbatch_sizes: cannot be combined with %s", s.path, c.what)
+		f.Read = func(v Value, c *record.Cell) {
+			name := f.Name
+			if v.N > 0 {
+				name = f.set.Key
 			}
+			c.Settings = with(c.Settings, name, v.Text, v.Text != "")
 		}
-		most := slices.Max(slices.Concat([]int{t.Concurrency}, s.BatchSizes, s.Concurrency))
-		if t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most {
-			return fmt.Errorf("traffic.requests: %d is less than the %d clients or requests at once", t.Requests, most)
+		out = append(out, f)
+	}
+	return out
+}
+
+// flagOf is the flag of a list.
+func flagOf(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
+
+// ofSections are the rows of lists in fields of single values of engines' sections, the last first. Duplicate values
+// are refused.
+func (p Plan) ofSections() (out []*Field, err error) {
+	for _, k := range p.kinds.Sections() {
+		for _, set := range k.Config().Fields() {
+			f := &Field{Axis: settingOf(k, set.Key), List: k.Field(set.Key), Launch: true, kind: k, set: set}
+			all := p.Sections[k.Section].Varied(set)
+			for i, v := range all {
+				if slices.Contains(all[:i], v) {
+					return nil, fmt.Errorf("%s[%d]: duplicate value %q", f.List, i, fmt.Sprint(v))
+				}
+			}
+			if all == nil || set.Axis != "" && p.Says(set.Axis) { // a list of versions has them
+				continue
+			}
+			f.Read = func(v Value, c *record.Cell) { c.Settings = with(c.Settings, set.Key, v.Text, true) }
+			out = append([]*Field{f}, out...)
 		}
+	}
+	return out, nil
+}
+
+// settingOf is the axis of a section's field, whose name may be that of another section's.
+func settingOf(k *engine.Kind, key string) *axis.Axis {
+	return &axis.Axis{Name: k.Field(key), Role: axis.Setting, Own: true,
+		Of: func(c *record.Cell) string { return c.Settings[key] }}
+}
+
+// ofSection reports whether it is a field of an engine's section.
+func (f *Field) ofSection() bool { return f.kind != nil && !f.ofVersion() }
+
+// ofVersion reports whether it is an engine's version.
+func (f *Field) ofVersion() bool { return f.kind != nil && f.List == f.kind.VersionList() }
+
+// Text reports whether its values are texts.
+func (f *Field) Text() bool { return f.Most == 0 }
+
+// uses reports whether an engine uses it. If it does not, only the first value makes a cell.
+func (f *Field) uses(k *engine.Kind) bool {
+	switch {
+	case f.ofSection():
+		return k.Section == f.kind.Section
+	case f.ofVersion():
+		return k.Concerned(f.List)
+	}
+	return !f.Some || k.Name == "" || k.Concerned(f.List) // an unknown engine may use it
+}
+
+// value reads a value.
+func (f *Field) value(text string) (Value, error) {
+	switch {
+	case f.Name == axis.DType, f.Name == axis.KVDType:
+		return Value{Text: ownDType(text)}, nil
+	case f.Text():
+		return Value{Text: text}, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return Value{}, fmt.Errorf("must be a whole number, not %q", text)
+	}
+	return number(n), nil
+}
+
+func number(n int) Value { return Value{strconv.Itoa(n), n} }
+
+func texts(all []string) (out []Value) {
+	for _, text := range all {
+		out = append(out, Value{Text: text})
+	}
+	return out
+}
+
+// known refuses values that it cannot have.
+func (f *Field) known(v Value) error {
+	switch {
+	case f.ofVersion() && v.Text == "":
+		return errors.New("must be a version such as 0.2.86")
+	case f.Text() && (f.Known == nil || v.Text == "" && f.Empty || slices.Contains(f.Known, v.Text)):
+		return nil
+	case f.Text():
+		return unknown(v.Text, f.Known)
+	case f.check != nil:
+		return f.check(v.N)
+	}
+	return within(v.N, f.Least, f.Most)
+}
+
+// values are those of its list.
+func (f *Field) values(x *Axes) (out []Value) {
+	if f.list == nil {
+		return texts(x.VersionLists[f.Name])
+	}
+	switch list := f.list(x).(type) {
+	case *[]int:
+		for _, n := range *list {
+			out = append(out, number(n))
+		}
+	case *[]string:
+		return texts(*list)
+	}
+	return out
+}
+
+// setList replaces its list; no values remove it.
+func (f *Field) setList(x *Axes, values []Value) {
+	var texts []string
+	var numbers []int
+	for _, v := range values {
+		texts, numbers = append(texts, v.Text), append(numbers, v.N)
+	}
+	if f.ofVersion() {
+		x.VersionLists = with(x.VersionLists, f.Name, texts, len(texts) > 0)
+	}
+	if f.list == nil {
+		return
+	}
+	switch to := f.list(x).(type) {
+	case *[]string:
+		*to = texts
+	case *[]int:
+		*to = numbers
+	}
+}
+
+// single is its single value; ok is false if there is no field for one.
+func (f *Field) single(p *Plan) (v Value, ok bool) {
+	if f.one == nil {
+		return Value{Text: p.Versions[f.Name]}, f.ofVersion()
+	}
+	switch of := f.one(p).(type) {
+	case *int:
+		return number(*of), true
+	case *string:
+		return Value{Text: *of}, true
+	}
+	return Value{}, false
+}
+
+// said reports whether a plan sets a single value.
+func (f *Field) said(p *Plan) bool {
+	v, ok := f.single(p)
+	if f.Text() {
+		return ok && v.Text != ""
+	}
+	return ok && v.N != f.none && v.N != 0
+}
+
+// setSingle sets the single value of a plan; the zero value clears it.
+func (f *Field) setSingle(p *Plan, v Value) {
+	switch {
+	case f.one != nil:
+		switch of := f.one(p).(type) {
+		case *int:
+			*of = v.N
+		case *string:
+			*of = v.Text
+		}
+	case f.ofVersion():
+		p.Versions = with(p.Versions, f.Name, v.Text, v.Text != "" && v.N == 0)
+		section := p.Sections[f.kind.Section]
+		if _, there := section[f.set.Key]; v.N > 0 {
+			p.Say(f.kind.Section, with(section, f.set.Key, any(v.Text), true))
+		} else if v.Text != "" && there { // not removed: that would leave what a flag or the whole plan set
+			p.Say(f.kind.Section, with(section, f.set.Key, any(""), true))
+		}
+	case f.ofSection():
+		section := p.Sections[f.kind.Section]
+		p.Say(f.kind.Section, section.With(f.set.Key, section.Varied(f.set)[v.N]))
+	case f.Name == axis.Weights && v.Text != "":
+		p.Weights = []string{v.Text}
+	}
+}
+
+// within refuses numbers outside a range.
+func within(n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf("%d is out of range; use %d to %d", n, least, most)
 	}
 	return nil
 }
 
-func (p Plan) validateReference() error {
-	if p.Reference == "" ||
-		slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Engines, p.Reference) }) {
-		return nil
+// dtypesHelp says what a dtype means to each engine.
+func dtypesHelp(kinds engine.Kinds) string {
+	return "f32, f16 (needs shader-f16), or both; sets the dtype of " + each(kinds, ", and of ", func(k *engine.Kind) string {
+		if k.DTypeOf == "" {
+			return ""
+		}
+		return k.Title + "'s " + k.DTypeOf
+	})
+}
+
+// kvTypesHelp lists the KV cache dtypes of engines.
+func kvTypesHelp(kinds engine.Kinds) string {
+	return "KV cache dtypes, instead of --dtype; " + each(kinds, "; ", func(k *engine.Kind) string {
+		if len(k.KVTypes) < 2 {
+			return ""
+		}
+		return k.Title + ": " + strings.Join(k.KVTypes, ", ")
+	})
+}
+
+// each joins what there is to say of kinds.
+func each(kinds engine.Kinds, separator string, of func(*engine.Kind) string) string {
+	var out []string
+	for _, k := range kinds.Sections() {
+		if text := of(k); text != "" {
+			out = append(out, text)
+		}
 	}
-	return fmt.Errorf("reference: %q is not an engine of the plan (%s)", p.Reference, strings.Join(p.Engines, ", "))
+	return strings.Join(out, separator)
 }

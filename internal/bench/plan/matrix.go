@@ -4,253 +4,289 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"llmparity/internal/axis"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
-// MostCells is the maximum number of cells of a plan. More launches would take weeks.
-const MostCells = 10_000
-
-// combination has an index into a group's values for every axis.
-type combination []int
-
-// launch identifies the setup of a combination.
-func (c combination) launch() string { return fmt.Sprint(c[:ofPrompt], c[axisCount:]) }
-
-// cell is a combination before and after include.
-type cell struct{ was, is combination }
-
-// group is a model with its axes' values, and with its cells.
-type group struct {
-	values     [][]value // by axis
-	deployment Deployment
-	forms      map[string]string
-	cells      []cell
+// Matrix is an expanded plan. A run expands its plan once; who needs cells gets the matrix.
+type Matrix struct {
+	Plan   Plan
+	Cells  []record.Cell // in order, numbered from 1, as far as the plan alone defines them
+	Setups []*Setup      // in the order of their first cells
 }
 
-// matrix expands a plan's axes into cells.
-type matrix struct {
-	plan   Plan
-	axes   []axis
-	asked  []Shape     // prompts; one without any stands for a mix, whose requests have their own
-	tokens map[int]int // index in asked by length
-	groups []*group
-	listed []bool // by axis: whether there is a list
-	fields []fieldAxis
+// Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
+type Setup struct {
+	ID    int           // from 1
+	Plan  Plan          // with single values instead of lists
+	Cells []record.Cell // those of the matrix, request by request
 }
 
-// fieldAxis is a list in the field of a single value of an engine's section. Their axes follow all others.
-type fieldAxis struct {
-	kind   *engine.Kind
-	key    string
-	values []any
-}
-
-// fieldAxes are those of all sections. Duplicate values are refused.
-func (p Plan) fieldAxes() (out []fieldAxis, err error) {
-	for _, k := range p.kinds.Sections() {
-		for _, f := range k.Config().Fields() {
-			all := p.Sections[k.Section].Varied(f)
-			for i, v := range all {
-				if slices.Contains(all[:i], v) {
-					return nil, fmt.Errorf("%s[%d]: duplicate value %q", k.Field(f.Key), i, fmt.Sprint(v))
-				}
-			}
-			if all != nil {
-				out = append(out, fieldAxis{k, f.Key, all})
-			}
-		}
-	}
-	return out, nil
-}
-
-// field returns the field that an axis varies; nil: it is another axis.
-func (m *matrix) field(a axis) *fieldAxis {
-	if i := int(a) - (len(m.axes) - len(m.fields)); i >= 0 {
-		return &m.fields[i]
+// Source is where the prompt of a cell comes from; nil: the cell has the text, or its length.
+func (p *Plan) Source(c *record.Cell) *Source {
+	if i := c.PromptID - 1; i >= 0 && i < len(p.Prompts) && p.Prompts[i].Text == "" {
+		return &p.Prompts[i].Source
 	}
 	return nil
 }
 
-// name is the field of a single value of an axis, and list that of a list.
-func (m *matrix) name(a axis) (name, list string) {
-	if f := m.field(a); f != nil {
-		return f.kind.Field(f.key), f.kind.Field(f.key)
+// MostCells is the maximum number of cells of a plan. More launches would take weeks.
+const MostCells = 10_000
+
+// expanded is called with each plan that is expanded; a test counts them.
+var expanded = func() {}
+
+// Expand makes a plan's cells. Its errors begin with a field, or with the file and line of one: no cells, more than
+// MostCells, or entries of include and exclude that name none.
+func (p Plan) Expand() (*Matrix, error) {
+	expanded()
+	m, err := p.expand()
+	if err != nil {
+		return nil, p.placed(err)
 	}
-	return a.name(m.plan.kinds), a.list(m.plan.kinds)
+	return m, nil
 }
 
-// newMatrix makes a plan's cells. Its errors begin with a field.
-func newMatrix(p Plan) (*matrix, error) {
-	m := &matrix{plan: p, axes: append(axes(p.kinds), ofModel), tokens: map[int]int{}}
-	var err error
-	if m.fields, err = p.fieldAxes(); err != nil {
-		return nil, err
-	}
-	first := len(m.axes)
-	for i := range m.fields {
-		m.axes = append([]axis{axis(first + i)}, m.axes...)
-	}
-	m.ask()
-	m.gather()
-	if err := cmp.Or(m.heeded(), m.fits("the plan")); err != nil {
-		return nil, err
-	}
-	exclude, err := m.rules("exclude", p.Exclude)
+func (p Plan) expand() (*Matrix, error) {
+	x, err := newExpansion(p)
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range m.groups {
-		m.combine(g, exclude)
+	m := &Matrix{Plan: p}
+	for _, g := range x.groups {
+		if err := x.setups(m, g); err != nil {
+			return nil, err
+		}
 	}
-	include, err := m.rules("include", p.Include)
-	if err != nil {
-		return nil, err
+	if len(m.Cells) == 0 && len(p.Exclude) > 0 {
+		return nil, errors.New("exclude: leaves no cells; remove entries or make them more specific")
 	}
-	return m, m.include(include)
+	if len(m.Cells) == 0 {
+		return nil, errors.New("engines: the plan has no cells")
+	}
+	at := 0 // all cells are there: they move no more
+	for _, s := range m.Setups {
+		s.Cells = m.Cells[at : at+len(s.Cells) : at+len(s.Cells)]
+		at += len(s.Cells)
+	}
+	return m, nil
 }
+
+// expansion expands a plan.
+type expansion struct {
+	plan   Plan
+	fields []*Field
+	asked  []record.Cell // a prompt each; one without any stands for a mix, whose requests have their own
+	tokens map[int]int   // index in asked by length
+	groups []*group
+	listed []bool // by field: whether there is a list
+
+	model, engine, prompt, output, batch, clients *Field
+}
+
+// group is a model with its fields' values, and with its combinations.
+type group struct {
+	values       [][]Value // by field
+	deployment   Deployment
+	forms        map[string]string
+	combinations []combination
+}
+
+// combination has an index into a group's values for every field, before and after include.
+type combination struct{ was, is []int }
+
+// newExpansion makes a plan's combinations.
+func newExpansion(p Plan) (*expansion, error) {
+	sections, err := p.ofSections()
+	if err != nil {
+		return nil, err
+	}
+	x := &expansion{plan: p, fields: slices.Concat(sections, Fields(p.kinds)), tokens: map[int]int{}}
+	for i, f := range x.fields {
+		f.at = i
+	}
+	x.model, x.engine, x.prompt = x.field(axis.Model), x.field(axis.Engine), x.field(axis.Prompt)
+	x.output, x.batch, x.clients = x.field(axis.Output), x.field(axis.BatchSize), x.field(axis.Concurrency)
+	x.ask()
+	x.gather()
+	if err := cmp.Or(x.heeded(), x.fits("the plan")); err != nil {
+		return nil, err
+	}
+	exclude, err := x.rules("exclude", p.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range x.groups {
+		x.combine(g, exclude)
+	}
+	include, err := x.rules("include", p.Include)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.include(include)
+}
+
+func (x *expansion) field(name string) *Field {
+	return x.fields[slices.IndexFunc(x.fields, func(f *Field) bool { return f.Name == name })]
+}
+
+// of is the group's value of a field in a combination.
+func (g *group) of(f *Field, indexes []int) Value { return g.values[f.at][indexes[f.at]] }
 
 // ask numbers the plan's prompts: texts, sources and lengths.
-func (m *matrix) ask() {
-	p := m.plan
+func (x *expansion) ask() {
+	p := x.plan
 	for i := range p.Prompts {
-		s := Shape{PromptID: i + 1, Prompt: p.Prompts[i].Text}
-		if s.Prompt == "" {
-			s.Source = &p.Prompts[i].Source
-		}
-		m.asked = append(m.asked, s)
+		x.asked = append(x.asked, record.Cell{PromptID: i + 1, Prompt: p.Prompts[i].Text})
 	}
 	if p.Traffic.complete() {
-		m.asked = append(m.asked, Shape{PromptID: len(m.asked) + 1})
+		x.asked = append(x.asked, record.Cell{PromptID: len(x.asked) + 1})
 	}
 	for _, s := range p.scopes() {
 		for _, n := range s.InputLengths {
-			m.length(n)
+			x.length(n)
 		}
 	}
 }
 
 // length returns the index of a generated prompt.
-func (m *matrix) length(tokens int) int {
-	i, ok := m.tokens[tokens]
+func (x *expansion) length(tokens int) int {
+	i, ok := x.tokens[tokens]
 	if !ok {
-		i = len(m.asked)
-		m.tokens[tokens] = i
-		m.asked = append(m.asked, Shape{PromptID: i + 1, InputTokens: tokens})
+		i = len(x.asked)
+		x.tokens[tokens] = i
+		x.asked = append(x.asked, record.Cell{PromptID: i + 1, InputTokens: tokens})
 	}
 	return i
 }
 
 // mixed reports whether the requests of a mix have their own prompts; other prompts are measured alone.
-func (s Shape) mixed() bool { return s.Prompt == "" && s.Source == nil && s.InputTokens == 0 }
+func (x *expansion) mixed(c *record.Cell) bool {
+	return c.Prompt == "" && c.InputTokens == 0 && x.plan.Source(c) == nil
+}
 
 // gather makes a group of each model, with its own lists, or the plan's lists, or the plan's single values.
-func (m *matrix) gather() {
-	p := m.plan
+func (x *expansion) gather() {
+	p := x.plan
 	models := p.Models
 	if len(models) == 0 {
 		models = []Group{{Model: p.Model}}
 	}
-	m.listed = make([]bool, len(m.axes))
+	x.listed = make([]bool, len(x.fields))
 	for _, of := range models {
-		g := &group{values: make([][]value, len(m.axes)), forms: of.Forms,
+		g := &group{values: make([][]Value, len(x.fields)), forms: of.Forms,
 			deployment: p.Deployment.with(of.Deployment)}
-		for _, a := range m.axes {
-			if f := m.field(a); f != nil {
-				g.values[a], m.listed[a] = f.all(), true
-				continue
+		for _, f := range x.fields {
+			values := x.list(f, of)
+			if values == nil {
+				values = x.list(f, Group{Model: of.Model, Engines: p.Engines, Axes: p.Axes})
 			}
-			g.values[a] = m.list(a, of)
-			if g.values[a] == nil {
-				g.values[a] = m.list(a, Group{Engines: p.Engines, Axes: p.Axes})
+			if x.listed[f.at] = x.listed[f.at] || values != nil; values == nil {
+				values = x.single(f)
 			}
-			if m.listed[a] = m.listed[a] || g.values[a] != nil; g.values[a] == nil {
-				g.values[a] = m.single(a)
-			}
+			g.values[f.at] = values
 		}
-		m.load(g)
-		m.groups = append(m.groups, g)
+		x.load(g)
+		x.groups = append(x.groups, g)
 	}
-	m.listed[ofEngine], m.listed[ofPrompt] = true, true
+	x.listed[x.engine.at], x.listed[x.prompt.at] = true, true
 }
 
 // load combines a mix with other prompts, and batches with clients.
-func (m *matrix) load(g *group) {
-	mix := slices.IndexFunc(m.asked, Shape.mixed)
-	if mix >= 0 && m.asked[g.values[ofPrompt][0].n].InputTokens > 0 {
-		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
+func (x *expansion) load(g *group) {
+	prompts := &g.values[x.prompt.at]
+	mix := slices.IndexFunc(x.asked, func(c record.Cell) bool { return x.mixed(&c) })
+	if mix >= 0 && x.asked[(*prompts)[0].N].InputTokens > 0 {
+		*prompts = append([]Value{{"", mix}}, *prompts...)
 	}
-	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of them is 1
-		idle := ofConcurrency
-		if slices.ContainsFunc(g.values[ofConcurrency], func(v value) bool { return v.n > 1 }) {
-			idle = ofBatch
+	batches, clients := &g.values[x.batch.at], &g.values[x.clients.at]
+	if (*batches)[0].N > 0 && (*clients)[0].N > 0 { // one of them is 1
+		if slices.ContainsFunc(*clients, func(v Value) bool { return v.N > 1 }) {
+			*batches = x.single(x.batch)
+		} else {
+			*clients = x.single(x.clients)
 		}
-		g.values[idle] = m.single(idle)
 	}
 }
 
-// all are its values, by their indexes.
-func (f *fieldAxis) all() (out []value) {
-	for i, v := range f.values {
-		out = append(out, value{fmt.Sprint(v), i})
+// list returns the values of a field's list; nil: there is none. A list of versions goes on with builds.
+func (x *expansion) list(f *Field, of Group) (out []Value) {
+	switch {
+	case f == x.model:
+		return []Value{{Text: of.Model}}
+	case f == x.engine:
+		return texts(of.Engines)
+	case f.ofSection():
+		for i, v := range x.plan.Sections[f.kind.Section].Varied(f.set) {
+			out = append(out, Value{fmt.Sprint(v), i})
+		}
+		return out
 	}
-	return out
-}
-
-// list returns the values of an axis' list.
-func (m *matrix) list(a axis, of Group) (out []value) {
-	switch a {
-	case ofModel:
-		return []value{{text: of.Model}}
-	case ofEngine:
-		return textValues(of.Engines)
-	}
-	out = of.Axes.values(a, m.plan.kinds)
-	if a == ofPrompt {
+	out = f.values(&of.Axes)
+	switch {
+	case f == x.prompt:
 		for i, v := range out {
-			out[i].n = m.length(v.n)
+			out[i].N = x.length(v.N)
+		}
+	case f.ofVersion() && out != nil:
+		for _, v := range x.plan.Sections[f.kind.Section].Varied(f.set) {
+			out = append(out, Value{fmt.Sprint(v), 1})
+		}
+		if build, ok := x.build(f); ok {
+			out = append(out, build)
 		}
 	}
 	return out
 }
 
-// single returns the plan's values of an axis without a list.
-func (m *matrix) single(a axis) (out []value) {
-	switch a {
-	case ofPrompt:
-		for i, s := range m.asked {
-			if s.InputTokens == 0 {
-				out = append(out, value{"", i})
+// build is the single value of a section's field that names a build in place of a version.
+func (x *expansion) build(f *Field) (v Value, ok bool) {
+	if !f.ofVersion() {
+		return v, false
+	}
+	one, ok := x.plan.Sections[f.kind.Section][f.set.Key].(string)
+	return Value{one, 1}, ok
+}
+
+// single returns the plan's values of a field without a list.
+func (x *expansion) single(f *Field) (out []Value) {
+	switch f {
+	case x.prompt:
+		for i, c := range x.asked {
+			if c.InputTokens == 0 {
+				out = append(out, Value{"", i})
 			}
 		}
 		return out
-	case ofEngine:
+	case x.engine:
 		return nil
 	}
-	one, _ := m.plan.one(a)
-	return []value{one}
+	one, _ := f.single(&x.plan)
+	if build, ok := x.build(f); ok && one.Text == "" {
+		one = build
+	}
+	return []Value{one}
 }
 
 // heeded refuses lists that no engine of a group uses.
-func (m *matrix) heeded() error {
-	for i, g := range m.groups {
-		for _, a := range m.axes {
-			heeds := func(v value) bool { return m.concerns(a, v.text) }
-			if len(g.values[a]) < 2 || slices.ContainsFunc(g.values[ofEngine], heeds) {
+func (x *expansion) heeded() error {
+	for i, g := range x.groups {
+		for _, f := range x.fields {
+			if len(g.values[f.at]) < 2 || slices.ContainsFunc(g.values[x.engine.at],
+				func(name Value) bool { return f.uses(x.plan.Kind(name.Text)) }) {
 				continue
 			}
-			_, field := m.name(a)
-			of := strings.Join(m.plan.kinds.Concerned(field), " or ")
-			if f := m.field(a); f != nil {
+			field, of := f.List, strings.Join(x.plan.kinds.Concerned(f.List), " or ")
+			if f.ofSection() {
 				of = f.kind.Name
-			} else if len(m.plan.Models) > 0 && len(m.plan.Models[i].values(a, m.plan.kinds)) > 0 {
+			} else if len(x.plan.Models) > 0 && len(f.values(&x.plan.Models[i].Axes)) > 0 {
 				field = fmt.Sprintf("models[%d].%s", i, field)
 			}
 			return fmt.Errorf("%s: no engine of the plan uses it; add %s to engines", field, of)
@@ -260,14 +296,14 @@ func (m *matrix) heeded() error {
 }
 
 // fits refuses a plan with too many cells, counted before they are made, and as a float against overflow.
-func (m *matrix) fits(field string) error {
+func (x *expansion) fits(field string) error {
 	all := 0.0
-	for _, g := range m.groups {
-		for _, name := range g.values[ofEngine] {
+	for _, g := range x.groups {
+		for _, name := range g.values[x.engine.at] {
 			n := 1.0
-			for _, a := range m.axes {
-				if a != ofEngine && m.concerns(a, name.text) {
-					n *= float64(len(g.values[a]))
+			for _, f := range x.fields {
+				if f != x.engine && f.uses(x.plan.Kind(name.Text)) {
+					n *= float64(len(g.values[f.at]))
 				}
 			}
 			all += n
@@ -279,39 +315,30 @@ func (m *matrix) fits(field string) error {
 	return fmt.Errorf("%s: %.0f cells; the maximum is %d: use fewer values, or several plans", field, all, MostCells)
 }
 
-// combine makes the group's combinations that exclude does not choose, in the order of the axes.
-func (m *matrix) combine(g *group, exclude []rule) {
-	c := make(combination, len(m.axes))
-	var from func([]axis)
-	from = func(rest []axis) {
+// combine makes the group's combinations that exclude does not choose, in the order of the fields.
+func (x *expansion) combine(g *group, exclude []rule) {
+	c := make([]int, len(x.fields))
+	var from func([]*Field)
+	from = func(rest []*Field) {
 		if len(rest) > 0 {
-			for i := range g.values[rest[0]] {
-				c[rest[0]] = i
+			for i := range g.values[rest[0].at] {
+				c[rest[0].at] = i
 				from(rest[1:])
 			}
 			return
 		}
-		unused := func(a axis) bool { return c[a] > 0 && !m.concerns(a, g.engine(c)) }
-		chosen := func(r rule) bool { return m.chooses(r, g, c) }
-		if !slices.ContainsFunc(m.axes, unused) && !slices.ContainsFunc(exclude, chosen) {
-			g.cells = append(g.cells, cell{slices.Clone(c), slices.Clone(c)})
+		unused := func(f *Field) bool { return c[f.at] > 0 && !x.uses(f, g, c) }
+		chosen := func(r rule) bool { return x.chooses(r, g, c) }
+		if !slices.ContainsFunc(x.fields, unused) && !slices.ContainsFunc(exclude, chosen) {
+			g.combinations = append(g.combinations, combination{slices.Clone(c), slices.Clone(c)})
 		}
 	}
-	from(m.axes)
+	from(x.fields)
 }
 
-func (g *group) engine(c combination) string { return g.values[ofEngine][c[ofEngine]].text }
-
-// concerns reports whether an engine uses an axis. If it does not, only the first value makes a cell.
-func (m *matrix) concerns(a axis, name string) bool {
-	if a != ofThreads && a != ofWeights && a < axisCount {
-		return true
-	}
-	k := m.plan.Kind(name)
-	if f := m.field(a); f != nil {
-		return k.Section == f.kind.Section
-	}
-	return k.Name == "" && a == ofThreads || k.Concerned(a.list(m.plan.kinds)) // an unknown engine may have threads
+// uses reports whether a combination's engine uses a field.
+func (x *expansion) uses(f *Field, g *group, c []int) bool {
+	return f.uses(x.plan.Kind(g.of(x.engine, c).Text))
 }
 
 // with returns a deployment with the non-zero values of another.
@@ -325,171 +352,109 @@ func (d Deployment) with(own Deployment) Deployment {
 	return d
 }
 
-// Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
-type Setup struct {
-	ID     int  // from 1, in the plan's order
-	First  int  // number of its first cell
-	Plan   Plan // with single values instead of lists
-	Shapes []Shape
-	Varied map[string]map[string]string // fields of engines' sections that are axes, with their values, by engine
-}
-
-// Shape is the request of a cell.
-type Shape struct {
-	PromptID    int     // from 1; the same prompt has the same number in all setups
-	Prompt      string  // empty if it is generated with InputTokens
-	Source      *Source // nil: Prompt or InputTokens
-	InputTokens int
-	MaxTokens   int
-	Traffic     *record.Traffic // nil: one request
-	Engines     []string        // engines of the setup that have such a cell; nil: all
-}
-
-// Asks reports whether an engine of the setup has a cell of this shape.
-func (s Shape) Asks(engine string) bool {
-	return s.Engines == nil || slices.Contains(s.Engines, engine)
-}
-
-// Cells is the number of cells of a setup.
-func (s Setup) Cells() (n int) {
-	for _, shape := range s.Shapes {
-		if n += len(shape.Engines); shape.Engines == nil {
-			n += len(s.Plan.Engines)
-		}
-	}
-	return n
-}
-
-// Count returns the numbers of setups and cells. No cell, or more than MostCells, is an error.
-func (p Plan) Count() (setups, cells int, err error) {
-	all, err := p.expand()
-	for _, s := range all {
-		cells += s.Cells()
-	}
-	if err == nil && cells == 0 {
-		err = errors.New("engines: the plan has no cells")
-		if len(p.Exclude) > 0 {
-			err = errors.New("exclude: leaves no cells; remove entries or make them more specific")
-		}
-	}
-	return len(all), cells, err
-}
-
-// Setups returns the setups in order; none if the plan is not valid.
-func (p Plan) Setups() iter.Seq[Setup] {
-	all, _ := p.expand()
-	return slices.Values(all)
-}
-
-// expand groups cells with the same start settings into setups, in the order of their first cells. Cells whose start
-// settings include changes are setups of their own.
-func (p Plan) expand() ([]Setup, error) {
-	m, err := newMatrix(p)
-	if err != nil {
-		return nil, err
-	}
-	var out []Setup
-	first := 1
-	for _, g := range m.groups {
-		var order []string
-		cells := map[string][]combination{}
-		for _, c := range g.cells {
-			k := c.was.launch() + c.is.launch()
-			if cells[k] == nil {
-				order = append(order, k)
+// setups adds a group's cells, with those of the same start settings together, in the order of their first cells. Cells
+// whose start settings include changes are setups of their own.
+func (x *expansion) setups(m *Matrix, g *group) error {
+	var order []string
+	by := map[string][][]int{}
+	for _, c := range g.combinations {
+		k := ""
+		for _, f := range x.fields {
+			if f.Launch {
+				k += fmt.Sprint(c.was[f.at], c.is[f.at], " ")
 			}
-			cells[k] = append(cells[k], c.is)
 		}
-		for _, k := range order {
-			s := m.setup(len(out)+1, g, cells[k])
-			for _, f := range m.fields {
-				set := engine.Settings{Timeout: time.Duration(p.Timeout)}
-				if err := f.kind.CheckSection(s.Plan.Sections[f.kind.Section], set); err != nil {
-					return nil, err
-				}
-			}
-			s.First = first
-			first += s.Cells()
-			out = append(out, s)
+		if by[k] == nil {
+			order = append(order, k)
 		}
+		by[k] = append(by[k], c.is)
 	}
-	return out, nil
+	for _, k := range order {
+		all := by[k]
+		slices.SortStableFunc(all, x.byRequest) // include may have changed the order
+		s := &Setup{ID: len(m.Setups) + 1, Plan: x.planOf(g, all)}
+		for _, c := range all {
+			s.Cells = append(s.Cells, x.cell(s, g, c))
+			s.Cells[len(s.Cells)-1].ID = len(m.Cells) + len(s.Cells)
+		}
+		s.Plan.MaxTokens, s.Plan.Slots = 0, 0
+		for _, c := range s.Cells {
+			s.Plan.MaxTokens = max(s.Plan.MaxTokens, c.MaxTokens)
+			if c.Traffic != nil {
+				s.Plan.Slots = max(s.Plan.Slots, cmp.Or(c.Traffic.Concurrency, openSlots))
+			}
+		}
+		for _, f := range x.fields {
+			if !f.ofSection() {
+				continue
+			}
+			set := engine.Settings{Timeout: time.Duration(x.plan.Timeout)}
+			if err := f.kind.CheckSection(s.Plan.Sections[f.kind.Section], set); err != nil {
+				return err
+			}
+		}
+		m.Setups, m.Cells = append(m.Setups, s), append(m.Cells, s.Cells...)
+	}
+	return nil
 }
 
-// setup makes a setup of cells with the same start settings.
-func (m *matrix) setup(id int, g *group, cells []combination) Setup {
-	p := m.plan
-	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic = Axes{}, nil, nil, nil, nil
-	p.Deployment, p.Forms, p.Engines = g.deployment, g.forms, g.names(cells)
-	s := Setup{ID: id, Shapes: m.shapes(g, cells, len(p.Engines)), Varied: map[string]map[string]string{}}
-	p.Sections = maps.Clone(p.Sections)
-	for _, a := range m.axes {
-		v, f := g.values[a][cells[0][a]], m.field(a)
-		if f == nil {
-			p.setOne(a, v)
+// byRequest compares combinations by what needs no launch of its own.
+func (x *expansion) byRequest(a, b []int) int {
+	for _, f := range x.fields {
+		if f.Launch || a[f.at] == b[f.at] {
 			continue
 		}
-		p.Sections[f.kind.Section] = p.Sections[f.kind.Section].With(f.key, f.values[v.n])
-		for _, name := range p.Engines {
-			if m.concerns(a, name) {
-				s.Varied[name] = with(s.Varied[name], f.key, v.text, true)
-			}
-		}
+		return a[f.at] - b[f.at]
 	}
-	p.MaxTokens, p.Slots = 0, 0
-	for _, shape := range s.Shapes {
-		p.MaxTokens = max(p.MaxTokens, shape.MaxTokens)
-		if shape.Traffic != nil {
-			p.Slots = max(p.Slots, cmp.Or(shape.Traffic.Concurrency, openSlots))
-		}
-	}
-	s.Plan = p
-	return s
+	return 0
 }
 
-// names are the engines of cells, in the plan's order.
-func (g *group) names(cells []combination) (out []string) {
-	for i, engine := range g.values[ofEngine] {
-		if slices.ContainsFunc(cells, func(c combination) bool { return c[ofEngine] == i }) {
-			out = append(out, engine.text)
+// planOf is the plan of cells with the same start settings.
+func (x *expansion) planOf(g *group, cells [][]int) Plan {
+	p := x.plan
+	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic, p.from = Axes{}, nil, nil, nil, nil, source{}
+	p.Deployment, p.Forms, p.Engines = g.deployment, g.forms, nil
+	p.Sections = maps.Clone(p.Sections)
+	for _, f := range x.fields {
+		f.setSingle(&p, g.of(f, cells[0]))
+	}
+	for i, name := range g.values[x.engine.at] { // in the plan's order
+		if slices.ContainsFunc(cells, func(c []int) bool { return c[x.engine.at] == i }) {
+			p.Engines = append(p.Engines, name.Text)
 		}
 	}
-	return out
+	return p
 }
 
-// shapes are the requests of cells, with their engines.
-func (m *matrix) shapes(g *group, cells []combination, engines int) (out []Shape) {
-	slices.SortStableFunc(cells, func(x, y combination) int { // include may have changed the order
-		return slices.Compare(x[ofPrompt:axisCount], y[ofPrompt:axisCount])
+// cell is the cell of a combination.
+func (x *expansion) cell(s *Setup, g *group, indexes []int) record.Cell {
+	p, asked := x.plan, x.asked[g.of(x.prompt, indexes).N]
+	shared := p.Isolation == Shared
+	c := record.Cell{Setup: s.ID, PromptID: asked.PromptID, Prompt: asked.Prompt, InputTokens: asked.InputTokens,
+		Temperature: p.Temperature, Repetitions: p.Repetitions, Chat: p.Chat, Reused: p.Isolation == Reused || shared,
+		Shared: shared}
+	for _, f := range x.fields {
+		if f.Read != nil && x.uses(f, g, indexes) && (f.kind == nil || x.varied(f)) {
+			f.Read(g.of(f, indexes), &c)
+		}
+	}
+	c.Traffic = p.traffic(g.of(x.batch, indexes).N, g.of(x.clients, indexes).N, &c, p.Source(&c))
+	if c.Traffic == nil {
+		return c
+	}
+	if !x.mixed(&c) && p.Traffic.complete() { // measured alone, for comparison with the mix
+		c.Traffic.Mix = nil
+	}
+	for _, k := range c.Traffic.Mix {
+		c.MaxTokens = max(c.MaxTokens, k.MaxTokens)
+	}
+	return c
+}
+
+// varied reports whether cells differ in a field, or the plan has a list of it.
+func (x *expansion) varied(f *Field) bool {
+	first := x.groups[0].values[f.at][0]
+	return x.listed[f.at] || slices.ContainsFunc(x.groups, func(g *group) bool {
+		return slices.ContainsFunc(g.values[f.at], func(v Value) bool { return v != first })
 	})
-	for len(cells) > 0 {
-		first, n := cells[0], 1
-		for n < len(cells) && cells[n][ofPrompt] == first[ofPrompt] && cells[n][ofOutput] == first[ofOutput] {
-			n++
-		}
-		s := m.shape(g, first)
-		if n < engines {
-			s.Engines = g.names(cells[:n])
-		}
-		out, cells = append(out, s), cells[n:]
-	}
-	return out
-}
-
-// shape is the request of a cell.
-func (m *matrix) shape(g *group, c combination) Shape {
-	at := func(a axis) int { return g.values[a][c[a]].n }
-	s := m.asked[at(ofPrompt)]
-	s.MaxTokens = at(ofOutput)
-	s.Traffic = m.plan.traffic(at(ofBatch), at(ofConcurrency), s)
-	if s.Traffic == nil {
-		return s
-	}
-	if !s.mixed() && m.plan.Traffic.complete() { // measured alone, for comparison with the mix
-		s.Traffic.Mix = nil
-	}
-	for _, k := range s.Traffic.Mix {
-		s.MaxTokens = max(s.MaxTokens, k.MaxTokens)
-	}
-	return s
 }

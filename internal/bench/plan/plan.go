@@ -87,7 +87,7 @@ type Plan struct {
 	// parameters. Default: only for the built-in model and random models.
 	CheckReference bool `yaml:"check_reference,omitempty"`
 	// Engine whose output is the reference text. Default: the first native engine that reports token ids.
-	Reference string `yaml:"reference,omitempty"`
+	TextOf string `yaml:"text_of,omitempty"`
 	// Text whose perplexity engines are scored by after the run: a file, builtin, or its first windows, quick.
 	// Default: none.
 	Quality string `yaml:"quality,omitempty"`
@@ -110,9 +110,9 @@ type Plan struct {
 	Axes   `yaml:",inline"`
 	// Cells to change or add, e.g. [{engine: webllm, context: 2048}]. An entry selects cells by values of axes and
 	// sets its other values in these cells. If there are no such cells, the entry adds them.
-	Include []Cells `yaml:"include,omitempty"`
+	Include []Entry `yaml:"include,omitempty"`
 	// Cells to leave out, e.g. [{engine: webllm, context: 8192}].
-	Exclude []Cells `yaml:"exclude,omitempty"`
+	Exclude []Entry `yaml:"exclude,omitempty"`
 	// How requests arrive, if a launch measures several.
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`
@@ -121,6 +121,7 @@ type Plan struct {
 
 	Sections map[string]engine.Section `yaml:"-"` // settings of engines, by section
 	kinds    engine.Kinds              // engines that the plan may name
+	from     source                    // what it was read from
 
 	DefaultEngines bool   `yaml:"-"` // whether the user named no engines
 	ContextNote    string `yaml:"-"` // a comment beside the context in the written plan
@@ -175,7 +176,7 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 	return document.Read(text, file, "plan", axisOf, func(root *document.Node) (Plan, error) {
 		p := Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
-			Timeout: Duration(3 * time.Minute), kinds: kinds}
+			Timeout: Duration(3 * time.Minute), kinds: kinds, from: source{root: root, file: file}}
 		if err := newReader(kinds).axes(root, &p, &p.Axes, &p, ""); err != nil {
 			return p, err
 		}
@@ -183,6 +184,27 @@ func Parse(text []byte, file string, kinds ...*engine.Kind) (Plan, error) {
 		return p, root.Placed("", p.blocked(root, p.Validate()))
 	})
 }
+
+// source is the text of a plan.
+type source struct {
+	root  *document.Node
+	file  string
+	moved bool // flags changed the plan since: only include and exclude are certainly the file's
+}
+
+// placed adds to an error that begins with a field where that stands in the file that the plan is from.
+func (p *Plan) placed(err error) error {
+	if err == nil || p.from.root == nil {
+		return err
+	}
+	if text := err.Error(); p.from.moved && !strings.HasPrefix(text, "include") && !strings.HasPrefix(text, "exclude") {
+		return err
+	}
+	return document.In(p.from.file, p.from.root.Placed("", p.blocked(p.from.root, err)))
+}
+
+// Moved says that a plan is no longer as in its file.
+func (p *Plan) Moved() { p.from.moved = true }
 
 // blocked names a field by its engine's group, if it is not written at the top level.
 func (p *Plan) blocked(root *document.Node, err error) error {

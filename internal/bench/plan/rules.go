@@ -10,17 +10,26 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"llmparity/internal/axis"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
 )
 
-// Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
-type Cells map[string][]string
+// Entry of include or exclude names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
+type Entry map[string][]string
 
 // cellNames are the fields, in the order in which they are written, with more that kinds of engines have.
 func cellNames(more []string) []string {
-	return slices.Concat([]string{"model", "engine", "context", "dtype", "kv_cache_dtype", "weights"}, more,
-		[]string{"threads", "start", "batch_size", "concurrency", "prompt", "output_length", "input_length"})
+	out := []string{axis.Model, axis.Engine}
+	for _, f := range Fields(nil) {
+		if f.Name == axis.Threads {
+			out = append(out, more...)
+		}
+		if !slices.Contains(out, f.Name) {
+			out = append(out, f.Name)
+		}
+	}
+	return append(out, axis.Input)
 }
 
 // ofKinds are the fields that kinds of engines have: versions, and those of sections.
@@ -37,11 +46,11 @@ func ofKinds(kinds engine.Kinds) []string {
 }
 
 // read accepts single values and lists, and the names of either.
-func (c *Cells) read(r *reader, n *document.Node, path string) error {
+func (c *Entry) read(r *reader, n *document.Node, path string) error {
 	if err := n.Group(path, ""); err != nil {
 		return err
 	}
-	*c = Cells{}
+	*c = Entry{}
 	names := cellNames(ofKinds(r.kinds))
 	for _, e := range n.Fields {
 		at, own := document.Join(path, e.Name), axisOf(e.Name)
@@ -68,7 +77,7 @@ func (c *Cells) read(r *reader, n *document.Node, path string) error {
 }
 
 // MarshalYAML writes the fields in order.
-func (c Cells) MarshalYAML() (any, error) {
+func (c Entry) MarshalYAML() (any, error) {
 	var out yaml.MapSlice
 	more := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
 		func(name string) bool { return slices.Contains(cellNames(nil), name) })
@@ -99,19 +108,20 @@ const mostRules = 1000
 type rule struct {
 	path    string
 	include bool
-	axes    map[axis][]value // values named
+	named   map[*Field][]Value
 }
 
 // rules reads the entries of include or exclude.
-func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
+func (x *expansion) rules(field string, list []Entry) (out []rule, err error) {
 	if len(list) > mostRules {
 		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. Use lists in entries to combine some", field, len(list),
 			mostRules)
 	}
+	names := append(cellNames(ofKinds(x.plan.kinds))[1:], axis.Model)
 	for i, c := range list {
-		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[axis][]value{}}
-		for _, name := range append(cellNames(ofKinds(m.plan.kinds))[1:], "model") {
-			if err := m.names(&r, name, c[name]); err != nil {
+		r := rule{fmt.Sprintf("%s[%d]", field, i), field == "include", map[*Field][]Value{}}
+		for _, name := range names {
+			if err := x.names(&r, name, c[name]); err != nil {
 				return nil, err
 			}
 		}
@@ -120,84 +130,109 @@ func (m *matrix) rules(field string, list []Cells) (out []rule, err error) {
 	return out, nil
 }
 
-// sets reports whether an entry sets the values of an axis instead of choosing cells by them.
-func (m *matrix) sets(r rule, a axis) bool { return r.include && !m.listed[a] }
+// sets reports whether an entry sets the values of a field instead of choosing cells by them.
+func (x *expansion) sets(r rule, f *Field) bool { return r.include && !x.listed[f.at] }
 
-// names reads an entry's values of an axis.
-func (m *matrix) names(r *rule, name string, texts []string) error {
-	a := ofPrompt
-	if name != "input_length" {
-		i := slices.IndexFunc(m.axes, func(a axis) bool { own, _ := m.name(a); return own == name })
-		switch {
-		case i < 0 && texts != nil:
-			return fmt.Errorf("%s.%s: not an axis of this plan; add a list to the plan", r.path, name)
-		case i < 0:
-			return nil
-		}
-		a = m.axes[i]
-	} else if texts != nil && r.axes[a] != nil {
-		return fmt.Errorf("%s.input_length: cannot be combined with prompt; remove one", r.path)
+// called is the field with a name in entries; nil: the plan has no such axis. A build is a value of the version.
+func (x *expansion) called(name string) *Field {
+	if name == axis.Input {
+		return x.prompt
 	}
-	for i, text := range texts {
-		v, err := m.named(a, name, text, r.include)
-		has := func(g *group) bool { return slices.Contains(g.values[a], v) }
+	for _, f := range x.fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	for _, f := range x.fields {
+		if f.ofVersion() && f.set.Key != "" && f.kind.Field(f.set.Key) == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// names reads an entry's values of a field.
+func (x *expansion) names(r *rule, name string, values []string) error {
+	f := x.called(name)
+	switch {
+	case values == nil:
+		return nil
+	case f == nil:
+		return fmt.Errorf("%s.%s: not an axis of this plan; add a list to the plan", r.path, name)
+	case r.named[f] != nil:
+		other := axis.Prompt
+		if f != x.prompt {
+			other = f.Name
+		}
+		return fmt.Errorf("%s.%s: cannot be combined with %s; remove one", r.path, name, other)
+	}
+	for i, text := range values {
+		v, err := x.named(f, name, text, r.include)
+		has := func(g *group) bool { return slices.Contains(g.values[f.at], v) }
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s.%s: %w", r.path, name, err)
-		case !r.include && !slices.ContainsFunc(m.groups, has):
-			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, m.those(a, name))
-		case i > 0 && m.sets(*r, a):
+		case !r.include && !slices.ContainsFunc(x.groups, has):
+			return fmt.Errorf("%s.%s: no cell has %s; available: %s", r.path, name, text, x.those(f, name))
+		case i > 0 && x.sets(*r, f):
 			return fmt.Errorf("%s.%s: not an axis of this plan, so only one value can be set; "+
 				"add a list to the plan for several", r.path, name)
 		}
-		r.axes[a] = append(r.axes[a], v)
+		r.named[f] = append(r.named[f], v)
 	}
 	return nil
 }
 
 // named parses a value of an entry.
-func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
-	v, err := a.value(text)
-	if f := m.field(a); f != nil {
-		if v.n = slices.IndexFunc(f.all(), func(v value) bool { return v.text == text }); v.n < 0 {
-			err = fmt.Errorf("no cell has %s; available: %s", text, m.those(a, name))
-		}
-	}
+func (x *expansion) named(f *Field, name, text string, include bool) (Value, error) {
+	v, err := f.value(text)
 	switch {
-	case err != nil, a == ofEngine, a == ofModel, a >= axisCount:
+	case f.ofSection():
+		all := x.groups[0].values[f.at]
+		i := slices.IndexFunc(all, func(v Value) bool { return v.Text == text })
+		if i < 0 {
+			return v, fmt.Errorf("no cell has %s; available: %s", text, x.those(f, name))
+		}
+		return all[i], nil
+	case f.ofVersion():
+		if name != f.Name {
+			v.N = 1
+		}
+		return v, nil
+	case err != nil:
 		return v, err
-	case a.texts():
-		return v, a.known(v)
-	case name == "prompt" && len(m.plan.Prompts) == 0:
-		return value{}, errors.New("the plan only has input_lengths; use input_length")
-	case name == "prompt":
-		return value{"", v.n - 1}, within(v.n, 1, len(m.plan.Prompts))
+	case f.Text():
+		return v, f.known(v)
+	case name == axis.Prompt && len(x.plan.Prompts) == 0:
+		return Value{}, errors.New("the plan only has input_lengths; use input_length")
+	case name == axis.Prompt:
+		return Value{"", v.N - 1}, within(v.N, 1, len(x.plan.Prompts))
 	}
 	least := 1
-	if a == ofContext || a == ofThreads {
+	if f.Launch && f.one != nil { // 0 is the default
 		least = 0
 	}
-	if err := within(v.n, least, mostTokens); err != nil || a != ofPrompt {
+	if err := within(v.N, least, mostTokens); err != nil || f != x.prompt {
 		return v, err
 	}
-	if _, there := m.tokens[v.n]; there || include {
-		v.n = m.length(v.n)
+	if _, there := x.tokens[v.N]; there || include {
+		v.N = x.length(v.N)
 	} else {
-		v.n = -1
+		v.N = -1
 	}
 	return v, nil
 }
 
-// those lists an axis' first distinct values in a message.
-func (m *matrix) those(a axis, name string) string {
+// those lists a field's first distinct values in a message.
+func (x *expansion) those(f *Field, name string) string {
 	var out []string
-	for _, g := range m.groups {
-		for _, v := range g.values[a] {
-			text := v.text
+	for _, g := range x.groups {
+		for _, v := range g.values[f.at] {
+			text := v.Text
 			switch {
-			case name == "prompt":
-				text = strconv.Itoa(v.n + 1)
-			case a == ofContext && v.n == Unsaid, text == "", text == "0" && a != ofContext:
+			case name == axis.Prompt:
+				text = strconv.Itoa(v.N + 1)
+			case text == "", text == strconv.Itoa(f.none):
 				text = "only the default"
 			}
 			if slices.Contains(out, text) {
@@ -212,10 +247,10 @@ func (m *matrix) those(a axis, name string) string {
 	return strings.Join(out, ", ")
 }
 
-// chooses reports whether a rule names a cell. A cell has no value of an axis that its engine does not use.
-func (m *matrix) chooses(r rule, g *group, c combination) bool {
-	for a, values := range r.axes {
-		if !m.sets(r, a) && (!slices.Contains(values, g.values[a][c[a]]) || !m.concerns(a, g.engine(c))) {
+// chooses reports whether a rule names a combination. It has no value of a field that its engine does not use.
+func (x *expansion) chooses(r rule, g *group, c []int) bool {
+	for f, values := range r.named {
+		if !x.sets(r, f) && (!slices.Contains(values, g.of(f, c)) || !x.uses(f, g, c)) {
 			return false
 		}
 	}
@@ -224,20 +259,20 @@ func (m *matrix) chooses(r rule, g *group, c combination) bool {
 
 // include applies entries to the cells that they choose; the last entry wins. An entry that chooses no cell adds a
 // group.
-func (m *matrix) include(rules []rule) error {
-	own := m.groups
+func (x *expansion) include(rules []rule) error {
+	own := x.groups
 	for _, r := range rules {
 		found := false
 		for _, g := range own {
-			for _, c := range g.cells {
-				if m.chooses(r, g, c.was) {
+			for _, c := range g.combinations {
+				if x.chooses(r, g, c.was) {
 					found = true
-					m.set(r, g, c.is)
+					x.set(r, g, c.is)
 				}
 			}
 		}
 		if !found {
-			if err := m.add(r); err != nil {
+			if err := x.add(r); err != nil {
 				return err
 			}
 		}
@@ -245,51 +280,52 @@ func (m *matrix) include(rules []rule) error {
 	return nil
 }
 
-// set sets a cell's values of the axes that the rule does not choose by.
-func (m *matrix) set(r rule, g *group, c combination) {
-	for a, values := range r.axes {
-		if !m.sets(r, a) {
+// set sets a combination's values of the fields that the rule does not choose by.
+func (x *expansion) set(r rule, g *group, c []int) {
+	for f, values := range r.named {
+		if !x.sets(r, f) {
 			continue
 		}
-		if c[a] = slices.Index(g.values[a], values[0]); c[a] < 0 { // behind the others
-			c[a] = len(g.values[a])
-			g.values[a] = append(slices.Clip(g.values[a]), values[0])
+		all := &g.values[f.at]
+		if c[f.at] = slices.Index(*all, values[0]); c[f.at] < 0 { // behind the others
+			c[f.at] = len(*all)
+			*all = append(slices.Clip(*all), values[0])
 		}
 	}
 }
 
 // add makes a group of an entry that chooses no cell: the values that it names, all engines unless it names some, and
-// the first value of all other axes.
-func (m *matrix) add(r rule) error {
-	models := r.axes[ofModel]
+// the first value of all other fields.
+func (x *expansion) add(r rule) error {
+	models := r.named[x.model]
 	if models == nil {
-		models = m.groups[0].values[ofModel]
+		models = x.groups[0].values[x.model.at]
 	}
 	for _, model := range models {
-		like := m.groups[0]
-		if i := slices.IndexFunc(m.groups, func(g *group) bool { return g.values[ofModel][0] == model }); i >= 0 {
-			like = m.groups[i]
+		like := x.groups[0]
+		if i := slices.IndexFunc(x.groups, func(g *group) bool { return g.values[x.model.at][0] == model }); i >= 0 {
+			like = x.groups[i]
 		}
-		g := &group{values: make([][]value, len(m.axes)), forms: like.forms, deployment: like.deployment}
-		for _, a := range m.axes {
-			switch {
-			case a == ofModel:
-				g.values[a] = []value{model}
-			case r.axes[a] != nil:
-				g.values[a] = r.axes[a]
-			case a == ofEngine:
-				g.values[a] = like.values[a]
-			case len(like.values[a]) == 0:
+		g := &group{values: make([][]Value, len(x.fields)), forms: like.forms, deployment: like.deployment}
+		for _, f := range x.fields {
+			switch values := like.values[f.at]; {
+			case f == x.model:
+				g.values[f.at] = []Value{model}
+			case r.named[f] != nil:
+				g.values[f.at] = r.named[f]
+			case f == x.engine:
+				g.values[f.at] = values
+			case len(values) == 0:
 				return fmt.Errorf("%s: adds a cell without a prompt; set input_length", r.path)
 			default:
-				g.values[a] = like.values[a][:1]
+				g.values[f.at] = values[:1]
 			}
 		}
-		m.groups = append(m.groups, g)
-		if err := m.fits(r.path); err != nil {
+		x.groups = append(x.groups, g)
+		if err := x.fits(r.path); err != nil {
 			return err
 		}
-		m.combine(g, nil)
+		x.combine(g, nil)
 	}
 	return nil
 }

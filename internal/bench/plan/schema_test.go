@@ -13,8 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"llmparity/internal/axis"
 	"llmparity/internal/bench/plan"
-	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kinds"
@@ -58,7 +58,7 @@ func planSchema() schematest.Options {
 				"cells": cellsSchema(), "change": changeSchema()},
 			Types: map[reflect.Type]string{
 				reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent,
-				reflect.TypeFor[plan.Cells](): cellsRef,
+				reflect.TypeFor[plan.Entry](): cellsRef,
 				reflect.TypeFor[gates.Gate](): gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
 				reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
 			},
@@ -74,20 +74,28 @@ func planSchema() schematest.Options {
 
 const cellsRef = `{"$ref": "#/$defs/cells"}`
 
-// Values of axes.
-func contexts() string { return list(`{"oneOf": [{"const": 0}, ` + numbers(2, tokens) + `]}`) }
-func lengths() string  { return list(numbers(1, tokens)) }
-func loads() string    { return list(numbers(1, 10_000)) }
-func starts() string   { return list(oneOf("cold", "warm")) }
-func dtypes() string   { return list(oneOf(dtypeNames()...)) }
-func kvDTypes() string {
-	return list(oneOf(slices.Concat(dtypeNames(), []string{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"},
-		[]string{"fp8", "fp8_e4m3", "fp8_e5m2"})...))
+// values is the schema of an axis: a value or a list of values.
+func values(f *plan.Field) string {
+	known := slices.Clone(f.Known)
+	switch {
+	case f.Name == axis.Context:
+		return list(`{"oneOf": [{"const": 0}, ` + numbers(2, f.Most) + `]}`)
+	case f.Name == axis.DType || f.Name == axis.KVDType: // other tools' names of the first three, too
+		others := []string{"float32", "float16", "bfloat16", "fp32", "fp16", "float", "half", "auto", ""}
+		known = slices.Concat(known[:3], others, known[3:])
+	case f.Most > 0:
+		return list(numbers(f.Least, f.Most))
+	}
+	return list(oneOf(known...))
 }
 
-func dtypeNames() []string {
-	return []string{"f32", "f16", "bf16", "float32", "float16", "bfloat16", "fp32", "fp16", "float", "half", "auto", ""}
+// valuesOf is that of the axis with a name.
+func valuesOf(name string) string {
+	all := plan.Fields(kinds.All)
+	return values(all[slices.IndexFunc(all, func(f *plan.Field) bool { return f.Name == name })])
 }
+
+func lengths() string { return valuesOf(axis.Output) }
 
 // fieldSchemas are the schemas of fields whose types are not specific enough.
 func fieldSchemas() map[string]string {
@@ -105,24 +113,29 @@ func fieldSchemas() map[string]string {
 		perhaps: {"Deployment.container_name", "Deployment.quantization"},
 		count: {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads",
 			"Deployment.head_dim", "Deployment.hidden_size"},
-		number:                             {"Kind.share"},
-		numbers(0, tokens):                 {"Kind.input_length", "Kind.output_length"},
-		list(text):                         {"Plan.engines", "Group.engines"},
-		models:                             {"Plan.model"},
-		lengths():                          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
-		loads():                            {"Axes.batch_sizes", "Axes.concurrency"},
-		contexts():                         {"Plan.context", "Axes.contexts"},
-		dtypes():                           {"Plan.dtype", "Axes.dtypes"},
-		kvDTypes():                         {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
-		starts():                           {"Plan.start", "Axes.starts"},
-		list(oneOf(engine.WeightForms...)): {"Axes.weights"},
+		number:             {"Kind.share"},
+		numbers(0, tokens): {"Kind.input_length", "Kind.output_length"},
+		list(text):         {"Plan.engines", "Group.engines"},
+		models:             {"Plan.model"},
 		`{"anyOf": [` + cellsRef + `, ` + schematest.Own + `]}`: {"Plan.include", "Plan.exclude"},
 	} {
 		for _, name := range names {
 			fields[name] = schema
 		}
 	}
-	for _, f := range (&plan.Plan{Traffic: &plan.Traffic{Goal: &record.Goal{}}}).Fields() {
+	for _, f := range plan.Fields(nil) {
+		if f.Name == axis.Engine || f.Name == axis.Model {
+			continue
+		}
+		fields["Axes."+f.List] = values(f)
+		for i := range reflect.TypeFor[plan.Plan]().NumField() {
+			tag := reflect.TypeFor[plan.Plan]().Field(i).Tag.Get("yaml")
+			if name, _, _ := strings.Cut(tag, ","); name == f.Name && fields["Plan."+name] == "" {
+				fields["Plan."+name] = values(f)
+			}
+		}
+	}
+	for _, f := range (&plan.Plan{Traffic: &plan.Traffic{Goal: &record.Goal{}}}).Singles() {
 		path := strings.Split("Plan."+f.Key, ".")
 		last := len(path) - 1
 		of := strings.ToUpper(path[last-1][:1]) + path[last-1][1:] + "." + path[last]
@@ -135,7 +148,7 @@ func fieldSchemas() map[string]string {
 }
 
 // fieldSchema is the schema from a field's row; empty: only its type.
-func fieldSchema(f plan.Field) string {
+func fieldSchema(f plan.Single) string {
 	switch f.To.(type) {
 	case *string:
 		if f.OneOf != nil {
@@ -193,10 +206,10 @@ func otherNames() map[string]string {
 	perhaps := func(of string) string { return `{"anyOf": [{"type": "null"}, ` + of + `]}` }
 	others := map[string]string{"Plan.prompt": other("prompts", prompts), "Plan.model_id": other("model", list(text)),
 		"Group.model_id": other("model", text), "Group.max_tokens": other("output_lengths", lengths()),
-		"Group.dtype":          other("dtypes", perhaps(dtypes())),
-		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(kvDTypes())),
-		"Group.context":        other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()),
-		"Group.start": other("starts", starts())}
+		"Group.dtype":          other("dtypes", perhaps(valuesOf(axis.DType))),
+		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(valuesOf(axis.KVDType))),
+		"Group.context":        other("contexts", valuesOf(axis.Context)), "Group.threads": other("thread_counts", lengths()),
+		"Group.start": other("starts", valuesOf(axis.Start))}
 	maps.Copy(others, sections())
 	others["Group.name"] = described("Name of the model, if each engine has a form of its own.", text)
 	for _, name := range kinds.All.Names() {
@@ -212,8 +225,9 @@ func otherNames() map[string]string {
 		}
 		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
 			other("output_lengths", lengths())
-		others[of+"batch_size"], others[of+"engine"] = other("batch_sizes", loads()), other("engines", list(text))
-		others[of+"max_model_len"] = other("context", perhaps(contexts()))
+		others[of+"batch_size"] = other("batch_sizes", valuesOf(axis.BatchSize))
+		others[of+"engine"] = other("engines", list(text))
+		others[of+"max_model_len"] = other("context", perhaps(valuesOf(axis.Context)))
 	}
 	return others
 }

@@ -81,10 +81,10 @@ func (p Plan) loop(batch, clients int) string {
 	return record.ClosedLoop
 }
 
-// traffic returns how requests of a shape arrive; nil: one request. batch and clients are the axes' values, 0 if there
-// is no such axis.
-func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
-	many := s.Source != nil && s.Source.File == ""
+// traffic returns how the requests of a cell arrive, whose prompt is from a source, or nil; nil: one request. batch and
+// clients are the axes' values, 0 if there is no such axis.
+func (p Plan) traffic(batch, clients int, c *record.Cell, from *Source) *record.Traffic {
+	many := from != nil && from.File == ""
 	if p.Traffic == nil && !many && p.single() {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	}
 	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay),
 		Seed: cmp.Or(said.Seed, p.Seed)}
-	if many && s.Source.Trace != "" { // it has the arrival times
+	if many && from.Trace != "" { // it has the arrival times
 		t.Loop, t.StartDelay = record.OpenLoop, 0
 	}
 	t.Concurrency = cmp.Or(max(batch, clients), said.Concurrency)
@@ -105,17 +105,17 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	if t.Loop == record.OpenLoop {
 		t.Arrivals, t.Rate, t.Ramp = cmp.Or(said.Arrivals, record.Poisson), said.Rate, seconds(said.Ramp)
 	}
-	if many && s.Source.Conversation != nil {
-		t.Turns = len(s.Source.Conversation)
+	if many && from.Conversation != nil {
+		t.Turns = len(from.Conversation)
 	}
 	t.Requests = cmp.Or(said.Requests, usual(t))
 	switch {
-	case many && s.Source.Trace != "":
-		t.Arrivals, t.Rate, t.Ramp, t.Requests = record.TraceArrivals, 0, 0, s.Source.Limit
-	case many && s.Source.Dataset != "" && said.Requests == 0:
-		t.Requests = cmp.Or(s.Source.Limit, t.Requests)
+	case many && from.Trace != "":
+		t.Arrivals, t.Rate, t.Ramp, t.Requests = record.TraceArrivals, 0, 0, from.Limit
+	case many && from.Dataset != "" && said.Requests == 0:
+		t.Requests = cmp.Or(from.Limit, t.Requests)
 	}
-	t.Mix = said.kinds(s)
+	t.Mix = said.mixOf(c)
 	return t
 }
 
@@ -140,15 +140,15 @@ func usual(t *record.Traffic) int {
 	return t.Concurrency * eachClient
 }
 
-// kinds are the kinds of the mix, with the cell's defaults.
-func (t Traffic) kinds(s Shape) []record.Kind {
+// mixOf are the kinds of the mix, with the cell's defaults.
+func (t Traffic) mixOf(c *record.Cell) []record.Kind {
 	var out []record.Kind
 	for _, k := range t.Mix {
 		made := record.Kind{Name: k.Name, Share: cmp.Or(k.Share, 1/float64(len(t.Mix))), Prompt: k.Prompt,
 			InputTokens: k.InputTokens,
-			MaxTokens:   cmp.Or(k.MaxTokens, s.MaxTokens)}
+			MaxTokens:   cmp.Or(k.MaxTokens, c.MaxTokens)}
 		if k.Prompt == "" && k.InputTokens == 0 {
-			made.Prompt, made.InputTokens = s.Prompt, s.InputTokens
+			made.Prompt, made.InputTokens = c.Prompt, c.InputTokens
 		}
 		out = append(out, made)
 	}

@@ -57,11 +57,11 @@ func TestTraffic(t *testing.T) {
 	} {
 		var got []*record.Traffic
 		var slots []int
-		for s := range parse(t, head+c.text).Setups() {
-			if len(s.Shapes) != 1 {
-				t.Errorf("%s: %d shapes", c.text, len(s.Shapes))
+		for _, s := range expand(t, parse(t, head+c.text)).Setups {
+			if len(s.Cells) != 2 {
+				t.Errorf("%s: %d cells", c.text, len(s.Cells))
 			}
-			got, slots = append(got, s.Shapes[0].Traffic), append(slots, s.Plan.Slots)
+			got, slots = append(got, s.Cells[0].Traffic), append(slots, s.Plan.Slots)
 		}
 		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(slots, c.slots) {
 			t.Errorf("%s:", c.text)
@@ -126,38 +126,31 @@ func TestPromptsBesideMixAreMeasuredAlone(t *testing.T) {
 			whole = strings.Replace(whole, "model: tiny\n", "", 1)
 		}
 		p := parse(t, whole)
+		m := expand(t, p)
 		var got []record.Cell
-		for s := range p.Setups() {
-			for _, shape := range s.Shapes {
-				alone := shape.Prompt != "" || shape.InputTokens > 0
-				if tr := shape.Traffic; tr.Concurrency != 4 || tr.Requests != 20 || alone != (len(tr.Mix) == 0) ||
-					s.Plan.Slots != 4 {
-					t.Errorf("%s: %+v", text, tr)
-				}
-				got = append(got, record.Cell{Prompt: shape.Prompt, InputTokens: shape.InputTokens})
+		for _, c := range m.Cells {
+			alone := c.Prompt != "" || c.InputTokens > 0
+			if tr := c.Traffic; tr.Concurrency != 4 || tr.Requests != 20 || alone != (len(tr.Mix) == 0) ||
+				m.Setups[0].Plan.Slots != 4 {
+				t.Errorf("%s: %+v", text, tr)
+			}
+			if c.Engine == p.Engines[0] {
+				got = append(got, record.Cell{Prompt: c.Prompt, InputTokens: c.InputTokens})
 			}
 		}
-		setups, cells, err := p.Count()
-		if !reflect.DeepEqual(got, want) || err != nil || setups != 1 || cells != len(want)*len(p.Engines) {
-			t.Errorf("%s: %d setups, %d cells, %v: %+v", text, setups, cells, err, got)
+		if !reflect.DeepEqual(got, want) || len(m.Setups) != 1 || len(m.Cells) != len(want)*len(p.Engines) {
+			t.Errorf("%s: %d setups, %d cells: %+v", text, len(m.Setups), len(m.Cells), got)
 		}
 	}
 }
 
-// Prompts and numbers of requests are filled in shape by shape.
-func TestShapesHaveTrafficOfTheirOwn(t *testing.T) {
+// Prompts and numbers of requests are filled in cell by cell.
+func TestCellsHaveTrafficOfTheirOwn(t *testing.T) {
 	p := parse(t, head+"prompts: [a, b]\nmax_tokens: 4\ntraffic: {mix: [{name: one}, {name: other, prompt: c}]}\n")
-	for range 2 {
-		for s := range p.Setups() {
-			if n := len(s.Shapes); n != 2 {
-				t.Fatalf("%d shapes", n)
-			}
-			for _, shape := range s.Shapes {
-				if k := shape.Traffic.Mix[1]; k.Prompt != "c" {
-					t.Errorf("shape %d has another's prompt %q", shape.PromptID, k.Prompt)
-				}
-				shape.Traffic.Mix[1].Prompt = "changed"
-			}
+	for _, c := range expand(t, p).Cells {
+		if k := c.Traffic.Mix[1]; k.Prompt != "c" {
+			t.Errorf("cell %d has another's prompt %q", c.ID, k.Prompt)
 		}
+		c.Traffic.Mix[1].Prompt = "changed"
 	}
 }

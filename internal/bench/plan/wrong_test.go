@@ -69,7 +69,7 @@ var wrong = []struct {
 		`p:8: until_ci.figure: there is no figure "decode"`, true},
 	{head + body + "until_ci:\n  width: 5%\n  max_repetitions: 2\n",
 		"p:8: until_ci.max_repetitions: 2 is less than repetitions: 6", true},
-	{head + body + "reference: weblm\n", `p:6: reference: "weblm" is not an engine of the plan (webllm, llamacpp)`, true},
+	{head + body + "text_of: weblm\n", `p:6: text_of: "weblm" is not an engine of the plan (webllm, llamacpp)`, true},
 	{head + body + "exclude: [{engine: weblm}]\n",
 		"p:6: exclude[0].engine: no cell has weblm; available: webllm, llamacpp", true},
 	{head + body + "exclude:\n- engine: webllm\n- input_length: 9\n",
@@ -161,10 +161,19 @@ var wrong = []struct {
 	{head + body + "---\nname: q\n", "p:7: second document; a file may have only one plan", true},
 }
 
+// expandable reads and expands a plan, as the command does.
+func expandable(text []byte, file string) error {
+	p, err := plan.Parse(text, file, kinds.All...)
+	if err == nil {
+		_, err = p.Expand()
+	}
+	return err
+}
+
 func TestWrongPlansAreRefused(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
 	for _, c := range wrong {
-		_, err := plan.Parse([]byte(c.text), "p", kinds.All...)
+		err := expandable([]byte(c.text), "p")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
 			fault.Of(err) != fault.Usage {
 			t.Errorf("%s\nis answered with %v (class %s), want %s", c.text, err, fault.Of(err), c.want)
@@ -203,18 +212,18 @@ var features = []string{
 	head + body + "exclude: {engine: webllm, input_lengths: [8]}\ninclude:\n- {model: other, max_tokens: 9, dtype: half}\n- {start: cold}\n",
 	head + body + "concurrency: [1, 2, 4]\ntraffic: {requests: 8, goal: {ttft_ms: 100}, start_delay: 10ms}\nisolation: shared\ncache: on\n",
 	head + body + "gate: {decode_tps: {min: 20}, vs_baseline: {peak_pss_mb: +3%}, parity: {min_agreement: 99.5%}}\n",
-	head + body + "openai: {url: http://127.0.0.1}\nllamacpp: {mmap: off, batch: 3}\nollama: {keep_alive: 3m}\ncheck_oom: false\nparity: true\nreference: webllm\n",
+	head + body + "openai: {url: http://127.0.0.1}\nllamacpp: {mmap: off, batch: 3}\nollama: {keep_alive: 3m}\ncheck_oom: false\nparity: true\ntext_of: webllm\n",
 	"input_lengths: 2\nmax_tokens: 7\nmodel: tiny\nuntil_ci: {width: 5%, figure: ttft, max_repetitions: 20}\nstart: [cold, warm]\nkv_cache_dtype: [auto, fp8, q4_0]\n",
 }
 
 func TestLineEndingsAndEncodings(t *testing.T) {
-	want := parse(t, head+body)
+	want := plan.Bare(parse(t, head+body))
 	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"),
 		"%YAML 1.2\n---\n" + head + body + "...\n",
 		"# first\n\n---\n" + head + body, head + strings.Replace(body, "16", "1.6e1", 1),
 		head + strings.Replace(body, "4\n", "4 # of each\n", 1),
 		strings.TrimSuffix(head+body, "\n")} {
-		if p := parse(t, text); !reflect.DeepEqual(p, want) {
+		if p := plan.Bare(parse(t, text)); !reflect.DeepEqual(p, want) {
 			t.Errorf("%q is %+v, not %+v", text, p, want)
 		}
 	}
@@ -286,14 +295,14 @@ func TestTooManyCells(t *testing.T) {
 	}
 	list := "[" + strings.Join(thousand, ", ") + "]\n"
 	text := head + "input_lengths: " + list + "output_lengths: " + list + "contexts: " + list
-	_, err := plan.Parse([]byte(text), "p", kinds.All...)
+	err := expandable([]byte(text), "p")
 	if err == nil || err.Error() != "p: the plan: 2000000000 cells; the maximum is 10000: "+
 		"use fewer values, or several plans" {
 		t.Error(err)
 	}
 	text = head + "max_tokens: 4\ninput_lengths: [5000]\nthreads: [1, 2]\ninclude:\n- input_lengths: " + list +
 		"  threads: " + list
-	_, err = plan.Parse([]byte(text), "p", kinds.All...)
+	err = expandable([]byte(text), "p")
 	if err == nil || !strings.HasPrefix(err.Error(), "p:8: include[0]: 1001003 cells; the maximum is 10000: ") {
 		t.Error(err)
 	}
@@ -301,8 +310,8 @@ func TestTooManyCells(t *testing.T) {
 	for _, axis := range []string{"contexts", "concurrency", "thread_counts", "input_lengths", "output_lengths"} {
 		check.Err(t, p.Set(axis, thousand...))
 	}
-	for range p.Setups() {
-		t.Fatal("a plan that is none has a setup")
+	if m, err := p.Expand(); err == nil {
+		t.Errorf("a plan that is none has %d setups", len(m.Setups))
 	}
 }
 
@@ -319,7 +328,7 @@ func TestPlansInTheDocuments(t *testing.T) {
 				continue // of something else
 			}
 			found++
-			if _, err := plan.Parse([]byte(block[1]), "plan.yaml", kinds.All...); err != nil {
+			if err := expandable([]byte(block[1]), "plan.yaml"); err != nil {
 				t.Errorf("%s: %v in\n%s", path, err, block[1])
 			}
 			if err := schematest.Validator(t, "plan")(asJSON(t, []byte(block[1]))); err != nil {
@@ -379,7 +388,7 @@ func TestSectionsAreRefused(t *testing.T) {
 		"kernels: gpu\nmodel_lib: lib.wasm":           "p:7: model_lib: names a compiled library",
 		"webllm_version: 0.2.86\nwebllm_bundle: x.js": "p:7: webllm_bundle: cannot be combined with webllm_version; remove one",
 	} {
-		_, err := plan.Parse([]byte(head+body+section+"\n"), "p", kinds.All...)
+		err := expandable([]byte(head+body+section+"\n"), "p")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), "p:") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: %v, want %q", section, err, want)

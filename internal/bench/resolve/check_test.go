@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tiny"
@@ -20,7 +20,7 @@ func TestAnchorOfTheTinyModel(t *testing.T) {
 	check.Err(t, tiny.WriteFile(path))
 	m := models.Model{Path: path,
 		Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: models.GGUF, Parameters: 426000}}
-	r := New(Options{})
+	r := New(Means{})
 	text, err := r.tinyText(m)
 	check.Err(t, err)
 	from := len(text.IDs) - 64
@@ -32,7 +32,7 @@ func TestAnchorOfTheTinyModel(t *testing.T) {
 	}
 	for i, s := range a.Scores {
 		check.Also(t, s.Sound())
-		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != run.Candidates {
+		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != score.Candidates {
 			t.Errorf("position %d: %+v; the text has %d", i, s, text.IDs[from+i])
 		}
 	}

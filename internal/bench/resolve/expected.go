@@ -19,7 +19,7 @@ const mostChecked = 256
 
 // expected returns what the tiny model generates after each prompt of a setup, as far as rounding can't change it,
 // computed by our own implementation. It returns nil for other models, and where a plan asks for less precision.
-func expected(s *Setup) (map[string][]int, error) {
+func expected(s *Chosen) (map[string][]int, error) {
 	rough := slices.ContainsFunc(slices.Collect(maps.Values(s.Plan.Sections)), roughens)
 	if s.Model.SHA256 != tiny.SHA256 || s.Model.Forms != nil || s.Plan.DType == "f16" ||
 		!slices.Contains([]string{"", "f32"}, s.Plan.KVDType) || rough {
@@ -31,8 +31,8 @@ func expected(s *Setup) (map[string][]int, error) {
 	}
 	out := map[string][]int{}
 	longest := map[string]int{}
-	for _, shape := range s.Shapes {
-		longest[shape.Prompt] = max(longest[shape.Prompt], shape.MaxTokens)
+	for _, c := range s.Cells {
+		longest[c.Prompt] = max(longest[c.Prompt], c.MaxTokens)
 	}
 	for prompt, n := range longest {
 		ids := tokenizer.Encode(prompt)

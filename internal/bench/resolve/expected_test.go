@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/kit/check"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tiny/tinytest"
+	"llmparity/internal/record"
 )
 
 // All tokens of a default run are certain, and some after each of the tiny model's own prompts. Other models are not
@@ -68,11 +69,11 @@ func TestExpectedTokensNeedPrecision(t *testing.T) {
 	}
 }
 
-// setupOf has a shape for each prompt of a plan.
-func setupOf(m models.Model, p plan.Plan) *Setup {
-	s := &Setup{Setup: plan.Setup{Plan: p}, Model: m}
+// setupOf has a cell for each prompt of a plan.
+func setupOf(m models.Model, p plan.Plan) *Chosen {
+	s := &Chosen{Setup: &plan.Setup{Plan: p}, Model: m}
 	for i, prompt := range p.Prompts {
-		s.Shapes = append(s.Shapes, plan.Shape{PromptID: i + 1, Prompt: prompt.Text, MaxTokens: p.MaxTokens})
+		s.Cells = append(s.Cells, record.Cell{PromptID: i + 1, Prompt: prompt.Text, MaxTokens: p.MaxTokens})
 	}
 	return s
 }

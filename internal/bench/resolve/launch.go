@@ -185,7 +185,7 @@ func (r *Resolver) fetch(f *models.Fetch) {
 const MaxUnasked = 4096
 
 // choose completes a setup's plan.
-func (r *Resolver) choose(s *Setup) error {
+func (r *Resolver) choose(s *Chosen) error {
 	if s.launch.err != nil {
 		return s.launch.err
 	}

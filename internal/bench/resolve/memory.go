@@ -21,7 +21,7 @@ import (
 // predictor predicts the memory of a setup's cells and judges whether it fits.
 type predictor struct {
 	r  *Resolver
-	s  *Setup
+	s  *Chosen
 	by map[int]estimatedCell // estimates of cells, by id, if the engine is known
 }
 
@@ -33,7 +33,7 @@ type estimatedCell struct {
 
 // estimated estimates an engine with the setup's model, and the given prompt and output lengths. held says how the
 // engine holds the model, as far as known by now; without held.As only weights and KV cache are estimated.
-func (r *Resolver) estimated(ctx context.Context, e Engine, of *Setup, input, output int) (
+func (r *Resolver) estimated(ctx context.Context, e Engine, of *Chosen, input, output int) (
 	est estimate.Estimate, held engine.Held, err error) {
 	m := e.form(of.Model)
 	held = e.Kind.Holds(e.Engine, m)
@@ -100,9 +100,9 @@ func stated(m models.Model, d plan.Deployment) (of estimate.Model, err error) {
 	return of, nil
 }
 
-// predict predicts a cell's memory after its engine has prepared.
-func (p *predictor) predict(ctx context.Context, c record.Cell) record.Prediction {
-	input, output, note := p.r.longest(p.s.Model, c.Prompt, c.InputTokens, c.MaxTokens, c.Traffic)
+// Predict predicts a cell's memory after its engine has prepared.
+func (p *predictor) Predict(ctx context.Context, c record.Cell) record.Prediction {
+	input, output, note := p.r.longest(p.s.Model, &c)
 	all := p.s.launch.set.engines
 	at := slices.IndexFunc(all, func(e Engine) bool { return e.Name() == c.Engine })
 	est, held, err := p.r.estimated(ctx, all[at], p.s, input, output)
@@ -121,16 +121,16 @@ func (p *predictor) predict(ctx context.Context, c record.Cell) record.Predictio
 }
 
 // longest returns the lengths of the largest request of a cell.
-func (r *Resolver) longest(m models.Model, prompt string, in, out int, t *record.Traffic) (
-	input, output int, note string) {
+func (r *Resolver) longest(m models.Model, c *record.Cell) (input, output int, note string) {
 	count := func(text string, asked int) (int, string) {
 		if asked > 0 {
 			return asked, ""
 		}
 		return r.counted(m, text)
 	}
-	input, note = count(prompt, in)
-	output = out
+	input, note = count(c.Prompt, c.InputTokens)
+	output = c.MaxTokens
+	t := c.Traffic
 	if t == nil {
 		return input, output, note
 	}
@@ -193,8 +193,8 @@ func loosened(p record.Prediction, name string) record.Prediction {
 	return p
 }
 
-// judge reports whether a cell's predicted memory fits into free memory.
-func (p *predictor) judge(ctx context.Context, predicted record.Prediction, gpus *gpu.Monitor) record.Risk {
+// Judge reports whether a cell's predicted memory fits into free memory.
+func (p *predictor) Judge(ctx context.Context, predicted record.Prediction, gpus *gpu.Monitor) record.Risk {
 	if predicted.Absent != "" {
 		return estimate.Unjudged("no prediction: " + predicted.Absent)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/check"
@@ -27,8 +28,8 @@ func (strange) Name() string { return "exec:strange" }
 
 func predictorOf(m models.Model) *predictor {
 	e := Engine{Engine: strange{}, Kind: &engine.Kind{}}
-	return &predictor{r: New(Options{}), s: &Setup{Model: m, launch: &launch{set: &set{engines: []Engine{e}}}},
-		by: map[int]estimatedCell{}}
+	s := &Chosen{Setup: &plan.Setup{}, Model: m, launch: &launch{set: &set{engines: []Engine{e}}}}
+	return &predictor{r: New(Means{}), s: s, by: map[int]estimatedCell{}}
 }
 
 func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
@@ -36,30 +37,30 @@ func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
 	check.Err(t, err)
 	cell := record.Cell{ID: 3, Engine: "exec:strange", Prompt: "The quick brown fox", MaxTokens: 8}
 	f := predictorOf(small)
-	p := f.predict(context.Background(), cell)
+	p := f.Predict(context.Background(), cell)
 	weights, _ := p.Part(estimate.Weights)
 	if weights.Best != small.WeightsB || weights.Confidence != "low" || len(p.Parts) != 3 || p.Setup["mmap"] != "" {
 		t.Errorf("%+v", p)
 	}
-	if r := f.judge(context.Background(), p, nil); r.Level != record.RiskUnknown || len(r.Reasons) == 0 {
+	if r := f.Judge(context.Background(), p, nil); r.Level != record.RiskUnknown || len(r.Reasons) == 0 {
 		t.Errorf("%+v", r)
 	}
 	served, err := (models.Finder{}).Find(t.Context(), "served:nobody", 512)
 	check.Err(t, err)
 	f = predictorOf(served)
-	if p := f.predict(context.Background(), cell); !strings.Contains(p.Absent, "sizes unknown") {
+	if p := f.Predict(context.Background(), cell); !strings.Contains(p.Absent, "sizes unknown") {
 		t.Errorf("%+v", p)
 	}
 	gone := small
 	gone.Path = filepath.Join(t.TempDir(), "gone.gguf")
 	f = predictorOf(gone)
-	if p := f.predict(context.Background(), cell); !strings.Contains(p.Absent, "gone.gguf") {
+	if p := f.Predict(context.Background(), cell); !strings.Contains(p.Absent, "gone.gguf") {
 		t.Errorf("%+v", p)
 	}
 	broken := gone
 	check.Err(t, os.WriteFile(broken.Path, []byte("GGUF\x03\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"),
 		0o600))
-	if p := predictorOf(broken).predict(context.Background(), cell); p.Absent == "" {
+	if p := predictorOf(broken).Predict(context.Background(), cell); p.Absent == "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -72,7 +73,7 @@ func TestUnknownEngineDoesNotRepack(t *testing.T) {
 	check.Err(t, err)
 	m.Stored, m.Matrices = map[string]int64{"q4_0": 9 * record.MiB}, map[string]int64{"q4_0": 8 * record.MiB}
 	f.r.cache[[3]string{"estimated", "q4.gguf", ""}] = found[estimate.Model]{value: m}
-	p := f.predict(t.Context(), record.Cell{ID: 1, Engine: "exec:strange", Prompt: "a", MaxTokens: 8})
+	p := f.Predict(t.Context(), record.Cell{ID: 1, Engine: "exec:strange", Prompt: "a", MaxTokens: 8})
 	if weights, _ := p.Part(estimate.Weights); weights.Best != 9*record.MiB {
 		t.Errorf("%+v", p)
 	}
@@ -87,7 +88,7 @@ func TestPredictsRequestsBeyondContext(t *testing.T) {
 		{Prompt: strings.Repeat("\xff", 16<<10), MaxTokens: 100},
 		{Prompt: strings.Repeat("fox ", 100), MaxTokens: 0}} {
 		c.Engine = "exec:strange"
-		if p := f.predict(t.Context(), c); p.Absent != "" || len(p.Parts) != 3 {
+		if p := f.Predict(t.Context(), c); p.Absent != "" || len(p.Parts) != 3 {
 			t.Errorf("%d bytes, %d tokens: %+v", len(c.Prompt), c.MaxTokens, p)
 		}
 	}
@@ -156,7 +157,8 @@ func TestMemoryIsPredictedForLongestRequest(t *testing.T) {
 			{InputTokens: 20, MaxTokens: 20}}}, 10, 90},
 		"a conversation": {&record.Traffic{Turns: 3}, 3*16 + 2*8, 8},
 	} {
-		input, output, note := f.r.longest(models.Model{}, "", 16, 8, c.traffic)
+		cell := record.Cell{InputTokens: 16, MaxTokens: 8, Traffic: c.traffic}
+		input, output, note := f.r.longest(models.Model{}, &cell)
 		if input != c.input || output != c.output || note != "" {
 			t.Errorf("%s: %d and %d (%s), want %d and %d", name, input, output, note, c.input, c.output)
 		}

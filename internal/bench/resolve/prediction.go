@@ -26,29 +26,28 @@ type Prediction struct {
 	Seconds    *float64 // from earlier runs of the engine with the model; nil: unknown
 }
 
-// prediction predicts what a cell needs.
-func (r *Resolver) prediction(ctx context.Context, c *Cell) Prediction {
-	s := c.Setup
+// prediction predicts what a cell needs. at is the index of its engine in the setup.
+func (r *Resolver) prediction(ctx context.Context, s *Chosen, c *record.Cell, at int) Prediction {
 	if !r.Dry {
 		return Prediction{}
 	}
-	e := s.launch.set.engines[c.at]
-	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
-	key := [7]any{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context, input, output}
+	e := s.launch.set.engines[at]
+	input, output, _ := r.longest(s.Model, c)
+	key := [7]any{s.launch.set, at, s.Model.Name, s.Model.Path, s.Model.Context, input, output}
 	f, _ := once(r.cache, key, func() (Prediction, error) {
 		return r.predictedMemory(ctx, e, s, input, output), nil
 	})
 	if past := (pastKey{e.Name(), s.Model.Name}); r.history()[past] != nil {
-		prompt, generated := r.tokens(c.Shape, s)
-		n := Attempts(s.Planned)
-		if seconds, known := r.history().of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
+		prompt, generated := r.tokens(c, s)
+		n := Attempts(s.Plan)
+		if seconds, known := r.history().of(past, Launches(s, c), n*prompt, n*generated); known {
 			f.Seconds = &seconds
 		}
 	}
 	return f
 }
 
-func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, input, output int) (f Prediction) {
+func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Chosen, input, output int) (f Prediction) {
 	est, held, err := r.estimated(ctx, e, s, input, output)
 	switch {
 	case err != nil || held.As == nil && s.Model.Format != record.Served:
@@ -80,14 +79,14 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Setup, inpu
 }
 
 // tokens returns the prompt tokens and generated tokens of all requests of an attempt.
-func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
-	requests, asked := Requests(s), r.questions(s)
+func (r *Resolver) tokens(c *record.Cell, of *Chosen) (prompt, generated int) {
+	requests, asked := Requests(c), r.questions(&of.Plan, c)
 	var shares []float64
 	all := 0.0
 	for i := range asked {
 		share := 1.0
-		if s.Traffic != nil && i < len(s.Traffic.Mix) && s.Traffic.Mix[i].Share > 0 {
-			share = s.Traffic.Mix[i].Share
+		if c.Traffic != nil && i < len(c.Traffic.Mix) && c.Traffic.Mix[i].Share > 0 {
+			share = c.Traffic.Mix[i].Share
 		}
 		shares, all = append(shares, share), all+share
 	}
@@ -103,25 +102,26 @@ func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
 }
 
 // Requests returns how many requests a launch measures.
-func Requests(s *plan.Shape) int {
-	if s.Traffic == nil {
+func Requests(c *record.Cell) int {
+	if c.Traffic == nil {
 		return 1
 	}
-	return max(s.Traffic.Requests, 1)
+	return max(c.Traffic.Requests, 1)
 }
 
 // Attempts returns the number of attempts for each cell: warm-up launches and repetitions.
 func Attempts(p plan.Plan) int { return p.Warmup.Launches + p.Repetitions }
 
 // Launches returns how often an engine is launched for a cell. A shared launch belongs to its first cell.
-func Launches(s *Setup, shape *plan.Shape) int {
+func Launches(s *Chosen, c *record.Cell) int {
+	first := slices.IndexFunc(s.Cells, func(o record.Cell) bool { return o.Engine == c.Engine })
 	switch {
-	case s.Planned.Isolation == plan.Reused, s.Planned.Isolation == plan.Shared && shape == &s.Shapes[0]:
-		return s.Planned.Warmup.Launches + 1
-	case s.Planned.Isolation == plan.Shared:
-		return s.Planned.Warmup.Launches
+	case c.Shared && s.Cells[first].ID != c.ID:
+		return s.Plan.Warmup.Launches
+	case c.Reused:
+		return s.Plan.Warmup.Launches + 1
 	}
-	return Attempts(s.Planned)
+	return Attempts(s.Plan)
 }
 
 // history has the durations of earlier launches by engine and model. It does not know how busy the machine was.
@@ -242,7 +242,7 @@ const noteworthy = time.Minute
 
 // slow says how long a launch takes with WebGPU on the CPU, if that is long: by earlier launches, else by the model's
 // size. It does so once for an engine and a model, and for the longest request of the setup.
-func (r *Resolver) slow(s *Setup, at int) string {
+func (r *Resolver) slow(s *Chosen, at int) string {
 	e := s.launch.set.engines[at]
 	m := e.form(s.Model)
 	if held := e.Kind.Holds(e.Engine, m); held.As == nil || held.As.Runtime != engine.MLC || held.OnGPU {
@@ -251,11 +251,12 @@ func (r *Resolver) slow(s *Setup, at int) string {
 	past := pastKey{e.Name(), s.Model.Name}
 	text, _ := once(r.cache, [2]any{"slow", past}, func() (string, error) {
 		tokens, known, took := 0, false, 0.0
-		for i := range s.Shapes {
-			prompt, generated := r.tokens(&s.Shapes[i], s)
+		for i := range s.Cells {
+			c := &s.Cells[i]
+			prompt, generated := r.tokens(c, s)
 			seconds, ok := r.history().of(past, 1, prompt, generated)
 			took, known = max(took, seconds), ok
-			warm := prompt/Requests(&s.Shapes[i]) + s.Plan.Warmup.Tokens
+			warm := prompt/Requests(c) + s.Plan.Warmup.Tokens
 			tokens = max(tokens, prompt+generated+warm)
 		}
 		limit := time.Duration(s.Plan.Timeout)

@@ -43,11 +43,11 @@ func (c cache) read(s *plan.Source) (sourceText, error) {
 	})
 }
 
-// source completes a shape from a file: its first prompt, its number of requests, and the longest, for predicting
+// source completes a cell from a file: its first prompt, its number of requests, and the longest, for predicting
 // memory.
-func (c cache) source(shape *plan.Shape) error {
-	s := shape.Source
-	if s == nil || shape.Prompt != "" {
+func (c cache) source(p *plan.Plan, cell *record.Cell) error {
+	s := p.Source(cell)
+	if s == nil {
 		return nil
 	}
 	read, err := c.read(s)
@@ -55,20 +55,19 @@ func (c cache) source(shape *plan.Shape) error {
 	case err != nil:
 		return err
 	case s.File != "":
-		shape.Prompt = read.text
+		cell.Prompt = read.text
 	case s.Conversation != nil:
-		shape.Prompt = s.Conversation[0]
+		cell.Prompt = s.Conversation[0]
 	case s.Dataset != "":
-		shape.Prompt = read.items[0].Turns[0]
+		cell.Prompt = read.items[0].Turns[0]
 		for _, item := range read.items {
-			shape.MaxTokens = max(shape.MaxTokens, item.MaxTokens)
+			cell.MaxTokens = max(cell.MaxTokens, item.MaxTokens)
 		}
 	default: // a trace, which has traffic
-		t := shape.Traffic
-		t.Trace, t.Requests, shape.MaxTokens = read.trace, len(read.trace)*max(1, t.Turns), 0
+		t := cell.Traffic
+		t.Trace, t.Requests, cell.MaxTokens = read.trace, len(read.trace)*max(1, t.Turns), 0
 		for _, a := range read.trace {
-			shape.InputTokens, shape.MaxTokens = max(shape.InputTokens, a.InputTokens),
-				max(shape.MaxTokens, a.MaxTokens)
+			cell.InputTokens, cell.MaxTokens = max(cell.InputTokens, a.InputTokens), max(cell.MaxTokens, a.MaxTokens)
 		}
 	}
 	return nil
@@ -76,22 +75,22 @@ func (c cache) source(shape *plan.Shape) error {
 
 // write generates the prompts of requested lengths. The same length has the same text in all setups of a model.
 // A dry run makes none for a model that only a server has, or that is not downloaded yet.
-func (r *Resolver) write(ctx context.Context, s *Setup, shape *plan.Shape) error {
+func (r *Resolver) write(ctx context.Context, s *Chosen, c *record.Cell) error {
 	if r.Dry && s.Model.Path == "" {
 		return nil
 	}
-	if shape.Prompt == "" && shape.InputTokens > 0 {
-		text, err := r.ofLength(ctx, s, shape.InputTokens)
+	if c.Prompt == "" && c.InputTokens > 0 {
+		text, err := r.ofLength(ctx, s, c.InputTokens)
 		if err != nil {
-			return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
+			return fmt.Errorf("input_lengths: %d: %w", c.InputTokens, err)
 		}
-		shape.Prompt = text
+		c.Prompt = text
 	}
-	if shape.Traffic == nil {
+	if c.Traffic == nil {
 		return nil
 	}
-	for i := range shape.Traffic.Mix {
-		k := &shape.Traffic.Mix[i]
+	for i := range c.Traffic.Mix {
+		k := &c.Traffic.Mix[i]
 		if k.Prompt != "" || k.InputTokens == 0 {
 			continue
 		}
@@ -101,7 +100,7 @@ func (r *Resolver) write(ctx context.Context, s *Setup, shape *plan.Shape) error
 		}
 		k.Prompt = text
 	}
-	for _, n := range lengths(shape) {
+	for _, n := range lengths(c) {
 		maker, err := r.maker(ctx, s)
 		if err == nil {
 			err = maker.Check(n)
@@ -114,7 +113,7 @@ func (r *Resolver) write(ctx context.Context, s *Setup, shape *plan.Shape) error
 }
 
 // ofLength returns a prompt of exactly n tokens.
-func (r *Resolver) ofLength(ctx context.Context, s *Setup, n int) (string, error) {
+func (r *Resolver) ofLength(ctx context.Context, s *Chosen, n int) (string, error) {
 	maker, err := r.maker(ctx, s)
 	if err != nil {
 		return "", err
@@ -125,7 +124,7 @@ func (r *Resolver) ofLength(ctx context.Context, s *Setup, n int) (string, error
 }
 
 // maker makes prompts by the model's vocabulary, or by the counts of the first server that has the model.
-func (r *Resolver) maker(ctx context.Context, s *Setup) (*prompts.Maker, error) {
+func (r *Resolver) maker(ctx context.Context, s *Chosen) (*prompts.Maker, error) {
 	m := s.Model
 	var by *set
 	if m.Format == record.Served {
@@ -158,18 +157,19 @@ type question struct {
 	in, out int
 }
 
-// questions returns what a shape's requests ask, as far as known in advance: without the answers in a conversation.
-func (c cache) questions(s *plan.Shape) []question {
-	read, _ := c.read(s.Source) // source reports errors
-	t := s.Traffic
+// questions returns what a cell's requests ask, as far as known in advance: without the answers in a conversation.
+func (c cache) questions(p *plan.Plan, of *record.Cell) []question {
+	source := p.Source(of)
+	read, _ := c.read(source) // source reports errors
+	t := of.Traffic
 	var out []question
 	switch {
 	case t == nil:
 	case len(t.Mix) > 0:
 		for _, k := range t.Mix {
-			q := question{cmp.Or(k.Prompt, s.Prompt), k.InputTokens, cmp.Or(k.MaxTokens, s.MaxTokens)}
+			q := question{cmp.Or(k.Prompt, of.Prompt), k.InputTokens, cmp.Or(k.MaxTokens, of.MaxTokens)}
 			if k.Prompt == "" && k.InputTokens == 0 {
-				q.in = s.InputTokens
+				q.in = of.InputTokens
 			}
 			out = append(out, q)
 		}
@@ -179,13 +179,13 @@ func (c cache) questions(s *plan.Shape) []question {
 		}
 	case len(read.items) > 0:
 		for _, item := range read.items[:min(len(read.items), max(1, t.Requests/max(1, t.Turns)))] {
-			out = append(out, question{conversation(item.Turns, t.Turns), 0, cmp.Or(item.MaxTokens, s.MaxTokens)})
+			out = append(out, question{conversation(item.Turns, t.Turns), 0, cmp.Or(item.MaxTokens, of.MaxTokens)})
 		}
-	case s.Source != nil && len(s.Source.Conversation) > 0:
-		out = append(out, question{conversation(s.Source.Conversation, t.Turns), 0, s.MaxTokens})
+	case source != nil && len(source.Conversation) > 0:
+		out = append(out, question{conversation(source.Conversation, t.Turns), 0, of.MaxTokens})
 	}
 	if len(out) == 0 {
-		out = append(out, question{s.Prompt, s.InputTokens, s.MaxTokens})
+		out = append(out, question{of.Prompt, of.InputTokens, of.MaxTokens})
 	}
 	return out
 }
@@ -195,19 +195,19 @@ func conversation(turns []string, n int) string {
 	return strings.Join(turns[:min(len(turns), max(1, n))], "\n")
 }
 
-// asks generates a shape's prompts and checks them: the vocabulary may lack characters, which an engine would drop
+// asks generates a cell's prompts and checks them: the vocabulary may lack characters, which an engine would drop
 // silently, and the prompt may not fit into the context. err is for every engine, tooLong for those that tokenise by
 // the model's file.
-func (r *Resolver) asks(ctx context.Context, s *Setup, shape *plan.Shape) (err, tooLong error) {
+func (r *Resolver) asks(ctx context.Context, s *Chosen, cell *record.Cell) (err, tooLong error) {
 	c, m := r.cache, s.Model
 	if s.err != nil {
 		return nil, nil
 	}
-	err = r.write(ctx, s, shape)
+	err = r.write(ctx, s, cell)
 	if m.Format != models.GGUF && m.Format != models.WebLLM || m.Path == "" {
 		return err, nil
 	}
-	for _, q := range c.questions(shape) {
+	for _, q := range c.questions(&s.Plan, cell) {
 		in := q.in
 		if in == 0 && q.prompt != "" && err == nil {
 			err = c.lacks(m, q.prompt)
@@ -250,12 +250,12 @@ func (c cache) length(m models.Model, text string) (int, error) {
 }
 
 // lengths are those of which each request has its own prompt.
-func lengths(s *plan.Shape) []int {
-	out := []int{s.InputTokens}
-	for _, a := range s.Traffic.Trace {
+func lengths(c *record.Cell) []int {
+	out := []int{c.InputTokens}
+	for _, a := range c.Traffic.Trace {
 		out = append(out, a.InputTokens)
 	}
-	for _, k := range s.Traffic.Mix {
+	for _, k := range c.Traffic.Mix {
 		out = append(out, k.InputTokens)
 	}
 	slices.Sort(out)
@@ -264,22 +264,23 @@ func lengths(s *plan.Shape) []int {
 
 // ask returns a function that returns each request of a setup's traffic. Each request of a launch has a fresh prompt,
 // so that none is found in a cache; repetitions repeat the same prompts.
-func (r *Resolver) ask(ctx context.Context, s *Setup) func(record.Cell, traffic.Request) engine.Request {
+func (r *Resolver) ask(ctx context.Context, s *Chosen) func(record.Cell, traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
-	for i := range s.Shapes {
-		shape := &s.Shapes[i]
-		if shape.Traffic == nil {
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		if c.Traffic == nil || askers[c.PromptID] != nil {
 			continue
 		}
-		read, _ := r.read(shape.Source) // errors were reported before
+		source := s.Plan.Source(c)
+		read, _ := r.read(source) // errors were reported before
 		a := &prompts.Asker{Items: read.items}
-		if shape.Source != nil {
-			a.Turns = shape.Source.Conversation
+		if source != nil {
+			a.Turns = source.Conversation
 		}
-		if len(lengths(shape)) > 0 {
+		if len(lengths(c)) > 0 {
 			a.Maker, _ = r.maker(ctx, s)
 		}
-		askers[shape.PromptID] = a
+		askers[c.PromptID] = a
 	}
 	return func(cell record.Cell, q traffic.Request) engine.Request {
 		asked, err := askers[cell.PromptID].Ask(cell, q)
@@ -294,13 +295,13 @@ func (r *Resolver) ask(ctx context.Context, s *Setup) func(record.Cell, traffic.
 
 // chat renders a setup's prompts once with the model's own chat template, if the plan asks for it. A dry run only looks
 // whether there is one.
-func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
+func (r *Resolver) chat(ctx context.Context, out *Resolved, s *Chosen) error {
 	m := s.Model
 	switch {
 	case !s.Plan.Chat:
 		// no template improves the text of random weights or of a base model
 		own := !m.Random() && !strings.Contains(strings.ToLower(m.Name), "base")
-		prompted := slices.ContainsFunc(s.Shapes, func(shape plan.Shape) bool { return shape.Prompt != "" })
+		prompted := slices.ContainsFunc(s.Cells, func(c record.Cell) bool { return c.Prompt != "" })
 		if m.Template && own && prompted {
 			out.note(fmt.Sprintf("%s has a chat template, but prompts are passed without it; use --chat to apply it", m.Name))
 		}
@@ -323,7 +324,7 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 		return r.rendered(ctx, out, s)
 	})
 	s.ids = map[string][]int{}
-	eachText(s.Shapes, func(text *string) {
+	eachText(s.Cells, func(text *string) {
 		if of, raw := made[*text]; raw {
 			*text, s.ids[of.Text] = of.Text, of.IDs
 		}
@@ -332,20 +333,15 @@ func (r *Resolver) chat(ctx context.Context, out *Plan, s *Setup) error {
 }
 
 // rendered returns what the template makes of all texts of the plan, by text: one engine is started for them.
-func (r *Resolver) rendered(ctx context.Context, out *Plan, s *Setup) (map[string]engine.Rendered, error) {
-	var texts []string
-	for planned := range out.Plan.Setups() {
-		for i := range planned.Shapes {
-			if err := r.source(&planned.Shapes[i]); err != nil {
-				return nil, err
-			}
-		}
-		eachText(planned.Shapes, func(text *string) {
+func (r *Resolver) rendered(ctx context.Context, out *Resolved, s *Chosen) (map[string]engine.Rendered, error) {
+	texts, _ := once(r.cache, "texts", func() (texts []string, err error) { // before any is replaced
+		eachText(out.Cells, func(text *string) {
 			if *text != "" && !slices.Contains(texts, *text) {
 				texts = append(texts, *text)
 			}
 		})
-	}
+		return texts, nil
+	})
 	all, err := r.Chat(ctx, s.Plan, s.Model, texts)
 	made := map[string]engine.Rendered{}
 	for i, of := range all {
@@ -354,11 +350,11 @@ func (r *Resolver) rendered(ctx context.Context, out *Plan, s *Setup) (map[strin
 	return made, err
 }
 
-// eachText calls with each text of shapes.
-func eachText(shapes []plan.Shape, call func(text *string)) {
-	for i := range shapes {
-		call(&shapes[i].Prompt)
-		if t := shapes[i].Traffic; t != nil {
+// eachText calls with each text of cells.
+func eachText(cells []record.Cell, call func(text *string)) {
+	for i := range cells {
+		call(&cells[i].Prompt)
+		if t := cells[i].Traffic; t != nil {
 			for k := range t.Mix {
 				call(&t.Mix[k].Prompt)
 			}

@@ -21,26 +21,26 @@ type Reason struct {
 }
 
 // Reasons returns the reasons of refused cells, in the order of the cells, and then those of unknown ones.
-func (p *Plan) Reasons() (out []*Reason) {
+func (p *Resolved) Reasons() (out []*Reason) {
 	type key struct {
 		answer engine.Answer
 		text   string
 	}
 	by := map[key]*Reason{}
-	for i := range p.Cells {
-		c := &p.Cells[i]
-		if c.Verdict.Reason == nil {
+	for i, a := range p.Answers {
+		v, name := a.Verdict, p.Cells[i].Engine
+		if v.Reason == nil {
 			continue
 		}
-		of := key{c.Verdict.Answer, c.Verdict.Reason.Error()}
+		of := key{v.Answer, v.Reason.Error()}
 		why := by[of]
 		if why == nil {
-			why = &Reason{Answer: c.Verdict.Answer, Err: c.Verdict.Reason}
+			why = &Reason{Answer: v.Answer, Err: v.Reason}
 			by[of] = why
 			out = append(out, why)
 		}
-		if !slices.Contains(why.Engines, c.Engine) {
-			why.Engines = append(why.Engines, c.Engine)
+		if !slices.Contains(why.Engines, name) {
+			why.Engines = append(why.Engines, name)
 		}
 		why.Cells++
 	}
@@ -49,9 +49,9 @@ func (p *Plan) Reasons() (out []*Reason) {
 }
 
 // Refused counts the cells that can't run here.
-func (p *Plan) Refused() (n int) {
-	for i := range p.Cells {
-		if p.Cells[i].Verdict.Answer == engine.Refused {
+func (p *Resolved) Refused() (n int) {
+	for _, a := range p.Answers {
+		if a.Verdict.Answer == engine.Refused {
 			n++
 		}
 	}
@@ -59,7 +59,7 @@ func (p *Plan) Refused() (n int) {
 }
 
 // Ends returns why nothing is to be launched: no cell can run here or, with strict, one can't.
-func (p *Plan) Ends(strict bool) error {
+func (p *Resolved) Ends(strict bool) error {
 	n := p.Refused()
 	if n == 0 || n < len(p.Cells) && !strict {
 		return nil
@@ -71,7 +71,7 @@ func (p *Plan) Ends(strict bool) error {
 const mostReasons = 20
 
 // Lines says which cells can't run or may not, a line for each reason, and adds notes.
-func (p *Plan) Lines() []string {
+func (p *Resolved) Lines() []string {
 	cells := map[string]int{} // by engine
 	for i := range p.Cells {
 		cells[p.Cells[i].Engine]++

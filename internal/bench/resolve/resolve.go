@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"llmparity/internal/bench/plan"
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
@@ -70,8 +70,8 @@ func (e Engine) unpacks(m models.Model) bool {
 	return m.Format == models.WebLLM && !slices.Contains(e.Kind.Formats, m.Format) && (e.counts() || !e.Caps().Served)
 }
 
-// Options configures a Resolver.
-type Options struct {
+// Means is what a Resolver works with.
+type Means struct {
 	// Engines returns the configured engines of a setup's plan, in its order. It starts nothing.
 	Engines func(context.Context, plan.Plan) ([]Engine, error)
 	// Complete writes the chosen defaults into a setup's plan, so that the run can be repeated.
@@ -89,79 +89,71 @@ type Options struct {
 
 // Resolver resolves the setups of one plan. It caches what it has found out.
 type Resolver struct {
-	Options
+	Means
 	cache
 	opened  *set // engines of the current setup
 	fetches []models.Fetch
-	text    *run.CheckText // of score checks of the built-in model; nil: not made yet
+	text    *score.Check // of score checks of the built-in model; nil: not made yet
 }
 
 // New returns a Resolver for one plan.
-func New(o Options) *Resolver {
-	return &Resolver{Options: o, cache: cache{}}
+func New(m Means) *Resolver {
+	return &Resolver{Means: m, cache: cache{}}
 }
 
-// Plan is a plan with the answer for each of its cells.
-type Plan struct {
-	plan.Plan
-	Setups  []*Setup
-	Cells   []Cell         // in the record's order
+// Resolved is a matrix with the answer for each of its cells. The cells have their prompts, and the plans of setups the
+// chosen defaults.
+type Resolved struct {
+	*plan.Matrix
+	Chosen  []*Chosen      // by setup
+	Answers []Answer       // by cell
 	Fetches []models.Fetch // what would be fetched
 	Notes   []string       // remarks on the figures
+	by      *Resolver
 }
 
-// Setup is a complete setup: its plan has the chosen defaults, and its shapes have their prompts.
-type Setup struct {
-	plan.Setup
-	Planned plan.Plan // as the plan has it
+// Chosen is a setup with what was chosen for it.
+type Chosen struct {
+	*plan.Setup
+	Planned plan.Plan // without defaults
 	Model   models.Model
 	launch  *launch
 	ids     map[string][]int // token ids of rendered prompts
 	err     error            // why none of its cells can run
 }
 
-// Cell is a cell with its answer.
-type Cell struct {
-	ID      int // number in the record
-	Setup   *Setup
-	Shape   *plan.Shape
-	Engine  string // name in plans
+// Answer is what is known of a cell before it is launched.
+type Answer struct {
 	Verdict engine.Verdict
 	// Prediction is what it is likely to need, in a dry run and unless it is refused.
 	Prediction Prediction
-	at         int // index in the setup's engines
 }
 
-// Resolve decides for each cell of a plan. It returns an error if the plan has no cells, or ctx is done.
-func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
-	_, cells, err := p.Count()
-	if err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "the plan")
+// Resolve decides for each cell of a plan, and completes them. It returns an error if ctx is done.
+func (r *Resolver) Resolve(ctx context.Context, m *plan.Matrix) (*Resolved, error) {
+	out := &Resolved{Matrix: m, Answers: make([]Answer, len(m.Cells)), by: r}
+	sourced := make([]error, len(m.Cells))
+	for i := range m.Cells {
+		sourced[i] = r.source(&m.Plan, &m.Cells[i])
 	}
-	out := &Plan{Plan: p, Cells: make([]Cell, 0, cells)}
-	for planned := range p.Setups() {
+	for _, planned := range m.Setups {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r.setup(ctx, out, planned)
+		r.setup(ctx, out, planned, cmp.Or(sourced[planned.Cells[0].ID-1:][:len(planned.Cells)]...))
 	}
 	out.Fetches = r.fetches
 	return out, context.Cause(ctx)
 }
 
-// setup decides for the cells of a setup.
-func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
-	s := &Setup{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan)}
-	out.Setups = append(out.Setups, s)
-	for _, line := range unheeded(planned.Plan) {
+// setup decides for the cells of a setup. sourced is why a prompt cannot be read.
+func (r *Resolver) setup(ctx context.Context, out *Resolved, planned *plan.Setup, sourced error) {
+	s := &Chosen{Setup: planned, Planned: planned.Plan, launch: r.launch(ctx, planned.Plan)}
+	out.Chosen = append(out.Chosen, s)
+	for _, line := range unheeded(s.Planned) {
 		out.note(line)
 	}
-	s.err = r.choose(s)
-	for i := range s.Shapes {
-		if err := r.source(&s.Shapes[i]); s.err == nil {
-			s.err = err
-		}
-	}
+	s.err = cmp.Or(r.choose(s), sourced)
 	if s.err == nil {
 		s.err = r.chat(ctx, out, s)
 	}
@@ -174,48 +166,43 @@ func (r *Resolver) setup(ctx context.Context, out *Plan, planned plan.Setup) {
 	for i := range verdicts {
 		verdicts[i] = r.verdict(ctx, s, i)
 	}
-	for i := range s.Shapes {
-		shape := &s.Shapes[i]
-		wrong, tooLong := r.asks(ctx, s, shape)
-		for at, name := range s.Plan.Engines {
-			if !shape.Asks(name) {
-				continue
-			}
-			c := Cell{ID: len(out.Cells) + 1, Setup: s, Shape: shape, Engine: name, Verdict: verdicts[at], at: at}
-			if c.Verdict.Answer != engine.Refused {
-				e := s.launch.set.engines[at]
-				err := wrong
-				if err == nil && e.counts() {
-					err = tooLong
-				}
-				if err != nil {
-					c.Verdict = engine.Refuse(err)
-				} else {
-					out.note(queues(e, shape))
-					out.note(r.slow(s, at))
-					c.Prediction = r.prediction(ctx, &c)
-				}
-			}
-			out.Cells = append(out.Cells, c)
+	for i := range s.Cells {
+		c := &s.Cells[i]
+		wrong, tooLong := r.asks(ctx, s, c)
+		at := slices.Index(s.Plan.Engines, c.Engine)
+		answer := &out.Answers[c.ID-1]
+		if answer.Verdict = verdicts[at]; answer.Verdict.Answer == engine.Refused {
+			continue
 		}
+		e := s.launch.set.engines[at]
+		if wrong == nil && e.counts() {
+			wrong = tooLong
+		}
+		if wrong != nil {
+			answer.Verdict = engine.Refuse(wrong)
+			continue
+		}
+		out.note(queues(e, c))
+		out.note(r.slow(s, at))
+		answer.Prediction = r.prediction(ctx, s, c, at)
 	}
 }
 
 // note adds a note once.
-func (p *Plan) note(text string) {
+func (p *Resolved) note(text string) {
 	if text != "" && !slices.Contains(p.Notes, text) {
 		p.Notes = append(p.Notes, text)
 	}
 }
 
 // queues returns a note if an engine can't serve all concurrent requests.
-func queues(e engine.Engine, s *plan.Shape) string {
-	if s.Traffic == nil {
+func queues(e engine.Engine, c *record.Cell) string {
+	if c.Traffic == nil {
 		return ""
 	}
-	wants := s.Traffic.Concurrency
-	if s.Traffic.Loop == record.OpenLoop && wants == 0 {
-		wants = s.Traffic.Requests
+	wants := c.Traffic.Concurrency
+	if c.Traffic.Loop == record.OpenLoop && wants == 0 {
+		wants = c.Traffic.Requests
 	}
 	if most := e.Caps().Requests; wants > most {
 		return fmt.Sprintf("%s serves %s at a time; further requests wait, and their times include the wait", e.Name(),
@@ -225,7 +212,7 @@ func queues(e engine.Engine, s *plan.Shape) string {
 }
 
 // verdict decides for an engine of a setup.
-func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict {
+func (r *Resolver) verdict(ctx context.Context, s *Chosen, at int) engine.Verdict {
 	if lines := unserved(s.Planned, s.Plan.Engines[at]); len(lines) > 0 {
 		return engine.Refuse(fault.New(fault.NotSupported, "leave it out of the plan", "%s", strings.Join(lines, "; ")))
 	}
@@ -236,8 +223,8 @@ func (r *Resolver) verdict(ctx context.Context, s *Setup, at int) engine.Verdict
 }
 
 // First returns the first setup that can run, or nil.
-func (p *Plan) First() *Setup {
-	for _, s := range p.Setups {
+func (p *Resolved) First() *Chosen {
+	for _, s := range p.Chosen {
 		if s.err == nil {
 			return s
 		}

@@ -2,77 +2,70 @@ package resolve
 
 import (
 	"context"
-	"slices"
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
-	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/rounding"
 )
 
-// Parts returns a function that builds what executes a setup. Its engines stay open until another setup needs others.
-func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, error) {
-	return func(ctx context.Context, planned plan.Setup) (run.Setup, error) {
-		s := p.Setups[planned.ID-1]
-		out := run.Setup{Setup: s.Setup}
-		if s.err != nil {
-			return out, s.err
-		}
-		err := r.open(ctx, s.launch.set)
-		if err == nil {
-			out.Expected, err = expected(s)
-		}
-		if err == nil {
-			err = r.checks(s, &out)
-		}
-		if err != nil {
-			return out, err
-		}
-		reported := &predictor{r: r, s: s, by: map[int]estimatedCell{}}
-		out.Model, out.Pieces, out.Ask = s.Model, models.Pieces(s.Model), r.ask(ctx, s)
-		out.IDs = s.ids
-		if s.Plan.Quality != "" {
-			out.Quality = func() (*run.Text, error) { return r.quality(s.Plan.Quality, s.Model) }
-		}
-		out.Predict, out.Judge, out.Reference = reported.predict, reported.judge,
-			func() (string, error) { return p.reference(s) }
-		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
-		known := map[engine.Engine]Engine{}
-		for _, e := range s.launch.set.engines {
-			out.Engines, known[e.Engine] = append(out.Engines, e.Engine), e
-		}
-		out.Form = func(e engine.Engine) models.Model { return known[e].form(s.Model) }
-		return out, nil
+// Open returns what executes a setup. Its engines stay open until another setup needs others.
+func (p *Resolved) Open(ctx context.Context, planned *plan.Setup) (run.Parts, error) {
+	r, s := p.by, p.Chosen[planned.ID-1]
+	out := run.Parts{Model: s.Model, Forms: map[engine.Engine]models.Model{}, IDs: s.ids, Refused: map[int]error{}}
+	if s.err != nil {
+		return out, s.err
 	}
+	err := r.open(ctx, s.launch.set)
+	if err == nil {
+		out.Expected, err = expected(s)
+	}
+	if err != nil {
+		return out, err
+	}
+	later := &answers{predictor: predictor{r: r, s: s, by: map[int]estimatedCell{}}, ask: r.ask(ctx, s),
+		pieces: models.Pieces(s.Model)}
+	if err := r.checks(s, &out, later); err != nil {
+		return out, err
+	}
+	if s.Plan.Quality != "" {
+		out.Quality, out.NoQuality = r.quality(s.Plan.Quality, s.Model)
+	}
+	for _, c := range s.Cells {
+		out.Refused[c.ID] = p.Answers[c.ID-1].Verdict.Err()
+	}
+	for _, e := range s.launch.set.engines {
+		out.Engines = append(out.Engines, e.Engine)
+		out.Forms[e.Engine] = e.form(s.Model)
+	}
+	out.Answers = later
+	return out, nil
 }
 
-// reference names the reference engine for scoring, as in records: the plan's, else the first outside a browser, else
-// the first. It must report token ids, because a text without them can't be forced on an engine. Some engines know that
-// only after they were checked.
-func (p *Plan) reference(s *Setup) (string, error) {
-	all := s.launch.set.engines
-	if of := s.Plan.Reference; of != "" {
-		switch at := slices.IndexFunc(all, func(e Engine) bool { return e.Planned == of }); {
-		case at < 0:
-			return of, nil // of another setup
-		case all[at].Caps().TokenIDs:
-			return all[at].Name(), nil
-		}
-		return of, fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
-			"--reference %s: it does not report token ids, so other engines can't score its text", of)
+// answers are what a run asks about a setup's cells.
+type answers struct {
+	predictor
+	ask    func(record.Cell, traffic.Request) engine.Request
+	pieces func(ids []int) map[int]string // nil: unknown
+	anchor *models.Model                  // that the reference implementation computes; nil: none
+}
+
+// Ask returns a request of a cell's traffic.
+func (a *answers) Ask(c record.Cell, q traffic.Request) engine.Request { return a.ask(c, q) }
+
+// Pieces returns the texts of tokens.
+func (a *answers) Pieces(ids []int) map[int]string {
+	if a.pieces == nil {
+		return nil
 	}
-	var able []Engine
-	for at, e := range all {
-		runs := func(c Cell) bool { return c.Setup == s && c.at == at && c.Verdict.Answer != engine.Refused }
-		if e.Caps().TokenIDs && slices.ContainsFunc(p.Cells, runs) {
-			able = append(able, e)
-		}
-	}
-	if len(able) == 0 {
-		able = all[:1]
-	}
-	native := slices.IndexFunc(able, func(e Engine) bool { return !e.Kind.Browser })
-	return able[max(native, 0)].Name(), nil
+	return a.pieces(ids)
+}
+
+// Anchor computes a text with the reference implementation.
+func (a *answers) Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error) {
+	return anchor(ctx, *a.anchor, ids, from, of)
 }

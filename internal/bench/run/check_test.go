@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -32,7 +32,7 @@ func TestScoreCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, mute := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8), &scripted{name: "mute"}
 		o := options(t, a, b, mute)
-		o.Reference, o.Plan.Parity = named("b"), new(false)
+		o.Plan.TextOf, o.Plan.Parity = "b", new(false)
 		r := whole(t, o)
 		if len(r.Attempts) != 12 || len(r.Scorings) != 2 || a.launches+b.launches+mute.launches != 12 {
 			t.Fatalf("%d attempts, %d scorings", len(r.Attempts), len(r.Scorings))
@@ -69,7 +69,7 @@ func TestScoreCheckWithoutWarmup(t *testing.T) {
 			a := opinionated("a", 1, 2, 3, 4)
 			o := options(t, a)
 			o.Plan.Warmup.Launches, o.Plan.Check, o.CheckText = c.warmups, c.check,
-				&run.CheckText{Of: "a text", IDs: slices.Repeat([]int{7, 8}, 100)}
+				&score.Check{Of: "a text", IDs: slices.Repeat([]int{7, 8}, 100)}
 			r := whole(t, o)
 			if a.launches != c.launches || len(checks(r)[1]) != c.scored || len(unscored(r)) > 0 {
 				t.Fatalf("%s: %d launches, %d scored; %v", name, a.launches, len(checks(r)[1]), r.Warnings)
@@ -94,7 +94,7 @@ func TestFailedScoreCheckIsWarning(t *testing.T) {
 			a := opinionated("a", 1, 2, 3, 4)
 			a.score = score
 			o := options(t, a)
-			o.Reference, o.Plan.Parity = named("a"), new(false)
+			o.Plan.TextOf, o.Plan.Parity = "a", new(false)
 			r, err := do(t, t.Context(), o)
 			if err != nil || r.Status != record.OK || len(unscored(r)) == 0 ||
 				!strings.Contains(unscored(r)[0], "a could not score the text of the score check") {
@@ -121,18 +121,18 @@ func TestInterruptedScoreCheckResumes(t *testing.T) {
 		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 3, 4)
 		a.score = func(ctx context.Context, _ engine.Forced) error { return interrupts(cancel)(ctx) }
 		o := options(t, a, b)
-		o.Reference, o.Plan.Parity = named("b"), new(false)
+		o.Plan.TextOf, o.Plan.Parity = "b", new(false)
 		anchored := 0
-		o.Anchor = func(_ context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
+		o.anchor = func(_ context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error) {
 			anchored++
-			out := &run.Anchor{Anchor: record.Anchor{SHA256: "5f", Yardsticks: map[string]float64{"float32": 1e-5}}}
+			out := &score.Anchor{Anchor: record.Anchor{SHA256: "5f", Yardsticks: map[string]float64{"float32": 1e-5}}}
 			for i, id := range ids[from:] {
 				out.Scores = append(out.Scores, record.Score{Position: i, Forced: id, LogProb: -1,
 					Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: 99, LogProb: -2}}})
 			}
 			return out, nil
 		}
-		dir, err := run.Do(ctx, o)
+		dir, err := execute(ctx, o)
 		if fault.Of(err) != fault.Interrupted {
 			t.Fatal(err)
 		}
@@ -160,8 +160,8 @@ func TestInterruptedScoreCheckResumes(t *testing.T) {
 func TestFailedAnchorIsWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, opinionated("a", 1, 2, 3, 4))
-		o.Reference, o.Plan.Parity = named("a"), new(false)
-		o.Anchor = func(context.Context, []int, int, [][]rounding.Arithmetic) (*run.Anchor, error) {
+		o.Plan.TextOf, o.Plan.Parity = "a", new(false)
+		o.anchor = func(context.Context, []int, int, [][]rounding.Arithmetic) (*score.Anchor, error) {
 			return nil, errors.New("too large")
 		}
 		r, err := do(t, t.Context(), o)

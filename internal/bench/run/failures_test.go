@@ -41,7 +41,7 @@ var errAbsent = fault.New(fault.NoLlamaServer, "get it", "it is not here")
 type failure struct {
 	launches []error // of a's launches, in turn; later ones succeed
 	third    func(context.CancelCauseFunc) func(context.Context) error
-	change   func(o *run.Options, a *telling)
+	change   func(o *trial, a *telling)
 	beside   bool // b runs, too
 
 	made   string
@@ -53,18 +53,18 @@ type failure struct {
 func crashing(context.CancelCauseFunc) func(context.Context) error { return crashes }
 func hanging(context.CancelCauseFunc) func(context.Context) error  { return hangs }
 
-func isolated(isolation string, repetitions int, prompts ...string) func(*run.Options, *telling) {
-	return func(o *run.Options, _ *telling) {
+func isolated(isolation string, repetitions int, prompts ...string) func(*trial, *telling) {
+	return func(o *trial, _ *telling) {
 		o.Plan.Isolation, o.Plan.Repetitions, o.Plan.Prompts = isolation, repetitions, plan.Texts(prompts...)
 	}
 }
 
-func expecting(ids ...int) func(*run.Options, *telling) {
-	return func(o *run.Options, _ *telling) { o.Expected = map[string][]int{"p": ids} }
+func expecting(ids ...int) func(*trial, *telling) {
+	return func(o *trial, _ *telling) { o.Expected = map[string][]int{"p": ids} }
 }
 
 // asksGPU has engine a report that it was asked for a GPU, and runs on the CPU.
-func asksGPU(_ *run.Options, a *telling) { a.wants = "gpu" }
+func asksGPU(_ *trial, a *telling) { a.wants = "gpu" }
 
 // A plan that allows it measures the other device, and the record has both.
 func TestFallbackIsAllowed(t *testing.T) {
@@ -102,10 +102,10 @@ func warnsOnce(a *record.Attempt, code string) bool {
 }
 
 // risky refuses cells of engine a for lack of memory; of b they are only at risk.
-func risky(checks bool) func(*run.Options, *telling) {
-	return func(o *run.Options, _ *telling) {
-		o.Predict, o.Plan.CheckOOM = predicted, &checks
-		o.Judge = func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
+func risky(checks bool) func(*trial, *telling) {
+	return func(o *trial, _ *telling) {
+		o.predict, o.Plan.CheckOOM = predicted, &checks
+		o.judge = func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
 			level := map[string]record.RiskLevel{"a": record.RiskHigh, "b": record.RiskMedium}[p.Setup["of"]]
 			return record.Risk{Level: level, Reasons: []string{"too much"}, Recommendations: []string{"take less"}}
 		}
@@ -113,20 +113,20 @@ func risky(checks bool) func(*run.Options, *telling) {
 }
 
 // twoSetups are setups of one repetition, of which the first can't be built or lacks engine a.
-func twoSetups(builds bool) func(*run.Options, *telling) {
-	return func(o *run.Options, _ *telling) {
+func twoSetups(builds bool) func(*trial, *telling) {
+	return func(o *trial, _ *telling) {
 		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 1, 0
 		var said []string
-		perSetup(o, &said, func(s plan.Setup, name string) engine.Engine {
+		perSetup(o, &said, func(s *plan.Setup, name string) engine.Engine {
 			if s.ID == 1 && name == "a" {
 				return &scripted{name: name, absent: errAbsent}
 			}
 			return &scripted{name: name}
 		})
-		build := o.Setups
-		o.Setups = func(ctx context.Context, s plan.Setup) (run.Setup, error) {
+		build := o.Open
+		o.Open = func(ctx context.Context, s *plan.Setup) (run.Parts, error) {
 			if s.ID == 1 && !builds {
-				return run.Setup{}, fault.New(fault.BadModel, "get one", "there is no such model")
+				return run.Parts{}, fault.New(fault.BadModel, "get one", "there is no such model")
 			}
 			return build(ctx, s)
 		}
@@ -159,7 +159,7 @@ func failures() map[string]failure {
 		"a hung launch": {third: hanging, made: "1.0, 1.1, 1.2 failed timeout, 1.3", kind: fault.Run,
 			says: "launch exceeded its time limit of 1m0s; set a higher --timeout"},
 		"a slow launch": {kind: fault.Run, made: "1.1 failed timeout", says: "time limit of 1m0s; start a new run with " +
-			"--timeout 2m, enough at the speed of this launch", change: func(o *run.Options, a *telling) {
+			"--timeout 2m, enough at the speed of this launch", change: func(o *trial, a *telling) {
 			o.Plan.Warmup.Launches, o.Plan.Repetitions = 0, 1
 			a.generate = func(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
 				for i := range r.MaxTokens { // needs 16 s for a token of the warm-up and four others
@@ -183,13 +183,13 @@ func failures() map[string]failure {
 			made: "1.0, 1.1, 2.1<2 failed crash, 3.1, 1.2<4, 2.2<4, 3.2<4", kind: fault.Run},
 		"a cell's time limit": {third: hanging, beside: true, kind: fault.Run, warned: "cell-timeout",
 			made: "1.0, 2.0, 1.1, 2.1, 1.2 failed timeout, 2.2, 2.3", says: "cell exceeded its time limit of 20s",
-			change: func(o *run.Options, _ *telling) { o.Plan.CellTimeout = plan.Duration(20 * time.Second) }},
+			change: func(o *trial, _ *telling) { o.Plan.CellTimeout = plan.Duration(20 * time.Second) }},
 		"tokens as expected": {change: expecting(0, 1), made: "1.0, 1.1, 1.2, 1.3"},
 		"other tokens than expected": {change: expecting(0, 1, 7), kind: fault.Run, made: "1.0 failed bad-output, " +
 			"1.1 failed bad-output, 1.2 failed bad-output, 1.3 failed bad-output"},
 		"a refused engine": {beside: true, made: "1.1 refused error, 2.0, 2.1, 2.2, 2.3", kind: fault.Run,
-			says: "a: not supported", change: func(o *run.Options, _ *telling) {
-				o.Refused = func(c record.Cell) error {
+			says: "a: not supported", change: func(o *trial, _ *telling) {
+				o.refuses = func(c record.Cell) error {
 					if c.Engine == "a" {
 						return errors.New("not supported")
 					}
@@ -197,7 +197,7 @@ func failures() map[string]failure {
 				}
 			}},
 		"an absent engine": {beside: true, made: "1.1 refused set-up, 2.0, 2.1, 2.2, 2.3", kind: fault.NoLlamaServer,
-			change: func(_ *run.Options, a *telling) { a.absent = errAbsent }},
+			change: func(_ *trial, a *telling) { a.absent = errAbsent }},
 		"an engine absent in one setup": {beside: true, change: twoSetups(true), kind: fault.NoLlamaServer,
 			made: "1.1 refused set-up, 2.1, 3.1, 4.1", says: "a: setup 1: it is not here"},
 		"a model missing in one setup": {beside: true, change: twoSetups(false), kind: fault.BadModel,

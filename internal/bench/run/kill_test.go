@@ -33,21 +33,21 @@ func TestMain(m *testing.M) {
 	if _, err := os.Stat(filepath.Join(out, "latest")); err == nil {
 		o.Resume = filepath.Join(out, "latest")
 	}
-	if _, err := run.Do(context.Background(), o); err != nil {
+	if _, err := execute(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // sweep is a run of two setups with sources and slow tokens.
-func sweep() run.Options {
+func sweep() trial {
 	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: plan.Texts("p", "q", "r"), MaxTokens: 4,
 		Context: 16,
 		Warmup:  plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute),
 		Isolation: plan.Shared, Seed: 3,
 		Order: plan.Shuffled}
 	p.ThreadCounts = []int{1, 2}
-	return run.Options{Plan: p, Parts: run.Parts{Engines: []engine.Engine{slow()}, Model: models.Model{
+	return trial{Plan: p, Parts: run.Parts{Engines: []engine.Engine{slow()}, Model: models.Model{
 		Model: record.Model{Name: "m", SHA256: "abc"}}}}
 }
 
@@ -71,7 +71,7 @@ func slow() *scripted {
 // SIGKILL at any instant costs only the attempt in progress; the resumed run has the same attempts as an undisturbed
 // one.
 func TestKilledRunResumes(t *testing.T) {
-	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
+	undisturbed, err := execute(t.Context(), withOut(sweep(), t.TempDir()))
 	check.Err(t, err)
 	want := counted(t, undisturbed)
 	if len(want) != 2*(3*3+1) {
@@ -118,7 +118,7 @@ func disturbed(t *testing.T, times int) (safe map[string]rows) {
 	}
 }
 
-func withOut(o run.Options, out string) run.Options {
+func withOut(o trial, out string) trial {
 	o.Out = out
 	return o
 }

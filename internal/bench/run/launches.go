@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/host/machine"
@@ -15,12 +16,12 @@ import (
 
 // arrange puts a setup's attempts in order and records refused cells, before any launch.
 func (r *runner) arrange(s *current) (first error) {
-	s.order = turns(s.Setup.Setup, s.cells)
+	s.order = turns(s.Setup, s.cells)
 	for _, c := range s.cells {
-		c.enough = newLooks(s.Plan)
+		c.enough = until.New(s.Plan)
 	}
 	if s.CheckText == nil && s.Plan.Checks() {
-		referenceFirst(s.order, s.reference)
+		referenceFirst(s.order, s.textOf)
 	}
 	r.past.mark(r, s.cells, s.order)
 	for _, c := range s.cells {
@@ -147,7 +148,7 @@ func continues(t turn, rest []turn, stopped bool) bool {
 		return false
 	}
 	for _, next := range rest {
-		if !next.over() && !(stopped && next.cell == t.cell) {
+		if !next.over() && !(stopped && next.series == t.series) {
 			return next.session() == t.session()
 		}
 	}
@@ -156,7 +157,7 @@ func continues(t turn, rest []turn, stopped bool) bool {
 
 // attempt makes an attempt, in the open session if it is the turn's.
 func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (err error) {
-	c := t.cell
+	c := t.series
 	if r.live != nil && r.live.of != t.session() {
 		r.closeLive() // no attempt continues in it
 	}
@@ -174,7 +175,7 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.stop(s, t, c.enough.exhausted(t.repetition))
+			r.stop(s, t, c.enough.Exhausted(t.repetition))
 		}
 		return err
 	}
@@ -182,7 +183,7 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 		c.output = a.output
 	}
 	if c.enough != nil {
-		c.enough.keep(a.figure, a.stop)
+		c.enough.Keep(a.figure, a.stop)
 	}
 	r.stop(s, t, a.stop)
 	return nil
@@ -195,7 +196,7 @@ func (r *runner) stop(s *current, t turn, stop *record.Stop) {
 	}
 	stop.Cell = t.ID
 	r.w.Stop(*stop)
-	if t.enough.absent {
+	if t.enough.Absent() {
 		r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
 			"ran the plan's repetitions", t.ID, t.Engine, stop.Figure))
 	}

@@ -23,21 +23,21 @@ func BenchmarkManyCells(b *testing.B) {
 	}
 	for b.Loop() {
 		var folder time.Time
-		o := run.Options{Plan: p, Out: b.TempDir(),
-			Setups: func(context.Context, plan.Setup) (run.Setup, error) {
-				return run.Setup{}, errors.New("not here")
+		o := trial{Plan: p, Options: run.Options{Out: b.TempDir(),
+			Open: func(context.Context, *plan.Setup) (run.Parts, error) {
+				return run.Parts{}, errors.New("not here")
 			}, Progress: func(e run.Event) {
 				if e.Kind == run.Recording {
 					folder = time.Now()
 				}
-			}}
-		dir, err := run.Do(b.Context(), o)
+			}}}
+		dir, err := execute(b.Context(), o)
 		if dir == "" {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(folder).Seconds(), "s/recorded")
 		begin := time.Now()
-		_, err = run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups})
+		_, err = execute(b.Context(), trial{Plan: p, Options: run.Options{Resume: dir, Open: o.Open}})
 		if fault.Of(err) != fault.Run {
 			b.Fatalf("%v, want earlier failures", err)
 		}

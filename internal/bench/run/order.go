@@ -10,7 +10,7 @@ import (
 
 // turn is a planned attempt.
 type turn struct {
-	*cell
+	*series
 	warmup     bool
 	repetition int  // 0 for a warm-up launch
 	made       bool // made before the run was resumed
@@ -24,20 +24,20 @@ func (t turn) session() any {
 	case t.Shared:
 		return t.engine
 	case t.Reused:
-		return t.cell
+		return t.series
 	}
 	return nil
 }
 
 // over reports that the attempt is not to be made.
-func (t turn) over() bool { return t.made || t.cell.over() }
+func (t turn) over() bool { return t.made || t.series.over() }
 
 // mostTogether limits the setups that are prepared at the same time.
 const mostTogether = 64
 
 // together groups setups whose launches alternate: those of one model, in which each launch has its own process.
-func (r *runner) together() (groups [][]plan.Setup) {
-	for _, s := range r.setups {
+func (r *runner) together() (groups [][]*plan.Setup) {
+	for _, s := range r.Setups {
 		last := len(groups) - 1
 		alone := s.Plan.Order == plan.Grouped || s.Plan.Isolation != "" && s.Plan.Isolation != plan.OfLaunch
 		if last < 0 || alone || len(groups[last]) == mostTogether || groups[last][0].Plan.Model != s.Plan.Model {
@@ -55,11 +55,11 @@ func (r *runner) together() (groups [][]plan.Setup) {
 // next and lower its PSS.
 //
 // If cells share a launch, only the first cell of each engine has warm-up launches.
-func turns(s plan.Setup, all []*cell) []turn {
+func turns(s *plan.Setup, all []*series) []turn {
 	p := s.Plan
 	var out []turn
 	random := rand.New(rand.NewPCG(cmp.Or(p.OrderSeed, p.Seed), uint64(s.ID)))
-	shuffle := func(cells []*cell) []*cell {
+	shuffle := func(cells []*series) []*series {
 		cells = slices.Clone(cells)
 		if p.Order == plan.Shuffled {
 			random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
@@ -73,7 +73,7 @@ func turns(s plan.Setup, all []*cell) []turn {
 		}
 		for range p.Warmup.Launches {
 			for _, c := range warm {
-				out = append(out, turn{cell: c, warmup: true})
+				out = append(out, turn{series: c, warmup: true})
 			}
 		}
 		alternating := len(group)
@@ -83,7 +83,7 @@ func turns(s plan.Setup, all []*cell) []turn {
 		for cells := range slices.Chunk(group, max(alternating, 1)) {
 			for round := range p.MostRepetitions() {
 				for _, c := range shuffle(cells) {
-					out = append(out, turn{cell: c, repetition: round + 1})
+					out = append(out, turn{series: c, repetition: round + 1})
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func turns(s plan.Setup, all []*cell) []turn {
 }
 
 // groups returns the groups of cells that alternate.
-func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
+func groups(p plan.Plan, shuffle func([]*series) []*series, all []*series) [][]*series {
 	switch {
 	case p.Isolation == plan.Shared:
 		return byEngine(shuffle(all))
@@ -101,14 +101,14 @@ func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
 	case len(all) == 0:
 		return nil
 	}
-	return [][]*cell{all}
+	return [][]*series{all}
 }
 
 // byEngine groups the cells that share a launch, in the order of each engine's first.
-func byEngine(all []*cell) [][]*cell {
-	var out [][]*cell
+func byEngine(all []*series) [][]*series {
+	var out [][]*series
 	for _, c := range all {
-		at := slices.IndexFunc(out, func(group []*cell) bool { return group[0].Engine == c.Engine })
+		at := slices.IndexFunc(out, func(group []*series) bool { return group[0].Engine == c.Engine })
 		if at < 0 {
 			at, out = len(out), append(out, nil)
 		}
@@ -118,7 +118,7 @@ func byEngine(all []*cell) [][]*cell {
 }
 
 // launchesOf returns the largest number of attempts of a setup.
-func launchesOf(s plan.Setup) int { return len(turns(s, sketches(s))) }
+func launchesOf(s *plan.Setup) int { return len(turns(s, seriesOf(s))) }
 
 // newSeed returns a random seed that is short enough to type.
 func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

@@ -15,7 +15,7 @@ import (
 )
 
 // inOrder executes a plan and returns its launches in order, as cell.repetition.
-func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
+func inOrder(t *testing.T, o trial) (out []string, r *record.Run) {
 	t.Helper()
 	o.Progress = func(e run.Event) {
 		if e.Kind == run.Launched {
@@ -26,7 +26,7 @@ func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
 	return out, r
 }
 
-func manyCells(t *testing.T) run.Options {
+func manyCells(t *testing.T) trial {
 	o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 	o.Plan.Prompts = plan.Texts("p", "q", "r", "s")
 	return o

@@ -18,7 +18,7 @@ const (
 
 // predictAll records predictions of the cells' memory, unless the run is interrupted.
 func (r *runner) predictAll(ctx context.Context, s *current) {
-	if s.Predict == nil {
+	if s.Answers == nil {
 		return
 	}
 	soon, cancel := context.WithTimeout(ctx, patience)
@@ -46,12 +46,12 @@ func (r *runner) predictAll(ctx context.Context, s *current) {
 
 // judgeAll judges all cells of a launch before it starts, because afterwards free memory no longer tells.
 func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error) {
-	of := []*cell{t.cell}
+	of := []*series{t.series}
 	if t.Shared && !t.judged {
 		of = s.of(t.engine)
 	}
 	for _, c := range of {
-		say := func(e Event) { r.say(s, turn{cell: c, warmup: t.warmup, repetition: t.repetition}, e) }
+		say := func(e Event) { r.say(s, turn{series: c, warmup: t.warmup, repetition: t.repetition}, e) }
 		if err := r.judge(ctx, s, c, say); err != nil {
 			c.giveUp(err)
 			if first == nil {
@@ -63,8 +63,8 @@ func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error)
 }
 
 // judge checks before a cell's first launch whether its memory fits. An error refuses the cell.
-func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)) error {
-	if c.judged || s.Judge == nil {
+func (r *runner) judge(ctx context.Context, s *current, c *series, say func(Event)) error {
+	if c.judged || s.Answers == nil {
 		return nil
 	}
 	c.judged = true

@@ -23,7 +23,7 @@ func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &scripted{name: "a"}, &scripted{name: "b"}
 		o := options(t, a, b)
-		o.Predict = func(ctx context.Context, c record.Cell) record.Prediction {
+		o.predict = func(ctx context.Context, c record.Cell) record.Prediction {
 			if a.prepared != 1 || b.prepared != 1 || a.launches+b.launches != 0 {
 				t.Errorf("%s: predicted after %d and %d preparations and %d launches", c.Engine, a.prepared,
 					b.prepared, a.launches+b.launches)
@@ -38,8 +38,8 @@ func TestPredictionIsRecordedAfterPrepare(t *testing.T) {
 				t.Errorf("of cell %d: %+v", id, p)
 			}
 		}
-		if len(r.Risks) != 0 {
-			t.Errorf("unexpected risks %+v", r.Risks)
+		if len(r.Risks) != 2 || r.Risks[1].Level != record.RiskUnknown {
+			t.Errorf("risks %+v", r.Risks)
 		}
 	})
 }
@@ -59,14 +59,14 @@ func TestAbsentPredictions(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &scripted{name: "a"}
 			o := options(t, a)
-			o.Plan.Prompts, o.Predict = plan.Texts("p", "q"), predict
+			o.Plan.Prompts, o.predict = plan.Texts("p", "q"), predict
 			begin, waited := time.Now(), time.Duration(0)
 			o.Progress = func(e run.Event) {
 				if e.Kind == run.Launched && waited == 0 {
 					waited = time.Since(begin)
 				}
 			}
-			o.Judge = func(ctx context.Context, _ record.Prediction, _ *gpu.Monitor) record.Risk {
+			o.judge = func(ctx context.Context, _ record.Prediction, _ *gpu.Monitor) record.Risk {
 				<-ctx.Done()
 				return record.Risk{Level: record.RiskHigh}
 			}
@@ -90,9 +90,9 @@ func TestSharedCellsAreJudgedFirst(t *testing.T) {
 		a := &telling{scripted: scripted{name: "a"}}
 		o := options(t, a)
 		isolated(plan.Shared, 2, "p", "q", "r")(&o, a)
-		o.Predict = predicted
+		o.predict = predicted
 		judged := 0
-		o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
+		o.judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 			if judged++; a.open.Load() != 0 {
 				t.Error("a cell is judged while a session is open")
 			}

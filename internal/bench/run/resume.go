@@ -6,14 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"llmparity/internal/bench/plan"
-	"llmparity/internal/host/machine"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
 // past is what a resumed run has made before; empty for a new run.
@@ -39,13 +39,11 @@ func (r *runner) scan() (*past, error) {
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
-	if r.Tool != s.Meta.Tool {
-		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256,
-			Is: r.Tool.Version + " " + r.Tool.SHA256}
+	for _, d := range differ.Tools(s.Meta.Tool, r.Tool) {
 		if !r.AllowChanged {
 			return nil, changed("the run in %s was started by another llmparity (%s)", s.Dir, d)
 		}
-		p.changed = append(p.changed, d)
+		p.changed = append(p.changed, d.Difference)
 	}
 	return p, nil
 }
@@ -95,9 +93,8 @@ func (r *runner) reopen(env record.Environment) error {
 	}
 	r.w, r.past.State = w, s
 	changed := r.past.changed
-	all, _ := machine.Diff(s.Environment, env)
-	for _, d := range all {
-		if d.Figures { // it may affect figures
+	for _, d := range differ.Machines(s.Environment, env) {
+		if d.Known && d.Figures {
 			changed = append(changed, d.Difference)
 		}
 	}
@@ -175,8 +172,8 @@ func (p *past) failed(r *runner, cell int) bool {
 }
 
 // mark marks the turns that were made before, and the cells that get no more.
-func (p *past) mark(r *runner, cells []*cell, order []turn) {
-	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
+func (p *past) mark(r *runner, cells []*series, order []turn) {
+	warmups, repetitions := map[*series]int{}, map[*series]map[int]bool{}
 	for _, c := range cells {
 		var gaveUp bool
 		warmups[c], repetitions[c], gaveUp = p.made(r, c.ID)
@@ -185,18 +182,17 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 		}
 		// One that ended without the interval it was to reach has its repetitions: failed ones may be made again.
 		if stop, stopped := p.Stops[c.ID]; stopped && (stop.Narrow || stop.Looks == 0) {
-			c.enough = cmp.Or(c.enough, &looks{})
-			c.enough.stop = &record.Stop{}
+			c.enough = until.Over()
 		}
 	}
 	for i := range order {
 		t := &order[i]
 		if !t.warmup {
-			t.made = repetitions[t.cell][t.repetition]
+			t.made = repetitions[t.series][t.repetition]
 			continue
 		}
-		t.made = warmups[t.cell] > 0
-		warmups[t.cell]--
+		t.made = warmups[t.series] > 0
+		warmups[t.series]--
 	}
 }
 
@@ -204,8 +200,8 @@ func (p *past) mark(r *runner, cells []*cell, order []turn) {
 var errGiven = errors.New("given up before the run was resumed")
 
 // restore restores the results of earlier attempts that later decisions depend on.
-func (p *past) restore(s *current, c *cell) {
-	scores := s.Reference != nil && (!s.Plan.ScoresNothing() || s.Plan.Checks())
+func (p *past) restore(s *current, c *series) {
+	scores := s.textOf != "" && (!s.Plan.ScoresNothing() || s.Plan.Checks())
 	if !scores && c.enough == nil {
 		return
 	}
@@ -217,26 +213,24 @@ func (p *past) restore(s *current, c *cell) {
 	}
 }
 
-func (c *cell) restore(a *record.Attempt) {
+func (c *series) restore(a *record.Attempt) {
 	requests := a.Measured()
 	for _, q := range requests {
 		if c.output == nil {
-			c.output = outputOf(a.ID, q)
+			c.output = score.OutputOf(a.ID, q)
 		}
 	}
-	if c.enough != nil && c.enough.stop == nil {
-		if v := c.enough.of(requests); !math.IsNaN(v) {
-			c.enough.values = append(c.enough.values, v)
-		}
+	if c.enough != nil {
+		c.enough.Restore(requests)
 	}
 }
 
 // over reports whether a setup is complete.
-func (p *past) over(r *runner, planned plan.Setup) bool {
+func (p *past) over(r *runner, planned *plan.Setup) bool {
 	if p.Dir == "" {
 		return false
 	}
-	cells := sketches(planned)
+	cells := seriesOf(planned)
 	order := turns(planned, cells)
 	p.mark(r, cells, order)
 	return !slices.ContainsFunc(order, func(t turn) bool { return !t.over() })
@@ -274,7 +268,7 @@ func (p *past) failure(r *runner) error {
 
 // unscored reports whether the run may have been interrupted between a setup's last launch and its scoring. end is the
 // first cell after those that the setup alternates with.
-func (p *past) unscored(planned plan.Setup, end int) bool {
+func (p *past) unscored(planned *plan.Setup, end int) bool {
 	if p.Status != record.Interrupted ||
 		planned.Plan.ScoresNothing() && planned.Plan.Quality == "" && !planned.Plan.Checks() {
 		return false
@@ -297,8 +291,8 @@ func (p *past) scored(j job) bool {
 
 // whole reports whether the run is complete.
 func (p *past) whole(r *runner) bool {
-	incomplete := func(s plan.Setup) bool { return !p.over(r, s) }
-	return p.Status != record.Interrupted && !slices.ContainsFunc(r.setups, incomplete)
+	incomplete := func(s *plan.Setup) bool { return !p.over(r, s) }
+	return p.Status != record.Interrupted && !slices.ContainsFunc(r.Setups, incomplete)
 }
 
 // sameEngine refuses an engine or browser that changed; with AllowChanged it warns.
@@ -307,7 +301,7 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 	if !known || p.reported[fmt.Sprint(s.ID, " ", name)] {
 		return nil
 	}
-	for _, d := range engineDifferences(was, is) {
+	for _, d := range differ.Engines(was, is) { // also those that are not known: it is no longer as it was
 		if !r.AllowChanged {
 			return changed("%s changed since the run in %s was started (%s)", name, p.Dir, d)
 		}
@@ -315,21 +309,4 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 		r.w.Warn(record.Warnf("resumed-elsewhere", "%s changed before the run was resumed: %s", name, d))
 	}
 	return nil
-}
-
-func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
-	add := func(what, was, is string) {
-		if was != is {
-			out = append(out, record.Difference{What: what, Was: was, Is: is})
-		}
-	}
-	add("version", was.Version, is.Version)
-	add("program's SHA-256", was.SHA256, is.SHA256)
-	parts := map[string]string{}
-	maps.Copy(parts, was.Parts)
-	maps.Copy(parts, is.Parts)
-	for _, part := range slices.Sorted(maps.Keys(parts)) {
-		add(part, was.Parts[part], is.Parts[part])
-	}
-	return out
 }

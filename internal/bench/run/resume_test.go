@@ -22,11 +22,11 @@ import (
 )
 
 // brokenOff returns the folder of a run interrupted in its nth measured generation.
-func brokenOff(t *testing.T, o run.Options, e *scripted, in int) string {
+func brokenOff(t *testing.T, o trial, e *scripted, in int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	e.do = at(in, interrupts(cancel))
-	dir, err := run.Do(ctx, o)
+	dir, err := execute(ctx, o)
 	if fault.Of(err) != fault.Interrupted {
 		t.Fatalf("%q, %v", dir, err)
 	}
@@ -35,7 +35,7 @@ func brokenOff(t *testing.T, o run.Options, e *scripted, in int) string {
 }
 
 // resumed resumes a run.
-func resumed(t *testing.T, o run.Options, dir string) (*record.Run, error) {
+func resumed(t *testing.T, o trial, dir string) (*record.Run, error) {
 	t.Helper()
 	o.Resume, o.Out = dir, ""
 	return do(t, t.Context(), o)
@@ -50,7 +50,7 @@ func TestResumeRemembersNamedEngines(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &telling{scripted: scripted{name: "b"}}
 			o := options(t, &scripted{name: "a"}, b)
-			o.Refused = func(c record.Cell) error {
+			o.refuses = func(c record.Cell) error {
 				if c.Engine == "a" {
 					return fault.New(fault.NoLlamaServer, "get it", "it is not here")
 				}
@@ -99,7 +99,8 @@ func TestResume(t *testing.T) {
 					len(r.Resumes))
 			}
 			launches := e.launches
-			if again, err := run.Do(t.Context(), run.Options{Plan: o.Plan, Parts: o.Parts, Resume: dir}); err != nil ||
+			o.Options = run.Options{Resume: dir}
+			if again, err := execute(t.Context(), o); err != nil ||
 				again != dir || e.launches != launches {
 				t.Errorf("%s: resuming a complete run: %q, %v, %d more launches", isolation, again, err,
 					e.launches-launches)
@@ -118,10 +119,9 @@ func TestResumeKeepsPrompts(t *testing.T) {
 			return e.atOnce(ctx, r, token)
 		}
 		dir := brokenOff(t, o, &e.scripted, 2)
-		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
-			s.Shapes = slices.Clone(s.Shapes)
-			s.Shapes[0].Prompt = "of another seed"
-			return run.Setup{Setup: s, Parts: o.Parts}, nil
+		o.Open = func(_ context.Context, s *plan.Setup) (run.Parts, error) {
+			s.Cells[0].Prompt = "of another seed"
+			return o.Parts, nil
 		}
 		if r, err := resumed(t, o, dir); err != nil || len(asked) != 1 || !asked["p"] || len(r.Attempts) != 4 {
 			t.Errorf("%v; %d attempts with %v", err, len(r.Attempts), asked)
@@ -156,24 +156,24 @@ func TestRetryFailed(t *testing.T) {
 func TestResumeRefusesChangedInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &telling{scripted: scripted{name: "a"}}
-		fresh := func() run.Options {
+		fresh := func() trial {
 			o := options(t, e)
 			o.Model.SHA256, o.Tool = "abc", record.Tool{Version: "1", SHA256: "x"}
 			return o
 		}
 		dir := brokenOff(t, fresh(), &e.scripted, 3)
 		before := check.Read(t, filepath.Join(dir, "journal.jsonl"))
-		for say, change := range map[string]func(*run.Options){
-			"the plan differs from that of the run in": func(o *run.Options) { o.Plan.MaxTokens = 5 },
-			"was started by another llmparity":         func(o *run.Options) { o.Tool.SHA256 = "y" },
-			"the model of the run in":                  func(o *run.Options) { o.Model.SHA256 = "def" },
-			"is not a run folder":                      func(o *run.Options) { o.Resume = t.TempDir() },
+		for say, change := range map[string]func(*trial){
+			"the plan differs from that of the run in": func(o *trial) { o.Plan.MaxTokens = 5 },
+			"was started by another llmparity":         func(o *trial) { o.Tool.SHA256 = "y" },
+			"the model of the run in":                  func(o *trial) { o.Model.SHA256 = "def" },
+			"is not a run folder":                      func(o *trial) { o.Resume = t.TempDir() },
 		} {
 			o := fresh()
 			o.Resume = dir
 			change(&o)
 			launches := e.launches
-			_, err := run.Do(t.Context(), o)
+			_, err := execute(t.Context(), o)
 			if err == nil || !strings.Contains(err.Error(), say) || strings.Contains(err.Error(), "\n") ||
 				e.launches != launches {
 				t.Errorf("%v after %d launches, want one line with %q", err, e.launches-launches, say)
@@ -189,7 +189,7 @@ func TestResumeRefusesChangedInputs(t *testing.T) {
 			check.Err(t, os.WriteFile(path, text, 0o644))
 		}
 		put(text)
-		if _, err := run.Do(t.Context(), o); err == nil ||
+		if _, err := execute(t.Context(), o); err == nil ||
 			!strings.Contains(err.Error(), "plan.yaml in "+dir+" was changed since the run started") {
 			t.Errorf("with another plan.yaml: %v", err)
 		}
@@ -388,8 +388,8 @@ func TestInterruptedScoringResumes(t *testing.T) {
 		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 		b.score = func(ctx context.Context, _ engine.Forced) error { return interrupts(cancel)(ctx) }
 		o := options(t, a, b)
-		o.Plan.Check, o.Reference = new(false), named("b")
-		dir, err := run.Do(ctx, o)
+		o.Plan.Check, o.Plan.TextOf = new(false), "b"
+		dir, err := execute(ctx, o)
 		if fault.Of(err) != fault.Interrupted || len(a.asked) != 1 || len(b.asked) != 1 {
 			t.Fatalf("%v; %d and %d texts", err, len(a.asked), len(b.asked))
 		}

@@ -58,7 +58,7 @@ func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token f
 	return s.scriptedSession.Generate(ctx, r, token)
 }
 
-func reused(t *testing.T, engines ...engine.Engine) run.Options {
+func reused(t *testing.T, engines ...engine.Engine) trial {
 	o := options(t, engines...)
 	o.Plan.Isolation = plan.Reused
 	return o
@@ -86,7 +86,7 @@ func TestIsolation(t *testing.T) {
 			a.others, b.others = []*telling{b}, []*telling{a}
 			o := options(t, a, b)
 			o.Plan.Isolation, o.Plan.Order, o.Plan.Repetitions = c.isolation, c.order, 2
-			o.Plan.Prompts = plan.Texts("p", "q")
+			o.Plan.Prompts, o.Plan.Check = plan.Texts("p", "q"), new(false)
 			r := whole(t, o)
 			if got := made(r); got != c.made {
 				t.Errorf("%s %s: %s, want %s", c.isolation, c.order, got, c.made)
@@ -217,7 +217,7 @@ func TestRepetitionDropsEarlierReadings(t *testing.T) {
 func TestReusedRefusesProcessPerGeneration(t *testing.T) {
 	a := &scripted{name: "once", caps: &engine.Caps{PerGeneration: true, Isolation: record.OfLaunch}}
 	b := &scripted{name: "b"}
-	dir, err := run.Do(t.Context(), reused(t, b, a))
+	dir, err := execute(t.Context(), reused(t, b, a))
 	if fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
 		t.Errorf("%q, %v", dir, err)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/gpu"
@@ -27,11 +29,10 @@ import (
 
 // Options is what a run needs.
 type Options struct {
-	Plan plan.Plan
-	// Setups builds what a setup needs, when its turn comes. It does not change what it is given. If a setup of several
-	// can't be built, its cells fail and the run continues.
-	Setups func(context.Context, plan.Setup) (Setup, error)
-	Parts  // for every setup, if Setups is nil
+	*plan.Matrix
+	// Open makes ready what executes a setup, when its turn comes. If that fails for a setup of several, its cells fail
+	// and the run continues.
+	Open func(context.Context, *plan.Setup) (Parts, error)
 	// Optional reports whether an engine, by its name in records, was not requested by name. If it can't run, the run
 	// still succeeds. nil: all were requested.
 	Optional func(engine string) bool
@@ -58,14 +59,13 @@ type runner struct {
 	w        *record.Writer
 	gpus     *gpu.Monitor
 	past     *past
-	setups   []plan.Setup
-	count    counts                // for the whole run
-	live     *live                 // session that the next attempt continues in, or nil
-	oneModel bool                  // all setups have the same model, and so the same token ids
-	opened   bool                  // there was a launch to cool down from
-	texts    map[string]*CheckText // of score checks, by model, if the model has none of its own
-	memory   atomic.Int64          // total RSS at the last reading
-	toScore  int                   // tokens that engines are still to score in this setup
+	count    counts                  // for the whole run
+	live     *live                   // session that the next attempt continues in, or nil
+	oneModel bool                    // all setups have the same model, and so the same token ids
+	opened   bool                    // there was a launch to cool down from
+	texts    map[string]*score.Check // of score checks, by model, if the model has none of its own
+	memory   atomic.Int64            // total RSS at the last reading
+	toScore  int                     // tokens that engines are still to score in this setup
 	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
 	first             error // the error with priority
@@ -122,27 +122,30 @@ func (r *runner) look() (err error) {
 		r.Plan.OrderSeed = cmp.Or(r.Plan.OrderSeed, r.Plan.Seed, newSeed())
 	}
 	if r.Plan.UntilCI != nil {
-		if _, err := awaited(*r.Plan.UntilCI); err != nil {
+		if _, err := until.Awaited(*r.Plan.UntilCI); err != nil {
 			return err
 		}
 	}
-	if _, r.count.cells, err = r.Plan.Count(); err != nil {
-		return err
-	}
-	r.setups, r.oneModel = slices.Collect(r.Plan.Setups()), true
-	for _, s := range r.setups {
+	r.count.cells, r.oneModel = len(r.Cells), true
+	for _, s := range r.Setups {
+		s.Plan.OrderSeed = r.Plan.OrderSeed
+		for i := range s.Cells { // the plan of a resumed run has defaults that were not requested
+			if was, there := r.past.Cell(s.Cells[i].ID); there {
+				s.Cells[i].DType, s.Cells[i].Threads, s.Cells[i].Settings = was.DType, was.Threads, was.Settings
+			}
+		}
 		r.count.launches += launchesOf(s)
-		r.oneModel = r.oneModel && s.Plan.Model == r.setups[0].Plan.Model
+		r.oneModel = r.oneModel && s.Plan.Model == r.Setups[0].Plan.Model
 	}
 	return nil
 }
 
 // only builds the setup of a plan with a single setup, so that its errors come before there is a run folder.
 func (r *runner) only(ctx context.Context) (s *current, err error) {
-	if len(r.setups) != 1 {
+	if len(r.Setups) != 1 {
 		return nil, nil
 	}
-	if s, err = r.build(ctx, r.setups[0]); err == nil {
+	if s, err = r.build(ctx, r.Setups[0]); err == nil {
 		err = s.alive(r.check(ctx, s))
 	}
 	return s, err
@@ -193,7 +196,7 @@ func (r *runner) create(env record.Environment) error {
 
 // unasked returns the engines from a default list.
 func (r *runner) unasked() (out []string) {
-	for _, s := range r.setups {
+	for _, s := range r.Setups {
 		for _, e := range s.Plan.Engines {
 			if r.optional(e) && !slices.Contains(out, e) {
 				out = append(out, e)

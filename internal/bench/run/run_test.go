@@ -117,10 +117,10 @@ func (s *scriptedSession) Close() error {
 	return nil
 }
 
-func options(t *testing.T, engines ...engine.Engine) run.Options {
+func options(t *testing.T, engines ...engine.Engine) trial {
 	p := plan.Plan{Name: "test", Model: "m", Engines: names(engines), Prompts: plan.Texts("p"), MaxTokens: 4,
 		Context: 16, Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
-	return run.Options{Plan: p, Out: t.TempDir(),
+	return trial{Plan: p, Options: run.Options{Out: t.TempDir()},
 		Parts: run.Parts{Engines: engines, Model: models.Model{Model: record.Model{Name: "m"}}}}
 }
 
@@ -131,9 +131,9 @@ func names(engines []engine.Engine) (out []string) {
 	return out
 }
 
-func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
+func do(t *testing.T, ctx context.Context, o trial) (*record.Run, error) {
 	t.Helper()
-	dir, err := run.Do(ctx, o)
+	dir, err := execute(ctx, o)
 	r, openErr := record.Open(dir)
 	if openErr != nil {
 		t.Fatalf("%v (the run said: %v)", openErr, err)
@@ -142,7 +142,7 @@ func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
 }
 
 // whole executes a run that must succeed.
-func whole(t *testing.T, o run.Options) *record.Run {
+func whole(t *testing.T, o trial) *record.Run {
 	t.Helper()
 	r, err := do(t, t.Context(), o)
 	check.Err(t, err)
@@ -195,7 +195,7 @@ func TestPanicClosesSession(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_, _ = run.Do(t.Context(), o)
+		_, _ = execute(t.Context(), o)
 	}()
 	if a.open.Load() != 0 {
 		t.Error("a session stays open after a panic")
@@ -206,7 +206,7 @@ func TestUnwritableFolderIsRefusedFirst(t *testing.T) {
 	a := &scripted{name: "a"}
 	o := options(t, a)
 	o.Out = "/dev/null/results"
-	_, err := run.Do(t.Context(), o)
+	_, err := execute(t.Context(), o)
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Kind != fault.Unwritable || a.launches != 0 {
 		t.Errorf("%v after %d launches", err, a.launches)

@@ -7,27 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
-
-// Candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
-// confident; compare reports the weight otherwise.
-const Candidates = 20
-
-// output is what a cell's engine generated in its first counted launch.
-type output struct {
-	attempt         int
-	promptIDs, text []int
-}
-
-// differs reports whether two engines continued the same prompt differently.
-func (s *output) differs(o *output) bool {
-	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
-}
 
 // keepOutput keeps an answered request until it is known whether its launch counts.
 func (a *attempt) keepOutput(q *record.Request) {
@@ -36,29 +22,14 @@ func (a *attempt) keepOutput(q *record.Request) {
 	}
 	a.measured = append(a.measured, q)
 	if a.output == nil {
-		a.output = outputOf(a.rec.ID(), q)
+		a.output = score.OutputOf(a.rec.ID(), q)
 	}
-}
-
-// outputOf returns what a request generated; nil if token ids are missing.
-func outputOf(attempt int, q *record.Request) *output {
-	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
-		return nil
-	}
-	s := &output{attempt: attempt, promptIDs: q.PromptIDs}
-	for _, t := range q.Tokens {
-		if t.ID < 0 {
-			return nil
-		}
-		s.text = append(s.text, t.ID)
-	}
-	return s
 }
 
 // job is a cell whose engine is to score a text.
 type job struct {
-	*cell
-	text      *output
+	*series
+	text      *score.Output
 	reference int            // the cell that generated it, or that others are compared with
 	window    *record.Window // of a given text; nil: an engine generated the text
 }
@@ -84,12 +55,12 @@ func (j job) what() string {
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
-		if ref.Engine != s.reference || ref.output == nil || s.Plan.ScoresNothing() {
+		if ref.Engine != s.textOf || ref.output == nil || s.Plan.ScoresNothing() {
 			continue
 		}
 		of := slices.DeleteFunc(slices.Clone(s.cells),
-			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
-		differ := slices.ContainsFunc(of, func(c *cell) bool { return c.output.differs(ref.output) })
+			func(c *series) bool { return c.PromptID != ref.PromptID || !c.able() })
+		differ := slices.ContainsFunc(of, func(c *series) bool { return c.output.Differs(ref.output) })
 		if len(of) == 0 || s.Plan.Parity == nil && !differ {
 			continue
 		}
@@ -104,12 +75,10 @@ func (s *current) jobs() [][]job {
 // windows lists the windows of the plan's text for each engine that can score, under its first cell.
 func (r *runner) windows(s *current) [][]job {
 	out := make([][]job, len(s.Engines))
-	if s.Quality == nil {
-		return out
+	if s.NoQuality != nil {
+		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(s.NoQuality.Error())))
 	}
-	text, err := s.Quality()
-	if err != nil {
-		r.w.Warn(record.Warnf("not-scored", "quality is not measured: %s", fault.OneLine(err.Error())))
+	if s.Quality == nil {
 		return out
 	}
 	reference := 0
@@ -122,14 +91,15 @@ func (r *runner) windows(s *current) [][]job {
 			r.w.Warn(record.Warnf("not-scored", "%s does not score: it reports no log-probabilities of a given text",
 				e.Name()))
 			continue
-		case e.Name() == s.reference || reference == 0:
+		case e.Name() == s.textOf || reference == 0:
 			reference = cells[0].ID
 		}
-		for n, ids := range text.Windows {
+		for n, ids := range s.Quality.IDs {
 			// As llama-perplexity: the first half is only read.
 			half := len(ids)/2 + 1
-			out[i] = append(out[i], job{cells[0], &output{promptIDs: ids[:half], text: ids[half:]}, 0,
-				&record.Window{Text: text.Name, SHA256: text.SHA256, Number: n + 1, Of: len(text.Windows)}})
+			out[i] = append(out[i], job{cells[0], &score.Output{PromptIDs: ids[:half], Text: ids[half:]}, 0,
+				&record.Window{Text: s.Quality.Name, SHA256: s.Quality.SHA256, Number: n + 1,
+					Of: len(s.Quality.IDs)}})
 		}
 	}
 	for _, js := range out {
@@ -141,11 +111,11 @@ func (r *runner) windows(s *current) [][]job {
 }
 
 // seen lists the tokens whose texts a reader may need: those generated and those that scored high.
-func seen(all []*cell) []int {
+func seen(all []*series) []int {
 	var ids []int
 	for _, c := range all {
 		if c.output != nil {
-			ids = append(append(ids, c.output.promptIDs...), c.output.text...)
+			ids = append(append(ids, c.output.PromptIDs...), c.output.Text...)
 		}
 		ids = append(ids, c.likely...)
 	}
@@ -157,14 +127,14 @@ func seen(all []*cell) []int {
 func (p *past) unscoredTokens(js []job) (n int) {
 	for _, j := range js {
 		if !p.scored(j) {
-			n += len(j.text.text)
+			n += len(j.text.Text)
 		}
 	}
 	return n
 }
 
 // able reports whether the cell's engine can score and has run.
-func (c *cell) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
+func (c *series) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
 
 // scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
 func (r *runner) scoreAll(ctx context.Context, s *current) {
@@ -180,12 +150,12 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 		}
 	}
 	switch {
-	case any && ctx.Err() != nil && s.Quality == nil: // else the run is resumed
+	case any && ctx.Err() != nil && s.Plan.Quality == "": // else the run is resumed
 		r.w.Warn(record.Warning{Code: "not-scored",
 			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
 	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
 		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
-			"engine that can score", s.reference))
+			"engine that can score", s.textOf))
 	}
 }
 
@@ -205,10 +175,10 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		if r.past.scored(j) {
 			continue
 		}
-		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text), Left: r.toScore})
+		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.Text), Left: r.toScore})
 		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
-			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
-				Tokens: len(j.text.text), Top: Candidates, Window: j.window}})
+			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.Attempt, PromptIDs: j.text.PromptIDs,
+				Tokens: len(j.text.Text), Top: score.Candidates, Window: j.window}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
@@ -237,13 +207,13 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Session, error) {
 	least := 0
 	if j.window != nil {
-		least = len(j.text.promptIDs) + len(j.text.text)
+		least = len(j.text.PromptIDs) + len(j.text.Text)
 	}
 	return j.loaded(ctx, of, p, least)
 }
 
 // loaded opens the cell's engine and loads its model with a context of at least so many tokens.
-func (c *cell) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
+func (c *series) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
 	s, err := c.engine.Open(ctx, p)
 	if err != nil {
 		return nil, err
@@ -261,7 +231,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		return errors.New("the engine claims that it can score, but its session can't")
 	}
 	n := 0
-	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: Candidates,
+	return s.Score(ctx, engine.Forced{Prompt: j.text.PromptIDs, IDs: j.text.Text, Top: score.Candidates,
 		Whole: j.window != nil},
 		func(sc record.Score) {
 			rec.Score(sc)
@@ -270,7 +240,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 			}
 			n++
 			r.toScore--
-			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text),
+			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.Text),
 				Left: r.toScore})
 		})
 }

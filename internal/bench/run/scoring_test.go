@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -17,10 +18,6 @@ import (
 func opinionated(name string, says ...int) *scripted {
 	return &scripted{name: name, says: says,
 		caps: &engine.Caps{Resident: true, Isolation: record.OfLaunch, TokenIDs: true, Scores: true}}
-}
-
-func named(reference string) func() (string, error) {
-	return func() (string, error) { return reference, nil }
 }
 
 // Every engine that can score scores the reference's text once, after all launches. Scorings don't count as launches.
@@ -38,8 +35,8 @@ func TestScoring(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, mute := opinionated("a", 1, 2, 3, 4), opinionated("b", c.b...), &scripted{name: "mute"}
 			o := options(t, a, b, mute)
-			o.Plan.Check, o.Plan.Parity, o.Reference = new(false), c.parity, named("b")
-			o.Pieces = func(ids []int) map[int]string {
+			o.Plan.Check, o.Plan.Parity, o.Plan.TextOf = new(false), c.parity, "b"
+			o.pieces = func(ids []int) map[int]string {
 				out := map[int]string{}
 				for _, id := range ids {
 					out[id] = strings.Repeat("x", id)
@@ -111,7 +108,7 @@ func TestFailedScoringIsWarning(t *testing.T) {
 			a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 4, 8)
 			a.score = c.score(cancel)
 			o := options(t, a, b)
-			o.Plan.Check, o.Reference = new(false), named("b")
+			o.Plan.Check, o.Plan.TextOf = new(false), "b"
 			r, err := do(t, ctx, o)
 			cancel()
 			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 ||
@@ -131,7 +128,7 @@ func TestFailedScoringIsWarning(t *testing.T) {
 func TestParityWithoutScorerWarns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "mute"})
-		o.Plan.Parity, o.Reference = new(true), named("mute")
+		o.Plan.Parity = new(true)
 		r, err := do(t, t.Context(), o)
 		if err != nil || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "nothing was scored") ||
 			r.Pieces != nil {
@@ -152,12 +149,10 @@ func TestInterruptedQualityResumes(t *testing.T) {
 			return nil
 		}
 		o := options(t, a, b, &scripted{name: "mute"})
-		o.Reference, o.Plan.Quality, o.Plan.Check = named("b"), "a.txt", new(false)
-		o.Quality = func() (*run.Text, error) {
-			return &run.Text{Name: "a.txt", SHA256: "5f",
-				Windows: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {10, 2, 3, 4, 5, 6, 7, 8}}}, nil
-		}
-		dir, err := run.Do(ctx, o)
+		o.Plan.TextOf, o.Plan.Quality, o.Plan.Check = "b", "a.txt", new(false)
+		o.Quality = &score.Windows{Name: "a.txt", SHA256: "5f",
+			IDs: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {10, 2, 3, 4, 5, 6, 7, 8}}}
+		dir, err := execute(ctx, o)
 		if fault.Of(err) != fault.Interrupted || len(a.asked) != 2 || len(b.asked) != 1 && len(b.asked) != 2 {
 			t.Fatalf("%v; %v and %v", err, a.asked, b.asked)
 		}

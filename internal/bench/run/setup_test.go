@@ -15,12 +15,12 @@ import (
 )
 
 // perSetup builds engines for each setup, and logs builds and launches in said.
-func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name string) engine.Engine) {
+func perSetup(o *trial, said *[]string, make func(s *plan.Setup, name string) engine.Engine) {
 	parts := o.Parts
 	o.Parts = run.Parts{}
-	o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
+	o.Open = func(_ context.Context, s *plan.Setup) (run.Parts, error) {
 		*said = append(*said, fmt.Sprintf("build %d", s.ID))
-		built := run.Setup{Setup: s, Parts: parts}
+		built := parts
 		built.Engines = nil
 		for _, name := range s.Plan.Engines {
 			built.Engines = append(built.Engines, make(s, name))
@@ -47,7 +47,7 @@ func TestSetupsAlternate(t *testing.T) {
 			o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 			o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2}, 2, 0
 			o.Plan.Order = order
-			perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine { return &scripted{name: name} })
+			perSetup(&o, &said, func(_ *plan.Setup, name string) engine.Engine { return &scripted{name: name} })
 			r := whole(t, o)
 			if !slices.Equal(said, want) {
 				t.Errorf("order %q: %q, want %q", order, said, want)
@@ -67,7 +67,7 @@ func TestCellsAreAnnouncedBeforeFirstLaunch(t *testing.T) {
 		o.Out = t.TempDir()
 		o.Plan.ThreadCounts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []int{1, 2, 3}, 1, 0
 		announced := -1
-		perSetup(&o, &said, func(_ plan.Setup, name string) engine.Engine {
+		perSetup(&o, &said, func(_ *plan.Setup, name string) engine.Engine {
 			return &scripted{name: name, do: func(context.Context, int) error {
 				if announced < 0 {
 					time.Sleep(10 * time.Second) // until the journal is flushed
@@ -89,7 +89,7 @@ func TestPiecesNeedSingleModel(t *testing.T) {
 	for _, models := range [][]string{{"m"}, {"m", "n"}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options(t, opinionated("a", 1, 2, 3, 4))
-			o.Pieces = func(ids []int) map[int]string { return map[int]string{1: "one"} }
+			o.pieces = func(ids []int) map[int]string { return map[int]string{1: "one"} }
 			if len(models) > 1 {
 				o.Plan.Model = ""
 				for _, m := range models {

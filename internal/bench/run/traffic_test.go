@@ -74,11 +74,11 @@ func passes(ctx context.Context, d time.Duration) error {
 }
 
 // loaded is a plan in which several clients send requests.
-func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
+func loaded(t *testing.T, e engine.Engine, clients, requests int) trial {
 	o := options(t, e)
 	o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
 	o.Plan.Concurrency, o.Plan.Traffic = []int{clients}, &plan.Traffic{Loop: record.ClosedLoop, Requests: requests}
-	o.Ask = func(c record.Cell, _ traffic.Request) engine.Request {
+	o.ask = func(c record.Cell, _ traffic.Request) engine.Request {
 		return engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
 	}
 	return o
@@ -129,7 +129,7 @@ func TestFailedRequestKeepsOthers(t *testing.T) {
 			e := newBusy(2)
 			e.wrong = engine.Fail(class, "it went wrong")
 			o := loaded(t, e, 2, 6)
-			o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+			o.ask = func(_ record.Cell, q traffic.Request) engine.Request {
 				r := engine.Request{Prompt: "right", MaxTokens: 4}
 				if q.Index == 2 {
 					r.Prompt = "wrong"
@@ -159,7 +159,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 		e := newBusy(1)
 		o := loaded(t, e, 1, 3)
 		o.Plan.Traffic.Turns = 3
-		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+		o.ask = func(_ record.Cell, q traffic.Request) engine.Request {
 			return engine.Request{Prompt: q.Before + fmt.Sprint(" turn", q.Turn), MaxTokens: 4}
 		}
 		r := whole(t, o)
@@ -179,7 +179,7 @@ func TestTurnContinuesConversation(t *testing.T) {
 func TestRecordHasHashOfEachPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := loaded(t, newBusy(1), 1, 4)
-		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+		o.ask = func(_ record.Cell, q traffic.Request) engine.Request {
 			return engine.Request{Prompt: fmt.Sprint("prompt ", q.Index%2), MaxTokens: 4}
 		}
 		for i, q := range whole(t, o).Attempts[0].Measured() {
@@ -195,7 +195,7 @@ func TestWarmupUsesAnotherPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newBusy(1)
 		o := loaded(t, e, 1, 3)
-		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+		o.ask = func(_ record.Cell, q traffic.Request) engine.Request {
 			return engine.Request{Prompt: fmt.Sprint("prompt ", q.Index), MaxTokens: 4}
 		}
 		if _, err := do(t, t.Context(), o); err != nil {
@@ -214,12 +214,11 @@ func TestWrongInputLengthWarns(t *testing.T) {
 		o.Plan.Prompts, o.Plan.InputLengths, o.Plan.Repetitions, o.Plan.Warmup.Launches = nil, []int{3, 5}, 1, 0
 		o.Plan.Context = 32
 		parts := o.Parts
-		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, error) {
-			s.Shapes = slices.Clone(s.Shapes)
-			for i := range s.Shapes {
-				s.Shapes[i].Prompt = "one two three"
+		o.Open = func(_ context.Context, s *plan.Setup) (run.Parts, error) {
+			for i := range s.Cells {
+				s.Cells[i].Prompt = "one two three"
 			}
-			return run.Setup{Setup: s, Parts: parts}, nil
+			return parts, nil
 		}
 		r := whole(t, o)
 		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 ||

@@ -15,9 +15,9 @@ import (
 )
 
 // sides returns two runs that log in which order launches generate.
-func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]*scripted) {
+func sides(t *testing.T, said *[]string) (first, second trial, engines [2]*scripted) {
 	out := t.TempDir()
-	for i, o := range []*run.Options{&first, &second} {
+	for i, o := range []*trial{&first, &second} {
 		e := &scripted{name: "engine"}
 		engines[i] = e
 		e.do = func(ctx context.Context, _ int) error {
@@ -50,7 +50,7 @@ func TestBothAlternate(t *testing.T) {
 		var said []string
 		first, second, _ := sides(t, &said)
 		second.Plan.Repetitions = 5
-		dirs, errs := run.Both(t.Context(), first, second)
+		dirs, errs := both(t.Context(), first, second)
 		check.Err(t, errors.Join(errs[:]...))
 		if want := []string{"a", "b", "a", "b", "a", "b", "b", "b"}; !slices.Equal(said, want) {
 			t.Errorf("order %v, want %v", said, want)
@@ -72,7 +72,7 @@ func TestBothCloseSharedSessions(t *testing.T) {
 		var said []string
 		first, second, engines := sides(t, &said)
 		first.Plan.Isolation, second.Plan.Isolation = plan.Reused, plan.Reused
-		_, errs := run.Both(t.Context(), first, second)
+		_, errs := both(t.Context(), first, second)
 		if err := errors.Join(errs[:]...); err != nil || !slices.Equal(said, []string{"a", "a", "a", "b", "b", "b"}) {
 			t.Errorf("%v %v", err, said)
 		}
@@ -90,10 +90,10 @@ func TestBothEndIfOneCannotStart(t *testing.T) {
 		for i := range 2 {
 			var said []string
 			first, second, _ := sides(t, &said)
-			of := []*run.Options{&first, &second}[i]
+			of := []*trial{&first, &second}[i]
 			of.Parts = run.Parts{}
-			of.Setups = func(context.Context, plan.Setup) (run.Setup, error) { return run.Setup{}, missing }
-			dirs, errs := run.Both(t.Context(), first, second)
+			of.Open = func(context.Context, *plan.Setup) (run.Parts, error) { return run.Parts{}, missing }
+			dirs, errs := both(t.Context(), first, second)
 			if !errors.Is(errs[i], missing) || errs[1-i] == nil || dirs[i] != "" || len(said) > 0 {
 				t.Errorf("%d: %q %v, measured %v", i, dirs, errs, said)
 			}
@@ -113,7 +113,7 @@ func TestBothResume(t *testing.T) {
 			}
 			return whole(ctx, launch)
 		}
-		dirs, errs := run.Both(ctx, first, second)
+		dirs, errs := both(ctx, first, second)
 		if errs[0] == nil || errs[1] == nil {
 			t.Fatalf("%v", errs)
 		}
@@ -124,7 +124,7 @@ func TestBothResume(t *testing.T) {
 		}
 		engines[0].do, said = whole, nil
 		first.Resume, second.Resume = dirs[0], dirs[1]
-		if _, errs = run.Both(t.Context(), first, second); errors.Join(errs[:]...) != nil {
+		if _, errs = both(t.Context(), first, second); errors.Join(errs[:]...) != nil {
 			t.Fatalf("%v", errs)
 		}
 		for i, dir := range dirs {

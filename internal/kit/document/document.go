@@ -42,6 +42,12 @@ func Read[T any](text []byte, file, what string, same func(name string) string, 
 			return out, nil
 		}
 	}
+	var none T
+	return none, In(file, err)
+}
+
+// In adds to an error from a Node its file and line, and makes it one line.
+func In(file string, err error) error {
 	var at yaml.Error // whose Error prints all of the source
 	place, message := file, ""
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
@@ -49,12 +55,11 @@ func Read[T any](text []byte, file, what string, same func(name string) string, 
 	} else {
 		message = err.Error()
 	}
-	var none T
 	message, _, _ = strings.Cut(message, "\n")
 	if strings.Contains(message, "'\t'") {
 		message = "a tab; YAML is indented with spaces"
 	}
-	return none, fault.New(fault.Usage, "", "%s: %s", place, message)
+	return fault.New(fault.Usage, "", "%s: %s", place, message)
 }
 
 // open parses a text with one document.

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 
-// cell is a cell of the record with its engine and its progress.
-type cell struct {
+// series is the launches of a cell: its engine and its progress.
+type series struct {
 	record.Cell
 	engine       engine.Engine
 	gaveUp       error         // why it gets no more launches
@@ -22,30 +24,37 @@ type cell struct {
 	spent        time.Duration // time of its attempts in this process
 	expired      bool          // its time limit is reached
 	failedStarts int           // consecutive launches that did not start
-	enough       *looks        // the rule of --until-ci; nil: a fixed number of repetitions
+	enough       *until.Rule   // the rule of --until-ci; nil: a fixed number of repetitions
 	left         int           // attempts to come
 	judged       bool
 	ran          bool // an attempt succeeded
 	memory       record.Prediction
-	likely       []int   // likeliest tokens in its scores
-	output       *output // what its first counted launch generated; nil: none, or token ids unknown
+	likely       []int         // likeliest tokens in its scores
+	output       *score.Output // what its first counted launch generated; nil: none, or token ids unknown
 }
 
 // over reports that the cell gets no more attempts.
-func (c *cell) over() bool { return c.gaveUp != nil || c.expired || c.enough.stopped() }
+func (c *series) over() bool { return c.gaveUp != nil || c.expired || c.enough.Stopped() }
 
 // named adds the engine's name to an error that does not begin with it.
-func (c *cell) named(err error) error {
+func (c *series) named(err error) error {
 	if strings.HasPrefix(err.Error(), c.Engine+": ") {
 		return err
 	}
 	return fmt.Errorf("%s: %w", c.Engine, err)
 }
 
-// cellsOf returns a setup's cells, request shape by request shape.
-func cellsOf(s Setup) []*cell {
-	cells := sketches(s.Setup)
-	for _, c := range cells {
+// seriesOf are the cells of a setup, as far as the plan alone defines them.
+func seriesOf(s *plan.Setup) (out []*series) {
+	for _, c := range s.Cells {
+		out = append(out, &series{Cell: c})
+	}
+	return out
+}
+
+// describe adds to a setup's cells what their engines and their model say.
+func (s *current) describe() {
+	for _, c := range s.cells {
 		c.engine = s.Engines[slices.Index(s.Plan.Engines, c.Engine)]
 		caps := c.engine.Caps()
 		c.Engine = c.engine.Name()
@@ -62,32 +71,10 @@ func cellsOf(s Setup) []*cell {
 			c.PromptCache = record.CacheOn
 		}
 	}
-	return cells
-}
-
-// sketches are a setup's cells in order, as far as the plan alone defines them.
-func sketches(s plan.Setup) (out []*cell) {
-	p := s.Plan
-	shared := p.Isolation == plan.Shared
-	for _, shape := range s.Shapes {
-		for _, e := range p.Engines {
-			if !shape.Asks(e) {
-				continue
-			}
-			out = append(out, &cell{Cell: record.Cell{ID: s.First + len(out), Engine: e,
-				Model:    record.Model{Name: p.Model, Context: max(p.Context, 0)},
-				PromptID: shape.PromptID, Prompt: shape.Prompt, InputTokens: shape.InputTokens,
-				MaxTokens: shape.MaxTokens, Temperature: p.Temperature, Repetitions: p.Repetitions, Setup: s.ID,
-				KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic, Weights: p.WeightsOf(e),
-				Chat:     p.Chat,
-				Settings: s.Varied[e], Reused: p.Isolation == plan.Reused || shared, Shared: shared}})
-		}
-	}
-	return out
 }
 
 // giveUp ends a cell whose error only a person can fix, or whose launches don't start.
-func (c *cell) giveUp(err error) {
+func (c *series) giveUp(err error) {
 	if engine.ClassOf(err) == record.Start {
 		if c.failedStarts++; c.failedStarts < mostFailedStarts {
 			return

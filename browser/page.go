@@ -2,10 +2,9 @@
 // processes, reads memory from outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and
 // reports how a page or GPU was lost. A Sheet draws pictures for reports.
 //
-// It knows no engine. Each engine in a browser has a package that serves a Site and calls its script. The page's
-// interface is in assets/page: llmparityPage.started is a promise; llmparity.now, adapter and held exist where the
-// engine runs; ledger.js is imported before anything that uses WebGPU; the binding llmparityEvent reports what happens
-// during a call, such as tokens.
+// It knows no engine. An engine in a browser is a Runtime: its package has the engine's script, serves models to it, and
+// prepares them. Start makes it a session. What a script exports is said in assets/page/host.js; examples/page is a
+// complete engine.
 //
 // Limits: it only drives Chrome and its relatives, through DevTools. It does not see what a GPU driver allocates for
 // WebGPU. Outside Linux it only knows the processes that the browser names. Each launch starts a browser with an empty
@@ -52,11 +51,13 @@ type Config struct {
 
 // Site is an engine's page.
 type Site struct {
-	Handler http.Handler // serves the files, index.html at "/", only to the page
+	Handler http.Handler // serves the files, index.html at "/", only to the page; see Files
 	Page    string       // path of the page; empty: the root
 	Title   string       // of the engine, for people
-	Imports string       // what the page's script imports
+	Imports string       // what the page's script imports, for people
 	Do      string       // advice if that fails
+	// Classify classifies messages of the engine's own errors; nil, or an empty class: as the messages of any page.
+	Classify func(message string) record.Class
 }
 
 // binding is the function with which an engine's script reports events during a call.
@@ -278,7 +279,7 @@ func (p *Page) listen(ev any) {
 		}
 	case *runtime.EventExceptionThrown:
 		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
-		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
+		p.warn(record.Warning{Code: "page-exception", Text: p.thrown(e).Error()})
 	case *runtime.EventConsoleAPICalled:
 		p.said(ev)
 	case *target.EventTargetCrashed: // of any target of the browser
@@ -290,14 +291,14 @@ func (p *Page) listen(ev any) {
 	}
 }
 
-// said keeps the console's last error that looks like one of TVM ("ValueError: …"): the wasm prints why it aborts
-// there, and then throws a bare exit status.
+// said keeps the console's last error that names its kind ("ValueError: …"): a wasm prints there why it aborts, and
+// then throws a bare exit status.
 func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
 	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
 		return
 	}
 	var text string
-	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !tvmError.MatchString(text) {
+	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !namedError.MatchString(text) {
 		return
 	}
 	p.mu.Lock()
@@ -316,7 +317,7 @@ func (p *Page) reported(payload string) {
 		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device was lost (%s): %s", e.Lost.Reason,
 			fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
-		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
+		p.chrome.lose(engine.Fail(p.classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
 		p.ledger.reported(e.Ledger)
 		p.mu.Lock()

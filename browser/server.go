@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"llmparity/assets/page"
 )
 
 // server serves a site on loopback, only to those who know the token in the path.
@@ -50,8 +52,18 @@ func isolated(next http.Handler) http.Handler {
 	})
 }
 
-// Files serves files, with index.html for the root, and no listings.
-func Files(files fs.FS) http.Handler {
+// Files serves the page's files, and an engine's scripts below /engine/.
+func Files(scripts fs.FS) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /", Folder(page.Files()))
+	if scripts != nil {
+		mux.Handle("GET /engine/", http.StripPrefix("/engine", Folder(scripts)))
+	}
+	return mux
+}
+
+// Folder serves files, with index.html for the root, and no listings.
+func Folder(files fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 		if name == "" {

@@ -75,7 +75,7 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 		}
 	}()
 	c.Thread = PageThread
-	site := Site{Handler: Files(page.Files()), Page: page.Truth}
+	site := Site{Handler: Files(nil), Page: page.Truth}
 	if p.page, err = Open(ctx, c, site, p); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -15,28 +14,28 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Against is one figure of two cells, compared as a question of its own.
+// Against compares one figure of a cell with that of the baseline run's cell.
 type Against struct {
 	ratio.Ratio      // of the first, the baseline, over the second; Percent is the change from the first to the second
-	Changed     bool // it differs from the baseline's itself, corrected likewise
-	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
-	// that at which one is found.
+	Changed     bool // it differs from the baseline run's, corrected for all comparisons of the gate
+	// Usual is the interval of the change that can rule out a regression; PercentInterval is the wider one that can
+	// find a regression.
 	Usual *stats.Interval
-	plain stats.Test // of that
+	plain stats.Test // the test behind Changed
 }
 
-// SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
-// the tolerance, a share such as -0.05. If the two cannot be compared it says why.
-func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
+// CompareFigure compares a figure with that of a baseline run. The null hypothesis is that the figure changed by
+// exactly the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
+func CompareFigure(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
 	}
-	if why := Unlike(name, base, now); why != "" {
-		if name == figure.PeakPSS && memoryShared(base, now) != nil {
-			why = "check peak_uss_mb instead, which other programs do not affect; " + why
+	if why := Unlike(name, base, now); why.Code != "" {
+		if name == figure.PeakPSS && why.Code == explain.MemoryShared.Code {
+			why.Text = "check peak_uss_mb instead, which other programs do not affect; " + why.Text
 		}
-		return Against{}, why
+		return Against{}, why.Text
 	}
 	a, b := base.Named(name), now.Named(name)
 	if why := lacking(a, b); why != "" {
@@ -50,14 +49,14 @@ func SetAgainst(base, now *Cell, name string, change float64) (Against, string) 
 	plain, from := stats.NewSides(was, is), stats.NewSides(shifted, is)
 	out := Against{Ratio: ratio.New(a, b, plain), plain: plain.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
-	out.Note = strings.Join(moved(name, base, now, false), "; ")
+	out.Note = noteOn(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
 }
 
-// lacking says which of two runs has no such figure, and why; empty: both have it.
+// lacking says which of two runs lacks a figure, and why; empty: both have it.
 func lacking(base, now evidence.Figure) string {
 	run, f := "the baseline run", base
 	if f.Known() {
@@ -69,7 +68,7 @@ func lacking(base, now evidence.Figure) string {
 	return fmt.Sprintf("%s has no %s: %s", run, cmp.Or(f.Title, f.Name), f.Absent)
 }
 
-// Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
+// Named returns a figure or a component of the memory by its name; if there is none, an empty figure that says so.
 func (c *Cell) Named(name string) evidence.Figure {
 	f := c.Figure(name)
 	if f.Title == "" && !f.Known() {
@@ -80,7 +79,7 @@ func (c *Cell) Named(name string) evidence.Figure {
 	return f
 }
 
-// Correct applies Holm's correction to all questions of a gate, and returns how many tests are distinct.
+// Correct applies Holm's correction to all comparisons of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
 	var plain []stats.Test
 	var of []*ratio.Judgement
@@ -93,8 +92,8 @@ func Correct(all []*Against) int {
 	return ratio.Judge(of)
 }
 
-// SameWords compares the outputs of the first requests of two cells, which may be of different results.
-func SameWords(base, now *Cell) parity.Parity {
+// CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
+func CompareOutputs(base, now *Cell) parity.Parity {
 	return parity.Said(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 
@@ -136,7 +135,7 @@ func MoreStolen(than, of *Cell, by float64) string {
 // Hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
 const Hiding = 0.25
 
-// disturbed warns of a difference that comes with stolen time.
+// disturbed adds a warning to a difference that stolen time may explain.
 func disturbed(x *ratio.Ratio, a, b *Cell) {
 	f := a.Figure(x.Figure)
 	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {

@@ -1,27 +1,51 @@
 package compare
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
 
-// Amounts compares memory of two cells whose devices alone forbid a ratio, where all of it is the machine's own: then
-// amounts may be compared. False for others.
-func (r *Result) Amounts(c *Comparison, x, y evidence.Figure) (ratio.Ratio, bool) {
-	for _, amount := range c.amounts {
-		if amount.Figure == x.Name && x.Name == y.Name {
-			return amount, true
+// Verdict is the conclusion about a figure that both cells of a comparison have: x of A and y of B. a and b name the
+// sides. Without a ratio, amounts of memory decide if only the devices forbid one.
+func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdict.Verdict {
+	at := func(of []ratio.Ratio) int {
+		return slices.IndexFunc(of, func(o ratio.Ratio) bool { return o.Figure == x.Name && o.Figure == y.Name })
+	}
+	if at := at(c.Ratios); at >= 0 {
+		return verdict.Of(&c.Ratios[at], a, b, r.Statistics.MinEffect)
+	}
+	if at := at(c.amounts); at >= 0 {
+		return verdict.OfAmounts(&c.amounts[at], a, b, r.Statistics.MinEffect)
+	}
+	p, q := r.Cells[c.A], r.Cells[c.B]
+	v := verdict.Forbidden(x, y, a, b, cmp.Or(Unlike(x.Name, p, q), c.forbids))
+	if x.Name != p.Points().Peak.Name {
+		return v
+	}
+	v.Forbids = cmp.Or(v.Forbids, verdict.Reason{Code: explain.NoPSS.Code, Text: explain.NoPSS.Text})
+	if shared := cmp.Or(p.memory.ProgramWords(), q.memory.ProgramWords()); shared != "" {
+		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared}
+		if more := leastMore(p, q); more != 0 {
+			v.AtLeast, v.Larger = math.Abs(more), 0
+			if more < 0 {
+				v.Larger = 1
+			}
 		}
 	}
-	return ratio.Ratio{}, false
+	return v
 }
 
-// weigh sets the memory of two cells against each other where only amounts may be compared: tests of its family.
-func (r *Result) weigh(c *Comparison) {
+// compareAmounts compares the memory of two cells of which only amounts may be compared, and adds the tests to their
+// family.
+func (r *Result) compareAmounts(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
 		b.memory.ProgramWords() != "" {
@@ -42,14 +66,14 @@ func (r *Result) weigh(c *Comparison) {
 	}
 }
 
-// inRAM tells whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
+// inRAM reports whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {
 	return c.Device != nil && (c.Device.Class == record.CPU || c.Device.Class == record.SoftwareAdapter)
 }
 
-// LeastMore returns by how many MiB a uses at least more than b, where other programs share their memory. Below 0: b
+// leastMore returns by how many MiB a uses at least more than b, if other programs share their memory. Below 0: b
 // uses more; 0: unknown.
-func LeastMore(a, b *Cell) float64 {
+func leastMore(a, b *Cell) float64 {
 	if !inRAM(a) || !inRAM(b) {
 		return 0
 	}

@@ -122,6 +122,27 @@ func TestNewAxisOfNumbersIsASweep(t *testing.T) {
 	}
 }
 
+// A row of the table is enough, too: temperatures are a sweep, groups, and in the title.
+func TestTemperaturesInOneRun(t *testing.T) {
+	var engines []comparetest.Engine
+	for i, v := range []float64{0.7, 0, 1.5} {
+		e := comparetest.Native(2)
+		e.Cell.ID, e.Cell.Temperature = 10+i, v
+		engines = append(engines, e)
+	}
+	r := compare.With(compare.Options{By: []string{"temperature"}}, comparetest.Run(t, "temperatures", engines...))
+	if len(r.Sweeps) != 1 || r.Sweeps[0].Axis != "temperature" ||
+		!slices.Equal(r.Sweeps[0].At, []float64{0, 0.7, 1.5}) {
+		t.Errorf("%+v", r.Sweeps)
+	}
+	if len(r.Groups) != 3 || r.Groups[0].Name != "temperature 0.7" {
+		t.Errorf("%+v", r.Groups)
+	}
+	if title := answer.Of(r).Title; !strings.HasSuffix(title, ", 3 temperatures") {
+		t.Error(title)
+	}
+}
+
 // Outputs at other temperatures are not compared, nor are random ones.
 func TestTemperaturesAreNotCompared(t *testing.T) {
 	run := func(browser, native float64) *compare.Result {

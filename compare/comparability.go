@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// reasons says what may be compared with what, one line a reason. What holds for many pairs of cells is said once.
+// reasons lists what may be compared with what. A reason that many pairs of cells share is listed once.
 func (r *Result) reasons() []Reason {
 	out := []Reason{}
 	add := func(when bool, of explain.Reason, args ...any) {
@@ -70,7 +70,7 @@ func (r *Result) reasons() []Reason {
 	return out
 }
 
-// paired tells whether a cell is compared with one for which something holds.
+// paired reports whether a cell is compared with one for which something holds.
 func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool {
 		a, b := r.Cells[c.A], r.Cells[c.B]
@@ -78,10 +78,11 @@ func (r *Result) paired(cell *Cell, with func(*Cell) bool) bool {
 	})
 }
 
-// mostTexts is how many texts of one reason are lines of their own.
+// mostTexts is how many texts of one reason get a line each.
 const mostTexts = 3
 
-// ofPairs has the reasons of all pairs of cells, each once. One with many texts, of other values, is one line.
+// ofPairs lists the reasons of all pairs of cells, each once. A reason with many texts, which differ in values, is one
+// line.
 func (r *Result) ofPairs() []Reason {
 	var all []Reason
 	texts := map[string][]string{} // by code
@@ -111,7 +112,7 @@ func (r *Result) ofPairs() []Reason {
 	return out
 }
 
-// whose says which pairs a reason is about; empty: all of them.
+// whose names the pairs that a reason is about; empty: all of them.
 func (r *Result) whose(pairs []int) string {
 	if len(pairs) == len(r.Comparisons) {
 		return ""
@@ -135,18 +136,17 @@ func (r *Result) whose(pairs []int) string {
 func (r *Result) kernels() []Reason {
 	var out []Reason
 	for _, c := range r.Cells {
-		library := c.Part("model_library")
-		if library == "" {
+		library, d := c.ModelLibrary(), Reason{}
+		switch {
+		case library == nil:
 			continue
+		case library.Maker == "":
+			d = reason(Informs, explain.GivenKernels, c.Title(), library.Variant)
+		case library.Unusual():
+			d = reason(Informs, explain.OtherMaker, c.Title(), library.Maker, library.Usual, library.Variant)
+		default:
+			d = reason(Informs, explain.UsualKernels, c.Title(), library)
 		}
-		of := explain.OtherKernels
-		switch origin, _, _ := strings.Cut(library, " ("); origin {
-		case "ours":
-			of = explain.OurKernels
-		case "given":
-			of = explain.GivenKernels
-		}
-		d := reason(Informs, of, c.Title(), library)
 		if !slices.ContainsFunc(out, func(o Reason) bool { return o.Text == d.Text }) {
 			out = append(out, d)
 		}
@@ -154,7 +154,7 @@ func (r *Result) kernels() []Reason {
 	return out
 }
 
-// unpaired says which cells of later runs are compared with none of another run, and why.
+// unpaired lists cells of later runs that are compared with no cell of another run, and why.
 func (r *Result) unpaired() []Reason {
 	var out []Reason
 	for run := 1; run < len(r.Runs); run++ {
@@ -179,7 +179,8 @@ func (r *Result) unpaired() []Reason {
 	return out
 }
 
-// difference says in what a cell of a later run differs from all of the first run: in the first thing that leaves none.
+// difference names the first axis along which a cell of a later run differs from all cells of the first run that are
+// like it so far.
 func (r *Result) difference(c *Cell) string {
 	var like []*Cell
 	for _, o := range r.Cells {

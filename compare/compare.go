@@ -1,11 +1,11 @@
-// Package compare turns records into a Result: figures over launches, parity token by token, ratios where like is
-// compared with like, and what to know before believing any of it. It only reads records, so that a run can be judged
-// years later on another machine, and the same records always give the same Result.
+// Package compare turns records into a Result: figures over launches, parity token by token, ratios of comparable
+// cells, and warnings. It only reads records, so a run can be judged years later on another machine, and the same
+// records always give the same Result.
 //
 // The launch is the unit of repetition: requests within one launch are not independent, so their median counts once.
 // No distribution is assumed: medians, order-statistic intervals, Mann-Whitney. Launches that failed, were interrupted
-// or only warmed up are shown, and enter no statistic. Two cells are compared only if model, prompt and request are the
-// same; a ratio needs the same class of device, or is marked.
+// or only warmed up are shown, and enter no statistic. Package axis says which cells are compared; a ratio also needs
+// the same class of device, or is marked.
 //
 // Tests that answer one question are a family: does run B differ from run A (or one engine from another) in any figure
 // of any pair of cells, or in a mean over them? Holm's correction keeps false differences to at most 1 family of equals
@@ -54,10 +54,10 @@ type Result struct {
 	Families      []ratio.Family     `json:"families"`         // of comparisons
 	Groups        []Group            `json:"groups,omitempty"` // of cells, where they are asked for
 	Statistics    Statistics         `json:"statistics"`
-	Sweeps        []growth.Sweep     `json:"sweeps"`   // cells that differ in the length of the prompt or the context alone
+	Sweeps        []growth.Sweep     `json:"sweeps"`   // cells that differ along one axis alone
 	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
-	// what came of the run's gate; nil: nobody held it against one
+	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
 }
 
@@ -66,48 +66,47 @@ type Run struct {
 	Dir         string             `json:"dir"`
 	Name        string             `json:"name"`
 	Started     time.Time          `json:"started"`
-	Against     string             `json:"against,omitempty"` // the folder of the run that it took turns with
+	Against     string             `json:"against,omitempty"` // folder of the run that it was interleaved with
 	Status      record.Status      `json:"status"`
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
-	Checklist   []explain.Check    `json:"checklist"`             // whether the run can be repeated and believed
+	Checklist   []explain.Check    `json:"checklist"`             // whether the run is reproducible and credible
 	Pieces      map[int]string     `json:"token_texts,omitempty"` // of tokens that occur, by id
 }
 
 // Cell is a point of a plan with what was measured there.
 type Cell struct {
-	Label string `json:"label"` // unique in the result: the engine and whatever else tells cells apart
+	Label string `json:"label"` // unique in the result: the engine and in what else cells differ
 	Run   int    `json:"run"`   // index into Runs
 	evidence.Setup
-	// With is what the engine ran with, in a few words: versions, model library, types of numbers. No figure of the
-	// cell means anything without it.
+	// With is what the engine ran with, in a few words: versions, model library, dtypes. No figure means anything
+	// without it.
 	With string `json:"with,omitempty"`
 
 	Launches Launches  `json:"launches"`
 	Failures []Failure `json:"failures"`
-	// Representative is the attempt whose launch has the peak memory nearest to the median, of those with the most
-	// readings; 0 where none counts. Memory by component and over time is shown of it.
+	// Representative is the attempt whose peak memory is closest to the median, among those with the most readings;
+	// 0: no launch counts. Memory by component and over time is that of this attempt.
 	Representative int `json:"representative_attempt,omitempty"`
 
-	// why it was not repeated any more, where that hung on what was measured
+	// why its repetitions ended; nil: their number was planned
 	Stop     *record.Stop        `json:"stop,omitempty"`
 	Figures  []evidence.Figure   `json:"figures"`
-	Load     *timing.Load        `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
+	Load     *timing.Load        `json:"load,omitempty"` // of concurrent requests; nil: single requests
 	Reported []evidence.Figure   `json:"reported"`
-	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server says of itself while it works
-	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
+	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server reports of itself during requests
+	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil: not read
 	Sampler  []evidence.Figure   `json:"sampler"`
-	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil where nothing looked inside
-	Parts    *memory.Parts       `json:"memory_breakdown,omitempty"` // nil where no launch counts
-	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts
-	// that has any.
+	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil: no source within the engine
+	Parts    *memory.Parts       `json:"memory_breakdown,omitempty"` // nil: no launch counts
+	// OverTokens is memory over generated tokens, and Growth its growth per token; nil: no counted launch has tokens.
 	OverTokens    *growth.OverTokens    `json:"over_tokens,omitempty"`
 	Growth        *growth.Growth        `json:"kv_growth,omitempty"`
-	Distributions []timing.Distribution `json:"distributions,omitempty"` // of the times that one waits for
+	Distributions []timing.Distribution `json:"distributions,omitempty"` // of latencies
 	// Prediction is its predicted memory, compared with what was measured; nil without one.
 	Prediction *memory.Prediction `json:"forecast,omitempty"`
-	Risk       *record.Risk       `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
-	// Refused is why it was not launched at all; empty: it was not refused.
+	Risk       *record.Risk       `json:"risk,omitempty"` // whether its memory was predicted to fit; nil: not predicted
+	// Refused is why it was not launched; empty: it was not refused.
 	Refused string            `json:"refused,omitempty"`
 	Self    parity.SelfParity `json:"self_parity"`
 	// Scores compares its score check with the reference implementation's; nil: that did not compute its weights.
@@ -119,14 +118,14 @@ type Cell struct {
 	scored         *parity.Scored  // nil: it scored no text
 	checked        *parity.Checked // its score check; nil: none
 	anchor         *parity.Checked // the reference implementation's; nil: none
-	unknownPrefill bool            // a prompt may have come from a cache that does not tell
+	unknownPrefill bool            // a prompt may have come from a cache that does not report its hits
 	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
 	memory     *memory.Cell
-	inconstant string // in which way its launches did not run the same; empty: they did
+	inconstant string // how its launches differ in what they ran with; empty: they do not
 }
 
-// Attempts is the number of attempts of all cells, however they ended.
+// Attempts is the number of attempts of all cells, whatever their status.
 func (r *Result) Attempts() int {
 	n := 0
 	for _, c := range r.Cells {
@@ -140,19 +139,19 @@ func (r *Result) Attempts() int {
 type Launches struct {
 	Planned int `json:"planned"`
 	Counted int `json:"counted"`
-	// processes, or sessions, that the counted ones were in, where they are fewer
+	// number of processes or sessions of the counted ones, if they are fewer
 	Opened      int `json:"opened,omitempty"`
 	Warmup      int `json:"warmup"`
 	Failed      int `json:"failed"`
 	Interrupted int `json:"interrupted"`
 }
 
-// Add adds how those of another cell ended.
+// Add adds the counts of another cell.
 func (l *Launches) Add(o Launches) {
 	l.Counted, l.Failed, l.Interrupted = l.Counted+o.Counted, l.Failed+o.Failed, l.Interrupted+o.Interrupted
 }
 
-// Ended says how a cell ended of which no launch counts: a launch that was interrupted has not failed.
+// Ended says how a cell without counted launches ended. An interrupted launch has not failed.
 func (l Launches) Ended() string {
 	switch {
 	case l.Failed > 0:
@@ -181,7 +180,7 @@ func (l Launches) Lost() string {
 	return fmt.Sprintf("%d of %d launches %s", lost, lost+l.Counted, was)
 }
 
-// Failure is an attempt that came to nothing.
+// Failure is an attempt that failed or was interrupted.
 type Failure struct {
 	Attempt    int           `json:"attempt"`
 	Repetition int           `json:"repetition"`
@@ -190,7 +189,7 @@ type Failure struct {
 	Error      string        `json:"error,omitempty"`
 }
 
-// Figure finds one of our figures; an empty one that says so where there is none.
+// Figure returns a figure by its name; if there is none, an empty figure that says so.
 func (c *Cell) Figure(name string) evidence.Figure {
 	f := evidence.Held(c.Figures, name)
 	if f.Title == "" {
@@ -262,7 +261,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	return r
 }
 
-// newCell is a cell of a run with all that its attempts say.
+// newCell computes a cell of a run from its attempts.
 func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c := &Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID),
 		checked: parity.CheckedBy(run, spec), anchor: parity.AnchorOf(run, spec)}
@@ -301,13 +300,13 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	return c
 }
 
-// Title is the engine's name for people, or as records have it.
+// Title is the engine's name for people, or else in records.
 func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
 // MemoryCell returns its memory, with what other programs share of it.
 func (c *Cell) MemoryCell() *memory.Cell { return c.memory }
 
-// Shown are the sizes of the launch that tables and charts with parts of its memory are about.
+// Shown are the sizes of the launch whose memory by component is shown.
 func (c *Cell) Shown() memory.Shown {
 	if c.memory == nil {
 		return memory.Shown{}
@@ -315,7 +314,7 @@ func (c *Cell) Shown() memory.Shown {
 	return c.memory.Shown
 }
 
-// ShownLaunch is that launch's number, as memory over time has it; empty where no launch counts.
+// ShownLaunch is the number of that launch in charts of memory over time; empty: no launch counts.
 func (c *Cell) ShownLaunch() string {
 	for n, l := range evidence.Launches(c.counted) {
 		switch {
@@ -339,10 +338,10 @@ func (c *Cell) LaunchName(attempt int) string {
 	return fmt.Sprintf("%s %d of %d", c.Repeated(), at+1, len(c.counted))
 }
 
-// BetweenPieces tells that the cell's latencies are between pieces of text, which are not a token each.
+// BetweenPieces reports whether the cell's latencies are between pieces of text, which are not a token each.
 func (c *Cell) BetweenPieces() bool { return evidence.Uncounted(c.Spec, c.counted) }
 
-// identify says what ran, by the attempts that count; by all where none does.
+// identify finds engine and device in the counted attempts, or in all if none counts.
 func (c *Cell) identify() {
 	attempts := c.counted
 	if len(attempts) == 0 {
@@ -360,14 +359,15 @@ func (c *Cell) identify() {
 			c.Engine = now
 		} else if now != nil {
 			c.inconsistent("version", c.Engine.Version, now.Version)
-			for _, part := range slices.Sorted(maps.Keys(now.Parts)) {
-				c.inconsistent(strings.ReplaceAll(part, "_", " "), c.Engine.Parts[part], now.Parts[part])
+			was, is := c.Engine.Identity(), now.Identity()
+			for _, part := range slices.Sorted(maps.Keys(is)) {
+				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
 			}
 		}
 	}
 }
 
-// inconsistent keeps the first way in which launches differ.
+// inconsistent keeps the first difference between launches.
 func (c *Cell) inconsistent(what, was, is string) {
 	if was != is && c.inconstant == "" {
 		c.inconstant = fmt.Sprintf("%s was %q in one launch and %q in another", what, was, is)
@@ -378,15 +378,15 @@ func (c *Cell) inconsistent(what, was, is string) {
 func lastReported(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+
-			len(out.Policy)) {
+		if e.Engine != nil && (out == nil || len(e.Engine.Identity())+len(e.Engine.Policy) >=
+			len(out.Identity())+len(out.Policy)) {
 			out = e.Engine
 		}
 	}
 	return out
 }
 
-// count takes in an attempt by how it ended.
+// count counts an attempt by its status.
 func (c *Cell) count(a *record.Attempt) {
 	c.all = append(c.all, a)
 	switch {
@@ -408,7 +408,7 @@ func (c *Cell) count(a *record.Attempt) {
 }
 
 // stopped widens the intervals of a cell that was repeated until a figure was precise enough. Each look could end the
-// repetitions by chance, so each gets its share of the error, and the last interval holds at the usual level. Memory by
+// repetitions by chance, so the error is divided among looks, and the last interval holds at the usual level. Memory by
 // component and reported figures keep the usual intervals.
 func (c *Cell) stopped(s record.Stop) {
 	if s.Looks < 1 || !(s.Confidence > 0 && s.Confidence < 1) {
@@ -448,7 +448,7 @@ func (c *Cell) refusedOrPredicted(run *record.Run) {
 	}
 }
 
-// refuse marks a cell and all its figures.
+// refuse marks a cell and all its figures as refused.
 func (c *Cell) refuse(why string) {
 	c.Refused = why
 	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {

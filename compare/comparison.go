@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -17,23 +18,24 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Comparison sets two cells against each other, or says why they can't be.
+// Comparison compares two cells, or says why they cannot be compared.
 type Comparison struct {
 	A       int      `json:"a"` // indexes into Cells; A is the baseline
 	B       int      `json:"b"`
 	Family  int      `json:"family"`            // index into Families
 	Refused string   `json:"refused,omitempty"` // why there are no ratios
-	Caveats []string `json:"caveats"`           // what differs although it may be compared
-	// Different is what would have refused ratios, had they not been asked for.
+	Caveats []string `json:"caveats"`           // differences that do not refuse ratios
+	// Different lists what refuses ratios without --allow-different.
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
 
 	reasons []Reason
-	// amounts are of memory, where only amounts may be compared
+	forbids verdict.Reason // why there are no ratios
+	// amounts compares memory if ratios are refused and amounts may be compared
 	amounts []ratio.Ratio
 }
 
-// judged are all that is judged of the comparison.
+// judged returns all ratios and amounts of the comparison.
 func (c *Comparison) judged() (out []*ratio.Ratio) {
 	for _, list := range [][]ratio.Ratio{c.Ratios, c.amounts} {
 		for k := range list {
@@ -43,14 +45,14 @@ func (c *Comparison) judged() (out []*ratio.Ratio) {
 	return out
 }
 
-// compared lists the figures that ratios are given for, where requests come one at a time or together.
+// compared lists the figures that have ratios, for single or concurrent requests.
 func compared(together bool) []string {
 	return figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Ratio.In(together) }))
 }
 
-// related tells whether two cells are about the same model and prompt, so that a reader will want them side by side.
-// Over several runs an engine is set against itself in the first one, the baseline, or in another where the first has
-// no such cell; and against others only where its own run has none of them.
+// related reports whether two cells are a pair that readers want to compare: one task, and no better partner. Between
+// runs, a cell is compared with the same engine in the first run, the baseline, or in another run if the first has no
+// such cell. It is compared with another engine there only if neither run has both engines.
 func (r *Result) related(i, j int) bool {
 	a, b := r.Cells[i], r.Cells[j]
 	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) || r.nearer(a, b) {
@@ -71,14 +73,13 @@ func (r *Result) has(run int, like *Cell) bool {
 	})
 }
 
-// sameTask tells whether two cells may be set side by side.
+// sameTask reports whether two cells may be set side by side.
 func sameTask(a, b *Cell) bool {
 	unpaired := func(x *axis.Axis) bool { return x.Across == axis.Unpaired }
 	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
 }
 
-// differences counts in what else two cells of one task differ. The number of the start settings, which only cells of
-// one run share, stands for the dtype and the threads, which older records lack.
+// differences counts in what else two cells of one task differ.
 func differences(a, b *Cell) int {
 	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
 		return x.Across != axis.Unpaired && x.Name != axis.Engine
@@ -86,19 +87,16 @@ func differences(a, b *Cell) int {
 	if a.Says("kv_dtype") != b.Says("kv_dtype") {
 		n++
 	}
-	if a.Run == b.Run && a.Spec.Setup != b.Spec.Setup {
-		n++
-	}
 	return n
 }
 
-// sameOwn tells whether two cells of one engine have the same values of its own axes.
+// sameOwn reports whether two cells of one engine have the same values of its own axes.
 func sameOwn(a, b *Cell) bool {
 	return len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Own })) == 0
 }
 
-// nearer tells whether one of two cells has a partner of the other's engine, in its run, that differs less: a plan with
-// several output lengths compares cells of the same length. Values of an engine's own axes are each compared with other
+// nearer reports whether one of two cells has a partner of the other's engine and run that differs less: a plan with
+// several output lengths compares cells of the same length. Each value of an engine's own axes is compared with other
 // engines.
 func (r *Result) nearer(a, b *Cell) bool {
 	apart := differences(a, b)
@@ -148,10 +146,10 @@ func otherForm(a, b *Cell) string {
 // OtherForm says that two forms of a model have other weights.
 const OtherForm = "same model, " + explain.Other
 
-// FormOf tells whether a plan names two files as forms of one model for two engines.
+// FormOf reports whether a plan names two files as forms of one model for two engines.
 func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
 
-// unverified goes by what an engine warned of, and by models that only a server has.
+// unverified reports whether the weights may be others: an engine warned of it, or only a server has the file.
 func (c *Cell) unverified() bool {
 	return axis.Unverified(&c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
@@ -196,13 +194,13 @@ func (r *Result) pair(i, j int) {
 	r.Comparisons = append(r.Comparisons, c)
 }
 
-// add keeps reasons. The first that refuses ratios is the comparison's.
+// add adds reasons. The first one that refuses ratios becomes Refused.
 func (c *Comparison) add(reasons ...Reason) {
 	c.reasons = append(c.reasons, reasons...)
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused = d.Text
+			c.Refused, c.forbids = d.Text, verdict.Reason{Code: d.Code, Text: d.bare}
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:
@@ -211,17 +209,15 @@ func (c *Comparison) add(reasons ...Reason) {
 	}
 }
 
-// Why says what forbids ratios; empty: nothing.
-func (c *Comparison) Why() string { return strings.TrimPrefix(c.Refused, notComparable) }
+// Forbids is the first reason against ratios; without a code there is none.
+func (c *Comparison) Forbids() verdict.Reason { return c.forbids }
 
-// OfDevices tells whether the devices are the first reason against ratios.
+// OfDevices reports whether the devices are the first reason against ratios.
 func (c *Comparison) OfDevices() bool {
-	at := slices.IndexFunc(c.reasons, func(d Reason) bool { return d.Effect == Refuses })
-	codes := []string{explain.SoftwareGPU.Code, explain.DevicesDiffer.Code}
-	return at >= 0 && slices.Contains(codes, c.reasons[at].Code)
+	return c.forbids.Code == explain.SoftwareGPU.Code || c.forbids.Code == explain.DevicesDiffer.Code
 }
 
-// party is what parity takes of a cell.
+// party is a cell as package parity takes it.
 func (r *Result) party(cell int) parity.Party {
 	c := r.Cells[cell]
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
@@ -230,7 +226,7 @@ func (r *Result) party(cell int) parity.Party {
 		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	// To float16, weights are rounded as activations are, which tolerances cover.
 	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
-	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
+	if c.ModelLibrary().ByMLC() {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
 	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
@@ -240,7 +236,7 @@ func (r *Result) party(cell int) parity.Party {
 	return s
 }
 
-// arithmetic is what the engine computes in: as its score check has it, else by its reports.
+// arithmetic is what the engine computes in, by its score check or else by its reports.
 func (c *Cell) arithmetic() []rounding.Arithmetic {
 	if c.checked != nil {
 		return c.checked.Arithmetic
@@ -248,10 +244,10 @@ func (c *Cell) arithmetic() []rounding.Arithmetic {
 	return rounding.Of(c.Engine, c.Device, c.Spec.Model)
 }
 
-// fill sets each figure that both have against the other's.
+// fill adds the ratios of all figures that both cells have.
 func (c *Comparison) fill(a, b *Cell) {
 	for _, name := range comparedOf(a, b) {
-		if Unlike(name, a, b) != "" {
+		if Unlike(name, a, b).Code != "" {
 			continue
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -262,7 +258,7 @@ func (c *Comparison) fill(a, b *Cell) {
 		r := ratio.New(fa, fb, s)
 		r.Headline = figure.New(name).Headline.In(a.Load != nil)
 		r.Test.Weight, r.Test.Same = stats.Weight(r.Headline, r.Test.Least), stats.OrderOf(s)
-		r.Note, r.Different = strings.Join(moved(name, a, b, false), "; "), strings.Join(c.Different, "; ")
+		r.Note, r.Different = noteOn(name, a, b), strings.Join(c.Different, "; ")
 		for _, c := range []*Cell{a, b} {
 			for _, w := range c.Figure(name).Warnings {
 				r.Warnings = append(r.Warnings, evidence.Warning{Warning: w, Where: c.Label})
@@ -272,7 +268,7 @@ func (c *Comparison) fill(a, b *Cell) {
 	}
 }
 
-// movers are differences of two cells, what figures they move, and whether a figure that is moved can be compared.
+// movers are differences of two cells, the figures that they affect, and whether they forbid comparing these figures.
 var movers = []struct {
 	what    figure.Moves
 	differ  func(a, b *Cell) []Reason
@@ -280,34 +276,40 @@ var movers = []struct {
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
-// moved lists what moves a figure of one of two cells, so that it is not quite the other's, or forbids comparing them.
-func moved(name string, a, b *Cell, forbids bool) []string {
-	var out []string
+// moved lists the differences of two cells that affect a figure: those that forbid comparing it, or the others.
+func moved(name string, a, b *Cell, forbids bool) []Reason {
+	var out []Reason
 	row := figure.Of(name)
 	for _, m := range movers {
 		if row != nil && m.forbids == forbids && row.Moves&m.what != 0 {
-			for _, d := range m.differ(a, b) {
-				out = append(out, d.Text)
-			}
+			out = append(out, m.differ(a, b)...)
 		}
 	}
 	return out
 }
 
-// Unlike says why a figure is not the same thing on both sides; empty: it is.
-func Unlike(name string, a, b *Cell) string {
-	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
-	if name == figure.Increase && whole(a) != whole(b) {
-		return explain.BaselinesDiffer.Text
+// noteOn lists the differences of two cells that affect a figure and allow comparing it.
+func noteOn(name string, a, b *Cell) string {
+	var texts []string
+	for _, d := range moved(name, a, b, false) {
+		texts = append(texts, d.Text)
 	}
-	if all := moved(name, a, b, true); len(all) > 0 {
-		return all[0]
-	}
-	return ""
+	return strings.Join(texts, "; ")
 }
 
-// comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they
-// have.
+// Unlike says why a figure cannot be compared, because it means another thing on each side; without a code it can.
+func Unlike(name string, a, b *Cell) verdict.Reason {
+	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
+	if name == figure.Increase && whole(a) != whole(b) {
+		return verdict.Reason{Code: explain.BaselinesDiffer.Code, Text: explain.BaselinesDiffer.Text}
+	}
+	if all := moved(name, a, b, true); len(all) > 0 {
+		return verdict.Reason{Code: all[0].Code, Text: all[0].Text}
+	}
+	return verdict.Reason{}
+}
+
+// comparedOf lists the figures of two cells that have ratios. Imported rows have memory only.
 func comparedOf(a, b *Cell) []string {
 	if a.Foreign() || b.Foreign() {
 		return []string{figure.PeakRSS, figure.PeakHeap}
@@ -322,8 +324,8 @@ func comparedOf(a, b *Cell) []string {
 	return compared(false)
 }
 
-// pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
-// asked for. Each ratio is marked: nobody knows that they are about the same thing.
+// pairForeign compares imported rows with all other cells that have the same figures, with --allow-different only. Each
+// ratio is marked, because model, prompt and device of the rows are unknown.
 func (r *Result) pairForeign() {
 	if !r.Statistics.AllowDifferent {
 		return
@@ -348,8 +350,7 @@ func (r *Result) pairForeign() {
 	}
 }
 
-// tail is the highest percentile of times to the first token that both cells have; empty where there is none above the
-// median.
+// tail is the highest percentile above the median of the time to first token that both cells have; empty: none.
 func tail(a, b *Cell) string {
 	for _, share := range slices.Backward(figure.Quantiles()[1:]) {
 		if name := figure.Percentile(figure.OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {

@@ -9,14 +9,15 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/stats"
 )
 
-// judge tests families, and puts what comes of it into words.
+// judge tests families and writes the verdicts.
 func (r *Result) judge() {
 	for i := range r.Comparisons {
-		r.weigh(&r.Comparisons[i])
-		r.enlist(i)
+		r.compareAmounts(&r.Comparisons[i])
+		r.addToFamily(i)
 	}
 	r.means()
 	for f := range r.Families {
@@ -36,11 +37,11 @@ func (r *Result) judge() {
 			j.Family = f
 		}
 	}
-	r.word()
+	r.writeVerdicts()
 }
 
-// word writes the verdicts, when effects that are too small are known.
-func (r *Result) word() {
+// writeVerdicts writes the verdicts, with small effects marked as too small.
+func (r *Result) writeVerdicts() {
 	small := func(times float64) bool {
 		return math.Abs(math.Log(times)) < math.Log1p(r.Statistics.MinEffect)*(1-1e-9)
 	}
@@ -55,7 +56,9 @@ func (r *Result) word() {
 			x.Agree()
 			x.Spread(a.Label, b.Label)
 			disturbed(x, a, b)
-			x.Say(a.Label, b.Label, a.Spec.Reused, r.Statistics.MinEffect)
+			v := verdict.Of(x, a.Label, b.Label, r.Statistics.MinEffect)
+			v.Reused = a.Spec.Reused
+			x.Verdict = v.Sentence()
 		}
 		for k := range c.amounts {
 			c.amounts[k].Agree()
@@ -68,13 +71,14 @@ func (r *Result) word() {
 				m.Call = stats.TooSmall
 			}
 			m.Agree()
-			m.Say(&r.Families[f], r.Statistics.MinEffect)
+			v := verdict.OfMean(m, r.Families[f].A, r.Families[f].B, r.Statistics.MinEffect)
+			m.Verdict = v.SentenceOver(m)
 		}
 	}
 }
 
-// enlist puts a comparison's tests into their family.
-func (r *Result) enlist(i int) {
+// addToFamily adds a comparison's tests to their family.
+func (r *Result) addToFamily(i int) {
 	c := &r.Comparisons[i]
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
@@ -96,8 +100,8 @@ func (r *Result) enlist(i int) {
 	}
 }
 
-// means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
-// their devices: those that may be compared.
+// means averages each family's ratios over pairs of cells with the same values of the requested fields and the same
+// class of device.
 func (r *Result) means() {
 	fields := []string{"engine"}
 	if r.Statistics.By != nil {
@@ -136,7 +140,7 @@ func (r *Result) comparedIn(comparisons []int) []string {
 	return append(first, slices.DeleteFunc(out, func(name string) bool { return slices.Contains(known, name) })...)
 }
 
-// common names what both cells of a comparison have of the asked fields.
+// common names the values of the requested fields in both cells of a comparison.
 func (r *Result) common(c *Comparison, by []string) string {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !slices.Contains(by, "device") {
@@ -153,15 +157,16 @@ func (r *Result) common(c *Comparison, by []string) string {
 	return strings.Join(words, ", ")
 }
 
-// mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
+// mean averages one figure over comparisons; false: fewer than two have a ratio of it.
 func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean, bool) {
 	m := ratio.Mean{Figure: figure}
 	var cells, others []int // of A, of B
+	var unlike []string
 	sum := 0.0
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
 		k := slices.IndexFunc(c.Ratios, func(x ratio.Ratio) bool { return x.Figure == figure && x.Ratio != nil })
-		// a launch counts once, whatever it is set against
+		// a launch counts once, even if it is compared with several
 		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) {
 			m.Left++
 			continue
@@ -170,10 +175,11 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 		m.Sides, cells, others = append(m.Sides, x.Sides), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
 		m.Title, m.Headline = x.Title, m.Headline || x.Headline
-		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
-			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
+		for _, text := range c.Different {
+			unlike = explain.AppendNew(unlike, text)
 		}
 	}
+	m.Different = strings.Join(unlike, "; ")
 	m.Cells, m.Over = len(cells), r.varied(cells, by)
 	if m.Cells < 2 {
 		return m, false

@@ -25,9 +25,9 @@ type Options struct {
 	MinEffect float64
 	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
 	AllowDifferent bool
-	// By names the fields that cells share to be averaged; nil: the engine, without groups.
+	// By names the fields whose values averaged cells share; nil: the engine, without groups.
 	By []string
-	// Titles has engines' names for people by those in records; an engine without one keeps the name that records have.
+	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
 }
 
@@ -36,11 +36,11 @@ func Defaults() Options { return Options{MinEffect: 0.01} }
 
 // Statistics are the rules of a Result.
 type Statistics struct {
-	Alpha          float64  `json:"alpha"`      // the share of families of equal cells that are called different, at most
+	Alpha          float64  `json:"alpha"`      // greatest share of families of equal cells that are called different
 	Confidence     float64  `json:"confidence"` // of intervals
 	MinEffect      float64  `json:"min_effect"` // a share
 	AllowDifferent bool     `json:"allow_different,omitempty"`
-	By             []string `json:"by,omitempty"` // as asked for
+	By             []string `json:"by,omitempty"` // as in the options
 }
 
 // Check validates options for some runs.
@@ -64,7 +64,7 @@ func (o Options) Check(runs ...*record.Run) error {
 	return nil
 }
 
-// reported are fields whose values are those that were read, if no value was requested or the engine knows better.
+// reported are fields whose values are measured or reported if none was requested, or because that says more.
 var reported = map[string]func(r *Result, c *Cell) string{
 	axis.Input: func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
 		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
@@ -81,7 +81,7 @@ var reported = map[string]func(r *Result, c *Cell) string{
 	byRun:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
 }
 
-// Fields of cells that are no axes.
+// Fields that are not axes.
 const (
 	byDevice = "device"
 	byRun    = "run"
@@ -141,7 +141,7 @@ func (r *Result) RunName(run int) string {
 	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
 }
 
-// varied lists the fields in which averaged cells differ, with the number of values.
+// varied lists the fields in which averaged cells differ, with their numbers of values.
 func (r *Result) varied(cells []int, but []string) []string {
 	out := []string{}
 	for _, name := range fieldsOf(specs(r.Cells)...) {
@@ -159,12 +159,12 @@ func (r *Result) varied(cells []int, but []string) []string {
 	return out
 }
 
-// Group is cells of a run that have the fields in common by which a reader asked for them, taken together.
+// Group is the cells of a run with the same values of the requested fields.
 type Group struct {
-	Name  string `json:"name"` // the fields and what they are
+	Name  string `json:"name"` // the fields and their values
 	Run   int    `json:"run"`  // index into Runs
 	Cells []int  `json:"cells"`
-	// what is averaged over: fields of cells, and how many values each has
+	// fields that are averaged over, with their numbers of values
 	Over    []string     `json:"over"`
 	Refused string       `json:"refused,omitempty"` // why nothing is averaged
 	Figures []GroupValue `json:"figures"`
@@ -175,16 +175,16 @@ type GroupValue struct {
 	Figure string `json:"figure"`
 	Title  string `json:"title"`
 	Unit   string `json:"unit"`
-	// Mean is nil where no cell has a value above zero.
+	// Mean is nil if no cell has a value above zero.
 	Mean     *float64        `json:"geomean"`
-	Cells    int             `json:"cells"`              // that have such a value
-	Left     int             `json:"left_out,omitempty"` // that have none
+	Cells    int             `json:"cells"`              // with such a value
+	Left     int             `json:"left_out,omitempty"` // without one
 	Interval *stats.Interval `json:"interval"`
 	Note     string          `json:"interval_note,omitempty"`
 }
 
-// group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of
-// device are never averaged with the rest, unless that was asked for too.
+// group groups cells by the requested fields; without any it does nothing. Cells on different classes of device are
+// averaged only with --allow-different.
 func (r *Result) group() {
 	by := r.Statistics.By
 	if by == nil {
@@ -244,7 +244,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 		}
 		values := f.Numbers()
 		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
-			// several repetitions of one launch are not as many launches
+			// repetitions of one launch are not independent
 			values, why = nil, "repetitions share launches"
 		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == evidence.TooFewRuns {
 			why = ratio.NotPositive

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// label names every cell by its engine and by what else differs between cells, no more.
+// label names every cell by its engine and by the axes along which cells differ.
 func (r *Result) label() {
 	for _, c := range r.Cells {
 		words := []string{c.Title()}
@@ -35,8 +35,8 @@ func (r *Result) label() {
 	r.uniqueLabels()
 }
 
-// ownWords are in what a cell differs from other cells of its engine: in the values of the engine's own axes, and in
-// what the engine reports, unless that follows from a setting or axis that the plan varies.
+// ownWords is how a cell differs from other cells of its engine: along the engine's own axes, and in what the engine
+// reports, unless that follows from a setting or axis that the plan varies.
 func (r *Result) ownWords(c *Cell) []string {
 	engine := func(o *Cell) bool { return o.Refused == "" && o.Spec.Engine == c.Spec.Engine }
 	var out []string
@@ -63,22 +63,21 @@ func (r *Result) ownWords(c *Cell) []string {
 // Axes are the axes of all cells.
 func (r *Result) Axes() []*axis.Axis { return axis.Of(specs(r.Cells)...) }
 
-// labelled are the axes whose values labels have.
+// labelled are the axes that labels name.
 func labelled(c *Cell) []*axis.Axis {
 	return slices.DeleteFunc(slices.Clone(axis.Of(&c.Spec)), func(x *axis.Axis) bool { return x.Part != "" })
 }
 
-// differs tells whether a word for a cell is another for one of those for which with returns true.
+// differs reports whether the word for a cell differs from that for a cell for which with returns true.
 func (r *Result) differs(c *Cell, word func(*record.Cell) string, with func(*Cell) bool) bool {
 	own := word(&c.Spec)
 	return own != "" &&
 		slices.ContainsFunc(r.Cells, func(o *Cell) bool { return with(o) && word(&o.Spec) != own })
 }
 
-// uniqueLabels adds the run to labels that several runs have, which may have one plan's name, and numbers those that
-// are still alike.
+// uniqueLabels adds the run to labels that occur in several runs, and a number to labels that are still equal.
 func (r *Result) uniqueLabels() {
-	var runs evidence.Groups[string, int] // in which a label is
+	var runs evidence.Groups[string, int] // by label
 	for _, c := range r.Cells {
 		evidence.AddNew(&runs, c.Label, c.Run)
 	}
@@ -93,7 +92,7 @@ func (r *Result) uniqueLabels() {
 	}
 }
 
-// Distinct are the values of cells, in the order in which they come first.
+// Distinct lists the values of cells, each once, in the order of cells.
 func (r *Result) Distinct(of func(*Cell) string) []string {
 	var out []string
 	for _, c := range r.Cells {
@@ -104,7 +103,7 @@ func (r *Result) Distinct(of func(*Cell) string) []string {
 	return out
 }
 
-// Engines groups cells by what they ran with: what is said of each group holds for all of its cells.
+// Engines groups cells by what they ran with.
 func (r *Result) Engines() []Ran {
 	type key struct{ engine, with string }
 	var by evidence.Groups[key, int]
@@ -131,8 +130,8 @@ func (r *Result) Engines() []Ran {
 	return out
 }
 
-// Ran is a group of cells whose engine ran with the same things.
+// Ran is a group of cells whose engine ran with the same versions, dtypes and device.
 type Ran struct {
-	Name string // the engine, or the cells where it did not always run with the same
+	Name string // the engine, or the cells if the engine has several groups
 	With string
 }

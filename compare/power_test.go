@@ -15,6 +15,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
@@ -77,7 +78,7 @@ func TestEqualFamiliesRarelyDiffer(t *testing.T) {
 	}
 }
 
-// calls tells whether a result calls some figure different; empty: any.
+// calls reports whether a result calls some figure different; empty: any.
 func calls(r *compare.Result, figure string) bool {
 	is := func(name string, j ratio.Judgement) bool {
 		return (figure == "" || figure == name) && (j.Call == stats.Differs || j.Call == stats.TooSmall)
@@ -138,11 +139,11 @@ func TestEqualAmountsRarelyDiffer(t *testing.T) {
 			t.Fatalf("%d comparisons, %d families", len(res.Comparisons), len(res.Families))
 		}
 		if slices.ContainsFunc(res.Comparisons, func(c compare.Comparison) bool {
-			x, ok := res.Amounts(&c, res.Cells[c.A].Points().Peak, res.Cells[c.B].Points().Peak)
-			if !ok || x.Call == "" {
-				t.Fatalf("no amount is judged: %+v", x)
+			v := res.Verdict(&c, res.Cells[c.A].Points().Peak, res.Cells[c.B].Points().Peak, "a", "b")
+			if !v.AmountOnly || v.Outcome == verdict.NotComparable {
+				t.Fatalf("no amount is judged: %+v", v)
 			}
-			return x.Call == stats.Differs
+			return v.Outcome == verdict.Different
 		}) {
 			called++
 		}

@@ -59,7 +59,7 @@ var qualityFigures = []ofQuality{
 
 func same(v float64) float64 { return v }
 
-// qualityFigures are what the cell's engine made of a text, on its own and against the reference.
+// qualityFigures are the figures of a text that the cell's engine scored, alone and compared with the reference.
 func (c *Cell) qualityFigures(reference *Cell) (out []evidence.Figure) {
 	for _, of := range qualityFigures {
 		f := evidence.New(of.name)
@@ -73,7 +73,7 @@ func (c *Cell) qualityFigures(reference *Cell) (out []evidence.Figure) {
 	return out
 }
 
-// lacksQuality says why a figure is absent; empty: it is not.
+// lacksQuality says why a figure is absent; empty: it is present.
 func (c *Cell) lacksQuality(of ofQuality, reference *Cell) string {
 	switch q := c.Quality; {
 	case q == nil:
@@ -125,7 +125,7 @@ func (of ofQuality) fill(f *evidence.Figure, q *parity.Quality) {
 	}
 }
 
-// judgeQuality warns of tokens that a figure leaves out, and of a perplexity that says nothing.
+// judgeQuality warns of tokens that a figure leaves out, and of a perplexity that is meaningless.
 func (c *Cell) judgeQuality(of ofQuality, f *evidence.Figure) {
 	q := c.Quality
 	if q == nil || !f.Known() {
@@ -162,9 +162,9 @@ func (c *Cell) Guesses() bool {
 	return mean > math.Log(float64(c.Spec.Model.Vocab))
 }
 
-// QualityChanges compares what two cells made of a text, window by window: by how much the negative log-likelihood
+// QualityChanges compares the scores of a text by two cells, window by window: by how much the negative log-likelihood
 // rose, the divergence of the second's distributions from the first's, or minus the share of tokens at which they
-// predict different ones. If they can't be compared it says why.
+// predict different ones. If they cannot be compared, it returns the reason.
 func QualityChanges(base, now *Cell, name string) (changes []float64, why string) {
 	if why := lacking(base.Figure(figure.Perplexity), now.Figure(figure.Perplexity)); why != "" {
 		return nil, why

@@ -14,18 +14,18 @@ import (
 	"llmparity/internal/record"
 )
 
-// Effect is what follows from a reason.
+// Effect is what a reason does to a comparison.
 type Effect string
 
 // The effects.
 const (
 	Refuses Effect = "refused" // no ratio
-	Marks   Effect = "marked"  // a ratio on request alone, marked
-	Limits  Effect = "caveat"  // what to know of the ratio
-	Informs Effect = "note"    // about the result
+	Marks   Effect = "marked"  // a ratio with --allow-different only, marked
+	Limits  Effect = "caveat"  // a ratio with a caveat
+	Informs Effect = "note"    // none: it is about the result
 )
 
-// Reason is why cells are not compared, or what to know when they are.
+// Reason is why cells are not compared, or a caveat of their ratios.
 type Reason struct {
 	Code   string `json:"code"`
 	Text   string `json:"text"`
@@ -33,19 +33,28 @@ type Reason struct {
 	Pairs  []int  `json:"pairs,omitempty"` // indexes into Comparisons
 
 	many string
+	bare string // Text without notComparable
 }
 
 const notComparable = "not comparable here: "
 
 func reason(effect Effect, of explain.Reason, args ...any) Reason {
 	d := Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...), Effect: effect, many: of.Many}
+	d.bare = d.Text
 	if effect == Refuses {
 		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
 	}
 	return d
 }
 
-// names tells two cells apart: by their engines where these differ, so that many pairs share a sentence.
+// valuesDiffer is the reason that two cells have different values of an axis or a setting.
+func valuesDiffer(effect Effect, name, title, a, b string) Reason {
+	of := explain.ValuesDiffer
+	of.Code, of.Many = strings.ReplaceAll(name, "_", "-"), fmt.Sprintf(of.Many, title)
+	return reason(effect, of, title, a, b)
+}
+
+// names names two cells: by their engines if these differ, so that many pairs share a sentence.
 func names(a, b *Cell) (x, y string) {
 	switch {
 	case a.Spec.Engine != b.Spec.Engine:
@@ -56,7 +65,7 @@ func names(a, b *Cell) (x, y string) {
 	return "the baseline run", "this run"
 }
 
-// sides are two cells with names that tell them apart.
+// sides are two cells with different names.
 func sides(a, b *Cell) [2]side {
 	x, y := names(a, b)
 	return [2]side{{a, x}, {b, y}}
@@ -67,7 +76,7 @@ type side struct {
 	name string
 }
 
-// oneAlone gives a reason where something holds for one of two cells alone.
+// oneAlone returns a reason if something holds for one of two cells only.
 func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) []Reason {
 	if holds(a) == holds(b) {
 		return nil
@@ -79,26 +88,24 @@ func oneAlone(a, b *Cell, of explain.Reason, holds func(*Cell) bool) []Reason {
 	return []Reason{reason(Limits, of, x)}
 }
 
-// requestsDiffer says why outputs cannot be the same: neither they nor figures are compared.
+// requestsDiffer returns why outputs cannot be the same: then neither outputs nor figures are compared.
 func requestsDiffer(a, b *Cell) []Reason {
 	return axesDiffer(a, b, axis.Nothing, Refuses)
 }
 
-// axesDiffer has a reason for each axis in which two cells differ and across which no more than this is compared.
+// axesDiffer returns a reason for each axis with this rule along which two cells differ.
 func axesDiffer(a, b *Cell, across axis.Across, effect Effect) []Reason {
 	var out []Reason
 	for _, x := range axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Across == across }) {
-		of := explain.Reason{Code: strings.ReplaceAll(x.Name, "_", "-"), Text: x.Title + " differs: %s and %s",
-			Many: x.Title + " differs"}
-		out = append(out, reason(effect, of, x.Value(&a.Spec), x.Value(&b.Spec)))
+		out = append(out, valuesDiffer(effect, x.Name, x.Title, x.Value(&a.Spec), x.Value(&b.Spec)))
 	}
 	return out
 }
 
-// SameRequest tells that the outputs of two cells can be the same.
+// SameRequest reports whether the outputs of two cells could be the same.
 func SameRequest(a, b *Cell) bool { return requestsDiffer(a, b) == nil }
 
-// unknown says what is not known that a ratio takes.
+// unknown returns what a ratio needs and is not known.
 func unknown(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
 		switch {
@@ -115,7 +122,7 @@ func unknown(a, b *Cell) []Reason {
 	return nil
 }
 
-// unlikeReasons lists why a ratio is given on request alone.
+// unlikeReasons lists why a ratio needs --allow-different.
 func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	var out []Reason
 	both := sides(a, b)
@@ -129,7 +136,7 @@ func unlikeReasons(a, b *Cell, effect Effect) []Reason {
 	return append(out, devicesDiffer(a, b, effect)...)
 }
 
-// devicesDiffer says why a ratio would say more about the devices than about the engines.
+// devicesDiffer returns why a ratio would compare devices rather than engines.
 func devicesDiffer(a, b *Cell, effect Effect) []Reason {
 	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
 		return nil
@@ -154,7 +161,7 @@ func deviceWords(d *record.Device) string {
 	return class
 }
 
-// caveats lists what to know of the ratios of two cells.
+// caveats lists the caveats of the ratios of two cells.
 func caveats(a, b *Cell) []Reason {
 	var out []Reason
 	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
@@ -182,8 +189,8 @@ func caveats(a, b *Cell) []Reason {
 	return out
 }
 
-// settingsDiffer lists settings that both engines report with different values, and of one engine its versions. What
-// concerns all engines alike comes first; the rest is in the table of settings.
+// settingsDiffer lists settings that both engines report with different values, and versions if it is one engine.
+// Settings that change the arithmetic of any engine come first; the rest is in the table of settings.
 func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 	same := a.Spec.Engine == b.Spec.Engine
 	x, y := settings.Of(&a.Setup, same), settings.Of(&b.Setup, same)
@@ -192,9 +199,8 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 		if !both || other == x[name] {
 			continue
 		}
-		d := reason(Limits, explain.SettingDiffers, settings.Title(name), x[name], other)
-		d.many = fmt.Sprintf(d.many, settings.Title(name))
-		if d.Code = strings.ReplaceAll(name, "_", "-"); same || settings.Decisive(name) {
+		d := valuesDiffer(Limits, name, settings.Title(name), x[name], other)
+		if same || settings.Decisive(name) {
 			first = append(first, d)
 		} else {
 			rest = append(rest, d)
@@ -203,16 +209,16 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 	return first, rest
 }
 
-// kvDiffers says so where the KV caches have different dtypes.
+// kvDiffers returns a reason if the KV caches have different dtypes.
 func kvDiffers(a, b *Cell) []Reason {
 	x, y := a.Says("kv_dtype"), b.Says("kv_dtype")
 	if x == y || x == "" || y == "" {
 		return nil
 	}
-	return []Reason{reason(Limits, explain.SettingDiffers, settings.Title("kv_dtype"), x, y)}
+	return []Reason{valuesDiffer(Limits, "kv_dtype", settings.Title("kv_dtype"), x, y)}
 }
 
-// lengthsDiffer says so where one side generated more than the other: later tokens cost more.
+// lengthsDiffer returns a reason if one side generated more tokens: later tokens cost more.
 func lengthsDiffer(a, b *Cell) []Reason {
 	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
@@ -221,7 +227,7 @@ func lengthsDiffer(a, b *Cell) []Reason {
 	return []Reason{reason(Limits, explain.LengthsDiffer, x.Count(), y.Count())}
 }
 
-// PromptsDiffer returns how many prompt tokens sides counted, where the numbers differ; empty otherwise.
+// PromptsDiffer returns the numbers of prompt tokens that both sides counted; empty: they are equal or unknown.
 func PromptsDiffer(a, b *Cell) string {
 	x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
@@ -230,20 +236,20 @@ func PromptsDiffer(a, b *Cell) string {
 	return fmt.Sprintf("%s and %s tokens", x.Count(), y.Count())
 }
 
-// piecesDiffer says so where one side reports tokens and the other pieces of text.
+// piecesDiffer returns a reason if one side reports tokens and the other pieces of text.
 func piecesDiffer(a, b *Cell) []Reason {
 	return oneAlone(a, b, explain.PiecesDiffer, func(c *Cell) bool { return c.Spec.Pieces })
 }
 
-// loadsDiffer says so where one side loads the model for every request.
+// loadsDiffer returns a reason if only one side loads the model for every request.
 func loadsDiffer(a, b *Cell) []Reason {
 	return oneAlone(a, b, explain.LoadsDiffer, func(c *Cell) bool { return c.Spec.PerGeneration })
 }
 
-// bos is how many tokens of a prompt may come from a cache and change nothing: the one that all texts begin with.
+// bos is how many tokens of a prompt may come from a cache without a difference: the one that begins all texts.
 const bos = 1
 
-// cache gives the least and the most tokens of a prompt that came from a cache; false where that is not known.
+// cache returns the least and the most tokens of a prompt that came from a cache; false: unknown.
 func (c *Cell) cache() (least, most float64, known bool) {
 	f := c.Figure(figure.Cached)
 	switch {
@@ -255,7 +261,7 @@ func (c *Cell) cache() (least, most float64, known bool) {
 	return slices.Min(f.Numbers()), slices.Max(f.Numbers()), true
 }
 
-// cachesDiffer says so where one side may have had more of its prompt from a cache.
+// cachesDiffer returns a reason if one side may have taken more of its prompt from a cache.
 func cachesDiffer(a, b *Cell) []Reason {
 	leastA, mostA, knownA := a.cache()
 	leastB, mostB, knownB := b.cache()
@@ -275,7 +281,7 @@ func cachesDiffer(a, b *Cell) []Reason {
 	return []Reason{reason(Limits, explain.CachesDiffer, side(a), x, side(b), y)}
 }
 
-// memoryShared says so where a side's memory is not all in its figures.
+// memoryShared returns a reason if a side's figures may lack some of its memory.
 func memoryShared(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
 		if words := c.memory.OthersWords(); words != "" {
@@ -285,7 +291,7 @@ func memoryShared(a, b *Cell) []Reason {
 	return nil
 }
 
-// settings compares all engines that report any.
+// settings compares the settings that engines report.
 func (r *Result) settings() *settings.Table {
 	var t settings.Table
 	alone := len(r.Distinct((*Cell).Title)) == 1

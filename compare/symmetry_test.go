@@ -37,7 +37,7 @@ func varied() map[string][2]comparetest.Series {
 
 func close6(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(a), math.Abs(b)) }
 
-// turned tells whether an interval of A over B is that of B over A turned round.
+// turned reports whether an interval of A over B is that of B over A turned round.
 func turned(a, b *stats.Interval) bool {
 	if a == nil || b == nil {
 		return a == b

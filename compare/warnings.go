@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/warning"
 )
 
-// remarks gathers what records and figures remark: warnings, the most serious first, and notes.
+// remarks gathers the remarks of records and figures: warnings, the most serious first, and notes.
 func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning) {
 	var all []evidence.Warning
 	for i, run := range runs {
@@ -22,7 +22,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		if len(runs) > 1 {
 			where = "run " + r.RunName(i)
 		}
-		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where}) }
+		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where, Run: i + 1}) }
 		for _, w := range run.Warnings {
 			add(w)
 		}
@@ -43,10 +43,14 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 				Warning: explain.ScoresDiffer.With(a.Label, b.Label, p.Scores.Words())})
 		}
 	}
-	for _, c := range r.Cells {
-		all = append(all, c.launchRemarks()...)
+	for i, c := range r.Cells {
+		own := c.launchRemarks()
 		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
-			all = append(all, evidence.Warning{Warning: w, Where: c.Label})
+			own = append(own, evidence.Warning{Warning: w, Where: c.Label})
+		}
+		for _, w := range own {
+			w.Cell = i + 1
+			all = append(all, w)
 		}
 	}
 	warnings, notes = []evidence.Warning{}, []evidence.Warning{}
@@ -68,22 +72,17 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 
 // About has the warnings of a cell, of its launches, and of its run.
 func (r *Result) About(c *Cell) []evidence.Warning {
-	run := "run"
-	if len(r.Runs) > 1 {
-		run += " " + r.RunName(c.Run)
-	}
+	cell := 1 + slices.Index(r.Cells, c)
 	out := []evidence.Warning{}
 	for _, w := range r.Warnings {
-		launch, some := strings.CutPrefix(w.Where, c.Label+", ")
-		if w.Where == run || w.Where == c.Label || some &&
-			(strings.HasPrefix(launch, c.Repeated()+" ") || strings.HasPrefix(launch, c.Several()+" ")) {
+		if w.Run == c.Run+1 || w.Cell == cell {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// OnceEach has every remark once, with all that it is about: what is said of each of thirty cells would bury the rest.
+// OnceEach merges equal remarks and names all cells that they are about: thirty equal lines would hide the others.
 func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	var out []evidence.Warning
 	about := map[record.Warning][]string{}
@@ -99,7 +98,7 @@ func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	return out
 }
 
-// EveryCell says so in place of the names of all cells.
+// EveryCell joins names of cells, or says "every cell".
 func (r *Result) EveryCell(names []string) string {
 	if len(names) > 2 && len(names) == len(r.Cells) &&
 		!slices.ContainsFunc(r.Cells, func(c *Cell) bool { return !slices.Contains(names, c.Label) }) {
@@ -108,7 +107,7 @@ func (r *Result) EveryCell(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-// launchRemarks are those of a cell's launches. The same words of several launches are one.
+// launchRemarks are those of a cell's launches. Equal remarks of several launches are merged.
 func (c *Cell) launchRemarks() []evidence.Warning {
 	var by evidence.Groups[record.Warning, string]
 	for _, a := range c.all {
@@ -191,7 +190,7 @@ func (c *Cell) ownRemarks() []record.Warning {
 	return append(out, c.figureRemarks()...)
 }
 
-// figureRemarks takes those of the figures together, one a code.
+// figureRemarks merges the remarks of figures by code.
 func (c *Cell) figureRemarks() []record.Warning {
 	const most = 4
 	var by evidence.Groups[string, string]
@@ -213,7 +212,7 @@ func (c *Cell) figureRemarks() []record.Warning {
 	return out
 }
 
-// between separates a figure from what is said of it: a verb follows, or a count.
+// between separates a figure from its remark, which begins with a verb or a count.
 func between(text string) string {
 	if text != "" && text[0] >= '0' && text[0] <= '9' {
 		return ": "

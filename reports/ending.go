@@ -11,11 +11,10 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
-	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/words"
-	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 )
@@ -114,14 +113,14 @@ func gateText(g *gates.Outcome, most int) string {
 	const each = 2 // lines
 	text := cutLines(plain.Wrap("Gate: "+g.Verdict, "", "  ", width), each)
 	shown := 0
-	for _, l := range section.GateLines(g) {
-		if strings.HasPrefix(l, "PASS") {
+	for i := range g.Checks {
+		if g.Checks[i].Status == gates.Passed {
 			continue
 		}
 		if shown++; shown > most {
 			return text + "  more checks are in the details\n"
 		}
-		text += cutLines(plain.Wrap(l, "  ", "    ", width), each)
+		text += cutLines(plain.Wrap(section.GateLine(&g.Checks[i]), "  ", "    ", width), each)
 	}
 	return text
 }
@@ -331,12 +330,9 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, append(row, e.difference(f)))
 	}
-	if same := section.ParityOf(e.res, cells[0]); same != "–" {
+	if same := section.IdenticalOf(e.res, cells[0]); same != "" {
 		output := slices.Clone(blank)
 		output[0], output[1] = "output", same
-		if !strings.HasPrefix(same, "differs") {
-			output[1] += " identical"
-		}
 		rows = append(rows, output)
 	}
 	if s := section.ScoresOf(e.res, cells[0]); s != "–" {
@@ -370,70 +366,38 @@ func (e *ending) difference(f endingFigure) string {
 	}
 	c := &e.res.Comparisons[0]
 	a, b := f.of(e.res.Cells[c.A]), f.of(e.res.Cells[c.B])
-	same := func(r ratio.Ratio) bool { return r.Figure == a.Name && a.Name == b.Name }
-	var r ratio.Ratio
-	amount := false
-	if at := slices.IndexFunc(c.Ratios, same); at >= 0 {
-		r = c.Ratios[at]
-	} else if !a.Known() || !b.Known() || c.Refused == "" {
+	if !a.Known() || !b.Known() {
 		return ""
-	} else if f.unit == "MiB" {
-		r, amount = e.res.Amounts(c, a, b)
 	}
-	times, interval := 0.0, r.Interval
-	if r.Ratio != nil {
-		times, interval = ratio.AtLeast1(*r.Ratio, r.Interval)
-	}
+	v := e.res.Verdict(c, a, b, "", "")
 	switch {
-	case r.Call == "":
-		why := c.Why()
-		if strings.Contains(e.answer.Memory.Text+e.answer.Speed.Text, why) {
-			return "not comparable" // the answer says why
+	case v.Outcome == verdict.NotComparable && v.Forbids.Code == "":
+		return ""
+	case v.Outcome == verdict.NotComparable && v.Forbids == c.Forbids() && !e.answer.Says(v.Forbids):
+		return v.Called() + " " + e.note(v.Forbids.Text)
+	case v.Outcome == verdict.Different && v.AmountOnly && v.Amount.Interval != nil:
+		for _, side := range v.Sides {
+			i := side.Interval
+			e.narrow = e.narrow || i != nil && i.Hi-i.Lo > v.Amount.Interval.Hi-v.Amount.Interval.Lo
 		}
-		return "not comparable " + e.note(why)
-	case r.Call == stats.TooFewToSay:
-		return "too few launches"
-	case r.Call == stats.Differs && amount:
-		more, interval := r.More()
-		// The column is narrow: no thousands are set off.
-		write := func(v float64) string { return strings.ReplaceAll(explain.Amount(v), ",", "") }
-		text := write(more) + " MiB more"
-		if interval != nil {
-			text += fmt.Sprintf(" (%s–%s)", write(interval.Lo), write(interval.Hi))
-			for _, side := range []ratio.Side{r.Left, r.Right} {
-				i := side.Interval
-				e.narrow = e.narrow || i != nil && i.Hi-i.Lo > interval.Hi-interval.Lo
-			}
-		} else {
-			text += " (no CI)" // the answer says why
-		}
-		return text
-	case r.Call == stats.Differs && r.Ratio != nil && interval == nil:
-		return plain.Num(times) + " times (no CI)" // the answer says why
-	case r.Call == stats.Differs && r.Ratio == nil:
-		return section.Called(r.Judgement, nil, e.res.Statistics)
-	case interval == nil || amount:
-	case r.Call == stats.Differs:
-		return fmt.Sprintf("%s times (%s to %s)", plain.Num(times), plain.Num(interval.Lo), plain.Num(interval.Hi))
-	case r.Call == stats.Chance:
-		return fmt.Sprintf("~ %s to %s times", plain.Num(interval.Lo), plain.Num(interval.Hi))
 	}
-	return "~ " + section.Called(r.Judgement, r.PercentInterval, e.res.Statistics)
+	// The column is narrow: no thousands are set off.
+	return v.InColumn(plain.Num, func(mib float64) string { return strings.ReplaceAll(explain.Amount(mib), ",", "") })
 }
 
 // perplexities is how many times as high the higher of two perplexities is, by what differs in each window.
 func (e *ending) perplexities() string {
 	for _, c := range e.res.Cells {
-		switch f := c.Figure(figure.PerplexityRatio); {
-		case !f.Known():
-		case f.Interval == nil:
-			return plain.Num(f.Center()) + " times (no CI) " + e.note("perplexities: "+f.Note)
-		case f.Interval.Lo <= 1 && f.Interval.Hi >= 1:
-			return fmt.Sprintf("~ %s to %s times", plain.Num(f.Interval.Lo), plain.Num(f.Interval.Hi))
-		default:
-			times, interval := ratio.AtLeast1(f.Center(), f.Interval)
-			return fmt.Sprintf("%s times (%s to %s)", plain.Num(times), plain.Num(interval.Lo), plain.Num(interval.Hi))
+		f := c.Figure(figure.PerplexityRatio)
+		if !f.Known() {
+			continue
 		}
+		v := verdict.OfPerplexity(f, "", "")
+		if v.Outcome == verdict.TooFew {
+			times := fmt.Sprintf(explain.ColumnTimesNoCI, plain.Num(v.Times.Value))
+			return times + " " + e.note("perplexities: "+f.Note)
+		}
+		return v.InColumn(plain.Num, plain.Num)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/models"
 	"llmparity/internal/models/gguf"
@@ -88,13 +89,16 @@ func needsF16(quantization string) string {
 // CanLibrary says which model runs with a library, or returns why none does. It considers the architectures and
 // quantizations of packages that can be made here.
 func CanLibrary(l mlc.Library) (string, error) {
-	dtype := map[string]string{"q0f32": F32, "q0f16": F16, "q4f32_1": F32, "q4f16_1": F16}[l.Quantization]
-	if l.Own != nil && l.Own.Shape != nil && l.Own.Shape.DType == mlc.Float16 {
-		dtype = F16
-	} else if l.Own != nil {
-		dtype = F32
+	as := ""
+	if p, ok := dtype.PackedAs(l.Quantization); ok && slices.Contains(mlc.Convertible, l.Quantization) {
+		as = p.Plain.Name
 	}
-	if dtype == "" {
+	if l.Own != nil && l.Own.Shape != nil && l.Own.Shape.DType == mlc.Float16 {
+		as = F16
+	} else if l.Own != nil {
+		as = F32
+	}
+	if as == "" {
 		return "", fmt.Errorf("cannot make packages with %s weights here", l.Quantization)
 	}
 	if !slices.Contains(gguf.Supported(), l.ModelType) {
@@ -104,5 +108,5 @@ func CanLibrary(l mlc.Library) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s",
-		dtype, needsF16(l.Quantization)), nil
+		as, needsF16(l.Quantization)), nil
 }

@@ -3,7 +3,6 @@ package webllm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -65,20 +64,12 @@ func (*WebLLM) Name() string { return Name }
 
 // Caps returns what the engine can do.
 func (w *WebLLM) Caps() engine.Caps {
-	isolation := record.OfLaunch
-	if w.config.Launch.Attach != "" {
-		isolation = record.OfTab
-	}
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, TakesIDs: true, Exact: true, Requests: 1,
-		Isolation: isolation,
-		Scores:    true}
+	caps := w.browser().Caps()
+	caps.TakesIDs, caps.Scores = true, true
+	return caps
 }
 
-func (w *WebLLM) browser() browser.Config {
-	c := w.config.launched()
-	c.Watchdog = w.settings.Watchdog
-	return c
-}
+func (w *WebLLM) browser() browser.Config { return w.config.Browser(w.settings.Watchdog) }
 
 // Fetch finds the WebLLM to run.
 func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
@@ -226,7 +217,9 @@ func (w *WebLLM) Settings(m models.Model) map[string]string {
 	if !ok {
 		return nil
 	}
-	return p.settings()
+	s := p.settings()
+	s["model_library"] = p.Library.String()
+	return s
 }
 
 // settings returns what affects how a package computes.
@@ -320,16 +313,12 @@ func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, e
 		return record.Device{}, err
 	}
 	say("asking the browser for its WebGPU adapter")
-	s, err := newSite(b)
+	r, err := w.runtime(b)
 	if err != nil {
 		return record.Device{}, err
 	}
-	p, err := browser.Open(ctx, w.browser(), s.page(), engine.Unmeasured{})
-	if err != nil {
-		return record.Device{}, err
-	}
-	d, err := p.Device(ctx)
-	if err = errors.Join(err, p.Close()); err == nil {
+	d, err := browser.AdapterOf(ctx, w.browser(), r)
+	if err == nil {
 		w.device.Store(&d)
 	}
 	return d, err

@@ -26,7 +26,9 @@ func TestWebLLM(t *testing.T) {
 			continue // TestWorkerIsMeasured covers the differences
 		}
 		t.Run(string(thread), func(t *testing.T) {
-			c.New = func(t *testing.T) engine.Engine { return packed(t, Config{Thread: string(thread)}) }
+			c.New = func(t *testing.T) engine.Engine {
+				return packed(t, Config{Settings: browser.Settings{Thread: string(thread)}})
+			}
 			enginetest.Run(t, c)
 		})
 	}
@@ -45,11 +47,11 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 		kind    fault.Kind
 		refusal string
 	}{
-		{"a software adapter for certain", Config{Adapter: "swiftshader"}, "", nil, SoftwareKernels, 0, "", ""},
-		{"kernels that are given", Config{Adapter: "gpu", Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
+		{"a software adapter for certain", Config{Settings: browser.Settings{Adapter: "swiftshader"}}, "", nil, SoftwareKernels, 0, "", ""},
+		{"kernels that are given", Config{Settings: browser.Settings{Adapter: "gpu"}, Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
 		// A GPU gets GPU kernels: the actual adapter decides, not the requested one.
-		{"an adapter to be asked for", Config{Adapter: "gpu"}, "", nil, "", 1, "", ""},
-		{"float16 on SwiftShader", Config{Adapter: "swiftshader"}, F16, &record.Device{Class: record.SoftwareAdapter},
+		{"an adapter to be asked for", Config{Settings: browser.Settings{Adapter: "gpu"}}, "", nil, "", 1, "", ""},
+		{"float16 on SwiftShader", Config{Settings: browser.Settings{Adapter: "swiftshader"}}, F16, &record.Device{Class: record.SoftwareAdapter},
 			"", 0, fault.NoF16, "--dtype f32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,19 +90,19 @@ func TestF16PackageIsRefused(t *testing.T) {
 	half.DType, half.NeedsF16 = F16, true
 	m.DType = "q0f16"
 	s, _ := idle(t)
-	if s.device.Class != record.SoftwareAdapter {
-		t.Fatalf("the adapter is a %s", s.device.Class)
+	if s.Adapter.Class != record.SoftwareAdapter {
+		t.Fatalf("the adapter is a %s", s.Adapter.Class)
 	}
-	w := New(Config{Adapter: "swiftshader"}, engine.Settings{})
-	w.device.Store(&s.device)
+	w := New(Config{Settings: browser.Settings{Adapter: "swiftshader"}}, engine.Settings{})
+	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	err := w.Prepare(watched(t), m, quiet)
 	if fault.Of(err) != fault.NoF16 || !strings.Contains(err.Error(), "q0f16") ||
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
-	w = New(Config{Adapter: "swiftshader", Weights: F16}, engine.Settings{})
-	w.device.Store(&s.device)
+	w = New(Config{Settings: browser.Settings{Adapter: "swiftshader"}, Weights: F16}, engine.Settings{})
+	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	if err := w.Prepare(watched(t), m, quiet); fault.Of(err) != fault.NoF16 ||
 		!strings.Contains(err.Error(), "use --weights f32") {

@@ -152,6 +152,7 @@ var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "star
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a
 // run ends, not only the plan that a record repeats.
 func TestEveryPlanFieldDoesSomething(t *testing.T) {
+	lightTest(t)
 	fields := fieldNames("", reflect.TypeFor[plan.Plan]())
 	for _, k := range kinds.All {
 		if k.Config == nil {

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
@@ -36,11 +37,13 @@ type Answer struct {
 
 // Card is the answer to one question.
 type Card struct {
-	Name     string // Memory, Speed, Output …
-	Headline string // a few words
-	Text     string // sentences with the figures
-	Unknown  bool   // there is no answer here; Headline and Text say why
-	Without  string // which cells were refused, and why; Text has it too
+	Name     string            // Memory, Speed, Output …
+	Headline string            // a few words
+	Text     string            // sentences with the figures
+	Unknown  bool              // there is no answer here; Headline and Text say why
+	Without  string            // which cells were refused, and why; Text has it too
+	Verdicts []verdict.Verdict // on each pair of cells that the card is about
+	Reason   verdict.Reason    // why cells are not compared, if Text says so
 }
 
 // Sub is the line below the title.
@@ -64,6 +67,11 @@ func (c *Card) Sentence() string {
 		s = c.Name + ": " + s
 	}
 	return strings.TrimSpace(s)
+}
+
+// Says reports whether a card gives a reason why cells are not compared.
+func (a *Answer) Says(why verdict.Reason) bool {
+	return a.Memory.Reason == why || a.Speed.Reason == why
 }
 
 // view is a result that is being answered from.
@@ -253,7 +261,7 @@ func (r view) sameness() string {
 		if of(c) == "" {
 			return ""
 		}
-		return c.Title() + " " + cmp.Or(c.Spec.Weights, "as-is") + ": " + of(c)
+		return c.Title() + " " + c.Requested(axis.Weights) + ": " + of(c)
 	}), "; ")
 }
 
@@ -388,8 +396,8 @@ func (r view) sure() Card {
 func (r view) intervals() string {
 	var out []string
 	for _, q := range []*question{&memoryQuestion, &speedQuestion} {
-		compared := func(d duel) bool { return d.outcome() != refused }
-		if duels := r.duels(q); len(duels) > 0 && !slices.ContainsFunc(duels, compared) {
+		compared := func(p pair) bool { return p.Outcome != verdict.NotComparable }
+		if pairs := r.pairs(q); len(pairs) > 0 && !slices.ContainsFunc(pairs, compared) {
 			continue // the answer has no such figure to be sure of
 		}
 		widest, words, known := 0.0, "", 0
@@ -403,14 +411,14 @@ func (r view) intervals() string {
 				continue
 			}
 			if widest, words = half, "±"+explain.Share(half); half > evidence.Lopsided {
-				words = signed(f.Interval.Lo/f.Center()-1) + " to " + signed(f.Interval.Hi/f.Center()-1)
+				words = verdict.Signed(f.Interval.Lo/f.Center()-1) + " to " + verdict.Signed(f.Interval.Hi/f.Center()-1)
 			}
 			if len(r.Cells) > 1 {
 				words += " (" + r.cellTitle(c) + ")"
 			}
 		}
 		if known > 0 {
-			out = append(out, q.sureOf+" "+words)
+			out = append(out, q.Sure+" "+words)
 		}
 	}
 	return r.upper(strings.Join(out, ", "))

@@ -53,8 +53,8 @@ func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
 	if rate == nil {
 		return find(func(r growth.Rate) bool { return r.Name == growth.SettledPSS }), "memory"
 	}
-	if cache, _, ok := strings.Cut(rate.Title, ", "); ok {
-		return rate, "the " + cache // with its dtype
+	if rate.DType != "" {
+		return rate, "the KV cache in " + rate.DType
 	}
 	return rate, "the KV cache"
 }
@@ -73,13 +73,13 @@ func slopeWords(s growth.Sweep, title string) string {
 	}
 	amount := func(v float64) string { return explain.Amount(v / size) }
 	text := fmt.Sprintf("%s grows by %s %s a token", strings.ToUpper(what[:1])+what[1:], amount(rate.Center()), unit)
-	interval := " (too few launches for an interval)"
+	interval := "too few launches for an interval"
 	if i := rate.Interval; i != nil {
-		interval = explain.CI(i, amount)
+		interval = explain.Interval(i, amount)
 		if amount(i.Lo) == amount(i.Hi) {
-			interval = " (the 95% CI is narrower than the rounding)"
+			interval = "the 95% CI is narrower than the rounding"
 			if sameInEach(rate.Points) {
-				interval = " (the same in every launch)"
+				interval = "the same in every launch"
 			}
 		}
 		if i.Lo <= 0 && i.Hi >= 0 {
@@ -94,11 +94,11 @@ func slopeWords(s growth.Sweep, title string) string {
 		}
 	}
 	if s.Theory != nil {
-		interval = strings.TrimSuffix(interval, ")") + "; formula: " + amount(s.Theory.Bytes) + ")"
+		interval += "; formula: " + amount(s.Theory.Bytes)
 	}
-	text += interval
+	text += " (" + interval + ")"
 	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
-	if at >= 0 && what != "memory" {
+	if at >= 0 && rate.Of == growth.OfReserved {
 		peak := s.Rates[at]
 		text += fmt.Sprintf(", peak memory by %s %s%s", amount(peak.Center()), unit,
 			explain.CI(peak.Interval, amount))

@@ -6,8 +6,8 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
-	"llmparity/internal/stats"
 )
 
 // qualityCard says how well a text was predicted: the forms of a model against the reference, by paired differences.
@@ -36,7 +36,9 @@ func (r view) qualityCard() Card {
 		out.Headline = "Not comparable: " + forms[0].Figure(figure.PerplexityRatio).Absent
 		out.Unknown = true
 	case len(compared) == 1:
-		out.Headline, out.Unknown = r.perplexityOf(of, compared[0])
+		a, b := r.pairNames(of, compared[0])
+		v := verdict.OfPerplexity(compared[0].Figure(figure.PerplexityRatio), a, b)
+		out.Headline, out.Unknown, out.Verdicts = v.Perplexity(), v.Outcome == verdict.TooFew, []verdict.Verdict{v}
 	default:
 		out.Headline = r.perplexitiesOf(of, compared)
 	}
@@ -89,36 +91,14 @@ func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 	return fmt.Sprintf("Perplexity on %s: %s.", textOf(of), strings.Join(words, ", "))
 }
 
-// perplexityOf answers by one form.
-func (r view) perplexityOf(of, c *compare.Cell) (headline string, unknown bool) {
-	f := c.Figure(figure.PerplexityRatio)
-	names := r.pairNames(of, c)
-	i := f.Interval
-	switch {
-	case i == nil:
-		return fmt.Sprintf("Perplexity of %s is %s of that of %s; %s", names[1], fine(f.Center()), names[0], f.Note), true
-	case i.Lo <= 1 && i.Hi >= 1:
-		return fmt.Sprintf("%s: perplexity changes by %s to %s from %s to %s", noDifference, finely(i.Lo-1),
-			finely(i.Hi-1), names[0], names[1]), false
-	}
-	how, least, most := "higher", i.Lo-1, i.Hi-1
-	if f.Center() < 1 {
-		how, least, most = "lower", 1-i.Hi, 1-i.Lo
-	}
-	share := max(f.Center()-1, 1-f.Center())
-	between := stats.Interval{Lo: least, Hi: most, Confidence: i.Confidence}
-	return fmt.Sprintf("%s has a perplexity %s %s than %s%s", names[1], fine(share), how, names[0],
-		explain.CI(&between, fine)), false
-}
-
 // perplexitiesOf answers by several forms.
 func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
 	var words []string
 	for _, c := range forms[:min(len(forms), mostValues)] {
 		f := c.Figure(figure.PerplexityRatio)
-		text := r.cellTitle(c) + " " + finely(f.Center()-1)
+		text := r.cellTitle(c) + " " + verdict.FineSigned(f.Center()-1)
 		if f.Interval != nil {
-			text += fmt.Sprintf(" (%s to %s)", finely(f.Interval.Lo-1), finely(f.Interval.Hi-1))
+			text += fmt.Sprintf(" (%s to %s)", verdict.FineSigned(f.Interval.Lo-1), verdict.FineSigned(f.Interval.Hi-1))
 		}
 		words = append(words, text)
 	}
@@ -126,17 +106,4 @@ func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("Perplexity against %s, 95%% CI: %s", r.cellTitle(of), strings.Join(words, ", "))
-}
-
-// fine is a percentage with two digits behind the point: forms of a model often differ by less than one percent.
-func fine(share float64) string {
-	return strings.Replace(fmt.Sprintf("%.2f%%", 100*share), "-0.00", "0.00", 1)
-}
-
-// finely is fine with its sign.
-func finely(share float64) string {
-	if s := fine(share); share <= 0 || s == "0.00%" {
-		return s
-	}
-	return "+" + fine(share)
 }

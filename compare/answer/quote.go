@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/parity"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
@@ -29,9 +30,18 @@ const (
 
 // objection is why the answers to some questions may not be quoted.
 type objection struct {
-	holds bool
 	about subject
-	why   string
+	verdict.Reason
+}
+
+// objections are the first of each code that holds.
+type objections []objection
+
+func (o *objections) add(about subject, of explain.Reason, args ...any) {
+	if slices.ContainsFunc(*o, func(other objection) bool { return other.Code == of.Code && other.about == about }) {
+		return
+	}
+	*o = append(*o, objection{about, verdict.Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...)}})
 }
 
 // quote says which answers may be quoted, as browser against native where the result has both: those that no objection
@@ -42,27 +52,28 @@ func (r view) quote(a *Answer) Card {
 	}
 	objections := r.objections()
 	var may []string
-	var not evidence.Groups[string, string]
+	var not evidence.Groups[verdict.Reason, string]
 	for _, s := range []struct {
 		of     subject
 		name   string
 		absent bool
 	}{{ofGrowth, "growth", a.Growth.Headline == ""}, {ofMemory, "memory", false}, {ofSpeed, "speed", false},
 		{ofOutput, "output", a.Output.Headline == "" || a.Output.Unknown}} {
-		against := func(o objection) bool { return o.holds && o.about&s.of != 0 }
+		against := func(o objection) bool { return o.about&s.of != 0 }
 		if at := slices.IndexFunc(objections, against); s.absent {
 			continue
 		} else if at >= 0 {
-			not.Add(objections[at].why, s.name)
+			not.Add(objections[at].Reason, s.name)
 		} else {
 			may = append(may, s.name)
 		}
 	}
 	ours, remark := "", ""
-	its := func(c *compare.Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }
-	if slices.ContainsFunc(r.Cells, its) {
-		ours = "the model library was llmparity's, not MLC's"
-		remark = "; say that " + ours
+	for _, c := range r.Cells {
+		if l := c.ModelLibrary(); l.Unusual() {
+			ours = "the model library was " + l.Maker + "'s, not " + l.Usual + "'s"
+			remark = "; say that " + ours
+		}
 	}
 	var words []string
 	if adapter := r.softwareAdapter(); adapter != "" {
@@ -100,22 +111,19 @@ func (r view) quote(a *Answer) Card {
 	}
 	for why, names := range not.All() {
 		switch {
-		case why == onTheCPU:
+		case why.Code == explain.OnTheCPU.Code:
 			sentence(names, " may not")
 		case len(may) == 0 && len(not.Keys) == 1:
-			words = append(words, r.upper(why)+".")
+			words = append(words, r.upper(why.Text)+".")
 		case len(may) == 0:
-			sentence(names, " may not be quoted: "+why)
+			sentence(names, " may not be quoted: "+why.Text)
 		default:
-			sentence(names, " may not: "+why)
+			sentence(names, " may not: "+why.Text)
 		}
 	}
 	out.Text = strings.Join(words, " ")
 	return out
 }
-
-// onTheCPU is the objection that the answer begins with.
-const onTheCPU = "WebGPU ran on the CPU"
 
 // softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
 func (r view) softwareAdapter() string {
@@ -127,76 +135,105 @@ func (r view) softwareAdapter() string {
 	return ""
 }
 
-// objections are all that may hold, the gravest first. That the devices differ is none where one is a software adapter.
-func (r view) objections() []objection {
+// objections are all that hold, the gravest first.
+func (r view) objections() objections {
+	var out objections
+	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() }) ||
+		slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return p.Scores.Differs() }) {
+		out.add(ofSpeed|ofOutput, explain.ScoresRefuted)
+	}
 	adapter := r.softwareAdapter()
-	refused, different, interrupted, prompts, texts := "", false, false, "", ""
+	if adapter != "" {
+		out.add(ofSpeed, explain.OnTheCPU)
+	}
 	var launches compare.Launches
-	least, noMemory, noRates, random := stats.MinRuns, "", "", ""
+	least := stats.MinRuns
 	for _, c := range r.Cells {
-		if c.Refused != "" {
-			continue
-		}
-		launches.Add(c.Launches)
-		least = min(least, c.Launches.Counted)
-		if f := c.Figure(figure.PeakPSS); f.N < stats.MinRuns && noMemory == "" {
-			noMemory = fmt.Sprintf("the peak memory (PSS) is known for %d of %d %s of %s", f.N, c.Launches.Counted,
-				c.Several(), r.cellTitle(c))
-		}
-		if f := speed(c); f.N < stats.MinRuns && noRates == "" {
-			noRates = fmt.Sprintf("the speed is known for %d of %d %s of %s", f.N, c.Launches.Counted, c.Several(),
-				r.cellTitle(c))
-		}
-		if c.Self.Known && !c.Self.Identical {
-			random = cmp.Or(random, r.cellTitle(c)+" does not give the same output in every "+c.Repeated())
+		if c.Refused == "" {
+			launches.Add(c.Launches)
+			least = min(least, c.Launches.Counted)
 		}
 	}
-	shared := slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return w.Code == warning.MemoryShared })
-	for _, run := range r.Runs {
-		interrupted = interrupted || run.Status == record.Interrupted
+	if lost := launches.Lost(); lost != "" {
+		out.add(ofGrowth|ofMemory|ofSpeed, explain.LaunchesLost, lost)
 	}
+	if slices.ContainsFunc(r.Runs, func(run compare.Run) bool { return run.Status == record.Interrupted }) {
+		out.add(ofGrowth|ofMemory|ofSpeed, explain.Unfinished)
+	}
+	r.addForbidden(&out, adapter)
+	if least < stats.MinRuns {
+		out.add(ofMemory|ofSpeed, explain.FewLaunches, stats.MinRuns)
+	}
+	few, widest := r.slopeObjections()
+	if few {
+		out.add(ofGrowth, explain.FewForSlope)
+	}
+	r.addOutputs(&out)
+	r.addUnknown(&out)
+	if widest > 0 {
+		out.add(ofGrowth, explain.WideIntervals, explain.Share(widest))
+	}
+	r.addUnsettled(&out, &memoryQuestion, ofMemory)
+	r.addUnsettled(&out, &speedQuestion, ofSpeed)
+	return out
+}
+
+// addForbidden objects to pairs that are not alike. The devices are not said again if one is a software adapter.
+func (r view) addForbidden(out *objections, adapter string) {
+	unlike := explain.OtherWeights
+	if r.Statistics.AllowDifferent {
+		unlike = explain.OnRequest
+	}
+	first, different := verdict.Reason{}, false
 	for _, c := range r.Comparisons {
 		if adapter == "" || !c.OfDevices() {
-			refused = cmp.Or(refused, c.Why())
+			first = cmp.Or(first, c.Forbids())
 		}
 		different = different || len(c.Different) > 0
 	}
+	if first.Code != "" {
+		*out = append(*out, objection{ofMemory | ofSpeed, first})
+	}
+	if different {
+		out.add(ofMemory|ofSpeed|ofOutput, unlike)
+	}
+}
+
+// addOutputs objects to other prompts, to cells that do not repeat their output, and to outputs that differ.
+func (r view) addOutputs(out *objections) {
 	for _, p := range r.Parity {
 		a, b := r.Cells[p.A], r.Cells[p.B]
 		if p.SamePrompt != nil && !*p.SamePrompt || compare.PromptsDiffer(a, b) != "" {
-			prompts = cmp.Or(prompts, fmt.Sprintf("%s and %s did not have the same prompt tokens", r.cellTitle(a),
-				r.cellTitle(b)))
+			out.add(ofMemory|ofSpeed|ofOutput, explain.PromptsDiffer, r.cellTitle(a), r.cellTitle(b))
 		}
+	}
+	for _, c := range r.Cells {
+		if c.Refused == "" && c.Self.Known && !c.Self.Identical {
+			out.add(ofOutput, explain.Unrepeatable, r.cellTitle(c), c.Repeated())
+		}
+	}
+	for _, p := range r.Parity {
 		if p.State() == parity.Parting && (p.First == nil || !p.First.Rounding) {
-			texts = cmp.Or(texts, fmt.Sprintf("the outputs of %s and %s differ, and rounding is not known to be "+
-				"the reason", r.cellTitle(a), r.cellTitle(b)))
+			out.add(ofSpeed, explain.OutputsDiffer, r.cellTitle(r.Cells[p.A]), r.cellTitle(r.Cells[p.B]))
 		}
 	}
-	wrong := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() }) ||
-		slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return p.Scores.Differs() })
-	unlike := "cells that are not alike are compared, because --allow-different asked for it"
-	if !r.Statistics.AllowDifferent {
-		unlike = "the engines have other weights of the model"
+}
+
+// addUnknown objects to figures that few launches have, and to peaks that read low.
+func (r view) addUnknown(out *objections) {
+	for _, c := range r.Cells {
+		if f := c.Figure(figure.PeakPSS); c.Refused == "" && f.N < stats.MinRuns {
+			out.add(ofMemory, explain.FewPeaks, f.N, c.Launches.Counted, c.Several(), r.cellTitle(c))
+		}
 	}
-	few := fmt.Sprintf("too few launches for an interval, which takes %d", stats.MinRuns)
-	slope, noisySlope := r.slopeObjections()
-	return append([]objection{
-		{wrong, ofSpeed | ofOutput, "an engine's scores are further apart than rounding explains"},
-		{adapter != "", ofSpeed, onTheCPU},
-		{launches.Lost() != "", ofGrowth | ofMemory | ofSpeed, launches.Lost()},
-		{interrupted, ofGrowth | ofMemory | ofSpeed, "the run has not ended"},
-		{refused != "", ofMemory | ofSpeed, refused},
-		{different, ofMemory | ofSpeed | ofOutput, unlike},
-		{least < stats.MinRuns, ofMemory | ofSpeed, few},
-		{slope, ofGrowth, "too few launches for an interval of the slope"},
-		{prompts != "", ofMemory | ofSpeed | ofOutput, prompts},
-		{random != "", ofOutput, random},
-		{texts != "", ofSpeed, texts},
-		{noMemory != "", ofMemory, noMemory},
-		{shared, ofMemory, "other programs shared memory with an engine, so its peak reads low"},
-		{noRates != "", ofSpeed, noRates},
-		{noisySlope > 0, ofGrowth, tooWide(noisySlope)},
-	}, append(r.unsettled(&memoryQuestion, ofMemory), r.unsettled(&speedQuestion, ofSpeed)...)...)
+	if slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return w.Code == warning.MemoryShared }) {
+		out.add(ofMemory, explain.PeakReadsLow)
+	}
+	for _, c := range r.Cells {
+		if f := speed(c); c.Refused == "" && f.N < stats.MinRuns {
+			out.add(ofSpeed, explain.FewSpeeds, f.N, c.Launches.Counted, c.Several(), r.cellTitle(c))
+		}
+	}
 }
 
 // slopeObjections reports whether a slope that the answer gives lacks an interval, and how wide one is that is
@@ -214,18 +251,17 @@ func (r view) slopeObjections() (few bool, widest float64) {
 	return few, widest
 }
 
-func tooWide(half float64) string {
-	return "too noisy, the interval reaches " + explain.Share(half) + " from the median"
-}
-
-// unsettled objects to figures whose intervals are wide, and to differences that launches are too noisy to tell.
-func (r view) unsettled(q *question, about subject) []objection {
+// addUnsettled objects to figures with wide intervals, and to differences that cannot be seen for noise.
+func (r view) addUnsettled(out *objections, q *question, about subject) {
 	widest := 0.0
 	for _, c := range r.Cells {
 		half, _ := q.of(c).HalfWidth()
 		widest = max(widest, half)
 	}
-	vary := slices.ContainsFunc(r.duels(q), func(d duel) bool { return d.outcome() == noisy })
-	return []objection{{widest > evidence.Lopsided, about, tooWide(widest)},
-		{vary, about, "launches vary too much to tell the difference"}}
+	if widest > evidence.Lopsided {
+		out.add(about, explain.WideIntervals, explain.Share(widest))
+	}
+	if slices.ContainsFunc(r.pairs(q), func(p pair) bool { return p.Outcome == verdict.TooNoisy }) {
+		out.add(about, explain.Undecided)
+	}
 }

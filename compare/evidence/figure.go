@@ -98,7 +98,7 @@ type Value struct {
 	Value   float64 `json:"value"`
 }
 
-// Known tells whether there is a value.
+// Known reports whether there is a value.
 func (f Figure) Known() bool { return f.Median != nil }
 
 // Center is the median; NaN without a value.
@@ -340,4 +340,7 @@ type Warning struct {
 	Where string `json:"where"`
 	// RecordCode is its more detailed code in the record, where that is another one.
 	RecordCode string `json:"record_code,omitempty"`
+
+	Run  int `json:"-"` // the run that it is about, from 1; 0: it is about none as a whole
+	Cell int `json:"-"` // the cell, or a launch of it, from 1; 0: it is about no single one
 }

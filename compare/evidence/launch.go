@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Has tells whether any launch has a source of the method.
+// Has reports whether any launch has a source of the method.
 func Has(counted []*record.Attempt, method string) bool {
 	_, ok := sourceOf(counted, method)
 	return ok
@@ -37,12 +37,12 @@ func sourceOf(counted []*record.Attempt, method string) (record.Source, bool) {
 // Mebi converts bytes.
 func Mebi(bytes float64) float64 { return bytes / record.MiB }
 
-// Rejoined tells whether repetitions share a launch.
+// Rejoined reports whether repetitions share a launch.
 func Rejoined(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
 }
 
-// Uncounted tells whether rows of a request are pieces of text of several tokens.
+// Uncounted reports whether rows of a request are pieces of text of several tokens.
 func Uncounted(spec record.Cell, attempts []*record.Attempt) bool {
 	return spec.Pieces && slices.ContainsFunc(Requests(attempts), func(r *record.Request) bool {
 		return len(r.Tokens) > 0 && r.Generated != len(r.Tokens)

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Answer tells whether an item of the checklist holds.
+// Answer reports whether an item of the checklist holds.
 type Answer string
 
 // The answers. Unknown: the record does not say.

@@ -57,45 +57,14 @@ func (r Remark) With(args ...any) record.Warning {
 // the sentence for many pairs of cells whose values differ.
 type Reason struct{ Code, Text, Many string }
 
-// The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
-var (
-	NoLaunch       = Reason{"no-launch", "no launch of %s counts", ""}
-	NoDevice       = Reason{"no-device", "%s did not report its device", ""}
-	DeviceUnknown  = Reason{"device-unknown", "%s reported an unknown class of device (%q)", ""}
-	LaunchesDiffer = Reason{"launches-differ", "launches of %s differ: %s", "launches differ"}
-
-	WeightsUnverified = Reason{"weights-unverified", "weights of %s are not verified: only the model's name is known", ""}
-	SoftwareGPU       = Reason{"webgpu-on-cpu",
-		"WebGPU ran on the CPU (%s), so this is not a browser-versus-native comparison", ""}
-	DevicesDiffer  = Reason{"device-class", "%s ran on %s, %s on %s", "devices differ"}
-	ForeignUnknown = Reason{"foreign-rows", "model, prompt and device of %s are not known", ""}
-
-	WeightsCompared = Reason{"weights", "weights: %s", ""}
-
-	BothSoftware = Reason{"both-on-cpu", "WebGPU ran on the CPU on both sides: ratios say nothing about a GPU", ""}
-	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: other programs share it"}
-	CachesDiffer = Reason{"prompt-cache", "time to first token and prefill are not compared: prompt cache %s for %s, %s for %s",
-		"time to first token and prefill are not compared: prompt caches differ"}
-	LoadsDiffer = Reason{"load-per-request",
-		"load time and time to first token are not compared: %s loads the model for each request", ""}
-	TrafficCaveat = Reason{"one-at-a-time", "%s: %s", "requests were served one at a time"}
-	PiecesDiffer  = Reason{"pieces-of-text", "times of tokens are not quite alike: %s reports pieces of text, the first of which " +
-		"may hold several tokens", ""}
-	DeviceNames     = Reason{"device-name", "device differs: %s and %s", "devices differ"}
-	DeviceOrigin    = Reason{"device-origin", "the device of %s (%s) is %s", ""}
-	SettingDiffers  = Reason{"setting", "%s differs: %s and %s", "%s differs"}
-	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
-	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}
-)
-
 // The reasons of a result.
 var (
 	NoCell          = Reason{"no-cell", "nothing to compare: the run has no cell", ""}
 	OneEngine       = Reason{"one-engine", "nothing to compare: %s is the only engine", ""}
 	Unpaired        = Reason{"unpaired", "%s of run %s not compared with run %s, the baseline run: %s", ""}
-	OurKernels      = Reason{"kernels", "kernels of %s: llmparity's, not MLC's: %s", ""}
+	OtherMaker      = Reason{"kernels", "kernels of %s: %s's, not %s's: %s", ""}
 	GivenKernels    = Reason{"kernels", "kernels of %s: unknown, because the model library was given: %s", ""}
-	OtherKernels    = Reason{"kernels", "kernels of %s: %s", ""}
+	UsualKernels    = Reason{"kernels", "kernels of %s: %s", ""}
 	Comparable      = Reason{"comparable", "ratios compare the same model, prompt and request on the same class of device", ""}
 	OtherPrompts    = Reason{"comparable", "ratios compare the same model and request on the same class of device, but prompts of %s", ""}
 	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike%s", ""}
@@ -104,4 +73,24 @@ var (
 	ForeignRows = Reason{"foreign-rows",
 		"%s: imported, with unknown model, prompt and device; --allow-different gives ratios", ""}
 	NoPartner = Reason{"no-partner", "%s: not compared; no other engine ran the same model and prompt", ""}
+)
+
+// The reasons why an answer may not be quoted.
+var (
+	ScoresRefuted = Reason{"scores", "an engine's scores are further apart than rounding explains", ""}
+	OnTheCPU      = Reason{"webgpu-on-cpu", "WebGPU ran on the CPU", ""}
+	LaunchesLost  = Reason{"launches-lost", "%s", ""}
+	Unfinished    = Reason{"unfinished", "the run has not ended", ""}
+	OnRequest     = Reason{"not-alike", "cells that are not alike are compared, because --allow-different asked for it", ""}
+	OtherWeights  = Reason{"weights", "the engines have other weights of the model", ""}
+	FewLaunches   = Reason{"few-launches", "too few launches for an interval, which takes %d", ""}
+	FewForSlope   = Reason{"few-for-slope", "too few launches for an interval of the slope", ""}
+	PromptsDiffer = Reason{"prompts", "%s and %s did not have the same prompt tokens", ""}
+	Unrepeatable  = Reason{"not-repeatable", "%s does not give the same output in every %s", ""}
+	OutputsDiffer = Reason{"outputs", "the outputs of %s and %s differ, and rounding is not known to be the reason", ""}
+	FewPeaks      = Reason{"few-peaks", "the peak memory (PSS) is known for %d of %d %s of %s", ""}
+	FewSpeeds     = Reason{"few-speeds", "the speed is known for %d of %d %s of %s", ""}
+	PeakReadsLow  = Reason{"memory-shared", "other programs shared memory with an engine, so its peak reads low", ""}
+	WideIntervals = Reason{"wide-interval", "too noisy, the interval reaches %s from the median", ""}
+	Undecided     = Reason{"too-noisy", "launches vary too much to tell the difference", ""}
 )

@@ -46,12 +46,17 @@ func CI(i *stats.Interval, write func(float64) string) string {
 	if i == nil {
 		return ""
 	}
+	return " (" + Interval(i, write) + ")"
+}
+
+// Interval writes an interval.
+func Interval(i *stats.Interval, write func(float64) string) string {
 	lo, hi := write(i.Lo), write(i.Hi)
 	if lo == hi {
 		const least = 0.001
-		return fmt.Sprintf(" (%.3g%% CI within ±%s)", 100*i.Confidence, Share(max(least, (i.Hi-i.Lo)/(i.Hi+i.Lo))))
+		return fmt.Sprintf("%.3g%% CI within ±%s", 100*i.Confidence, Share(max(least, (i.Hi-i.Lo)/(i.Hi+i.Lo))))
 	}
-	return fmt.Sprintf(" (%.3g%% CI %s to %s)", 100*i.Confidence, lo, hi)
+	return fmt.Sprintf("%.3g%% CI %s to %s", 100*i.Confidence, lo, hi)
 }
 
 // AppendNew appends v unless the list has it.

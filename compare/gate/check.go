@@ -19,7 +19,7 @@ import (
 	"llmparity/internal/stats"
 )
 
-// launches asks of each cell whether all of its launches ended well.
+// launches checks that all launches of each cell succeeded.
 func (j *judge) launches() {
 	level := cmp.Or(j.gate.Failed, gates.Error)
 	for _, c := range j.now.Cells {
@@ -27,7 +27,7 @@ func (j *judge) launches() {
 		check := gates.Check{Name: "all launches succeed", Kind: gates.KindLaunches, Cell: c.Label,
 			Launches: l.Counted}
 		lost := c.Failures
-		// A warm-up launch that failed and was made once more takes nothing away.
+		// A failed warm-up launch that was repeated does not matter.
 		if l.Counted > 0 && l.Counted >= l.Planned {
 			lost = slices.DeleteFunc(slices.Clone(lost), func(f compare.Failure) bool { return f.Repetition == 0 })
 		}
@@ -54,13 +54,13 @@ func (j *judge) launches() {
 	}
 }
 
-// within tells whether a check is about a cell.
+// within reports whether a check is about a cell.
 func within(s gates.Scope, c *compare.Cell) bool {
 	return (s.Engine == "" || s.Engine == c.Spec.Engine) && (s.Model == "" || s.Model == c.Spec.Model.Name) &&
 		(s.Prompt == "" || s.Prompt == strconv.Itoa(c.Spec.PromptID) || s.Prompt == c.Spec.Prompt)
 }
 
-// of says what a check is about, where it is not about all.
+// of says what a check is about; empty: all cells.
 func of(s gates.Scope) string {
 	var words []string
 	for _, w := range [][2]string{{"engine", s.Engine}, {"model", s.Model}, {"prompt", s.Prompt}} {
@@ -71,7 +71,7 @@ func of(s gates.Scope) string {
 	return strings.Join(words, ", ")
 }
 
-// nowhere is a check that no cell is in the scope of: a name that was mistyped must not pass.
+// nowhere adds a check whose scope has no cell: a mistyped name must not pass.
 func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 	check.Cell = "no cell"
 	var engines []string
@@ -82,7 +82,7 @@ func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 		"any kind"), strings.Join(engines, ", ")))
 }
 
-// limits holds medians against bounds.
+// limits checks medians against limits.
 func (j *judge) limits() {
 	for _, l := range j.gate.Limits {
 		level := j.gate.LevelOf(l.Level)
@@ -121,41 +121,41 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 		return
 	}
 	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
-	came := gates.Passed
+	status := gates.Passed
 	for _, b := range []struct {
 		limit *float64
-		sign  float64 // what lies beyond it is larger by this sign
+		sign  float64 // 1 for a maximum, -1 for a minimum
 	}{{l.Max, 1}, {l.Min, -1}} {
 		if b.limit != nil {
-			came = slices.MinFunc([]gates.Status{came, against(f, *b.limit, b.sign)}, graver)
+			status = slices.MinFunc([]gates.Status{status, against(f, *b.limit, b.sign)}, graver)
 		}
 	}
 	why := measured(f) + "; limit " + bounds(l)
-	if busy := busy(f); came == gates.Failed && busy != "" {
-		came, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
-	} else if came == gates.Inconclusive && f.Interval != nil {
+	if busy := busy(f); status == gates.Failed && busy != "" {
+		status, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
+	} else if status == gates.Inconclusive && f.Interval != nil {
 		why += "; the median is beyond it, but not significantly"
 	} else if f.Interval == nil {
 		why += map[gates.Status]string{gates.Passed: ": the median is within it",
 			gates.Failed:       ": every launch is beyond it",
-			gates.Inconclusive: ": the median is beyond it, but not every launch"}[came]
+			gates.Inconclusive: ": the median is beyond it, but not every launch"}[status]
 	}
-	if q := c.Quality; q != nil && q.Absent > 0 && came == gates.Passed && l.Figure.Name == figure.Perplexity {
-		came, why = gates.Inconclusive, why+fmt.Sprintf("; too low: %d of %d log-probabilities are missing", q.Absent, q.Tokens)
+	if q := c.Quality; q != nil && q.Absent > 0 && status == gates.Passed && l.Figure.Name == figure.Perplexity {
+		status, why = gates.Inconclusive, why+fmt.Sprintf("; too low: %d of %d log-probabilities are missing", q.Absent, q.Tokens)
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
 		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", words.Count(n,
 			"launch"))
 	}
-	j.add(check, level, came, why)
+	j.add(check, level, status, why)
 }
 
-// measured says what a figure is, and how well that is known.
+// measured describes a figure's median and interval.
 func measured(f evidence.Figure) string {
 	median := "median " + unit(f.Center(), f.Unit)
 	switch {
 	case f.Interval != nil:
-		// Its confidence is at least that of all intervals.
+		// Its confidence can be higher than that of other intervals.
 		return median + explain.CI(&stats.Interval{Lo: f.Interval.Lo, Hi: f.Interval.Hi,
 			Confidence: stats.Confidence}, num)
 	case f.N == 1:
@@ -164,7 +164,7 @@ func measured(f evidence.Figure) string {
 	return fmt.Sprintf("%s of %d launches, too few for an interval", median, f.N)
 }
 
-// busy says who else used the machine that a time or a rate was measured on; empty: nobody, or nobody knows.
+// busy says what else used the machine while a time or a rate was measured; empty: nothing, or unknown.
 func busy(f evidence.Figure) string {
 	for _, w := range f.Warnings {
 		if w.Code == explain.BusyMachine.Code {
@@ -174,9 +174,9 @@ func busy(f evidence.Figure) string {
 	return ""
 }
 
-// against holds a figure against one bound: broken where its interval lies beyond it, inconclusive where the median
-// alone does. Without an interval it is broken where every launch lies beyond it, which n launches of something whose
-// median is at the bound do once in 2 to the n times.
+// against checks a figure against one limit. It fails if the interval lies beyond the limit, and is inconclusive if
+// only the median does. Without an interval it fails if every launch lies beyond the limit: for a median at the limit,
+// the probability of that is 1 in 2 to the power of n launches.
 func against(f evidence.Figure, limit, sign float64) gates.Status {
 	beyond := func(v float64) bool { return sign*(v-limit) > 0 }
 	all := !slices.ContainsFunc(f.Values, func(v evidence.Value) bool { return !beyond(v.Value) })
@@ -192,7 +192,7 @@ func against(f evidence.Figure, limit, sign float64) gates.Status {
 	return gates.Passed
 }
 
-// parity asks whether the same words were said.
+// parity checks that outputs are the same.
 func (j *judge) parity() {
 	p := j.gate.Parity
 	if p == nil {
@@ -215,7 +215,7 @@ func (j *judge) parity() {
 				j.fresh(check, level)
 				continue
 			}
-			j.said(check, level, compare.SameWords(pair.base, pair.now))
+			j.said(check, level, compare.CompareOutputs(pair.base, pair.now))
 		}
 	} else {
 		for _, said := range j.now.Parity {
@@ -271,9 +271,9 @@ func (j *judge) said(check gates.Check, level gates.Level, said parity.Parity) {
 	}
 }
 
-// agreement is the share of the shorter answer before the first difference, and the place of that, from 1; 0: there is
-// none. An answer that ends before the other is different at its end. Of engines without token ids it is the share of
-// the text's bytes.
+// agreement is the share of the shorter output before the first difference, and the position of that, from 1; 0: there
+// is none. An output that ends before the other differs at its end. For engines that report no token ids it is the
+// share of bytes of the text.
 func agreement(p parity.Parity) (share float64, place int) {
 	agreed, most := p.Agreed, max(len(p.IDsA), len(p.IDsB))
 	if p.ByText {
@@ -285,7 +285,7 @@ func agreement(p parity.Parity) (share float64, place int) {
 	return float64(agreed) / float64(most), agreed + 1
 }
 
-// num writes a number in four digits, as many as anybody compares, and never as a power of ten.
+// num writes a number with four significant digits, never as a power of ten.
 func num(v float64) string {
 	if v == 0 {
 		return "0" // also of -0

@@ -1,15 +1,15 @@
-// Package gate compares a run with what it must keep to, and with a baseline: it answers yes or no, where package
-// compare says what was seen. It only judges results, and the same results always get the same answer.
+// Package gate checks a run against limits and against a baseline run. It passes or fails a result of package compare,
+// and the same results always get the same verdict.
 //
 // It is safe by default. Against a baseline run a check fails only where Mann and Whitney's test, after Holm's
-// correction for all questions of the gate, and the 99% interval of the change agree that the figure is worse than
-// its tolerance. It passes only where the 90% interval excludes a regression as large as the gate must detect.
-// Everything else is inconclusive: launches that are too few or vary too much, a machine that is another one or was
-// busy, a difference that is not under test. A limit is broken where the interval of the median lies beyond it, kept
-// where the median keeps to it, and inconclusive in between.
+// correction for all checks of the gate, and the 99% interval of the change agree that the figure is worse than its
+// tolerance. It passes only where the 90% interval excludes a regression as large as the gate must detect.
+// Everything else is inconclusive: too few launches, launches that vary too much, another or a busy machine, a
+// difference that is not under test. A limit fails if the interval of the median lies beyond it, passes if the median
+// is within it, and is inconclusive in between.
 //
-// It can't tell why a figure changed. Of runs that were made one after the other it can't tell a program that has
-// become slower from a machine that has: runs whose launches take turns can.
+// It cannot say why a figure changed. If runs were made one after the other, a slower program looks like a slower
+// machine; interleaved launches distinguish them.
 package gate
 
 import (
@@ -27,12 +27,12 @@ import (
 	"llmparity/internal/kit/words"
 )
 
-// Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.
+// Evaluate judges a run by a gate. Each result is that of one run; base is nil without a baseline run.
 func Evaluate(g *gates.Gate, now, base *compare.Result) *gates.Outcome {
 	return evaluate(g, now, base, "")
 }
 
-// evaluate is Evaluate of a gate that may name a baseline run which is missing.
+// evaluate is Evaluate for a gate whose baseline run may be missing.
 func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.Outcome {
 	j := &judge{gate: g, now: now, base: base, missing: missing, out: &gates.Outcome{Schema: gates.Schema,
 		Run:    side(now),
@@ -66,21 +66,21 @@ func side(r *compare.Result) gates.Side {
 type judge struct {
 	gate      *gates.Gate
 	now, base *compare.Result
-	missing   string // the name of a baseline run that is not there
+	missing   string // name of a baseline run that does not exist
 	pairs     []pair
-	needed    int // launches a side that would settle all inconclusive checks that decide; 0: none would
+	needed    int // launches a side that would settle all inconclusive checks that matter; 0: unknown
 	out       *gates.Outcome
 }
 
-// add keeps a check unless nobody wants to look. What fails at the level warn is a warning.
-func (j *judge) add(c gates.Check, level gates.Level, came gates.Status, why string) {
+// add adds a check, unless its level is off. A failure at the level warn is a warning.
+func (j *judge) add(c gates.Check, level gates.Level, status gates.Status, why string) {
 	if level == gates.Off {
 		return
 	}
-	if came == gates.Failed && level == gates.Warn {
-		came = gates.Warned
+	if status == gates.Failed && level == gates.Warn {
+		status = gates.Warned
 	}
-	c.Level, c.Status, c.Why = string(level), came, why
+	c.Level, c.Status, c.Why = string(level), status, why
 	j.out.Checks = append(j.out.Checks, c)
 }
 
@@ -88,7 +88,7 @@ func (j *judge) note(format string, args ...any) {
 	j.out.Notes = explain.AppendNew(j.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// statuses in the order in which they are shown: the gravest first.
+// statuses is the order in which statuses are shown: the gravest first.
 var statuses = []gates.Status{gates.Failed, gates.Inconclusive, gates.Warned, gates.Passed}
 
 // graver sorts the graver status before the other.
@@ -96,7 +96,7 @@ func graver(a, b gates.Status) int {
 	return slices.Index(statuses, a) - slices.Index(statuses, b)
 }
 
-// conclude counts, puts the worst first, and says what follows.
+// conclude counts the checks, sorts the worst first, and writes the verdict.
 func (j *judge) conclude() {
 	checks := j.out.Checks
 	slices.SortStableFunc(checks, func(a, b gates.Check) int { return graver(a.Status, b.Status) })
@@ -108,7 +108,7 @@ func (j *judge) conclude() {
 		j.out.Counts = append(j.out.Counts, gates.Counted{Status: s, Checks: count[s]})
 	}
 	failed := having(checks, gates.Failed)
-	// Of inconclusive checks those decide that could have failed the gate.
+	// Only inconclusive checks that could have failed the gate make it inconclusive.
 	open := slices.DeleteFunc(having(checks, gates.Inconclusive),
 		func(c gates.Check) bool { return c.Level != string(gates.Error) })
 	j.out.Advice = j.advice(open)
@@ -156,8 +156,8 @@ func having(checks []gates.Check, status gates.Status) []gates.Check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c gates.Check) bool { return c.Status != status })
 }
 
-// advice is what settles checks that are inconclusive. Launches of both sides that take turns on one machine come
-// first: they answer all that is asked of a change. Empty: what the checks say is all that can be done.
+// advice is what would settle inconclusive checks. Interleaved launches on one machine come first: they decide every
+// check of a change. Empty: the checks themselves say what to do.
 func (j *judge) advice(open []gates.Check) string {
 	against := slices.ContainsFunc(open, func(c gates.Check) bool { return c.Kind == gates.KindChange })
 	more, end := "", ""
@@ -171,7 +171,7 @@ func (j *judge) advice(open []gates.Check) string {
 		return ""
 	case j.base == nil:
 		name := j.missing
-		if baseline.CheckName(name) != nil { // none, or a folder
+		if baseline.CheckName(name) != nil { // no name, or a folder
 			name = "NAME"
 		}
 		return fmt.Sprintf("first save a baseline run: llmparity baseline save %s DIR", name)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,19 +12,21 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
-// pair is a cell of the baseline and what became of it.
+// pair is a cell of the baseline run and the run's cell that matches it.
 type pair struct {
-	base, now *compare.Cell // now is nil where the cell is gone, base where it is new
-	why       string        // why figures of the two can't be set against each other; empty: they can
+	base, now *compare.Cell // now is nil if the cell is missing, base if it is new
+	why       string        // why figures of the two cannot be compared; empty: they can
 }
 
-// match finds each cell of the baseline run in the run, and says of each pair why its figures can't be compared.
+// match finds each cell of the baseline run in the run, and why figures of the pair cannot be compared.
 func (j *judge) match() {
 	j.pairs = pairs(j.base, j.now)
-	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
-	system.add(gates.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
+	before, now := j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version // another build of one is no difference
+	system := machineChanged(j.base, j.now)
+	system.takeAll(differ.Tools(record.Tool{Version: before}, record.Tool{Version: now}))
 	for i := range j.pairs {
 		switch p := &j.pairs[i]; {
 		case p.base == nil:
@@ -40,8 +41,8 @@ func (j *judge) match() {
 	}
 }
 
-// pairs finds cells of two runs that are the same: first those that asked for the same of the same version, then those
-// that asked for the same, then those whose task is the same.
+// pairs matches cells of two runs: first cells with the same request and version, then with the same request, then with
+// the same task.
 func pairs(base, now *compare.Result) []pair {
 	out := make([]pair, len(base.Cells))
 	for i, c := range base.Cells {
@@ -73,9 +74,9 @@ func pairs(base, now *compare.Result) []pair {
 	return out
 }
 
-// Differences says in which way the parts and machines of two runs of one plan differ.
+// Differences lists how the parts and machines of two runs of one plan differ.
 func Differences(was, is *compare.Result) []string {
-	all := machineChanged(was.Runs[0].Environment, is.Runs[0].Environment)
+	all := machineChanged(was, is)
 	for _, p := range pairs(was, is) {
 		if p.base != nil && p.now != nil && p.why == "" {
 			all = append(all, partsChanged(p.base, p.now)...)
@@ -88,7 +89,7 @@ func Differences(was, is *compare.Result) []string {
 	return out
 }
 
-// by sorts cells by what they have in common.
+// by groups cells by a key.
 func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare.Cell {
 	out := map[string][]*compare.Cell{}
 	for _, c := range r.Cells {
@@ -113,18 +114,15 @@ func task(c *compare.Cell) string {
 	return axis.Key(&c.Spec, func(x *axis.Axis) bool { return x.Role == axis.Task && x.Name != axis.Model })
 }
 
-// likeMemory is the share by which the same machine's memory may differ: what the kernel keeps for itself is taken off.
-const likeMemory = 0.05
-
-// What is never under test: another machine, and another way to measure.
+// Kinds of differences that are never under test.
 const (
-	machine     = "machine"
+	machine     = string(differ.Machine)
 	measurement = "measurement"
 )
 
-// difference is something that is not as in the baseline run.
+// difference is something that differs from the baseline run.
 type difference struct {
-	kind    string // what of gates.UnderTests, gates.TestSystem, machine or measurement it belongs to
+	kind    string // of gates.UnderTests, gates.TestSystem, machine or measurement
 	what    string
 	was, is string
 }
@@ -133,7 +131,7 @@ func (d difference) String() string {
 	return fmt.Sprintf("%s %s, baseline run %s", d.what, cmp.Or(d.is, "not known"), cmp.Or(d.was, "not known"))
 }
 
-// differences collects them. What one side does not tell is no difference, unless nothing at all says something, too.
+// differences collects them. add omits a value that one side does not report; always does not.
 type differences []difference
 
 func (d *differences) add(kind, what, was, is string) {
@@ -148,46 +146,7 @@ func (d *differences) always(kind, what, was, is string) {
 	}
 }
 
-// machineChanged lists in which way a machine and its system are not the baseline run's.
-func machineChanged(b, n record.Environment) (out differences) {
-	out.add(machine, "architecture", b.Arch, n.Arch)
-	out.add(machine, "CPU model", b.CPU, n.CPU)
-	out.add(machine, "cores", fmt.Sprint(b.Cores), fmt.Sprint(n.Cores))
-	out.add(machine, "governor", b.Governor, n.Governor)
-	out.add(machine, "virtual machine", b.Virtual, n.Virtual)
-	if b.MemoryB > 0 && n.MemoryB > 0 && math.Abs(float64(n.MemoryB-b.MemoryB)) > likeMemory*float64(b.MemoryB) {
-		out.add(machine, "memory", gib(b.MemoryB), gib(n.MemoryB))
-	}
-	if b.Limits != nil && n.Limits != nil {
-		out.add(machine, "quota of cores", quota(b.Limits.CPUs), quota(n.Limits.CPUs))
-	}
-	if b.Processor != nil && n.Processor != nil {
-		out.add(machine, "turbo", b.Processor.Turbo, n.Processor.Turbo)
-	}
-	out.add(gates.TestSystem, "OS", b.OS, n.OS)
-	out.add(gates.TestSystem, "OS kernel", b.Kernel, n.Kernel)
-	out.add(gates.TestSystem, "GPU driver", drivers(b), drivers(n))
-	return out
-}
-
-func drivers(e record.Environment) string {
-	var out []string
-	for _, g := range e.GPUs {
-		out = append(out, g.Driver)
-	}
-	return strings.Join(out, ", ")
-}
-
-func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-func quota(cores float64) string {
-	if cores == 0 {
-		return "none"
-	}
-	return num(cores)
-}
-
-// requestChanged lists in which way cells differ in what they request. Versions are listed as they ran.
+// requestChanged lists how the requests of two cells differ. partsChanged has the versions.
 func requestChanged(b, n *compare.Cell) (out differences) {
 	x, y := b.Spec.Model, n.Spec.Model
 	out.always(gates.TestModel, "model", x.Name, y.Name)
@@ -206,75 +165,52 @@ func requestChanged(b, n *compare.Cell) (out differences) {
 	return out
 }
 
-// partsChanged lists in which way a cell ran on or with something else. Of what goes with a version only that is
-// named.
+// take adds one that is known and can change figures.
+func (d *differences) take(what string, x differ.Difference) {
+	if x.Known && x.Figures {
+		d.always(string(x.Kind), what, shortSum(x.Was), shortSum(x.Is))
+	}
+}
+
+func (d *differences) takeAll(all []differ.Difference) {
+	for _, x := range all {
+		d.take(x.What, x)
+	}
+}
+
+// machineChanged lists how a machine and its system differ from the baseline run's.
+func machineChanged(base, now *compare.Result) (out differences) {
+	out.takeAll(differ.Machines(base.Runs[0].Environment, now.Runs[0].Environment))
+	return out
+}
+
+// partsChanged lists how the devices, parts and reported settings of two cells differ. Parts that follow from a version
+// are omitted.
 func partsChanged(b, n *compare.Cell) (out differences) {
 	if b.Device != nil && n.Device != nil {
-		out.add(machine, "device class", string(b.Device.Class), string(n.Device.Class))
-		out.always(machine, "device", b.Device.Name, n.Device.Name)
+		out.takeAll(differ.Devices(*b.Device, *n.Device))
 	}
 	if b.Engine == nil || n.Engine == nil {
 		return out
 	}
 	engine := n.Spec.Engine
-	was, is := b.Engine, n.Engine
-	if out.always(gates.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
-		out.add(gates.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
-	}
-	keys := map[string]string{}
-	maps.Copy(keys, was.Parts)
-	maps.Copy(keys, is.Parts)
-	seen := map[string]bool{}
-	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
-		x, y := was.Parts[key], is.Parts[key]
-		kind := kindOf(key, x, y)
-		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
-		// be of an older llmparity.
-		unreported := (x == "" || y == "") && key != "browser"
-		if x == y || unreported || seen[kind] || kind == gates.TestEngine && was.Version != is.Version {
-			continue
+	for _, d := range differ.Engines(*b.Engine, *n.Engine) {
+		what := engine + "'s " + d.What + ":"
+		if d.What == differ.Version {
+			what = engine
 		}
-		seen[kind] = true
-		seen[gates.TestLibrary] = seen[gates.TestLibrary] || kind == gates.TestKernels // its bytes differ with them
-		part := strings.ReplaceAll(strings.TrimPrefix(key, engine+"_"), "_", " ")
-		out.always(kind, engine+"'s "+part+":", shortSum(x), shortSum(y))
+		out.take(what, d)
 	}
-	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
-		if key != "context" { // it was asked for
-			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
+	was, is := b.Engine.Policy, n.Engine.Policy
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		if key != "context" { // it was requested
+			out.add(gates.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was[key], is[key])
 		}
 	}
 	return out
 }
 
-// headFirst puts names before their properties, such as browser before browser_build_id.
-func headFirst(a, b string) int {
-	head := func(s string) int {
-		return map[string]int{"browser": -2, "model_library": -2, "model_library_source": -1}[s]
-	}
-	return cmp.Or(head(a)-head(b), cmp.Compare(a, b))
-}
-
-// kindOf says what a part of an engine belongs to.
-func kindOf(key, was, is string) string {
-	switch {
-	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
-		return gates.TestBrowser
-	case key == "model_library":
-		maker, _, _ := strings.Cut(was, " (")
-		if now, _, _ := strings.Cut(is, " ("); now == maker {
-			return gates.TestKernels // the same maker's, with other kernels
-		}
-		return gates.TestLibrary
-	case strings.HasPrefix(key, "model_library"):
-		return gates.TestLibrary
-	case strings.HasPrefix(key, "model"):
-		return gates.TestModel
-	}
-	return gates.TestEngine
-}
-
-// sort notes what differs and is under test, and says what differs and is not; empty: nothing.
+// sort adds notes about differences that are under test, and returns those that are not; empty: none.
 func (j *judge) sort(all differences) string {
 	var others []string
 	named := map[string]bool{}
@@ -300,10 +236,10 @@ func (j *judge) sort(all differences) string {
 	return fmt.Sprintf("%s (--under-test %s)", why, strings.Join(kinds, ","))
 }
 
-// short is enough of a hash to tell two apart.
+// short is the beginning of a hash.
 func short(sha string) string { return sha[:min(len(sha), 12)] }
 
-// shortSum shortens what is a hash.
+// shortSum shortens a hash and leaves other texts.
 func shortSum(s string) string {
 	if len(s) == 64 && !strings.ContainsAny(s, " .") {
 		return short(s)

@@ -18,18 +18,18 @@ import (
 	"llmparity/internal/record"
 )
 
-// File is what a run's folder has of its gate, for reports.
+// File is the outcome of a gate in a run's folder.
 const File = "gate.json"
 
-// Planned is the gate of a run's plan, as the run's folder has it and read reads it: package plan's GateIn. It is empty
-// if the plan has none.
+// Planned is the gate of the plan in a run's folder, which read decodes (plan.GateIn). It is empty if the plan has
+// none.
 func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error)) (*gates.Gate, error) {
 	const do = "give limits such as --max peak_pss_mb=900, or a file with --thresholds"
 	path := filepath.Join(dir, "plan.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		if _, open := record.Open(dir); open != nil {
-			return nil, open // which says what the folder lacks
+			return nil, open // it says what the folder lacks
 		}
 		return nil, fault.Wrap(fault.Usage, err, do, "the run's plan can't be read")
 	}
@@ -40,16 +40,16 @@ func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error
 	return g, err
 }
 
-// Named is the baseline run that a run is held against: the one asked for, else the run whose launches took turns with
-// this one's, else the gate's own; empty: none.
-func Named(run *record.Run, g *gates.Gate, asked string) string {
-	if asked == "" && run.Meta.Against != "" {
+// Named is the baseline run of a run: the requested one, else the run that it was interleaved with, else the gate's;
+// empty: none.
+func Named(run *record.Run, g *gates.Gate, requested string) string {
+	if requested == "" && run.Meta.Against != "" {
 		return filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
 	}
-	return cmp.Or(asked, g.Baseline)
+	return cmp.Or(requested, g.Baseline)
 }
 
-// Judge holds a run against a gate, and against the baseline run of that name; empty: none.
+// Judge judges a run by a gate and a named baseline run; an empty name: none.
 func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options) (*gates.Outcome, error) {
 	if g.Empty() && name == "" {
 		return nil, noChecks("--max peak_pss_mb=900")
@@ -97,8 +97,7 @@ func noChecks(limit string) error {
 		"the gate has no checks")
 }
 
-// Fault is the exit code of an outcome: failed launches have another one than other failures. It has no text if
-// the verdict was shown.
+// Fault is an outcome's error. Failed launches have an exit code of their own. It has no text if the verdict was shown.
 func Fault(g *gates.Outcome, shown bool) error {
 	kind := fault.Run
 	switch {
@@ -117,8 +116,8 @@ func Fault(g *gates.Outcome, shown bool) error {
 	return fault.New(kind, "", "%s", g.Verdict)
 }
 
-// Ready says before a run, which may take hours, what would keep it from being judged at its end. A baseline run that
-// only the plan names may be missing: the run may be meant to become it, and the note says what comes of that.
+// Ready reports, before a run that may take hours, what would prevent judging it at its end. A baseline run that only
+// the plan names may be missing, because the run may be meant to become it: the note says what follows.
 func Ready(g *gates.Gate, name string) (note string, err error) {
 	given := name != ""
 	if name = cmp.Or(name, g.Baseline); name == "" {
@@ -145,7 +144,7 @@ func Ready(g *gates.Gate, name string) (note string, err error) {
 	return "", err
 }
 
-// Saved is what a run's folder has of its gate; nil where nobody judged it, or where it has gone on since.
+// Saved is the outcome in a run's folder; nil: it was not judged, or it was resumed since.
 func Saved(dir string, result *compare.Result) (*gates.Outcome, error) {
 	path := filepath.Join(dir, File)
 	text, err := os.ReadFile(path)

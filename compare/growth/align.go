@@ -14,13 +14,13 @@ import (
 	"llmparity/internal/stats"
 )
 
-// OverTokens is a cell's memory over the tokens that its launches generated: samples laid on the times of tokens.
+// OverTokens is a cell's memory over generated tokens: samples aligned with the times of tokens.
 type OverTokens struct {
-	Axis   string    `json:"axis"` // what is counted: tokens, or pieces of text
-	Tokens []int     `json:"-"`    // the places: 0 is when the request was sent, 1 the first token
+	Axis   string    `json:"axis"` // the unit: tokens, or pieces of text
+	Tokens []int     `json:"-"`    // positions: 0 is when the request was sent, 1 the first token
 	Lines  []Aligned `json:"lines"`
-	Notes  []string  `json:"notes"`           // what to know before reading it, launches that are not in it
-	Clock  string    `json:"clock,omitempty"` // how well tokens are timed; empty: by our own clock
+	Notes  []string  `json:"notes"`           // caveats, and launches that are left out
+	Clock  string    `json:"clock,omitempty"` // accuracy of the times of tokens; empty: they are by the host's clock
 	How    string    `json:"how"`
 }
 
@@ -31,9 +31,9 @@ type Aligned struct {
 	Unit   string         `json:"unit"`
 	Method string         `json:"method"`
 	Blind  string         `json:"blind,omitempty"`
-	N      int            `json:"n"` // launches that have a value anywhere
+	N      int            `json:"n"` // launches with any value
 	Median []AlignedPoint `json:"median"`
-	// Launches have a value at each of the places; NaN in a gap. They are in the record, and so not marshalled.
+	// Launches have a value at each position; NaN in a gap. The record has them, so results omit them.
 	Launches []AlignedLaunch `json:"-"`
 }
 
@@ -43,8 +43,8 @@ type AlignedLaunch struct {
 	Values  []float64
 }
 
-// AlignedPoint is the median over launches at one place, where at least half of them have a value. It has no interval
-// where they are too few for one.
+// AlignedPoint is the median over launches at one position where at least half of them have a value. It has no interval
+// with too few launches.
 type AlignedPoint struct {
 	Token  int      `json:"token"`
 	N      int      `json:"n"`
@@ -53,7 +53,7 @@ type AlignedPoint struct {
 	Hi     *float64 `json:"hi,omitempty"`
 }
 
-// placesAtMost bounds the places on the axis of tokens.
+// placesAtMost is the maximum number of positions on the axis of tokens.
 const placesAtMost = 160
 
 const alignedHow = "the memory at a token is interpolated between the samples before and after the token. A " +
@@ -61,7 +61,7 @@ const alignedHow = "the memory at a token is interpolated between the samples be
 	"as far apart as usual. Lines are medians over launches with their 95% intervals, where at least half of the " +
 	"launches have a value"
 
-// overTokens aligns a cell's launches; nil where none of them generated a token.
+// overTokens aligns a cell's launches; nil: none of them generated a token.
 func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*record.Attempt][]track) *OverTokens {
 	out := &OverTokens{Axis: "tokens generated", Lines: []Aligned{}, Notes: []string{}, How: alignedHow}
 	if evidence.Uncounted(spec, counted) {
@@ -110,7 +110,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	return out
 }
 
-// timed has the attempts by launch, each with the clock of its launch.
+// timed iterates over the attempts by launch, each with the clock of its launch.
 func timed(counted []*record.Attempt) iter.Seq2[*record.Attempt, clocks] {
 	return func(yield func(*record.Attempt, clocks) bool) {
 		for _, l := range evidence.Launches(counted) {
@@ -124,7 +124,7 @@ func timed(counted []*record.Attempt) iter.Seq2[*record.Attempt, clocks] {
 	}
 }
 
-// untimed says why a launch's tokens have no places in time.
+// untimed says why a launch's tokens have no times; empty: they do.
 func untimed(a *record.Attempt) string {
 	if n := evidence.InFlight(a); n > 1 {
 		return fmt.Sprintf("up to %d requests ran at once: memory is that of all of them", n)
@@ -140,7 +140,7 @@ func untimed(a *record.Attempt) string {
 	return ""
 }
 
-// refused says why a track can't be laid on the times of tokens.
+// refused says why a track cannot be aligned with the times of tokens; empty: it can.
 func (t track) refused(c clocks) string {
 	if why := c.trouble(t.every); why != "" {
 		return t.title + " is not aligned: " + why
@@ -148,7 +148,7 @@ func (t track) refused(c clocks) string {
 	return ""
 }
 
-// note tells how well tokens are timed.
+// note describes the accuracy of the times of tokens.
 func (c clocks) note() string {
 	if !c.known {
 		return ""
@@ -157,7 +157,7 @@ func (c clocks) note() string {
 		c.isolate, span(c.start), span(c.drift))
 }
 
-// places are the counts at which launches are compared: every one, or as many as are drawn.
+// places are the numbers of tokens at which launches are compared: every number, or as many as charts show.
 func places(counted []*record.Attempt) []int {
 	most := 0
 	for _, r := range evidence.Requests(counted) {
@@ -174,7 +174,7 @@ func places(counted []*record.Attempt) []int {
 	return out
 }
 
-// along is a launch's line: the median of its requests at each place. false where no place has a value.
+// along is a launch's line: the median of its requests at each position; false: no position has a value.
 func (t track) along(a *record.Attempt, places []int) (AlignedLaunch, bool) {
 	line := AlignedLaunch{Attempt: a.ID, Values: make([]float64, len(places))}
 	some := false
@@ -210,7 +210,7 @@ func (o *OverTokens) add(t track, line AlignedLaunch) {
 	o.Lines[at].N++
 }
 
-// summarise takes the launches together at each place.
+// summarise computes the median over launches at each position.
 func (l *Aligned) summarise(places []int) {
 	for i, k := range places {
 		var values []float64
@@ -230,19 +230,18 @@ func (l *Aligned) summarise(places []int) {
 	}
 }
 
-// clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets
-// and errors are in nanoseconds. Engines that are timed by our own clock have none.
+// clocks describes the clock of a launch's tokens, that of a page or a worker, in nanoseconds. It is empty for engines
+// whose tokens are timed by the host's clock.
 type clocks struct {
 	isolate string
-	known   bool  // it was compared with ours at all
-	checked bool  // and once more at the end
+	known   bool  // it was compared with the host's
+	checked bool  // again at the end
 	start   int64 // error of the first comparison
-	drift   int64 // by how much the two moved apart, whichever way
+	drift   int64 // absolute drift between the two
 }
 
-// clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
-// repetitions share a launch the end is compared in the last of them. Of several isolates it is the one that is worst
-// known.
+// clocksOf uses the first and the last comparison of the launch: if repetitions share the launch, the last of them has
+// it. Of several isolates it returns the least accurate.
 func clocksOf(l evidence.Launch) clocks {
 	first, last := map[string]*record.Clock{}, map[string]*record.Clock{}
 	attempts := l.Attempts
@@ -273,10 +272,10 @@ func clocksOf(l evidence.Launch) clocks {
 	return worst
 }
 
-// bound is how far off a token's time may be.
+// bound is the maximum error of a token's time.
 func (c clocks) bound() int64 { return c.drift + c.start }
 
-// trouble says why tokens can't be put beside samples of this interval; empty where they can.
+// trouble says why tokens cannot be aligned with samples at this interval; empty: they can.
 func (c clocks) trouble(every int64) string {
 	if every <= 0 || c.bound() <= every {
 		return ""

@@ -1,8 +1,8 @@
-// Package growth computes what memory grows by with each token: within launches, from samples and the times of tokens,
-// and over cells that differ in one length alone, by one line through their launches.
+// Package growth computes the growth of memory per token: within launches, from samples and the times of tokens, and
+// over cells that differ along one axis alone, as the slope of a line through their launches.
 //
-// It can't tell growth from noise where launches are few, nor what one of several requests at once made memory grow by.
-// Over tokens it knows what samplers read; between two samples it draws a straight line.
+// It cannot distinguish growth from noise with few launches, nor the growth caused by one of several concurrent
+// requests. Between two samples it interpolates.
 package growth
 
 import (
@@ -21,57 +21,59 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes
-// by arithmetic.
+// Growth is the growth of memory per token by every source that is read often enough, and as calculated.
 type Growth struct {
-	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
+	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor its KV cache dtype is known
 	Rates   []Rate   `json:"rates"`
 	Verdict []string `json:"verdict"`
 }
 
-// Theory is what a token takes in the KV cache by arithmetic.
+// Theory is the calculated size of a token in the KV cache.
 type Theory struct {
 	Bytes  float64       `json:"bytes_per_token"`
 	How    string        `json:"how"`
 	Origin record.Origin `json:"origin"` // calculated, or predicted before the first launch
 }
 
-// What a rate is of. What is filled of a KV cache is calculated, and has none: it would prove the arithmetic by itself.
+// What a rate is of. The filled part of a KV cache has none, because it is calculated: it would confirm itself.
 const (
 	OfReserved = "kv_reserved"
-	OfHeld     = "memory" // whatever it is for
+	OfHeld     = "memory" // of any kind
 )
 
-// Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is
-// one line through the launches of all.
+// Rate is a slope in bytes per token. Within launches it has one value a launch, like other figures; over cells it is
+// the slope of one line through all launches.
 type Rate struct {
 	evidence.Figure
 	Of       string   `json:"of"`
-	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what was calculated
-	// Rounded has the slopes that an engine's log allows, which rounds sizes; nil: no log, or exact enough.
+	OfTheory *float64 `json:"of_theory,omitempty"` // the median divided by the calculated value
+	// Rounded is the range of slopes that agree with the rounded sizes in an engine's log; nil: no log, or exact
+	// enough.
 	Rounded *Range `json:"rounded,omitempty"`
 	Verdict string `json:"verdict"`
 	Fit     *Fit   `json:"fit,omitempty"`
-	// Points are the launches that a line over cells goes through, in MiB.
+	DType   string `json:"-"` // of the KV cache that is reserved, if the engine reports it
+	Few     bool   `json:"-"` // there are too few launches to see growth
+	// Points are the launches behind a line over cells, in MiB.
 	Points []GrowthPoint `json:"points,omitempty"`
-	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its
-	// first token. What is exact stands in the record.
+	// Lines are readings within launches, thinned for charts, in MiB above the launch's line at its first token. The
+	// record has all of them.
 	Lines []GrowthLine `json:"-"`
 }
 
-// Range is from one slope to another.
+// Range is a range of slopes.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// logMiB is to what logs round sizes of buffers.
+// logMiB is the unit to which logs round sizes of buffers.
 const logMiB = 0.01
 
-// worthSaying is the share of a slope from which rounding in the log is said.
+// worthSaying is the share of a slope above which the log's rounding is reported.
 const worthSaying = 0.005
 
-// round finds the slopes of lines that rounded sizes can be of; a log's rounding moves each by half of logMiB.
+// round finds the slopes that agree with rounded sizes: rounding moves each size by up to half of logMiB.
 func (r *Rate) round() {
 	if r.Of != OfReserved || r.Method != evidence.EngineLog || !r.Known() {
 		return
@@ -96,18 +98,18 @@ func (r *Rate) round() {
 	r.How += fmt.Sprintf(". The log rounds sizes to %g MiB, so the slope may be %s", logMiB, r.Rounded)
 }
 
-// String is the range in bytes a token.
+// String is the range in bytes per token.
 func (r *Range) String() string { return rateWords(r.Low) + " to " + rateWords(r.High) }
 
 // Fit is the line to draw, from one end to the other, in tokens and MiB.
 type Fit struct {
 	From GrowthAt `json:"from"`
 	To   GrowthAt `json:"to"`
-	// Theory is where the line of theory ends that begins where this one does.
+	// Theory is the end of the calculated line, which has the same start.
 	Theory *GrowthAt `json:"theory_to,omitempty"`
 }
 
-// GrowthAt is a place.
+// GrowthAt is a point of a line.
 type GrowthAt struct {
 	Tokens float64 `json:"tokens"`
 	MiB    float64 `json:"mib"`
@@ -133,12 +135,12 @@ const growthHow = "in each launch, the median slope between all pairs of reading
 const edgesHow = "how much memory grows with each token in the cache, from readings at the end of the warm-up and of the measured requests " +
 	"(slope by Theil-Sen, median over launches). If two readings are not enough, the reading at the end of the load is used too"
 
-// grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
+// grow computes the growth of memory within launches, or why it is unknown; nil: the theory is unknown, too.
 func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {
 	counted := c.Counted
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
 	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
-	g.Rates[0].Title = inDType(g.Rates[0].Title, c)
+	g.Rates[0].inDType(c)
 	of := map[string]int{figure.KVReserved: 0} // indexes of rates by name
 	for a, clock := range timed(counted) {
 		for _, t := range followed[a] {
@@ -157,7 +159,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 		r := &g.Rates[i]
 		r.Unit = "bytes/token"
 		r.Summarise()
-		r.hold(g.Theory)
+		r.compareWith(g.Theory)
 		r.fit(g.Theory)
 		known = known || r.Known()
 	}
@@ -168,8 +170,8 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 	return g
 }
 
-// theory goes by what the engine says of its KV cache; by the forecast where that took the same for granted, because it
-// knows more shapes.
+// theory uses the KV cache dtype that the engine reports, or the prediction if that assumed the same: it knows more
+// shapes.
 func theory(c *memory.Cell, run *record.Run) *Theory {
 	says := c.Says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
@@ -187,7 +189,7 @@ func theory(c *memory.Cell, run *record.Run) *Theory {
 	return nil
 }
 
-// follow adds a launch's slope by its readings between the first token and the last.
+// follow adds a launch's slope, from its readings between the first and the last token.
 func (r *Rate) follow(a *record.Attempt, t track, clock clocks) {
 	r.Title, r.Method, r.Blind = t.title, t.method, t.blind
 	if why := cmp.Or(untimed(a), t.refused(clock)); why != "" {
@@ -196,7 +198,7 @@ func (r *Rate) follow(a *record.Attempt, t track, clock clocks) {
 	}
 	var slopes []float64
 	requests := a.Measured()
-	each := max(minReadings*4, stats.PointsAtMost/len(requests)) // what a launch costs does not go by how many it has
+	each := max(minReadings*4, stats.PointsAtMost/len(requests)) // the cost of a launch is independent of their number
 	for _, q := range requests {
 		points := stats.Bucketed(t.within(q), each)
 		if len(points) < minReadings {
@@ -212,17 +214,17 @@ func (r *Rate) follow(a *record.Attempt, t track, clock clocks) {
 	r.Add(a.ID, stats.Median(slopes))
 }
 
-// within are a request's readings over the tokens that there were by then, those of the prompt among them.
+// within are a request's readings over the number of tokens at that time, including those of the prompt.
 func (t track) within(q *record.Request) []stats.Point {
 	var out []stats.Point
-	per := float64(q.Tokened()) / float64(len(q.Tokens)) // tokens a piece
+	per := float64(q.Tokened()) / float64(len(q.Tokens)) // tokens per piece
 	first, last := q.Tokens[0].NS, q.Tokens[len(q.Tokens)-1].NS
 	begin := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].ns >= first })
 	for _, r := range t.readings[begin:] {
 		if r.ns > last {
 			break
 		}
-		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens by then
+		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens until then
 		n := float64(k)
 		if k < len(q.Tokens) {
 			n += float64(r.ns-q.Tokens[k-1].NS) / float64(q.Tokens[k].NS-q.Tokens[k-1].NS)
@@ -241,7 +243,7 @@ func (r *Rate) line(attempt int, points []stats.Point, fit stats.Line) {
 	r.Lines = append(r.Lines, l)
 }
 
-// cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of
+// cacheRate is the growth of the reserved KV cache: from readings that come with tokens, else from those at the ends of
 // phases.
 func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
 	r := Rate{Of: OfReserved, Figure: evidence.Figure{Name: p.Name, Title: p.Title, Method: p.Method,
@@ -257,7 +259,7 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 				r.follow(a, t, clock)
 			}
 		}
-		// Of several requests what is held at the end is that of all, and the tokens are the last one's.
+		// With several requests, the memory at the end is that of all of them, and the tokens are those of the last.
 		if len(r.Values) > before || evidence.InFlight(a) > 1 {
 			continue
 		}
@@ -272,15 +274,14 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 	return r
 }
 
-// inDType is the title of a KV cache with its dtype, where the engine reports it.
-func inDType(title string, c *memory.Cell) string {
-	if dtype := c.Says("kv_dtype"); dtype != "" {
-		return strings.Replace(title, "KV cache", "KV cache in "+dtype, 1)
+// inDType adds the dtype of a KV cache to its title, if the engine reports it.
+func (r *Rate) inDType(c *memory.Cell) {
+	if r.DType = c.Says("kv_dtype"); r.DType != "" {
+		r.Title = strings.Replace(r.Title, "KV cache", "KV cache in "+r.DType, 1)
 	}
-	return title
 }
 
-// edges are what a launch held when phases ended, over the tokens that it held then.
+// edges are a launch's memory at the ends of phases, over its tokens at that time.
 func edges(p memory.Part, a *record.Attempt) []stats.Point {
 	var out []stats.Point
 	for _, phase := range []record.Phase{record.Warmup, record.Measure, record.Load} {
@@ -297,7 +298,7 @@ func edges(p memory.Part, a *record.Attempt) []stats.Point {
 	return out
 }
 
-// heldTokens are those of the last request before a phase's end: none at the end of the load.
+// heldTokens is the number of tokens of the last request before the end of a phase: 0 at the end of the load.
 func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
 	if p == record.Load {
 		return 0, true
@@ -310,15 +311,15 @@ func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
 	return 0, false
 }
 
-// hold sets the rate beside what was calculated.
-func (r *Rate) hold(t *Theory) {
+// compareWith compares the rate with the calculated one.
+func (r *Rate) compareWith(t *Theory) {
 	if t == nil || !r.Known() {
 		return
 	}
 	r.OfTheory = new(stats.Round(r.Center()/t.Bytes, 6))
 }
 
-// fit is the line to draw within launches: from the first token of any to the last, from 0.
+// fit is the line to draw within launches: from the first token of any launch to the last one, beginning at 0.
 func (r *Rate) fit(t *Theory) {
 	if !r.Known() || len(r.Lines) == 0 {
 		return
@@ -332,7 +333,7 @@ func (r *Rate) fit(t *Theory) {
 	r.Fit = fitOver(from, 0, to, r.Center(), t)
 }
 
-// fitOver is a line of so many bytes a token.
+// fitOver is a line with a slope in bytes per token.
 func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
 	end := func(rate float64) GrowthAt {
 		return GrowthAt{stats.Round(to, 3), stats.Round(mib+rate*(to-from)/record.MiB, 6)}
@@ -344,7 +345,7 @@ func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
 	return f
 }
 
-// judge says in words what each rate comes to.
+// judge writes the verdict of each rate.
 func (g *Growth) judge(launches int) {
 	flat := false
 	for i := range g.Rates {
@@ -360,7 +361,7 @@ func (g *Growth) judge(launches int) {
 			flat = true
 			r.Verdict = "flat, because everything is reserved during the load"
 		case r.Interval == nil:
-			r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+			r.tooFew()
 		default:
 			r.Verdict = "flat"
 		}
@@ -378,7 +379,11 @@ func (g *Growth) judge(launches int) {
 	}
 }
 
-// judge calls nothing growth that the interval does not.
+func (r *Rate) tooFew() {
+	r.Few, r.Verdict = true, fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+}
+
+// judge writes a rate's verdict: it reports growth only if the interval excludes 0.
 func (r *Rate) judge(t *Theory, flat bool) {
 	iv := r.Interval
 	because := ""
@@ -393,7 +398,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:
-		r.Verdict = fmt.Sprintf("%s (%d) to see growth", evidence.TooFewRuns, r.N)
+		r.tooFew()
 	case iv.Lo <= 0 && iv.Hi >= 0:
 		r.Verdict = "no significant growth" + because
 		if because == "" && t != nil && iv.Hi >= t.Bytes {
@@ -414,10 +419,10 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	}
 }
 
-// asked tells what was asked for to the byte: launches agree, and an interval has no width.
+// asked reports whether the engine reserves exactly the same in each launch, so that the interval has no width.
 func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == figure.Ledger }
 
-// rateWords writes bytes a token.
+// rateWords writes bytes per token.
 func rateWords(v float64) string {
 	if math.Abs(v) < 10 && v != math.Trunc(v) {
 		return explain.Short(v)

@@ -21,12 +21,12 @@ import (
 // have no line.
 type Sweep struct {
 	Axis    string    `json:"axis"`            // AxisPrompt, AxisContext …
-	Names   []string  `json:"names,omitempty"` // of places on an axis that has no numbers, by At
+	Names   []string  `json:"names,omitempty"` // values on an axis without numbers, by At
 	Title   string    `json:"title"`
 	Label   string    `json:"label"` // the engine, and in what else sweeps differ
 	Engine  string    `json:"engine"`
-	Cells   []int     `json:"cells"` // indexes, by where they are on the axis
-	At      []float64 `json:"at"`    // of each cell
+	Cells   []int     `json:"cells"` // indexes, by position on the axis
+	At      []float64 `json:"at"`    // positions of the cells
 	Theory  *Theory   `json:"theory,omitempty"`
 	Rates   []Rate    `json:"rates"`
 	Verdict []string  `json:"verdict"`
@@ -39,7 +39,7 @@ type Cell struct {
 	Growth      *Growth            // within its launches
 }
 
-// SettledPSS is the total PSS after the last request, less the baseline.
+// SettledPSS is the total PSS after the last request minus the baseline.
 const SettledPSS = "settled_pss"
 
 // Names of axes in results.
@@ -57,11 +57,11 @@ type along struct {
 	title  string
 	of     func(*Cell) float64 // NaN: unknown
 	word   func(*Cell) string  // the value on an axis without numbers; nil: it has numbers
-	tokens bool                // memory may grow along it by so many bytes a token
+	tokens bool                // memory may grow along it by bytes per token
 }
 
-// lengths are the axes along which memory may grow by so many bytes a token. Prompts and contexts are as long as the
-// engine reports.
+// lengths are the axes along which memory may grow by bytes per token. Lengths of prompts and contexts are those that
+// the engine reports.
 var lengths = []along{
 	{Axis: axis.Named(axis.Input), title: "prompt tokens", tokens: true,
 		of: func(c *Cell) float64 { return c.Figure(figure.Prompt).Center() }},
@@ -102,7 +102,7 @@ func alongs(cells []*Cell) []along {
 	return out
 }
 
-// Sweeps finds the cells that belong together, in the order in which they come.
+// Sweeps finds cells that differ along one axis alone, in the order of cells.
 func Sweeps(cells []*Cell) []Sweep {
 	out := []Sweep{}
 	for _, x := range alongs(cells) {
@@ -124,7 +124,7 @@ func Sweeps(cells []*Cell) []Sweep {
 	return out
 }
 
-// otherwise is what cells of a sweep have in common.
+// otherwise identifies what the cells of a sweep along an axis have in common.
 func (c *Cell) otherwise(x *axis.Axis) string {
 	words := []string{axis.Key(&c.Spec, func(o *axis.Axis) bool { return !follows(o, x) })}
 	if x.Rest != nil {
@@ -139,7 +139,7 @@ func (c *Cell) otherwise(x *axis.Axis) string {
 	return strings.Join(append(words, env.CPU, fmt.Sprint(env.Cores, env.MemoryB)), "\x00")
 }
 
-// follows tells whether the values of an axis follow from those of another: its own, those of which the other is a
+// follows reports whether the values of an axis follow from those of another: its own, those of which the other is a
 // part, and texts of other lengths.
 func follows(o, x *axis.Axis) bool {
 	return o.Name == x.Name || o.Name == x.Part || o.Name == axis.Prompt && x.Name == axis.Input
@@ -168,7 +168,7 @@ func sweep(all []*Cell, x along, cells []int) (Sweep, bool) {
 	if !x.tokens {
 		return s, true
 	}
-	if first.Growth != nil && first.Spec.Traffic == nil { // of several requests as many caches grow
+	if first.Growth != nil && first.Spec.Traffic == nil { // several requests fill several caches
 		s.Theory = first.Growth.Theory
 	}
 	for _, q := range sweptFigures(first) {
@@ -178,7 +178,7 @@ func sweep(all []*Cell, x along, cells []int) (Sweep, bool) {
 	return s, true
 }
 
-// swept is a quantity of a cell, in MiB, that is followed over cells.
+// swept is a quantity of a cell, in MiB, whose slope over cells is computed.
 type swept struct {
 	name, of string
 	get      func(*Cell) evidence.Figure
@@ -215,8 +215,8 @@ func sweptFigures(first *Cell) []swept {
 	return out
 }
 
-// settled is the total PSS after the last request less the launch's own baseline, where it has one. What other programs
-// share of a browser's pages moves both, and falls out of the difference.
+// settled is the total PSS after the last request minus the launch's baseline, if it has one. Pages that a browser
+// shares with other programs change both, and cancel out.
 func settled(c *Cell) evidence.Figure {
 	if c.Breakdown == nil {
 		return evidence.Figure{}
@@ -253,7 +253,7 @@ func peakOf(c *Cell, process string) evidence.Figure {
 const sweepHow = "the median slope between all pairs of launches of different cells (Theil-Sen), with Sen's interval. " +
 	"For each launch: "
 
-// sharedHow is that of what went on in one launch.
+// sharedHow is sweepHow for repetitions that share a launch.
 const sharedHow = "the median slope between all pairs of repetitions of different cells (Theil-Sen), with Sen's interval; repetitions share a " +
 	"launch, so the interval does not cover differences between launches. For each repetition: "
 
@@ -272,7 +272,7 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 		rate.Figure = evidence.Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin,
 			Method: f.Method, Blind: f.Blind, How: how + f.How}
 		if q.of == OfReserved {
-			rate.Title = inDType(f.Title, cells[i].Cell)
+			rate.inDType(cells[i].Cell)
 		}
 		for _, v := range f.Values {
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
@@ -294,20 +294,20 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 	if line.Distinct == 2 {
 		rate.How += ". With two lengths, linearity cannot be checked"
 	}
-	rate.hold(s.Theory)
+	rate.compareWith(s.Theory)
 	rate.round()
 	from, to := s.At[0], s.At[len(s.At)-1]
 	rate.Fit = fitOver(from, line.Intercept+line.Slope*from, to, slope, s.Theory)
 	s.Rates = append(s.Rates, rate)
 }
 
-// Flat reports whether the prompts' lengths leave the KV cache as it is, because the context decides its size.
+// Flat reports whether the size of the KV cache does not depend on the prompt, because the context decides it.
 func (s *Sweep) Flat() bool {
 	return s.Axis == AxisPrompt &&
 		slices.ContainsFunc(s.Rates, func(r Rate) bool { return r.Of == OfReserved && r.Center() == 0 })
 }
 
-// judge says in words what each rate comes to.
+// judge writes the verdict of each rate.
 func (s *Sweep) judge() {
 	flat := s.Flat()
 	for i := range s.Rates {

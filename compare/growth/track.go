@@ -17,19 +17,18 @@ import (
 // track is a quantity of one launch over time, in MiB.
 type track struct {
 	name, title, method, blind string
-	// every is the sampling interval in nanoseconds; 0: the source tells by itself, with tokens, on the clock that
-	// tokens are timed by.
+	// every is the sampling interval in nanoseconds; 0: readings come with tokens, by the clock of tokens
 	every    int64
 	readings []instant
 }
 
-// instant is a reading's value and when it was: the middle of the read.
+// instant is a reading's value and time: the middle of the read.
 type instant struct {
 	ns int64
 	v  float64
 }
 
-// Within has a cell's series over tokens within launches; nil if unknown.
+// Within computes a cell's memory over tokens and its growth within launches; nil if unknown.
 func Within(c *memory.Cell, run *record.Run) (*OverTokens, *Growth) {
 	followed := map[*record.Attempt][]track{}
 	for _, a := range c.Counted {
@@ -38,11 +37,10 @@ func Within(c *memory.Cell, run *record.Run) (*OverTokens, *Growth) {
 	return overTokens(c.Spec, c.Counted, followed), grow(c, run, followed)
 }
 
-// stepsToGap is how many sampling intervals may lie between two readings for a line between them to be believed.
+// stepsToGap is the most sampling intervals between two readings that are interpolated.
 const stepsToGap = 3
 
-// tracks are what there is to follow of a launch, in the order in which it is shown. Nothing is read of a launch
-// without tokens.
+// tracks are the quantities of a launch over time, in the order of reports; nil without tokens.
 func tracks(a *record.Attempt) []track {
 	begin, end, ok := evidence.Reach(a, record.Measure)
 	if !ok || len(a.Measured()) == 0 {
@@ -61,10 +59,10 @@ func tracks(a *record.Attempt) []track {
 	return out
 }
 
-// gatherer puts the rows of a launch into tracks, each row looked at once.
+// gatherer sorts the rows of a launch into tracks in one pass.
 type gatherer struct {
 	a          *record.Attempt
-	begin, end int64 // of the measure phase, with the reading at its edge
+	begin, end int64 // of the measure phase, with the readings at its edges
 	of         map[string]*track
 	order      []string
 }
@@ -79,7 +77,7 @@ func (g *gatherer) track(name, title, method string, every int64) *track {
 	return t
 }
 
-// add keeps a reading that is near enough to the measurement for a line into it.
+// add adds a reading that is close enough to the measure phase for interpolation into it.
 func (g *gatherer) add(t *track, ns, took int64, v float64) {
 	at := ns - max(took, 0)/2
 	near := stepsToGap * t.every
@@ -89,8 +87,8 @@ func (g *gatherer) add(t *track, ns, took int64, v float64) {
 	}
 }
 
-// shortest is the sampling interval of a method.
-func (g *gatherer) shortest(method string) int64 {
+// interval is the longest sampling interval of a method's sources.
+func (g *gatherer) interval(method string) int64 {
 	every := int64(0)
 	for _, s := range g.a.Sources {
 		if s.Method == method {
@@ -101,9 +99,9 @@ func (g *gatherer) shortest(method string) int64 {
 }
 
 func (g *gatherer) totals() {
-	pss, rss := g.track(figure.TotalPSS, "total PSS", record.MethodSmapsRollup, g.shortest(record.MethodSmapsRollup)),
+	pss, rss := g.track(figure.TotalPSS, "total PSS", record.MethodSmapsRollup, g.interval(record.MethodSmapsRollup)),
 		memory.RSSMethod(g.a)
-	sum := g.track("rss_sum", "RSS sum", rss, g.shortest(rss))
+	sum := g.track("rss_sum", "RSS sum", rss, g.interval(rss))
 	for _, t := range g.a.Totals {
 		if t.Method == record.MethodSmapsRollup {
 			g.add(pss, t.NS, t.ReadNS, t.PSS)
@@ -114,8 +112,8 @@ func (g *gatherer) totals() {
 	}
 }
 
-// samples follows the processes that compute, each by its RSS. Names are of roles, which are the same in every launch,
-// as numbers of sources are not.
+// samples adds the RSS of each process that computes. Names have roles, because numbers of sources differ between
+// launches.
 func (g *gatherer) samples() {
 	of, seen := map[int]*track{}, map[string]int{}
 	for _, id := range g.computing() {
@@ -133,8 +131,8 @@ func (g *gatherer) samples() {
 	}
 }
 
-// computing are the sources of those processes that an engine computes in, by their RSS: of a browser the page's and
-// the GPU's. There are none where there is one process: its RSS is the sum.
+// computing are the RSS sources of the processes that compute: in a browser those of the page and the GPU. A single
+// process has none: its RSS is the sum.
 func (g *gatherer) computing() []int {
 	method := memory.RSSMethod(g.a)
 	var all, page []int
@@ -156,7 +154,7 @@ func (g *gatherer) computing() []int {
 	return all
 }
 
-// followed are the metrics that are worth following, in bytes, by method and name.
+// followed are the metrics that become tracks, in bytes, by method and name.
 func followed() []memory.Part {
 	return []memory.Part{memory.PartOf(figure.Ledger), memory.PartOf(figure.KVReserved), {Name: figure.JSHeap,
 		Title: "JavaScript heap", Method: "performance_metrics", Value: "js_heap_used_bytes"}}
@@ -172,9 +170,9 @@ func (g *gatherer) metrics() {
 			}
 		}
 		if slices.ContainsFunc(rows, func(m record.MetricRow) bool { return m.Source != rows[0].Source }) {
-			continue // several isolates, which are not read at one time
+			continue // several isolates, which are read at different times
 		}
-		// What is told with tokens is written when it arrives, which may be after a reading that was taken later.
+		// Readings with tokens are written when they arrive, which may be after a later reading.
 		slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return cmp.Compare(a.NS, b.NS) })
 		for _, m := range rows {
 			g.add(g.track(p.Name, p.Title, p.Method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS,
@@ -183,8 +181,8 @@ func (g *gatherer) metrics() {
 	}
 }
 
-// gap is the longest time between two readings that a line is drawn over; of a source that tells by itself, by what is
-// usual of it.
+// gap is the longest time between two readings that is interpolated; without a sampling interval, by the median of such
+// times.
 func (t track) gap() int64 {
 	if t.every > 0 {
 		return stepsToGap * t.every
@@ -202,11 +200,10 @@ func (t track) gap() int64 {
 // sparse reports whether a source is read at phase edges only.
 func (t track) sparse() bool { return t.every == 0 && len(t.readings) < minReadings }
 
-// minReadings is how many readings it takes within a request to follow it.
+// minReadings is the fewest readings within a request for a slope.
 const minReadings = 5
 
-// at is the value at a time: on the line between the two readings around it. NaN before the first, after the last, and
-// in a gap.
+// at interpolates the value at a time; NaN before the first reading, after the last, and in a gap.
 func (t track) at(ns, gap int64) float64 {
 	i, exact := slices.BinarySearchFunc(t.readings, ns, func(r instant, ns int64) int { return cmp.Compare(r.ns, ns) })
 	switch {

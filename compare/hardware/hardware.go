@@ -147,7 +147,7 @@ func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []reco
 	return out
 }
 
-// isGPU tells whether a source is a GPU: pages and servers tell other things.
+// isGPU reports whether a source is a GPU: pages and servers tell other things.
 func isGPU(logs []*hardwareLog, s record.Source) bool {
 	return slices.ContainsFunc([]string{usedBytes, busyPercent, watts, celsius, joules},
 		func(value string) bool { return tells(logs, s, value) })
@@ -195,7 +195,7 @@ type builder struct {
 	of   []record.Source
 }
 
-// all tells whether each source has told a value: a sum over some is of something else.
+// all reports whether each source has told a value: a sum over some is of something else.
 func (b *builder) all(value string) bool {
 	return !slices.ContainsFunc(b.of, func(s record.Source) bool { return !tells(b.logs, s, value) })
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -201,6 +200,7 @@ func garbage(counted []*record.Attempt) string {
 func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	out := []ProcessPeaks{}
 	blind := evidence.Blind(counted, record.MethodSmapsRollup)
+	several := map[string]bool{} // by role and phase
 	for _, l := range evidence.Launches(counted) {
 		for _, phase := range record.Phases() {
 			highest := map[string]float64{}
@@ -211,8 +211,9 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 					role := a.Sources[id].Role
 					order, highest[role] = explain.AppendNew(order, role), max(highest[role], peaks[id])
 					f := phaseOf(&out, role, phase, blind)
-					if seen[role] && !strings.HasSuffix(f.How, severalProcesses) {
-						f.How += severalProcesses
+					if of := role + " " + string(phase); seen[role] && !several[of] {
+						several[of] = true
+						f.How += "; the highest of several processes"
 					}
 					seen[role] = true
 				}
@@ -227,8 +228,6 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	}
 	return out
 }
-
-const severalProcesses = "; the highest of several processes"
 
 // phaseOf finds a process's figure for a phase; a new process gets one for every phase.
 func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *evidence.Figure {

@@ -351,7 +351,7 @@ const noPhases = "imported rows have no phases"
 // written is how imported figures were obtained.
 const written = "imported from another program; peaks between two rows are missed"
 
-// foreign tells whether figures were imported.
+// foreign reports whether figures were imported.
 func foreign(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return t.Method == record.MethodForeign })

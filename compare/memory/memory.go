@@ -7,13 +7,12 @@ package memory
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"llmparity/compare/evidence"
+	"llmparity/internal/dtype"
 	"llmparity/internal/figure"
-	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 )
 
@@ -89,7 +88,7 @@ func confidenceOf(component, method string) string {
 	return level
 }
 
-// read tells whether a component was measured or reported. Arithmetic cannot confirm a prediction.
+// read reports whether a component was measured or reported. Arithmetic cannot confirm a prediction.
 func (c Component) read() bool { return c.Known() && !c.Arithmetic() }
 
 // Parts is a cell's memory by component. Weights, KV cache (reserved), activations, multi-GPU overhead, framework
@@ -144,53 +143,13 @@ func (c *Cell) dtypes() DTypes {
 		evidence.Held(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
 		d.Activations = "f32" // only llama.cpp and engines built on it have such logs, and they compute in f32
 	}
-	d.Scales = scalesOf(d.Weights)
+	d.Scales = dtype.ScalesOf(strings.ToLower(d.Weights))
 	return d
 }
 
-var (
-	mlcScales  = regexp.MustCompile(`^q[1-8](f16|f32|bf16)(?:_|$)`)
-	ggufScales = regexp.MustCompile(`^(?:i?q[1-8]_|tq[12]_)`)
-)
-
-// scalesOf gives the dtype of the scales of quantised weights; empty if none or unknown.
-func scalesOf(weights string) string {
-	name := strings.ToLower(weights)
-	if m := mlcScales.FindStringSubmatch(name); m != nil {
-		return m[1]
-	}
-	switch {
-	case ggufScales.MatchString(name), name == "awq", name == "gptq":
-		return "f16"
-	case name == "mxfp4":
-		return "e8m0"
-	case name == "nvfp4":
-		return "e4m3"
-	}
-	return ""
-}
-
-// sameNumbers tells whether two names mean one dtype: float32 in MLC is f32 in llama.cpp.
-func sameNumbers(a, b string) bool {
-	short := func(s string) string { return strings.Replace(strings.ToLower(s), "float", "f", 1) }
-	return short(a) == short(b)
-}
-
-// widthOf gives the bytes of an element of a KV cache; 0 if the dtype is unknown. llama.cpp's dtypes are those of GGUF.
-func widthOf(dtype string) float64 {
-	name := strings.Replace(strings.ToLower(dtype), "float", "f", 1)
-	if strings.HasPrefix(name, "fp8") {
-		return 1
-	}
-	t, ok := gguf.TypeNamed(name)
-	if !ok {
-		return 0
-	}
-	values, bytes := t.Block()
-	return float64(bytes) / float64(values)
-}
-
-// SameDType tells whether two dtypes have the same size. Of unknown ones only the same dtype has.
+// SameDType reports whether two dtypes have the same size. Of unknown ones only the same dtype has.
 func SameDType(a, b string) bool {
-	return sameNumbers(a, b) || widthOf(a) == widthOf(b) && widthOf(a) > 0
+	x, _ := dtype.Named(a)
+	y, _ := dtype.Named(b)
+	return dtype.Canonical(a) == dtype.Canonical(b) || x.Width() == y.Width() && x.Width() > 0
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/hardware"
+	"llmparity/internal/dtype"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
@@ -139,7 +140,8 @@ func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
 // TokenBytes is the size of a token in the KV cache by the model's shape; 0 if that or the dtype is unknown.
 func (c *Cell) TokenBytes() float64 {
 	m := c.Spec.Model
-	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * widthOf(c.Says("kv_dtype"))
+	kv, _ := dtype.Named(c.Says("kv_dtype"))
+	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * kv.Width()
 }
 
 func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/internal/dtype"
 	"llmparity/internal/figure"
 	"llmparity/internal/predict/accuracy"
 	"llmparity/internal/record"
@@ -156,7 +157,7 @@ func (f *Predicted) judge() {
 	}
 }
 
-// off tells whether a prediction is wrong beyond the interval over launches.
+// off reports whether a prediction is wrong beyond the interval over launches.
 func (f Predicted) off() bool {
 	reaches := func(low, high float64) bool {
 		return f.Interval != nil && f.Interval.Lo <= high && f.Interval.Hi >= low
@@ -215,7 +216,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 		if key == "context" && is == "" && c.Spec.Model.Context > 0 {
 			is = fmt.Sprint(c.Spec.Model.Context)
 		}
-		if is != "" && !sameNumbers(is, p.Setup[key]) {
+		if is != "" && dtype.Canonical(is) != dtype.Canonical(p.Setup[key]) {
 			out = append(out, fmt.Sprintf("%s was %s, not %s as assumed", strings.ReplaceAll(key, "_", " "), is,
 				p.Setup[key]))
 		}
@@ -226,7 +227,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 // reason is the likely cause of an error: a dtype, another setting, else the usual cause.
 func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
-	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
+	if x.DType != "" && actual != "" && dtype.Canonical(actual) != dtype.Canonical(x.DType) {
 		return fmt.Sprintf("%s was %s, not %s as assumed", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
 	if ofSetup := x.Name == figure.KVCache || x.Name == figure.Activations; ofSetup && len(setup) > 0 {

@@ -137,7 +137,7 @@ func (s Shown) Size(name string) float64 {
 	return math.NaN()
 }
 
-// Known tells whether the launch has a size.
+// Known reports whether the launch has a size.
 func (s Shown) Known(name string) bool { return !math.IsNaN(s.Size(name)) }
 
 // Text writes a size; a dash where it is unknown.

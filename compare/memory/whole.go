@@ -104,7 +104,7 @@ func hostParts(l evidence.Launch) float64 {
 	return 0
 }
 
-// inHost tells whether a buffer is in host memory: weights.CPU_Mapped_bytes, compute.CUDA_Host_bytes.
+// inHost reports whether a buffer is in host memory: weights.CPU_Mapped_bytes, compute.CUDA_Host_bytes.
 func inHost(name string) bool {
 	kind, backend, ok := strings.Cut(strings.TrimSuffix(name, "_bytes"), ".")
 	return ok && slices.Contains([]string{"weights", "kv_reserved", "compute", "output"}, kind) &&

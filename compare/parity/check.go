@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
 )
@@ -84,11 +84,11 @@ func (c *Check) Differs() bool { return c.Known() && !c.Within }
 func (c *Check) Words() string {
 	switch {
 	case c.Absent != "":
-		return "scores not checked: " + c.Absent
+		return fmt.Sprintf(explain.ScoresAbsent, c.Absent)
 	case c.Within:
-		return fmt.Sprintf("same scores: at most %s apart at %d positions (%s)", Nats(c.Max), c.Positions, c.Explains())
+		return fmt.Sprintf(explain.ScoresWithin, Nats(c.Max), c.Positions, c.Explains())
 	}
-	return fmt.Sprintf("scores up to %s apart: more than %s (%s)", Nats(c.Max), c.explains(), Nats(c.Nats))
+	return fmt.Sprintf(explain.ScoresBeyond, Nats(c.Max), c.explains(), Nats(c.Nats))
 }
 
 // Tolerance is how far apart rounding moves log-probabilities, and by which rule.
@@ -98,23 +98,21 @@ type Tolerance struct {
 	// Yardstick is how far a rounding step moves this model's scores, in the reference implementation; absent: unknown,
 	// and the tolerance is that of the table.
 	Yardstick *float64 `json:"yardstick,omitempty"`
+
+	kinds int // of arithmetic
 }
 
 // Explains states the rule.
 func (t Tolerance) Explains() string {
 	if t.Yardstick != nil {
-		return fmt.Sprintf("%s up to %s, as a rounding step moves this model by %s", t.explains(), Nats(t.Nats),
-			Nats(*t.Yardstick))
+		return fmt.Sprintf(explain.ScoresByYardstick, t.explains(), Nats(t.Nats), Nats(*t.Yardstick))
 	}
-	return fmt.Sprintf("%s up to %s", t.explains(), Nats(t.Nats))
+	return fmt.Sprintf(explain.ScoresExplained, t.explains(), Nats(t.Nats))
 }
 
 // explains is the subject and the verb of the rule.
 func (t Tolerance) explains() string {
-	if strings.Contains(t.Arithmetic, " and ") {
-		return t.Arithmetic + " explain"
-	}
-	return t.Arithmetic + " explains"
+	return fmt.Sprintf(explain.Plural(t.kinds, explain.ScoresExplains, explain.ScoresExplain), t.Arithmetic)
 }
 
 // steps is how many rounding steps at once explain a difference: an engine rounds at more places than a yardstick
@@ -124,7 +122,7 @@ const steps = 2
 // tolerance is that of sides which compute in some arithmetics. An unknown one is judged as float32. anchor may be nil.
 func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {
 	all := rounding.Sorted(slices.Concat(append(sides, []rounding.Arithmetic{rounding.Single})...))
-	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all)}
+	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all), kinds: len(all)}
 	if anchor == nil {
 		return t
 	}
@@ -149,9 +147,9 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 	out := &Check{With: with, Tolerance: t}
 	switch {
 	case c.Failed != "":
-		out.Absent = "it could not score: " + c.Failed
+		out.Absent = fmt.Sprintf(explain.ScoresItFailed, c.Failed)
 	case c.from != other.from || agreed(c.ids, other.ids) < c.from:
-		out.Absent = "they scored different texts"
+		out.Absent = explain.ScoresTexts
 	}
 	if out.Absent != "" {
 		return out
@@ -197,20 +195,22 @@ func farthest(x, y record.Score) (apart float64, n int) {
 // checked compares the score checks of two cells; nil if neither has one.
 func checked(left, right Party) *Check {
 	a, b := left.Checked, right.Checked
-	none := func(why string) *Check { return &Check{With: right.Label, Absent: why} }
+	none := func(format string, args ...any) *Check {
+		return &Check{With: right.Label, Absent: fmt.Sprintf(format, args...)}
+	}
 	switch {
 	case a == nil && b == nil:
 		return nil
 	case a == nil:
-		return none(left.Label + " reports no log-probabilities of a given text")
+		return none(explain.ScoresUnreported, left.Label)
 	case b == nil:
-		return none(right.Label + " reports no log-probabilities of a given text")
+		return none(explain.ScoresUnreported, right.Label)
 	case left.Requantised || right.Requantised, left.Values != right.Values && left.Values != "" && right.Values != "":
-		return none("the engines have other weights")
+		return none(explain.ScoresWeights)
 	case a.Failed != "":
-		return none(left.Label + " could not score: " + a.Failed)
+		return none(explain.ScoresFailed, left.Label, a.Failed)
 	case b.Failed != "":
-		return none(right.Label + " could not score: " + b.Failed)
+		return none(explain.ScoresFailed, right.Label, b.Failed)
 	}
 	return a.against(b, right.Label, toleranceOf(left, right))
 }

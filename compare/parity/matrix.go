@@ -2,8 +2,8 @@ package parity
 
 import (
 	"fmt"
+	"llmparity/compare/explain"
 	"slices"
-	"strings"
 )
 
 // Matrix sets all cells of one model and prompt against each other.
@@ -72,18 +72,18 @@ func entry(pairs []Parity, a, b int) MatrixEntry {
 	p := &pairs[k]
 	e := MatrixEntry{Parity: k, State: p.State(), Text: p.short()}
 	if f := p.Forced; f != nil {
-		e.Forced = fmt.Sprintf("forced: %d of %d", f.Agreed, f.Positions)
+		e.Forced = fmt.Sprintf(explain.TableForced, f.Agreed, f.Positions)
 	}
 	return e
 }
 
 func (s SelfParity) entry() MatrixEntry {
-	e := MatrixEntry{Parity: -1, State: ByItself, Text: "not known"}
+	e := MatrixEntry{Parity: -1, State: ByItself, Text: explain.TableSelfUnknown}
 	switch {
 	case s.Identical:
-		e.Text = fmt.Sprintf("%d the same", s.Sequences)
+		e.Text = fmt.Sprintf(explain.TableSelfSame, s.Sequences)
 	case s.Known:
-		e.Text = "differs from itself"
+		e.Text = explain.TableSelfDiffers
 	}
 	return e
 }
@@ -104,21 +104,19 @@ func (p *Parity) State() string {
 func (p *Parity) short() string {
 	switch state := p.State(); {
 	case state == NotCompared:
-		return "not compared"
+		return explain.TableNotCompared
 	case p.ByText && state == Parting:
-		return fmt.Sprintf("text differs from byte %d on", p.Shared+1)
+		return fmt.Sprintf(explain.TableTextDiffers, p.Shared+1)
 	case p.ByText && state == Shorter:
-		return "same text as far as both go"
+		return explain.TableShorterText
 	case p.ByText:
-		return "same text"
-	case p.First == nil:
-		return fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+		return explain.TableSameText
+	case p.First != nil:
+		if widest, known := p.First.widest(); known {
+			return fmt.Sprintf(explain.TableApart, p.Agreed, p.Tokens, Nats(widest))
+		}
 	}
-	text := fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
-	if widest, known := p.First.widest(); known {
-		text += fmt.Sprintf(", %s apart", Nats(widest))
-	}
-	return text
+	return fmt.Sprintf(explain.TableAgreed, p.Agreed, p.Tokens)
 }
 
 // widest is the larger of the distances that had to be turned, of those that are known.
@@ -141,38 +139,36 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 	}
 	n := len(compared)
 	if n == 0 {
-		return "Not compared", strings.TrimPrefix(pairs[0].Verdict, "not compared: "), false
+		return explain.AnswerNotCompared, pairs[0].detail, false
 	}
 	words := ""
 	if !refuted {
 		words = scores(compared, label)
 	}
 	if n > 1 {
-		text = fmt.Sprintf("pairs of cells generated identical %s from %s", whatWasCompared(compared), fromWhat(compared))
-		of := fmt.Sprintf("all %d", n)
-		switch {
-		case identical < n:
-			return fmt.Sprintf("Same tokens in %d of %d pairs", identical, n),
-				fmt.Sprintf("%d of %d %s%s%s", identical, n, text, ties(compared), words), true
-		case n == 2:
-			of = "both"
+		by, from := comparedBy(compared), fromWhat(compared)
+		if identical < n {
+			return fmt.Sprintf(explain.AnswerSameIn, identical, n),
+				fmt.Sprintf(explain.AnswerPairs, identical, n, by, from) + ties(compared) + words, true
 		}
-		return fmt.Sprintf("%s in %s pairs", same(compared), of),
-			fmt.Sprintf("All %d %s%s", n, text, words), true
+		headline = fmt.Sprintf(explain.AnswerInAll, same(compared), n)
+		if n == 2 {
+			headline = fmt.Sprintf(explain.AnswerInBoth, same(compared))
+		}
+		return headline, fmt.Sprintf(explain.AnswerAllPairs, n, by, from) + words, true
 	}
 	p := compared[0]
 	a, b := label(p.A), label(p.B)
 	switch {
 	case p.Identical && p.ByText:
-		return same(compared), fmt.Sprintf("%s and %s: %s%s", a, b, p.Verdict, words), true
+		return same(compared), fmt.Sprintf(explain.AnswerText, a, b, p.Verdict) + words, true
 	case p.Identical:
-		return same(compared), fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s%s", a, b, p.Tokens,
-			fromWhat(compared), words, p.but), true
+		return same(compared),
+			fmt.Sprintf(explain.AnswerTokens, a, b, p.Tokens, fromWhat(compared)) + words + p.but, true
 	case p.First != nil:
-		headline = fmt.Sprintf("Different from token %d", p.Agreed+1)
-		return headline, strings.TrimPrefix(p.Verdict, strings.ToLower(headline)+" on: ") + words, true
+		return fmt.Sprintf(explain.AnswerDiffersAt, p.Agreed+1), p.detail + words, true
 	}
-	return "Different", p.Verdict + words, true
+	return explain.AnswerDiffers, p.Verdict + words, true
 }
 
 // same is the headline of pairs that all generated the same.
@@ -180,13 +176,13 @@ func same(pairs []Parity) string {
 	unlike := func(p Parity) bool { return !p.Scores.Known() || p.Scores.Differs() }
 	switch {
 	case slices.ContainsFunc(pairs, func(p Parity) bool { return p.Scores.Differs() }):
-		return "Same tokens, other scores"
+		return explain.AnswerOtherScores
 	case !slices.ContainsFunc(pairs, unlike):
-		return "Same tokens, same scores"
+		return explain.AnswerSameScores
 	case !slices.ContainsFunc(pairs, func(p Parity) bool { return !p.ByText }):
-		return "Same text"
+		return explain.AnswerSameText
 	}
-	return "Same tokens"
+	return explain.AnswerSame
 }
 
 // scores says what came of the pairs' score checks: of those that differ, or in which least is known, first.
@@ -208,14 +204,14 @@ func scores(pairs []Parity, label func(cell int) string) string {
 	}
 	switch {
 	case differ != nil:
-		return fmt.Sprintf("; %s and %s: %s", label(differ.A), label(differ.B), differ.Scores.Words())
+		return fmt.Sprintf(explain.AnswerScores, label(differ.A), label(differ.B), differ.Scores.Words())
 	case within != nil && n < len(pairs):
-		return fmt.Sprintf("; %s, in %d of %d pairs%s", within.Scores.Words(), n, len(pairs), absent)
+		return fmt.Sprintf(explain.AnswerScoresOfSome, within.Scores.Words(), n, len(pairs)) + absent
 	case within != nil:
 		return "; " + within.Scores.Words()
 	}
 	if absent == "" {
-		absent = "; scores not checked"
+		absent = "; " + explain.ScoresNotChecked
 	}
 	return absent
 }
@@ -223,24 +219,24 @@ func scores(pairs []Parity, label func(cell int) string) string {
 // fromWhat claims no more of the weights than is known.
 func fromWhat(pairs []Parity) string {
 	if slices.ContainsFunc(pairs, func(p Parity) bool { return len(p.Unverified) > 0 }) {
-		return "the same prompt and unverified weights of the same name"
+		return explain.FromUnverified
 	}
 	if slices.ContainsFunc(pairs, func(p Parity) bool { return p.rounded }) {
-		return "the same model and prompt"
+		return explain.FromModel
 	}
-	return "the same weights and prompt"
+	return explain.FromWeights
 }
 
-func whatWasCompared(pairs []Parity) string {
+func comparedBy(pairs []Parity) string {
 	texts := 0
 	for _, p := range pairs {
 		texts += one(p.ByText)
 	}
 	switch texts {
 	case 0:
-		return "tokens"
+		return explain.ByTokens
 	case len(pairs):
-		return "text"
+		return explain.ByText
 	}
-	return fmt.Sprintf("output (%d by tokens, %d by text)", len(pairs)-texts, texts)
+	return fmt.Sprintf(explain.ByBoth, len(pairs)-texts, texts)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
@@ -52,7 +53,8 @@ type Parity struct {
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
 
-	but     string // what a verdict leaves open, which it ends with
+	detail  string // the verdict without what its state says
+	but     string // what the verdict leaves open, which it ends with
 	rounded bool   // an engine has other weights than the model's file
 }
 
@@ -150,7 +152,7 @@ func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
 	if temperature != 0 {
-		s.Verdict = fmt.Sprintf(random, temperature)
+		s.Verdict = fmt.Sprintf(explain.OutputNotCompared, fmt.Sprintf(explain.OutputRandom, temperature))
 		return s
 	}
 	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
@@ -216,21 +218,25 @@ type Party struct {
 	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
-const random = "not compared: tokens are random at temperature %g"
-
 // Of compares the first measured request of either side.
 func Of(left, right Party) Parity {
+	p := compared(left, right)
+	p.say()
+	return p
+}
+
+func compared(left, right Party) Parity {
 	p := empty(left.Cell, right.Cell)
 	a, b := outputs(left.Counted), outputs(right.Counted)
 	switch {
 	case left.Temperature != 0:
-		p.Verdict = fmt.Sprintf(random, left.Temperature)
+		p.found(explain.OutputRandom, left.Temperature)
 		return p
 	case len(a) == 0:
-		p.Verdict = "not compared: no counted launch of " + left.Label + " returned a request"
+		p.found(explain.OutputNoRequest, left.Label)
 		return p
 	case len(b) == 0:
-		p.Verdict = "not compared: no counted launch of " + right.Label + " returned a request"
+		p.found(explain.OutputNoRequest, right.Label)
 		return p
 	}
 	if p.Forced = forced(left, right); p.Forced == nil {
@@ -241,7 +247,7 @@ func Of(left, right Party) Parity {
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)
 		if p.First.Words = p.First.words(left, right, &p); p.First.Words != "" {
-			p.Verdict += "; " + p.First.Words
+			p.detail += "; " + p.First.Words
 		}
 	}
 	if !p.Compared {
@@ -253,19 +259,34 @@ func Of(left, right Party) Parity {
 			p.Unverified = append(p.Unverified, s.Label)
 		}
 		if s.Self.Known && !s.Self.Identical {
-			p.but += "; the requests of " + s.Label + " differ, so this compares one of them"
+			p.but += fmt.Sprintf(explain.OutputUnstable, s.Label)
 		}
 	}
 	if len(p.Unverified) > 0 {
-		p.Verdict += "; weights not verified: " + strings.Join(p.Unverified, " and ")
+		p.detail += fmt.Sprintf(explain.OutputUnverified, strings.Join(p.Unverified, " and "))
 	}
-	p.Verdict += p.but
 	return p
+}
+
+// found says what outputs have in common, or why they are not compared.
+func (p *Parity) found(format string, args ...any) { p.detail = fmt.Sprintf(format, args...) }
+
+// say writes the verdict.
+func (p *Parity) say() {
+	p.detail += p.but
+	switch {
+	case !p.Compared:
+		p.Verdict = fmt.Sprintf(explain.OutputNotCompared, p.detail)
+	case p.First != nil:
+		p.Verdict = fmt.Sprintf(explain.OutputDiffersAt, p.First.Index+1, p.detail)
+	default:
+		p.Verdict = p.detail
+	}
 }
 
 func empty(a, b int) Parity {
 	return Parity{A: a, B: b, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{},
-		Tokenisation: "not known"}
+		Tokenisation: explain.PromptUnknown}
 }
 
 // Said sets what launches of the same cell of the baseline run and of the run generated against each other. random:
@@ -275,13 +296,13 @@ func Said(base, now []*record.Attempt, random bool) Parity {
 	a, b := outputs(base), outputs(now)
 	switch {
 	case len(a) == 0 || len(b) == 0:
-		p.Verdict = "not compared: no counted launch of one returned a request"
+		p.found(explain.OutputNoRequest, "one")
 	case random:
-		p.Verdict = "not compared: tokens are drawn at random"
+		p.found(explain.OutputDrawn)
 	default:
 		p.fill(a[0].of("the baseline run"), b[0].of("the run"))
-		p.Verdict += p.but
 	}
+	p.say()
 	return p
 }
 
@@ -297,13 +318,13 @@ func (p *Parity) fill(a, b output) {
 	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
 	p.tokenisation()
 	var without []string // of which there are no ids
-	lacks := " returned no tokens"
+	lacks := explain.OutputNoTokens
 	for _, o := range []output{a, b} {
 		if len(o.ids) == 0 {
 			without = append(without, o.label)
 		}
 		if o.mute() {
-			lacks = " reports no token ids and no text"
+			lacks = explain.OutputMute
 		}
 	}
 	p.Compared = len(without) == 0 || a.text != "" && b.text != ""
@@ -312,12 +333,12 @@ func (p *Parity) fill(a, b output) {
 		p.byIDs(a, b)
 	case p.Compared:
 		p.byText(a, b)
-		p.Verdict += "; " + strings.Join(without, " and ") + " reports no token ids"
+		p.detail += fmt.Sprintf(explain.OutputNoIDs, strings.Join(without, " and "))
 		if !p.Identical && a.count != b.count {
-			p.Verdict += endings(a, a.count, " tokens", b, b.count)
+			p.detail += endings(a, a.count, explain.OutputTokenUnit, b, b.count)
 		}
 	default:
-		p.Verdict = "not compared: " + strings.Join(without, " and ") + lacks
+		p.found(lacks, strings.Join(without, " and "))
 	}
 }
 
@@ -327,10 +348,10 @@ func (p *Parity) tokenisation() {
 	}
 	p.SamePrompt = new(slices.Equal(p.PromptA, p.PromptB))
 	if *p.SamePrompt {
-		p.Tokenisation = fmt.Sprintf("the same %d prompt token ids", len(p.PromptA))
+		p.Tokenisation = fmt.Sprintf(explain.PromptSame, len(p.PromptA))
 		return
 	}
-	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1,
+	p.Tokenisation = fmt.Sprintf(explain.PromptDiffers, agreed(p.PromptA, p.PromptB)+1,
 		len(p.PromptA), len(p.PromptB))
 }
 
@@ -339,36 +360,34 @@ func (p *Parity) byIDs(a, b output) {
 	switch {
 	case p.Agreed < p.Tokens:
 		p.First = &Divergence{Index: p.Agreed, IDA: a.ids[p.Agreed], IDB: b.ids[p.Agreed]}
-		p.Verdict = fmt.Sprintf("different from token %d on: id %d and id %d; %d of %d token ids agree before it",
-			p.Agreed+1, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
+		p.found(explain.OutputTokens, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
 	case len(a.ids) != len(b.ids):
-		p.Verdict = fmt.Sprintf("identical as far as both go: %d token ids", p.Tokens) +
-			endings(a, len(a.ids), "", b, len(b.ids))
+		p.found(explain.OutputShorterIDs, p.Tokens)
+		p.detail += endings(a, len(a.ids), "", b, len(b.ids))
 	default:
 		p.Identical = true
-		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
+		p.found(explain.OutputSameIDs, p.Agreed, p.Tokens)
 	}
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		p.but = "; the prompt was tokenized differently"
+		p.but = explain.OutputTokenized
 	}
 }
 
 // endings say after how many tokens two outputs ended, and why.
 func endings(a output, ended int, unit string, b output, other int) string {
-	const unknown = "no reason given"
-	return fmt.Sprintf("; %s ended after %d%s (%s), %s after %d (%s)", a.label, ended, unit, cmp.Or(a.finish, unknown),
-		b.label, other, cmp.Or(b.finish, unknown))
+	why := func(o output) string { return cmp.Or(o.finish, explain.OutputNoReason) }
+	return fmt.Sprintf(explain.OutputEnded, a.label, ended, unit, why(a), b.label, other, why(b))
 }
 
 func (p *Parity) byText(a, b output) {
 	p.ByText, p.Identical = true, a.text == b.text
 	switch {
 	case p.Identical:
-		p.Verdict = "identical text"
+		p.found(explain.OutputSameText)
 	case p.Shared == min(len(a.text), len(b.text)):
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes", p.Shared)
+		p.found(explain.OutputShorterText, p.Shared)
 	default:
-		p.Verdict = fmt.Sprintf("different text after %d bytes", p.Shared)
+		p.found(explain.OutputOtherText, p.Shared)
 	}
 }
 

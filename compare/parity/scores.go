@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 )
 
@@ -201,13 +202,13 @@ const resolution = 1e-6
 func unforced(a, b Party) string {
 	unasked := func(s Party) string {
 		if s.NoTokenIDs {
-			return s.Label + " reports no token ids"
+			return fmt.Sprintf(explain.ForcedNoIDs, s.Label)
 		}
-		return s.Label + " scored none"
+		return fmt.Sprintf(explain.ForcedNone, s.Label)
 	}
 	switch x, y := a.Scored, b.Scored; {
 	case x == nil && y == nil && !a.NoTokenIDs && !b.NoTokenIDs:
-		return "neither engine scored a text; use --parity"
+		return explain.ForcedNeither
 	case x == nil && y == nil:
 		return unasked(a) + ", " + unasked(b)
 	case x == nil:
@@ -215,14 +216,14 @@ func unforced(a, b Party) string {
 	case y == nil:
 		return unasked(b)
 	}
-	return "they scored the texts of different prompts"
+	return explain.ForcedPrompts
 }
 
 // margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about
 // that place.
 func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		d.Unknown = "the prompt was tokenized differently, so the contexts differ"
+		d.Unknown = explain.TiePrompts
 		return
 	}
 	before := p.IDsA[:d.Index]
@@ -235,9 +236,9 @@ func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	switch {
 	case d.MarginA != nil || d.MarginB != nil:
 	case a == nil && b == nil:
-		d.Unknown = "neither engine scored a text"
+		d.Unknown = explain.TieUnscored
 	default:
-		d.Unknown = "the scored text differs before that token"
+		d.Unknown = explain.TieOtherTexts
 	}
 }
 
@@ -258,36 +259,34 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 		if m == nil {
 			continue
 		}
-		apart = append(apart, Nats(m.Nats)+" for "+side.label)
+		apart = append(apart, fmt.Sprintf(explain.TieFor, Nats(m.Nats), side.label))
 		if m.ID != side.said {
-			again += fmt.Sprintf(" (scored again, %s prefers %d)", side.label, m.ID)
+			again += fmt.Sprintf(explain.TieAgain, side.label, m.ID)
 		}
 		if m.turn > m.Nats {
 			least := ""
 			if m.atLeast {
-				least = "at least "
+				least = explain.TieAtLeast
 			}
-			lower += fmt.Sprintf(" (%d is %s%s below the most likely token for %s)", m.lower, least, Nats(m.turn),
-				side.label)
+			lower += fmt.Sprintf(explain.TieBelow, m.lower, least, Nats(m.turn), side.label)
 		}
 	}
 	widest, _ := d.widest()
 	t := toleranceOf(a, b)
-	text := "there the top two are " + strings.Join(apart, " and ") + " apart" + again + lower
+	text := fmt.Sprintf(explain.TieApart, strings.Join(apart, " and ")) + again + lower
 	if widest > 2*t.Nats { // two logits that move towards each other
-		return text + fmt.Sprintf(": more than %s (up to %s)", t.explains(), Nats(2*t.Nats)) +
+		return text + fmt.Sprintf(explain.TieTooWide, t.explains(), Nats(2*t.Nats)) +
 			unmerged(len(p.PromptA), a, b)
 	}
 	d.Rounding = true
-	return text + fmt.Sprintf(": %s it (up to %s)", t.explains(), Nats(2*t.Nats))
+	return text + fmt.Sprintf(explain.TieExplained, t.explains(), Nats(2*t.Nats))
 }
 
 // unmerged names the fault of kernels that merge the chunks of a prompt of so many tokens; empty where there is none.
 func unmerged(prompt int, sides ...Party) (words string) {
 	for _, s := range sides {
 		if s.Chunk > 0 && prompt > s.Chunk {
-			words += fmt.Sprintf("; the kernel with which %s merges a prompt's chunks of %d tokens lacks a barrier "+
-				"(docs/findings/merge-state.md)", s.Label, s.Chunk)
+			words += fmt.Sprintf(explain.TieKernel, s.Label, s.Chunk)
 		}
 	}
 	return words
@@ -312,10 +311,9 @@ func ties(pairs []Parity) string {
 	case parted == 0 || unknown == parted:
 		return ""
 	case unknown > 0:
-		return fmt.Sprintf("; of %d that differ, rounding explains %d, and %d are not known", parted,
-			rounding, unknown)
+		return fmt.Sprintf(explain.TiesSomeKnown, parted, rounding, unknown)
 	}
-	return fmt.Sprintf("; of %d that differ, rounding explains %d", parted, rounding)
+	return fmt.Sprintf(explain.TiesOfPairs, parted, rounding)
 }
 
 // Nats writes a difference of logarithms: with three digits after the point, or as many as it takes to see it.

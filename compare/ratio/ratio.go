@@ -40,10 +40,9 @@ type Ratio struct {
 	// Warnings are those beside the figures of either side.
 	Warnings []evidence.Warning `json:"warnings,omitempty"`
 
-	Limit    string      `json:"-"` // what the launches were too few to show, where no difference was found
-	Headline bool        `json:"-"` // the answer is made of it
+	Headline bool        `json:"-"` // a figure of the answer
 	Sides    stats.Sides `json:"-"`
-	uneven   bool        // the launches of one side vary much more than those of the other
+	Uneven   bool        `json:"-"` // the launches of one side vary much more than those of the other
 }
 
 // Side is a figure of one of two cells.
@@ -198,5 +197,5 @@ func (x *Ratio) Spread(a, b string) {
 	}
 	x.Warnings = append(x.Warnings, evidence.Warning{Warning: explain.UnevenSpread.With(vary),
 		Where: of})
-	x.uneven = true
+	x.Uneven = true
 }

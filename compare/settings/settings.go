@@ -49,7 +49,7 @@ var (
 // decisive are settings that change the arithmetic or how much memory is reserved, whatever the engine.
 var decisive = []string{"weights_dtype", "kv_dtype", "activations_dtype", "context"}
 
-// Decisive tells whether a setting is one of those.
+// Decisive reports whether a setting is one of those.
 func Decisive(name string) bool { return slices.Contains(decisive, name) }
 
 // Of has what an engine reports of itself, by common names; with its version and those of the parts that readers know
@@ -64,14 +64,16 @@ func Of(s *evidence.Setup, versions bool) map[string]string {
 			out[cmp.Or(names[name], name)] = v
 		}
 	}
-	if !versions {
-		return out
-	}
-	out["version"] = s.Engine.Version
-	for name, v := range s.Engine.Parts {
-		if name == "browser" || strings.HasSuffix(name, "_origin") {
-			out[name] = v
+	set := func(name, value string) {
+		if value != "" {
+			out[name] = value
 		}
+	}
+	set("model_library", s.ModelLibrary().String())
+	if versions {
+		out["version"] = s.Engine.Version
+		set("origin", s.Engine.Origin)
+		set("browser", s.Browser())
 	}
 	return out
 }

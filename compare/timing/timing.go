@@ -121,7 +121,7 @@ func clumped(attempts []*record.Attempt) string {
 	return ""
 }
 
-// unreported tells whether an engine whose cache is on did not say of every request what came from it.
+// unreported reports whether an engine whose cache is on did not say of every request what came from it.
 func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	return spec.PromptCache == record.CacheOn && slices.ContainsFunc(evidence.Requests(attempts),
 		func(r *record.Request) bool { return r.CachedTokens == record.CacheUnknown })

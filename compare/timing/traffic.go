@@ -161,7 +161,7 @@ func rates(t record.Traffic, counted []*record.Attempt) []evidence.Figure {
 	return evidence.Summarised([]evidence.Figure{tps, rate, good, share})
 }
 
-// keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
+// keeps reports whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
 // there is no time per token.
 func keeps(r *record.Request, g *record.Goal) bool {
 	if g == nil {

@@ -81,7 +81,7 @@ func (a *Axis) In(c *record.Cell) string {
 	return fmt.Sprintf(a.Label, v)
 }
 
-// Equal tells whether two cells have the same value.
+// Equal reports whether two cells have the same value.
 func (a *Axis) Equal(x, y *record.Cell) bool {
 	switch {
 	case a.Same != nil:
@@ -131,7 +131,7 @@ func own(key string) *Axis {
 	return a
 }
 
-// Version tells whether the axis is that of an engine's versions.
+// Version reports whether the axis is that of an engine's versions.
 func (a *Axis) Version() bool { return a.Own && strings.HasSuffix(a.Name, versionField) }
 
 // Named returns the axis with a name, that of a plan's field or of --by: a row of the table, else an engine's own

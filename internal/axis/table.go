@@ -136,12 +136,12 @@ func sameModel(a, b *record.Cell) bool {
 	return m.SHA256 != "" && m.Values() == n.Values()
 }
 
-// Forms tells whether a plan names two files as forms of one model for two engines.
+// Forms reports whether a plan names two files as forms of one model for two engines.
 func Forms(a, b *record.Cell) bool {
 	m, n := &a.Model, &b.Model
 	return m.Form != "" && n.Form != "" && m.Name == n.Name && a.Engine != b.Engine &&
 		(m.SHA256 == "" || m.Values() != n.Values())
 }
 
-// Unverified tells whether only the model's name is known, because a server has its file.
+// Unverified reports whether only the model's name is known, because a server has its file.
 func Unverified(m *record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }

@@ -47,7 +47,7 @@ type Finding struct {
 
 // Comparison receives the differences from a recorded engine. An empty is means that the part is not here.
 type Comparison struct {
-	Differ  func(what, was, is string)
+	Differ  func(part, was, is string) // part is its name in EngineInfo.Parts; is: what is here, or empty
 	Unknown func(format string, args ...any)
 }
 

@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -75,7 +75,10 @@ var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML
 var cacheTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
 
 // quantised reports whether a KV cache dtype needs flash attention.
-func quantised(dtype string) bool { return !slices.Contains([]string{"", "f32", "f16", "bf16"}, dtype) }
+func quantised(name string) bool {
+	d, _ := dtype.Named(name)
+	return name != "" && !d.Float()
+}
 
 // Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {

@@ -34,7 +34,7 @@ func Gate(g *gates.Outcome) Section {
 	notes := append(gateSides(g), plain.Lines(g.Notes)...)
 	return Section{ID: "gate", Title: "Gate", Sign: gateSign(g.Status), Lines: []string{plain.Line(g.Verdict)},
 		Parts: []Section{
-			{For: InTerminal, Lines: append(GateLines(g), notes...), Mark: "- "},
+			{For: InTerminal, Lines: append(gateLines(g), notes...), Mark: "- "},
 			{For: Document | OnPage, Grid: checks.OrNil()},
 			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
 				Grid: passed.OrNil()},
@@ -90,8 +90,8 @@ func gateRow(c *gates.Check) []string {
 	return row
 }
 
-// GateLines are a line a check, the worst first. What passes is counted where it is much.
-func GateLines(g *gates.Outcome) []string {
+// gateLines are a line a check, the worst first. What passes is counted where it is much.
+func gateLines(g *gates.Outcome) []string {
 	const many = 20
 	var out []string
 	passed := 0
@@ -102,14 +102,19 @@ func GateLines(g *gates.Outcome) []string {
 	}
 	for _, c := range g.Checks {
 		if c.Status != gates.Passed || passed <= many {
-			out = append(out, fmt.Sprintf("%s%s %s: %s: %s", strings.ToUpper(string(c.Status)), onlyWarns(&c),
-				plain.Line(c.Cell), plain.Line(gateSubject(&c)), plain.Line(c.Why)))
+			out = append(out, GateLine(&c))
 		}
 	}
 	if passed > many {
 		out = append(out, fmt.Sprintf("PASS %d checks; --format json has each", passed))
 	}
 	return out
+}
+
+// GateLine has a check with its status and reason.
+func GateLine(c *gates.Check) string {
+	return fmt.Sprintf("%s%s %s: %s: %s", strings.ToUpper(string(c.Status)), onlyWarns(c), plain.Line(c.Cell),
+		plain.Line(gateSubject(c)), plain.Line(c.Why))
 }
 
 // onlyWarns marks a check that cannot fail the gate, where its status does not say so.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
@@ -48,7 +47,7 @@ func growthSection(res *compare.Result) Section {
 			}
 			row := []string{plain.Line(who), over, what, plain.Rate(r.Center()), plain.RateInterval(r),
 				theory, r.Verdict}
-			if over == withinLaunches && strings.HasPrefix(r.Verdict, evidence.TooFewRuns) {
+			if over == withinLaunches && r.Few {
 				undecided = append(undecided, row)
 			} else {
 				slopes.Rows = append(slopes.Rows, row)

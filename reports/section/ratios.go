@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/stats"
 	"llmparity/reports/plain"
@@ -60,7 +61,7 @@ func familyPart(res *compare.Result, f int) Section {
 	}
 	g := &plain.Grid{Name: title, Grouped: true, Head: []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B),
 		"change", "95% interval", "absolute", "p", "result"}}
-	var notes evidence.Groups[string, string]
+	var notes evidence.Groups[remark, string]
 	for _, c := range res.Comparisons {
 		if c.Family != f {
 			continue
@@ -69,33 +70,38 @@ func familyPart(res *compare.Result, f int) Section {
 		for _, r := range c.Ratios {
 			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
 			if r.Different != "" {
-				evidence.AddNew(&notes, "≠ not alike: "+r.Different, "")
+				evidence.AddNew(&notes, remark{"≠", notAlike + r.Different}, "")
 			}
 			if r.Note != "" {
-				evidence.AddNew(&notes, "* "+r.Note, r.Title)
+				evidence.AddNew(&notes, remark{"*", r.Note}, r.Title)
 			}
 			for _, w := range r.Warnings {
-				evidence.AddNew(&notes, fmt.Sprintf("! %s: %s (%s)", w.Where, w.Text, w.Code), r.Title)
+				evidence.AddNew(&notes, remark{"!", fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code)}, r.Title)
 			}
 		}
 	}
 	for _, m := range x.Means {
 		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics)...))
 		if m.Different != "" {
-			evidence.AddNew(&notes, "≠ not alike: "+m.Different, "")
+			evidence.AddNew(&notes, remark{"≠", notAlike + m.Different}, "")
 		}
 	}
 	return Section{Title: title, Grid: g.OrNil(), Words: []string{fmt.Sprintf(
 		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
 		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
-		Mark: noMark, Lines: notes.Lines(func(note string, figures []string) string {
-			mark, text, _ := strings.Cut(note, " ")
+		Mark: noMark, Lines: notes.Lines(func(note remark, figures []string) string {
+			text := note.text
 			if names := strings.Join(figures, ", "); names != "" {
 				text = names + ": " + text
 			}
-			return mark + " " + plain.Line(text)
+			return note.mark + " " + plain.Line(text)
 		})}
 }
+
+// remark is a note below the table, and the mark of the rows that it is about.
+type remark struct{ mark, text string }
+
+const notAlike = "not alike: "
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }
 
@@ -122,7 +128,8 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 			change = plusMinus(*x.Percent) + "%"
 		}
 	}
-	end := Called(x.Judgement, x.PercentInterval, s) // with marks, which the notes below the table explain
+	v := verdict.Of(&x, "", "", s.MinEffect)
+	end := v.Called() // with marks, which the notes below the table explain
 	if x.Different != "" {
 		end += " ≠"
 	}
@@ -141,28 +148,13 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	if m.Significant {
 		change = plusMinus(m.Percent) + "%"
 	}
-	end := Called(m.Judgement, m.PercentInterval, s)
+	v := verdict.OfMean(&m, "", "", s.MinEffect)
+	end := v.Called()
 	if m.Different != "" {
 		end += " ≠"
 	}
 	return []string{plain.Line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–",
 		probability(m.P), end}
-}
-
-// Called is the result in two words.
-func Called(j ratio.Judgement, change *stats.Interval, s compare.Statistics) string {
-	switch j.Call {
-	case stats.Differs:
-		return "different"
-	case stats.TooSmall:
-		return "under " + percent(s.MinEffect) + "%"
-	case stats.TooFewToSay:
-		return "too few launches"
-	}
-	if ratio.Unsettled(j.Call, change) {
-		return "not settled"
-	}
-	return "no difference"
 }
 
 func plusMinus(v float64) string {

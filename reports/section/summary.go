@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
@@ -102,25 +103,38 @@ func summaryWords(res *compare.Result) []string {
 
 // ParityOf is a cell's parity in a word or two; the sentences below say more.
 func ParityOf(res *compare.Result, c *compare.Cell) string {
-	best := ""
+	text, _ := parityOf(res, c)
+	return plain.OrDash(text)
+}
+
+// IdenticalOf is ParityOf as a sentence of its own; empty if the cell's output is not compared.
+func IdenticalOf(res *compare.Result, c *compare.Cell) string {
+	text, differs := parityOf(res, c)
+	if text == "" || differs {
+		return text
+	}
+	return fmt.Sprintf(explain.TableIdentical, text)
+}
+
+func parityOf(res *compare.Result, c *compare.Cell) (text string, differs bool) {
 	for _, p := range res.Parity {
 		if res.Cells[p.A] != c && res.Cells[p.B] != c || !p.Compared {
 			continue
 		}
 		switch {
 		case p.First != nil:
-			return fmt.Sprintf("differs from token %d", p.Agreed+1)
+			return fmt.Sprintf(explain.TableDiffersToken, p.Agreed+1), true
 		case p.ByText && !p.Identical:
-			best = fmt.Sprintf("differs from byte %d", p.Shared+1)
+			text, differs = fmt.Sprintf(explain.TableDiffersByte, p.Shared+1), true
 		case !p.Identical:
-			best = "in part"
-		case best == "" && p.Tokens > 0:
-			best = fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
-		case best == "":
-			best = "as text"
+			text, differs = explain.TableInPart, false
+		case text == "" && p.Tokens > 0:
+			text = fmt.Sprintf(explain.TableAgreed, p.Agreed, p.Tokens)
+		case text == "":
+			text = explain.TableAsText
 		}
 	}
-	return plain.OrDash(best)
+	return text, differs
 }
 
 // ScoresOf is what came of a cell's score checks, in a few words: of the one that lies furthest from its tolerance.

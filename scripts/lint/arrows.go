@@ -40,7 +40,7 @@ var importers = map[string]string{
 	"internal/models/tiny/damage":    "examples",
 
 	// Whoever imports what embeds assets has them in its program.
-	"assets/page":            "cmd browser/webllm",
+	"assets/page":            "cmd browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",
@@ -50,23 +50,25 @@ var importers = map[string]string{
 // imports has all that a package may import of ours. One without a row may import what importers lets it.
 var imports = map[string]string{
 	"internal/kit":    "",
-	"internal/record": "internal/kit",
+	"internal/dtype":  "", // so that comparisons, records and model files share one table
+	"internal/record": "internal/dtype internal/kit",
 	"internal/host":   "internal/kit internal/record internal/stats",
-	"internal/models": "assets/modellib internal/host internal/kit internal/record",
+	"internal/models": "assets/modellib internal/dtype internal/host internal/kit internal/record",
 	"internal/engine": "internal/host internal/kit internal/models internal/record",
-	"compare": "internal/axis internal/figure internal/gates internal/kit internal/predict/accuracy internal/record " +
+	"compare": "internal/axis internal/dtype internal/figure internal/gates internal/kit internal/predict/accuracy internal/record " +
 		"internal/stats internal/warning",
 	"compare/answer": "compare internal/axis internal/figure internal/kit internal/record internal/stats internal/warning",
 	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
-	"compare/memory": "compare/evidence compare/explain compare/hardware internal/figure internal/models/gguf " +
+	"compare/memory": "compare/evidence compare/explain compare/hardware internal/dtype internal/figure " +
 		"internal/predict/accuracy internal/record internal/stats",
-	"compare/parity":   "internal/figure internal/record",
+	"compare/parity":   "compare/explain internal/figure internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
+	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
 	"compare/explain":  "internal/record internal/stats internal/warning",
-	"compare/evidence": "compare/explain internal/axis internal/figure internal/kit internal/record internal/stats",
+	"compare/evidence": "compare/explain internal/axis internal/dtype internal/figure internal/kit internal/record internal/stats",
 	"compare/validate": "compare internal/kit internal/record",
 	"compare/settings": "compare/evidence compare/explain",
 	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",

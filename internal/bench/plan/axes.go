@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/axis"
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
 	"llmparity/internal/kit/nearest"
@@ -35,12 +36,8 @@ func listOf(name string) string {
 	return cmp.Or(lists[name], name)
 }
 
-// foreign are fields and dtypes that other tools call differently. auto leaves a dtype to the engine.
-var (
-	foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
-	foreignDTypes = map[string]string{"float32": "f32", "float": "f32", "fp32": "f32", "float16": "f16", "half": "f16",
-		"fp16": "f16", "bfloat16": "bf16", "auto": ""}
-)
+// foreignFields are fields that other tools call differently.
+var foreignFields = map[string]string{"model_id": "model", "max_model_len": "context", "concurrencies": "concurrency"}
 
 // canonical is our name of a field.
 func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
@@ -48,39 +45,15 @@ func canonical(name string) string { return cmp.Or(foreignFields[name], name) }
 // axisOf returns the same for all names of an axis.
 func axisOf(name string) string { return listOf(canonical(name)) }
 
-// dtype is our name of a dtype.
-func dtype(text string) string {
-	if own, known := foreignDTypes[strings.ToLower(text)]; known {
-		return own
+// ownDType is our name of a dtype that other tools call differently. auto leaves a dtype to the engine.
+func ownDType(text string) string {
+	if strings.EqualFold(text, "auto") {
+		return ""
+	}
+	if d, known := dtype.Named(text); known && d.Computes {
+		return d.Name
 	}
 	return text
-}
-
-// Axes are lists. Every combination of their values is measured. A list replaces the field of a single value: dtypes
-// dtype, output_lengths max_tokens, input_lengths prompts, and so on.
-type Axes struct {
-	// Lengths of generated prompts in tokens, e.g. [64, 256], instead of prompts.
-	InputLengths []int `yaml:"input_lengths,flow,omitempty"`
-	// Numbers of tokens to generate, e.g. [32, 128], instead of max_tokens.
-	OutputLengths []int `yaml:"output_lengths,flow,omitempty"`
-	// Numbers of requests that are sent at once, e.g. [1, 8].
-	BatchSizes []int `yaml:"batch_sizes,flow,omitempty"`
-	// Numbers of clients, e.g. [1, 2, 4]. Each client sends its next request after an answer.
-	Concurrency []int `yaml:"concurrency,flow,omitempty"`
-	// Several dtypes, e.g. [f32, f16].
-	DTypes []string `yaml:"dtypes,flow,omitempty"`
-	// Several KV cache dtypes, e.g. [f16, q8_0].
-	KVDTypes []string `yaml:"kv_cache_dtypes,flow,omitempty"`
-	// Several context windows in tokens, e.g. [512, 1024].
-	Contexts []int `yaml:"contexts,flow,omitempty"`
-	// Several numbers of threads, e.g. [1, 2].
-	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
-	// To measure with the model file read from disk and from the page cache: [cold, warm].
-	Starts []string `yaml:"starts,flow,omitempty"`
-	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
-	Weights []string `yaml:"weights,flow,omitempty"`
-
-	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
 }
 
 // Group is a model with its own engines and lists, which replace those of the plan. A group with only a model can be
@@ -204,7 +177,7 @@ func (p Plan) WeightsOf(name string) string {
 func (x *Axes) rename() {
 	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
 		for i, text := range list {
-			list[i] = dtype(text)
+			list[i] = ownDType(text)
 		}
 	}
 }

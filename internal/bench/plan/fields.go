@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/internal/axis"
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
@@ -36,6 +37,33 @@ type Field struct {
 	at   int          // its place in an expansion
 }
 
+// Axes are lists. Every combination of their values is measured. A list replaces the field of a single value: dtypes
+// dtype, output_lengths max_tokens, input_lengths prompts, and so on.
+type Axes struct {
+	// Lengths of generated prompts in tokens, e.g. [64, 256], instead of prompts.
+	InputLengths []int `yaml:"input_lengths,flow,omitempty"`
+	// Numbers of tokens to generate, e.g. [32, 128], instead of max_tokens.
+	OutputLengths []int `yaml:"output_lengths,flow,omitempty"`
+	// Numbers of requests that are sent at once, e.g. [1, 8].
+	BatchSizes []int `yaml:"batch_sizes,flow,omitempty"`
+	// Numbers of clients, e.g. [1, 2, 4]. Each client sends its next request after an answer.
+	Concurrency []int `yaml:"concurrency,flow,omitempty"`
+	// Several dtypes, e.g. [f32, f16].
+	DTypes []string `yaml:"dtypes,flow,omitempty"`
+	// Several KV cache dtypes, e.g. [f16, q8_0].
+	KVDTypes []string `yaml:"kv_cache_dtypes,flow,omitempty"`
+	// Several context windows in tokens, e.g. [512, 1024].
+	Contexts []int `yaml:"contexts,flow,omitempty"`
+	// Several numbers of threads, e.g. [1, 2].
+	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
+	// To measure with the model file read from disk and from the page cache: [cold, warm].
+	Starts []string `yaml:"starts,flow,omitempty"`
+	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
+	Weights []string `yaml:"weights,flow,omitempty"`
+
+	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
+}
+
 // Value is one value of a Field.
 type Value struct {
 	Text string // as in include and exclude
@@ -51,10 +79,9 @@ const (
 // Values that a plan may name: dtypes of weights and activations, of the KV cache, and states of the model file before
 // a launch. An engine may support only some of them.
 var (
-	DTypes   = []string{"f32", "f16", "bf16"}
-	KVDTypes = []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "fp8", "fp8_e4m3",
-		"fp8_e5m2"}
-	Starts = []string{record.ColdStart, record.WarmStart}
+	DTypes   = dtype.Computes()
+	KVDTypes = dtype.Caches()
+	Starts   = []string{record.ColdStart, record.WarmStart}
 )
 
 // Fields are the table, with the versions of engines that have several. They are in the order of cells: values of the
@@ -198,7 +225,7 @@ func (f *Field) uses(k *engine.Kind) bool {
 func (f *Field) value(text string) (Value, error) {
 	switch {
 	case f.Name == axis.DType, f.Name == axis.KVDType:
-		return Value{Text: dtype(text)}, nil
+		return Value{Text: ownDType(text)}, nil
 	case f.Text():
 		return Value{Text: text}, nil
 	}

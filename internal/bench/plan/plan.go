@@ -224,7 +224,7 @@ func (p *Plan) blocked(root *document.Node, err error) error {
 
 // complete sets what a document leaves out, and uses our names of dtypes.
 func (p *Plan) complete(root *document.Node, file string) {
-	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
+	p.DType, p.KVDType = ownDType(p.DType), ownDType(p.KVDType)
 	for _, s := range p.scopes() { // which share their lists with the plan
 		s.rename()
 	}

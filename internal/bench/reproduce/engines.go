@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
 // notHere stands for a part that was not found.
@@ -98,8 +99,9 @@ func (e *ranEngine) arguments() (out []string) {
 }
 
 func partsOf(info *record.EngineInfo) (out []string) {
-	for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
-		out = append(out, name+"="+info.Parts[name])
+	parts := info.Identity()
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		out = append(out, name+"="+parts[name])
 	}
 	return out
 }
@@ -122,12 +124,8 @@ func (r *Reproduction) program(was *record.Run, is record.Tool) {
 	for _, resumed := range was.Resumes {
 		wrote = append(wrote, resumed.Tool)
 	}
-	identity := func(t record.Tool) string {
-		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "unknown"), t.GoOS,
-			t.GoArch)
-	}
 	for _, t := range wrote {
-		r.differ("llmparity", identity(t), identity(is), true)
+		r.add("", differ.Tools(t, is))
 	}
 }
 
@@ -146,7 +144,9 @@ func (r *Reproduction) engines(ctx context.Context, here Here, was *record.Run) 
 		}
 		if k != nil && k.Compare != nil {
 			k.Compare(ctx, info, config, here.Choice.Settings, engine.Comparison{Unknown: r.unknown,
-				Differ: func(what, was, is string) { r.differ(what, was, cmp.Or(is, notHere), true) }})
+				Differ: func(part, was, is string) {
+					r.differ(info.Name+"'s "+differ.Part(info.Name, part), was, cmp.Or(is, notHere), true)
+				}})
 			continue
 		}
 		path, err := info.Path, error(nil)
@@ -171,17 +171,18 @@ func (r *Reproduction) binary(k *engine.Kind, was record.EngineInfo, path string
 			is = sum
 		}
 	}
-	what := fmt.Sprintf("%s %s, sha256", was.Name, was.Version)
+	what := was.Name + "'s program"
 	if was.SHA256 == "" {
 		r.unknown("%s: its hash was not recorded", was.Name)
 		return
 	}
 	r.differ(what, was.SHA256, is, true)
 	if sum := was.Parts["libraries_sha256"]; sum != "" && is != notHere && k != nil && k.Libraries != nil {
-		r.differ(was.Name+"'s libraries, sha256", sum, cmp.Or(k.Libraries(path), notHere), true)
+		part := was.Name + "'s " + differ.Part(was.Name, "libraries_sha256")
+		r.differ(part, sum, cmp.Or(k.Libraries(path), notHere), true)
 	}
 	if is == was.SHA256 && was.Path != path {
-		r.differ(was.Name+", path", was.Path, path, false)
+		r.differ(was.Name+"'s path", was.Path, path, false)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
 // Schema names the JSON format of a Reproduction. Fields may be added to a format, not removed or changed.
@@ -28,13 +29,13 @@ const Schema = "llmparity.reproduce/1"
 
 // Reproduction is the result; docs/howto/reproduce-a-run.md describes it.
 type Reproduction struct {
-	Schema      string               `json:"schema"`
-	Record      string               `json:"record"`
-	Plan        string               `json:"plan"` // YAML text
-	Differences []machine.Difference `json:"differences"`
-	Unknown     []string             `json:"not_looked_at"` // not checked: may differ too
-	Checklist   []explain.Check      `json:"checklist"`
-	ExitCode    int                  `json:"exit_code"`
+	Schema      string              `json:"schema"`
+	Record      string              `json:"record"`
+	Plan        string              `json:"plan"` // YAML text
+	Differences []differ.Difference `json:"differences"`
+	Unknown     []string            `json:"not_looked_at"` // not checked: may differ too
+	Checklist   []explain.Check     `json:"checklist"`
+	ExitCode    int                 `json:"exit_code"`
 }
 
 // Here is this program and the engines on this machine.
@@ -66,8 +67,7 @@ func Of(ctx context.Context, was *record.Run, planned []byte, p plan.Plan, here 
 	gpus := gpu.Open(ctx, gpu.Options{})
 	now.GPUs = gpus.GPUs
 	gpus.Close()
-	differences, unknown := machine.Diff(was.Environment, now)
-	r.Differences, r.Unknown = differences, append(r.Unknown, unknown...)
+	r.add("", differ.Machines(was.Environment, now))
 	r.program(was, here.Tool)
 	r.engines(ctx, here, was)
 	r.models(ctx, was, p)
@@ -114,11 +114,22 @@ func (r *Reproduction) Print(w io.Writer) {
 	}
 }
 
+// add adds differences; of begins their names. What one side does not know is unknown.
+func (r *Reproduction) add(of string, all []differ.Difference) {
+	for _, d := range all {
+		if d.What = of + d.What; d.Known {
+			r.Differences = append(r.Differences, d)
+		} else {
+			r.unknown("%s: %s then, %s now", d.What, cmp.Or(d.Was, "not known"), cmp.Or(d.Is, "not known"))
+		}
+	}
+}
+
 // differ adds a difference, if there is one.
 func (r *Reproduction) differ(what, was, is string, figures bool) {
 	if was != is {
 		d := record.Difference{What: what, Was: was, Is: is}
-		r.Differences = append(r.Differences, machine.Difference{Difference: d, Figures: figures})
+		r.Differences = append(r.Differences, differ.Difference{Difference: d, Figures: figures, Known: true})
 	}
 }
 
@@ -128,7 +139,7 @@ func (r *Reproduction) unknown(format string, args ...any) {
 
 // sort puts differences that can change figures first, and removes duplicates.
 func (r *Reproduction) sort() {
-	once := []machine.Difference{}
+	once := []differ.Difference{}
 	for _, figures := range []bool{true, false} {
 		for _, d := range r.Differences {
 			if d.Figures == figures {
@@ -177,8 +188,9 @@ func again(was *record.Run, planned []byte) string {
 	for _, info := range enginesOf(was) {
 		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"),
 			cmp.Or(info.SHA256, "unknown"))
-		for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
-			part("%s: %s", name, info.Parts[name])
+		parts := info.Identity()
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			part("%s: %s", name, parts[name])
 		}
 		for _, policy := range info.policies() {
 			part("%s: %s", policy[0], policy[1])

@@ -6,15 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/until"
-	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/differ"
 )
 
 // past is what a resumed run has made before; empty for a new run.
@@ -40,13 +39,11 @@ func (r *runner) scan() (*past, error) {
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
-	if r.Tool != s.Meta.Tool {
-		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256,
-			Is: r.Tool.Version + " " + r.Tool.SHA256}
+	for _, d := range differ.Tools(s.Meta.Tool, r.Tool) {
 		if !r.AllowChanged {
 			return nil, changed("the run in %s was started by another llmparity (%s)", s.Dir, d)
 		}
-		p.changed = append(p.changed, d)
+		p.changed = append(p.changed, d.Difference)
 	}
 	return p, nil
 }
@@ -96,9 +93,8 @@ func (r *runner) reopen(env record.Environment) error {
 	}
 	r.w, r.past.State = w, s
 	changed := r.past.changed
-	all, _ := machine.Diff(s.Environment, env)
-	for _, d := range all {
-		if d.Figures { // it may affect figures
+	for _, d := range differ.Machines(s.Environment, env) {
+		if d.Known && d.Figures {
 			changed = append(changed, d.Difference)
 		}
 	}
@@ -305,7 +301,7 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 	if !known || p.reported[fmt.Sprint(s.ID, " ", name)] {
 		return nil
 	}
-	for _, d := range engineDifferences(was, is) {
+	for _, d := range differ.Engines(was, is) { // also those that are not known: it is no longer as it was
 		if !r.AllowChanged {
 			return changed("%s changed since the run in %s was started (%s)", name, p.Dir, d)
 		}
@@ -313,21 +309,4 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 		r.w.Warn(record.Warnf("resumed-elsewhere", "%s changed before the run was resumed: %s", name, d))
 	}
 	return nil
-}
-
-func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
-	add := func(what, was, is string) {
-		if was != is {
-			out = append(out, record.Difference{What: what, Was: was, Is: is})
-		}
-	}
-	add("version", was.Version, is.Version)
-	add("program's SHA-256", was.SHA256, is.SHA256)
-	parts := map[string]string{}
-	maps.Copy(parts, was.Parts)
-	maps.Copy(parts, is.Parts)
-	for _, part := range slices.Sorted(maps.Keys(parts)) {
-		add(part, was.Parts[part], is.Parts[part])
-	}
-	return out
 }

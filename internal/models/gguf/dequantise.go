@@ -11,21 +11,21 @@ import (
 
 // Dequantise decodes whole blocks of a type.
 func Dequantise(t Type, blocks []byte, values []float32) error {
-	f := formats[t]
-	if f.decode == nil {
+	d, decode := t.DType(), decoders[t]
+	if decode == nil {
 		return fmt.Errorf("values of %v cannot be read", t)
 	}
-	bytes, count := int(f.bytes), int(f.values)
+	bytes, count := int(d.Bytes), int(d.Values)
 	if len(blocks)%bytes != 0 || len(blocks)/bytes*count != len(values) {
 		return fmt.Errorf("%d bytes for %d values of %v, want %d bytes for each %d values", len(blocks), len(values), t,
 			bytes, count)
 	}
 	if count == 1 {
-		f.decode(blocks, values)
+		decode(blocks, values)
 		return nil
 	}
 	for len(values) > 0 {
-		f.decode(blocks[:bytes], values[:count])
+		decode(blocks[:bytes], values[:count])
 		blocks, values = blocks[bytes:], values[count:]
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/kit/fault"
 )
 
@@ -286,19 +287,19 @@ func (d *decoder) tensor(i uint64) Tensor {
 
 // measure calculates a tensor's size from its shape and type, if it is known.
 func (f *File) measure(t *Tensor) error {
-	l, known := formats[t.Type]
+	l := t.Type.DType()
 	limit := uint64(f.Size) // of blocks, or of values, which may have less than a byte each
-	if !known {
-		l, limit = format{values: 1}, 16*limit
+	if !t.Type.Known() {
+		l, limit = dtype.DType{Values: 1}, 16*limit
 	}
 	blocks := uint64(1)
 	for i, n := range t.Shape {
 		if i == 0 {
-			if n%uint64(l.values) != 0 {
+			if n%uint64(l.Values) != 0 {
 				return f.bad(again, "tensor %q has rows of %d values, which is not a multiple of %v's block size %d",
-					t.Name, n, t.Type, l.values)
+					t.Name, n, t.Type, l.Values)
 			}
-			n /= uint64(l.values)
+			n /= uint64(l.Values)
 		}
 		if n == 0 {
 			return f.bad(again, "tensor %q has shape %v, want dimensions of at least 1", t.Name, t.Shape)
@@ -310,11 +311,11 @@ func (f *File) measure(t *Tensor) error {
 		}
 		blocks *= n
 	}
-	if known && blocks > uint64(f.Size/l.bytes) {
+	if t.Type.Known() && blocks > uint64(f.Size/l.Bytes) {
 		return f.bad(again, "truncated: tensor %s of shape %v needs %d blocks of %d bytes, the file has %d bytes",
-			t.Name, t.Shape, blocks, l.bytes, f.Size)
+			t.Name, t.Shape, blocks, l.Bytes, f.Size)
 	}
-	t.Size = int64(blocks) * l.bytes
+	t.Size = int64(blocks) * l.Bytes
 	return nil
 }
 
@@ -327,7 +328,7 @@ func (f *File) place(end int64) error {
 	}
 	slices.SortFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
 	for i, t := range order {
-		if _, known := formats[t.Type]; !known { // the bytes up to the next tensor are the most that it can have
+		if !t.Type.Known() { // the bytes up to the next tensor are the most that it can have
 			next := f.Size - start
 			if i+1 < len(order) {
 				next = order[i+1].Offset

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"llmparity/internal/dtype"
 )
 
 // Type is the storage format of a tensor's values.
@@ -26,53 +28,43 @@ const (
 	BF16 Type = 30
 )
 
-// format describes a type: its name, the number of values and bytes in a block, and the function that decodes a block
-// (any number of single values); nil: unreadable.
-type format struct {
-	name          string
-	values, bytes int64
-	decode        func(b []byte, v []float32)
+// decoders decode a block, or any number of single values, of the types that can be read.
+var decoders = map[Type]func(b []byte, v []float32){
+	F32: decodeF32, F16: decodeF16, BF16: decodeBF16, Q4_0: decodeQ4_0, Q4_1: decodeQ4_1, Q5_0: decodeQ5_0,
+	Q5_1: decodeQ5_1, Q8_0: decodeQ8_0, Q2_K: decodeQ2K, Q3_K: decodeQ3K, Q4_K: decodeQ4K, Q5_K: decodeQ5K,
+	Q6_K: decodeQ6K,
 }
 
-var formats = map[Type]format{
-	F32: {"F32", 1, 4, decodeF32}, F16: {"F16", 1, 2, decodeF16}, BF16: {"BF16", 1, 2, decodeBF16},
-	Q4_0: {"Q4_0", 32, 18, decodeQ4_0}, Q4_1: {"Q4_1", 32, 20, decodeQ4_1}, Q5_0: {"Q5_0", 32, 22, decodeQ5_0},
-	Q5_1: {"Q5_1", 32, 24, decodeQ5_1}, Q8_0: {"Q8_0", 32, 34, decodeQ8_0}, 9: {"Q8_1", 32, 40, nil},
-	Q2_K: {"Q2_K", 256, 84, decodeQ2K}, Q3_K: {"Q3_K", 256, 110, decodeQ3K}, Q4_K: {"Q4_K", 256, 144, decodeQ4K},
-	Q5_K: {"Q5_K", 256, 176, decodeQ5K}, Q6_K: {"Q6_K", 256, 210, decodeQ6K}, 15: {"Q8_K", 256, 292, nil},
-	16: {"IQ2_XXS", 256, 66, nil}, 17: {"IQ2_XS", 256, 74, nil}, 18: {"IQ3_XXS", 256, 98, nil},
-	19: {"IQ1_S", 256, 50, nil}, 20: {"IQ4_NL", 32, 18, nil}, 21: {"IQ3_S", 256, 110, nil},
-	22: {"IQ2_S", 256, 82, nil}, 23: {"IQ4_XS", 256, 136, nil}, 24: {"I8", 1, 1, nil}, 25: {"I16", 1, 2, nil},
-	26: {"I32", 1, 4, nil}, 27: {"I64", 1, 8, nil}, 28: {"F64", 1, 8, nil}, 29: {"IQ1_M", 256, 56, nil},
-	34: {"TQ1_0", 256, 54, nil}, 35: {"TQ2_0", 256, 66, nil}, 39: {"MXFP4", 32, 17, nil}, 40: {"NVFP4", 64, 36, nil},
-	41: {"Q1_0", 128, 18, nil},
+// DType returns the row of a type in the table of dtypes; the zero one for an unknown type.
+func (t Type) DType() dtype.DType {
+	d, _ := dtype.OfGGUF(uint32(t))
+	return d
 }
 
 func (t Type) String() string {
-	if f, ok := formats[t]; ok {
-		return f.name
+	if name := t.DType().GGUF; name != "" {
+		return name
 	}
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
 // Readable reports whether the values of a type can be read.
-func (t Type) Readable() bool { return formats[t].decode != nil }
+func (t Type) Readable() bool { return decoders[t] != nil }
 
 // Known reports whether the name and the size of a type are known.
-func (t Type) Known() bool { return formats[t].bytes > 0 }
+func (t Type) Known() bool { return t.DType().Bytes > 0 }
 
 // TypeNamed returns the type of a name in any case.
 func TypeNamed(name string) (t Type, ok bool) {
-	for t, f := range formats {
-		if strings.EqualFold(f.name, name) {
-			return t, true
-		}
-	}
-	return 0, false
+	d, _ := dtype.Named(name)
+	return Type(d.ID), strings.EqualFold(d.GGUF, name) && name != ""
 }
 
 // Block returns the values and bytes of a block; zeros for an unknown type.
-func (t Type) Block() (values, bytes int64) { return formats[t].values, formats[t].bytes }
+func (t Type) Block() (values, bytes int64) {
+	d := t.DType()
+	return d.Values, d.Bytes
+}
 
 // The kinds of metadata values that have a form of their own, by number.
 const (

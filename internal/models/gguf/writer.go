@@ -25,8 +25,8 @@ type Weights struct {
 
 // size returns the tensor's bytes.
 func (t Weights) size() uint64 {
-	f := formats[t.Type]
-	return uint64(Tensor{Shape: t.Shape}.Elements() / f.values * f.bytes)
+	values, bytes := t.Type.Block()
+	return uint64(Tensor{Shape: t.Shape}.Elements() / values * bytes)
 }
 
 // AsFloat32 returns metadata for a file of float32 values: without quantisation and layout.

@@ -1,14 +1,15 @@
 package mlc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"unsafe"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/models/gguf"
 )
 
 // The types in which a package's weights can be stored.
@@ -17,25 +18,26 @@ const (
 	Float16 = "float16"
 )
 
-// dtype is a storage type of weights, with MLC's name for a package that uses it.
-type dtype struct {
-	name         string
-	quantization string
-	bytes        int64
-	stores       gguf.Type // whose rows need no conversion
-	append       func(to []byte, values []float32) ([]byte, error)
+// floats is a dtype of weights that packages are written in.
+type floats struct {
+	dtype.DType
+	append func(to []byte, values []float32) ([]byte, error)
 }
 
-func dtypeOf(name string) (dtype, error) {
-	switch name {
-	case "", Float32:
-		return dtype{Float32, "q0f32", 4, gguf.F32, appendFloats}, nil
+func floatsOf(name string) (floats, error) {
+	d, _ := dtype.Named(cmp.Or(name, Float32))
+	switch d.Torch {
+	case Float32:
+		return floats{d, appendFloats}, nil
 	case Float16:
-		return dtype{Float16, "q0f16", 2, gguf.F16, appendHalves}, nil
+		return floats{d, appendHalves}, nil
 	}
-	return dtype{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
+	return floats{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
 		name, Float32, Float16)
 }
+
+// quantization is MLC's name for a package that uses it.
+func (d floats) quantization() string { return "q0" + d.Name }
 
 // appendFloats appends values as they lie in memory: all processors that we run on are little-endian, as packages are.
 func appendFloats(to []byte, values []float32) ([]byte, error) {
@@ -82,9 +84,8 @@ func half(v float32) (h uint16, ok bool) {
 
 // Plain returns the dtype of weights that a quantisation of MLC's leaves as they are; else its name.
 func Plain(quantization string) string {
-	switch quantization {
-	case "q0f32", "q0f16":
-		return quantization[len("q0"):]
+	if p, ok := dtype.PackedAs(quantization); ok && p.Bits == 0 {
+		return p.Plain.Name
 	}
 	return quantization
 }

@@ -68,7 +68,7 @@ func gather(to, row []byte, size int, spans ...span) []byte {
 }
 
 // packed returns the tensors of a matrix in the bits of its type.
-func packed(stem string, t gguf.Type, rows, columns int64, d dtype, parts []part) []stored {
+func packed(stem string, t gguf.Type, rows, columns int64, d floats, parts []part) []stored {
 	values, size := t.Block()
 	blocks := columns / values
 	tensor := func(suffix, dtype string, columns int64, row func(to, row []byte) ([]byte, error)) stored {
@@ -76,7 +76,7 @@ func packed(stem string, t gguf.Type, rows, columns int64, d dtype, parts []part
 	}
 	if t == gguf.Q4_0 {
 		both := []stored{tensor(".q_weight", uint32Name, blocks*packedQ4/4, q4Numbers),
-			tensor(".q_scale", d.name, blocks, d.q4Scales)}
+			tensor(".q_scale", d.Torch, blocks, d.q4Scales)}
 		both[0].quantised, both[1].quantised = true, true
 		return both
 	}
@@ -104,9 +104,9 @@ func q4Numbers(to, row []byte) ([]byte, error) {
 }
 
 // q4Scales appends the scales of a row of Q4_0.
-func (d dtype) q4Scales(to, row []byte) ([]byte, error) {
+func (d floats) q4Scales(to, row []byte) ([]byte, error) {
 	for ; len(row) > 0; row = row[blockQ4_0:] {
-		if h := scaleQ4(row); d.name == Float16 {
+		if h := scaleQ4(row); d.Torch == Float16 {
 			to = binary.LittleEndian.AppendUint16(to, h)
 		} else {
 			to = binary.LittleEndian.AppendUint32(to, math.Float32bits(gguf.Half(h)))
@@ -117,7 +117,7 @@ func (d dtype) q4Scales(to, row []byte) ([]byte, error) {
 
 // typesOf returns the type of each matrix of the package, by its name without what follows the last dot: one, or one
 // for each of the matrices that it joins; and MLC's name of a package with these types.
-func typesOf(f *gguf.File, list []param, options Options, d dtype) (types map[string][]string, quantization string) {
+func typesOf(f *gguf.File, list []param, options Options, d floats) (types map[string][]string, quantization string) {
 	types, names := map[string][]string{}, map[string]bool{}
 	for _, p := range list {
 		if len(p.shape) != 2 {
@@ -139,11 +139,11 @@ func typesOf(f *gguf.File, list []param, options Options, d dtype) (types map[st
 		return nil, ""
 	}
 	if names["q4_0"] && len(names) == 1 {
-		return types, "q4" + short(d.name) + "_1"
+		return types, "q4" + d.Name + "_1"
 	}
 	if names[plain] {
 		delete(names, plain)
-		names[short(d.name)] = true
+		names[d.Name] = true
 	}
 	return types, strings.Join(slices.Sorted(maps.Keys(names)), "+")
 }
@@ -178,14 +178,6 @@ func (o Options) decodedTo(stored string) (dtype string, ok bool) {
 	return dtype, ok
 }
 
-// short returns the usual name of a dtype.
-func short(dtype string) string {
-	if dtype == Float16 {
-		return "f16"
-	}
-	return "f32"
-}
-
 // types returns the types of what a matrix joins.
 func (p param) types(f *gguf.File) (list []gguf.Type) {
 	for _, part := range p.parts {
@@ -217,7 +209,7 @@ func (m model) tensors() (list []stored) {
 				continue
 			}
 			shape := append([]int64{g.rows}, p.shape[1:]...)
-			list = append(list, stored{name: g.name, shape: shape, dtype: cmp.Or(plains[g.kind], m.dtype.name),
+			list = append(list, stored{name: g.name, shape: shape, dtype: cmp.Or(plains[g.kind], m.dtype.Torch),
 				parts: g.parts})
 		}
 	}

@@ -92,7 +92,7 @@ type model struct {
 	file         *gguf.File
 	architecture gguf.Architecture
 	shape        modellib.Shape
-	dtype        dtype
+	dtype        floats
 	library      string
 }
 
@@ -110,7 +110,7 @@ func describe(f *gguf.File, options Options) (m model, err error) {
 	if m.architecture, err = f.Architecture(); err != nil {
 		return m, err
 	}
-	if m.dtype, err = dtypeOf(options.DType); err != nil {
+	if m.dtype, err = floatsOf(options.DType); err != nil {
 		return m, err
 	}
 	m.shape, err = m.shaped(options)
@@ -156,7 +156,7 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 			return p, err
 		}
 	}
-	config, knownTemplate := chatConfig(m.shape, cmp.Or(m.shape.Quantization, m.dtype.quantization), vocabulary)
+	config, knownTemplate := chatConfig(m.shape, cmp.Or(m.shape.Quantization, m.dtype.quantization()), vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings,
 			"unknown chat template: use raw prompts, because chats would be formatted differently")

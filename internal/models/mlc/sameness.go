@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/models/gguf"
 )
 
@@ -42,10 +43,10 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 		matrix := len(p.shape) == 2
 		for _, part := range p.parts {
 			t, _ := f.Tensor(part.tensor) // checked by Architecture
-			to, what := m.dtype.name, "norms and biases"
+			to, what := m.dtype.Torch, "norms and biases"
 			if matrix {
 				name := options.stored(t.Type, p.shape[1])
-				dtype, decoded := options.decodedTo(name)
+				as, decoded := options.decodedTo(name)
 				if !decoded {
 					names[name] = true
 					if name != strings.ToLower(t.Type.String()) {
@@ -53,8 +54,8 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 					}
 					continue
 				}
-				to, what = dtype, "matrices"
-				names[short(dtype)] = true
+				to, what = as, "matrices"
+				names[dtype.Canonical(as)] = true
 			}
 			same, err := decodedTo(f, t, to, matrix)
 			if err != nil {

@@ -37,7 +37,7 @@ func (m model) shaped(options Options) (modellib.Shape, error) {
 		NumHiddenLayers: l.BlockCount, NumAttentionHeads: l.HeadCount, NumKeyValueHeads: l.HeadCountKV,
 		HeadDim: l.HeadDim, VocabSize: l.VocabSize, RopeTheta: decimal(l.RopeBase), RMSNormEps: decimal(l.RMSEpsilon),
 		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk,
-		DType: m.dtype.name,
+		DType: m.dtype.Torch,
 	}
 	if options.KVDType != s.DType {
 		s.KVDType = options.KVDType

@@ -194,14 +194,14 @@ func (w *writer) read(t gguf.Type, width, headDim int, s stored) (err error) {
 		})
 		return err
 	}
-	d, err := dtypeOf(s.dtype)
+	d, err := floatsOf(s.dtype)
 	if err != nil {
 		return err
 	}
-	if d.stores == t {
+	if d.ID == uint32(t) {
 		blocks, _, err := w.rows.NextBlocks()
 		if err == nil {
-			w.piece, err = reordered(w.piece[:0], blocks, width*int(d.bytes), headDim, appendBytes)
+			w.piece, err = reordered(w.piece[:0], blocks, width*int(d.Bytes), headDim, appendBytes)
 		}
 		return err
 	}

@@ -30,8 +30,8 @@ type GGUF struct {
 	tensors  []gguf.Weights
 }
 
-// quantizations are those whose packages can become a GGUF.
-var quantizations = []string{"q0f16", "q0f32", "q4f16_1", "q4f32_1"}
+// Convertible are the Convertible of MLC's whose packages can become a GGUF, and back.
+var Convertible = []string{"q0f16", "q0f32", "q4f16_1", "q4f32_1"}
 
 // AsGGUF describes a package as a GGUF of the same weights, under a name. It reads no weights: a scale that does not
 // fit is found when the file is written.
@@ -62,8 +62,8 @@ func (g *GGUF) Write(ctx context.Context, path string) error {
 }
 
 func (g *GGUF) describe(p Existing, name string) error {
-	if !slices.Contains(quantizations, p.Quantization) && len(p.Shape.WeightTypes) == 0 {
-		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(quantizations, ", "))
+	if !slices.Contains(Convertible, p.Quantization) && len(p.Shape.WeightTypes) == 0 {
+		return fmt.Errorf("its quantization is %s; supported: %s", p.Quantization, strings.Join(Convertible, ", "))
 	}
 	var own ownConfig
 	if err := regular.JSON(filepath.Join(p.Dir, configName), maxConfig, &own); err != nil {

@@ -240,7 +240,7 @@ func quantised(w Tensor, scaleType string, numbers, scales []byte) map[*Tensor][
 // MLC's own packages store float32 as bfloat16. The GGUF has the very values, whatever they were quantised from.
 func TestPackagesOfMLC(t *testing.T) {
 	for _, arch := range []string{gguf.Llama, gguf.Qwen2, gguf.Qwen3, gguf.Gemma2, gguf.Phi3} {
-		for _, quantization := range quantizations {
+		for _, quantization := range Convertible {
 			spec := tiny.Spec{Architecture: arch, Heads: 4, KVHeads: 2, HeadDim: 32, Seed: 3}
 			_, p := packageOf(t, spec, Options{})
 			want := map[string][]float32{} // by MLC's names

@@ -94,7 +94,7 @@ func (l located) matrixOf(p param, g group) (m matrix, err error) {
 	if t == gguf.Q4_0 {
 		scales = []string{Float32, Float16}
 	}
-	both := packed(g.stem, t, g.rows, m.columns, dtype{}, nil)
+	both := packed(g.stem, t, g.rows, m.columns, floats{}, nil)
 	if m.numbers, err = l.take(both[0].name, both[0].shape, uint32Name); err == nil {
 		m.plain, err = l.take(both[1].name, both[1].shape, scales...)
 	}

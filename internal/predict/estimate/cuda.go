@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 )
 
@@ -84,8 +85,7 @@ func (e *Estimate) upFront() {
 
 // publishedWide reports whether vLLM converts 32-bit weights to 16 bits.
 func (e *Estimate) publishedWide() bool {
-	n, ok := numberOf(e.Model.DType)
-	wide := ok && n.name == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
+	wide := dtype.Canonical(e.Model.DType) == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
 	return wide && e.Model.Source != "gguf" && e.runs(engine.VLLM) &&
 		(e.Setup.DType == "" || e.Setup.DType == "auto")
 }
@@ -94,11 +94,11 @@ func (e *Estimate) publishedWide() bool {
 func (e *Estimate) loaded(f format) map[string]int64 {
 	m := e.Model
 	if !e.runs(engine.VLLM) || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 ||
-		f.plain.bits != 16 {
+		f.plain.Bits() != 16 {
 		return m.Stored
 	}
 	types := maps.Clone(m.Stored)
-	types[f.plain.name] += types["f32"] / 2
+	types[f.plain.Name] += types["f32"] / 2
 	delete(types, "f32")
 	return types
 }

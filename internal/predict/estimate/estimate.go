@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
@@ -122,9 +123,9 @@ type Estimate struct {
 	ByFormat   map[string]int64 // bytes of the weights by dtype
 	Warnings   []string
 
-	plain  number  // dtype of everything that is not quantised
-	extra  int64   // bytes of weights that all devices together have beyond one copy
-	packed []int64 // bytes of the tensors of a package that keeps a file's types; nil: another one
+	plain  dtype.DType // dtype of everything that is not quantised
+	extra  int64       // bytes of weights that all devices together have beyond one copy
+	packed []int64     // bytes of the tensors of a package that keeps a file's types; nil: another one
 }
 
 // Component returns the component with that name, or the zero value.
@@ -351,13 +352,12 @@ func exact(name string, n int64, dtype, method string, c Confidence) Component {
 }
 
 // hasKV reports whether a dtype is that of a package's KV cache, which is the dtype of its activations.
-func hasKV(m Model, dtype string) bool {
+func hasKV(m Model, given string) bool {
 	own := "f32"
 	if strings.Contains(m.DType, "f16") {
 		own = "f16"
 	}
-	given, ok := numberOf(dtype)
-	return ok && given.name == own
+	return dtype.Canonical(given) == own
 }
 
 // packageCheck refuses settings that a package fixes.

@@ -3,49 +3,20 @@ package estimate
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/nearest"
 	"llmparity/internal/models/hfconfig"
 )
 
-// number is a dtype without blocks or scales.
-type number struct {
-	name string // canonical name
-	bits int64
-}
-
-// numbers are the dtypes by all names that engines use; the first is the canonical one.
-var numbers = []struct {
-	bits  int64
-	names []string
-}{
-	{64, []string{"f64", "float64", "double"}},
-	{32, []string{"f32", "float32", "float", "fp32"}},
-	{16, []string{"f16", "float16", "half", "fp16"}},
-	{16, []string{"bf16", "bfloat16"}},
-	{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
-	{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
-	{8, []string{"int8", "i8", "uint8", "u8"}},
-	{4, []string{"int4", "i4", "uint4"}},
-	{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}},
-	{64, []string{"i64", "int64", "u64"}},
-}
-
-func numberOf(name string) (number, bool) {
-	name = strings.TrimPrefix(strings.ToLower(name), "torch.")
-	for _, n := range numbers {
-		if slices.Contains(n.names, name) {
-			return number{n.names[0], n.bits}, true
-		}
-	}
-	return number{}, false
-}
+var (
+	float32s, _ = dtype.Named("f32")
+	float16s, _ = dtype.Named("f16")
+)
 
 // stored is the size of a weight in bytes: quantised values, their scales and zero points, and values left unquantised.
 type stored struct{ values, scales, plain int64 }
@@ -55,8 +26,8 @@ func (s stored) sum() int64 { return s.values + s.scales + s.plain }
 // format is a storage format of weights.
 type format struct {
 	name   string
-	scales string // dtype of the scales; "": none
-	plain  number // dtype of what is not quantised
+	scales string      // dtype of the scales; "": none
+	plain  dtype.DType // dtype of what is not quantised
 	// all: every matrix is quantised, including embedding and head; otherwise only matrices of the layers.
 	all    bool
 	matrix func(rows, cols int64, w hfconfig.Weight) stored
@@ -71,14 +42,14 @@ func (f format) bytes(w hfconfig.Weight) stored {
 	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) &&
 		w.Part != hfconfig.Positions
 	if !quantised {
-		return stored{plain: bitsOf(w.Values(), f.plain.bits)}
+		return stored{plain: f.plain.Size(1, w.Values())}
 	}
 	kept := int64(0)
 	if f.kept != nil {
 		kept = f.kept(w)
 	}
 	s := f.matrix(w.Rows, w.Cols, w)
-	return stored{s.values * (w.Times - kept), s.scales * (w.Times - kept), bitsOf(kept*w.Rows*w.Cols, f.plain.bits)}
+	return stored{s.values * (w.Times - kept), s.scales * (w.Times - kept), f.plain.Size(1, kept*w.Rows*w.Cols)}
 }
 
 func bitsOf(n, bits int64) int64 { return (n*bits + 7) / 8 }
@@ -93,32 +64,16 @@ func groupsOf(cols int64, group int) int64 {
 	return ceil(cols, int64(group))
 }
 
-// mlcName matches MLC's names of formats: q4f16_1 has 4 bits and float16 scales.
-var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
-
-// mlcFormat returns one of MLC's formats: values packed into 32-bit words along a row, with a scale for each group of
-// 32 (40 for 3 bits). Names that end in _2 leave embedding and head unquantised.
+// mlcFormat returns one of MLC's formats.
 func mlcFormat(name string) (format, bool) {
-	m := mlcName.FindStringSubmatch(name)
-	if m == nil {
-		return format{}, false
+	p, ok := dtype.PackedAs(name)
+	if !ok || p.Bits == 0 {
+		return format{name: p.Plain.Name, plain: p.Plain}, ok
 	}
-	plain, _ := numberOf(m[2])
-	if m[1] == "0" {
-		return format{name: plain.name, plain: plain}, m[3] == ""
-	}
-	if m[3] == "" || m[3] == "ft" {
-		return format{}, false
-	}
-	bits, _ := strconv.ParseInt(m[1], 10, 64)
-	perWord, group := 32/bits, int64(32)
-	if bits == 3 {
-		group = 40
-	}
-	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2",
-		matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
-			groups := ceil(cols, group)
-			return stored{values: rows * groups * (group / perWord) * 4, scales: bitsOf(rows*groups, plain.bits)}
+	return format{name: name, scales: p.Plain.Name, plain: p.Plain, all: !p.Layers,
+		matrix: func(rows, cols int64, _ hfconfig.Weight) (s stored) {
+			s.values, s.scales = p.Size(rows, cols)
+			return s
 		}}, true
 }
 
@@ -135,19 +90,19 @@ func (e *Estimate) format() (format, error) {
 			return format{}, fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm",
 				"%s does not run MLC's format %s", s.Engine.Title, name)
 		}
-		var packed *number
+		var packed *dtype.DType
 		if e.keepsTypes() {
-			packed = &number{"f32", 32}
+			packed = &float32s
 			if s.DType != "" && s.DType != "auto" {
 				packed = &plain
 			}
 		}
 		f, ok := ggufFormat(name, m, packed)
-		switch n, plain := numberOf(name); {
+		switch n, plain := dtype.Number(name); {
 		case ok && (!e.runs(engine.MLC) || readable(name)):
 			return f, nil
-		case plain && n.bits >= 16:
-			return format{name: n.name, plain: n}, nil
+		case plain && n.Bits() >= 16:
+			return format{name: n.Name, plain: n}, nil
 		case !ok:
 			var err error
 			if q, err = named(name, s.GroupSize); err != nil {
@@ -160,13 +115,13 @@ func (e *Estimate) format() (format, error) {
 		}
 	}
 	if q == nil || m.Stored != nil && s.Quantization == "" {
-		return format{name: plain.name, plain: plain}, nil
+		return format{name: plain.Name, plain: plain}, nil
 	}
 	return quantizedFormat(q, plain, m.Layers), nil
 }
 
 // unquantised returns the dtype of everything that is not quantised.
-func (e *Estimate) unquantised() (number, error) {
+func (e *Estimate) unquantised() (dtype.DType, error) {
 	name := e.Setup.DType
 	if name == "" || name == "auto" {
 		name = e.Model.DType
@@ -175,16 +130,16 @@ func (e *Estimate) unquantised() (number, error) {
 		}
 	}
 	if name == "" {
-		return number{"f16", 16}, nil
+		return float16s, nil
 	}
-	n, ok := numberOf(name)
-	if n.name == "bf16" && e.runs(engine.MLC) { // WebGPU has no bf16
-		n.name = "f16"
+	n, ok := dtype.Number(name)
+	if n.Name == "bf16" && e.runs(engine.MLC) { // WebGPU has no bf16
+		n = float16s
 	}
 	if !ok && e.Setup.DType == "" {
-		return number{"f16", 16}, nil
+		return float16s, nil
 	}
-	if !ok || n.bits > 32 || n.bits < 8 || n.name == "i16" || n.name == "i32" {
+	if !ok || n.Bits() > 32 || n.Bits() < 8 || n.Name == "i16" || n.Name == "i32" {
 		what := "--dtype"
 		if e.Setup.DType == "" {
 			what = "the model's dtype"
@@ -228,7 +183,7 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 }
 
 // quantizedFormat returns the layout of quantised values and their scales.
-func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
+func quantizedFormat(q *hfconfig.Quantized, plain dtype.DType, layers int) format {
 	f := format{name: q.Method, scales: "f32", plain: plain,
 		kept: func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }}
 	bits := int64(q.Bits)

@@ -6,43 +6,31 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models/hfconfig"
 )
 
-// kvType is a dtype of keys and values: a GGUF type with blocks, or a number.
-type kvType struct {
-	name string
-	block
-}
-
-// kvTypes are all dtypes of KV caches, which an engine has some of.
-var kvTypes = []string{"f32", "f16", "bf16", "fp8", "fp8_e5m2", "int8", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0",
-	"iq4_nl"}
-
 // kvType returns the dtype of keys or values.
-func (e *Estimate) kvType(given string) (kvType, error) {
-	name, own := strings.ToLower(given), kvTypes
-	if e.Setup.Engine.KVTypes != nil {
-		own = e.Setup.Engine.KVTypes
-	}
+func (e *Estimate) kvType(given string) (dtype.DType, error) {
+	name, own := strings.ToLower(given), e.Setup.Engine.KVTypes
 	chosen := name != "" && name != "auto"
 	if !chosen {
 		if name = e.DTypes.Activations; e.runs(engine.GGML) {
 			name = "f16"
 		}
 	}
-	n, number := numberOf(name)
-	switch {
-	case chosen && !slices.Contains(own, cmp.Or(n.name, name)):
-		return kvType{}, fault.New(fault.Usage, "choose "+strings.Join(own, ", "),
+	d, known := dtype.Named(name)
+	if chosen && (!known || own != nil && !slices.Contains(own, d.Name)) {
+		if own == nil {
+			own = dtype.Caches()
+		}
+		return d, fault.New(fault.Usage, "choose "+strings.Join(own, ", "),
 			"--kv-cache-dtype %s is not supported by %s", given, e.Setup.Engine.Name)
-	case number:
-		return kvType{n.name, block{1, n.bits / 8}}, nil
 	}
-	return kvType{name, blockOf(name)}, nil
+	return d, nil
 }
 
 // The units, in tokens, in which engines reserve the KV cache.
@@ -80,12 +68,12 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 }
 
 // perLayer returns the bytes per token in one layer. Keys and values are separate rows.
-func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
+func (e *Estimate) perLayer(c hfconfig.Cache, t, v dtype.DType) int64 {
 	values, keys := c.Values, c.Keys
 	if c.Expanded > 0 && e.runs(engine.Torch) {
 		values, keys = c.Expanded, c.ExpandedKeys
 	}
-	return t.of(1, keys) + v.of(1, values-keys)
+	return t.Size(1, keys) + v.Size(1, values-keys)
 }
 
 // cache predicts the KV cache: reserved, and used at the end of the text.
@@ -96,7 +84,7 @@ func (e *Estimate) cache() (reserved, used Component, err error) {
 	if err != nil {
 		return reserved, used, err
 	}
-	e.DTypes.KVCache = t.name
+	e.DTypes.KVCache = t.Name
 	v := t
 	if s.ValueType != "" {
 		v, err = e.kvType(s.ValueType)
@@ -131,8 +119,8 @@ func (e *Estimate) cache() (reserved, used Component, err error) {
 		how, usedHow = how+copies, usedHow+copies
 	}
 	trust := cmp.Or(m.CacheTrust, m.Trust)
-	return exact(KVReserved, int64(room)+extra, t.name, how, trust),
-		exact(KVUsed, int64(filled)+extra, t.name, usedHow, trust), nil
+	return exact(KVReserved, int64(room)+extra, t.Name, how, trust),
+		exact(KVUsed, int64(filled)+extra, t.Name, usedHow, trust), nil
 }
 
 // activationType returns the dtype in which the engine computes.
@@ -146,7 +134,7 @@ func (e *Estimate) activationType() string {
 			name = e.Model.DType
 		}
 		if f, ok := mlcFormat(name); ok {
-			return f.plain.name
+			return f.plain.Name
 		}
 		if e.ofGGUF() && e.Setup.DType == "" {
 			return "f32"
@@ -154,10 +142,10 @@ func (e *Estimate) activationType() string {
 	case e.runs(engine.Torch) && e.ofGGUF() && e.Setup.DType == "":
 		return "f32"
 	}
-	if e.plain.bits < 16 {
+	if e.plain.Bits() < 16 {
 		return "bf16"
 	}
-	return e.plain.name
+	return e.plain.Name
 }
 
 func (e *Estimate) cacheMethod() (reserved, used string) {

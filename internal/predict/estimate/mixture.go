@@ -4,23 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/mlc"
 )
-
-// block is the number of values in a block of a GGUF type, and its size in bytes.
-type block struct{ values, bytes int64 }
-
-func (b block) of(rows, cols int64) int64 { return rows * ceil(cols, b.values) * b.bytes }
-
-// blockOf returns the block of a GGUF type; zero for an unknown name.
-func blockOf(name string) (b block) {
-	if t, ok := gguf.TypeNamed(name); ok {
-		b.values, b.bytes = t.Block()
-	}
-	return b
-}
 
 // part is a type and the share of the layers whose matrix has it. The other layers have the mixture's base type.
 type part struct {
@@ -81,7 +69,7 @@ func mixtures() map[string]mixture {
 
 // fitting returns the type for a row, another if the row is no multiple of the type's block.
 func fitting(name string, cols int64) string {
-	if cols%blockOf(name).values != 0 {
+	if d, _ := dtype.Named(name); cols%d.Values != 0 {
 		switch name {
 		case "q4_k":
 			name = "q5_0"
@@ -101,41 +89,45 @@ func fitting(name string, cols int64) string {
 	return name
 }
 
-// inPackage returns the block of a GGUF type in a WebLLM package that keeps types. Types without a form are decoded.
-func inPackage(name string, plain number) block {
+// inPackage returns the dtype of a matrix of a GGUF in a WebLLM package that keeps types. Types without a form are
+// decoded.
+func inPackage(name string, plain dtype.DType) dtype.DType {
 	t, _ := gguf.TypeNamed(name)
-	b := blockOf(name)
+	d := t.DType()
 	switch {
 	case !mlc.Keeps(t):
-		return block{1, plain.bits / 8}
+		return plain
 	case t == gguf.Q4_0: // its scales have the dtype of the activations
-		b.bytes += plain.bits/8 - 2
+		d.Bytes += plain.Bytes - 2
 	}
-	return b
+	return d
 }
 
 // ggufFormat returns how llama.cpp's quantiser stores a model, or WebLLM's package of that file if plain, the dtype of
 // its vectors, is given. In a file, vectors are f32.
-func ggufFormat(name string, m Model, plain *number) (format, bool) {
+func ggufFormat(name string, m Model, plain *dtype.DType) (format, bool) {
 	x, ok := mixtures()[name]
 	if !ok {
 		return format{}, false
 	}
-	f := format{name: name, scales: "in blocks", plain: number{"f32", 32}, all: true, rough: !x.wholly, low: 0.93,
+	f := format{name: name, scales: "in blocks", plain: float32s, all: true, rough: !x.wholly, low: 0.93,
 		high: 1.06}
 	if x.low > 0 {
 		f.low, f.high = x.low, x.high
 	}
-	blockFor := blockOf
+	as := func(name string) dtype.DType {
+		d, _ := dtype.Named(name)
+		return d
+	}
 	if plain != nil {
-		f.plain, blockFor = *plain, func(name string) block { return inPackage(name, *plain) }
+		f.plain, as = *plain, func(name string) dtype.DType { return inPackage(name, *plain) }
 	}
 	tied := !slices.ContainsFunc(m.Weights,
 		func(w hfconfig.Weight) bool { return w.Part == hfconfig.Head && w.Cols > 1 })
 	grouped := m.KVHeads > 0 && m.Heads/m.KVHeads >= 4
 	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
 		p := x.part(w, tied, grouped)
-		base, more := blockFor(fitting(x.base, cols)).of(rows, cols), blockFor(fitting(p.name, cols)).of(rows, cols)
+		base, more := as(fitting(x.base, cols)).Size(rows, cols), as(fitting(p.name, cols)).Size(rows, cols)
 		return stored{values: base + int64(p.share*float64(more-base))}
 	}
 	return f, true

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 )
 
 // width returns the bytes of a value.
 func width(name string) float64 {
-	if n, ok := numberOf(name); ok {
-		return float64(n.bits) / 8
+	if d, ok := dtype.Number(name); ok {
+		return d.Width()
 	}
 	return 2
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 )
 
@@ -63,13 +64,7 @@ func (s *Setup) Started(noFlash bool) {
 	if s.Engine.Starts == nil {
 		return
 	}
-	own := func(name string) string {
-		if n, ok := numberOf(name); ok {
-			return n.name
-		}
-		return name
-	}
-	starts := s.Engine.Starts(engine.Settings{DType: own(s.DType), KVDType: own(s.KVDType)})
+	starts := s.Engine.Starts(engine.Settings{DType: dtype.Canonical(s.DType), KVDType: dtype.Canonical(s.KVDType)})
 	if s.KVDType == "" {
 		s.KVDType = starts["kv_dtype"]
 	}

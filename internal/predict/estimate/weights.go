@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/hfconfig"
@@ -25,7 +26,7 @@ func (e *Estimate) weigh(f format) (Component, error) {
 		return inOneType(sum(e.packed), m.DType, "the tensors of WebLLM's package, in the types of the file")
 	}
 	if as, how, ok := e.dequantised(); ok {
-		return inOneType(bitsOf(m.Parameters, as.bits), as.name, how)
+		return inOneType(as.Size(1, m.Parameters), as.Name, how)
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
@@ -48,7 +49,7 @@ func (e *Estimate) weigh(f format) (Component, error) {
 		b := f.bytes(v)
 		sum, e.ScaleBytes = sum+b.sum(), e.ScaleBytes+b.scales
 		e.ByFormat[f.name] += b.values + b.scales
-		e.ByFormat[f.plain.name] += b.plain
+		e.ByFormat[f.plain.Name] += b.plain
 	}
 	maps.DeleteFunc(e.ByFormat, func(_ string, n int64) bool { return n == 0 })
 	e.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
@@ -85,21 +86,21 @@ func (e *Estimate) keepsTypes() bool {
 func (e *Estimate) asIs() []int64 {
 	if as, _, ok := e.dequantised(); ok && e.keepsTypes() {
 		if e.Setup.Weights == mlc.Requantized {
-			return e.Model.AsIs[mlc.Requantized+" "+as.name]
+			return e.Model.AsIs[mlc.Requantized+" "+as.Name]
 		}
-		return e.Model.AsIs[as.name]
+		return e.Model.AsIs[as.Name]
 	}
 	return nil
 }
 
 // dequantised returns the dtype to which an engine dequantises a GGUF's weights; ok is false if it does not.
-func (e *Estimate) dequantised() (as number, how string, ok bool) {
+func (e *Estimate) dequantised() (as dtype.DType, how string, ok bool) {
 	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) || e.keepsTypes() && e.Setup.Quantization != "" {
 		return as, "", false
 	}
-	as = number{"f32", 32}
+	as = float32s
 	if e.Setup.Weights == "f16" && e.runs(engine.MLC) {
-		return number{"f16", 16}, "parameters × bytes: the weights are rounded to f16", true
+		return float16s, "parameters × bytes: the weights are rounded to f16", true
 	}
 	if e.Setup.Weights == "f32" && e.runs(engine.MLC) {
 		return as, "parameters × bytes: the engine dequantises the GGUF to f32", true
@@ -107,7 +108,7 @@ func (e *Estimate) dequantised() (as number, how string, ok bool) {
 	if name := e.Setup.DType; name != "" && name != "auto" {
 		as = e.plain
 	}
-	return as, "parameters × bytes: the engine dequantises the GGUF to " + as.name, true
+	return as, "parameters × bytes: the engine dequantises the GGUF to " + as.Name, true
 }
 
 // replicated returns the bytes that all devices together have beyond one copy.

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/browser/webllm"
 	"llmparity/internal/bench/resolve"
+	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -68,17 +69,14 @@ func (q *Question) published(m, of estimate.Model) estimate.Model {
 	}
 	note := fmt.Sprintf("predicted for the published %s weights, because the package is for WebLLM only", of.DType)
 	if e.Runtime == engine.GGML {
-		s.Quantization = cmp.Or(s.Quantization, nearestGGUF[m.DType])
+		packed, _ := dtype.PackedAs(m.DType)
+		s.Quantization = cmp.Or(s.Quantization, packed.GGUF())
 		note = fmt.Sprintf("predicted for a GGUF file in %s, because the package (%s) is for WebLLM only; for another type, "+
 			"use --quantization", s.Quantization, m.DType)
 	}
 	of.Notes = append([]string{note}, of.Notes...)
 	return of
 }
-
-// nearestGGUF has GGUF types by MLC's formats. A package in q4 becomes a GGUF file in q4_0.
-var nearestGGUF = map[string]string{"q0f16": "f16", "q0f32": "f32", "q3f16_1": "q3_k_m", "q4f16_1": "q4_0",
-	"q4f32_1": "q4_0"}
 
 // unrunnable returns why WebLLM cannot run a GGUF of any size, such as an architecture that cannot be converted. It
 // returns "" if the file is not a complete GGUF.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/record"
 )
 
@@ -91,11 +92,7 @@ func shaderSines(info *record.EngineInfo, device *record.Device) bool {
 	if device != nil && device.Class == record.GPU {
 		return true
 	}
-	if info == nil {
-		return false
-	}
-	library := info.Parts["model_library"]
-	return strings.HasPrefix(library, "MLC's") || strings.Contains(library, "mlc kernels")
+	return info != nil && info.Library.ByMLC()
 }
 
 // Sorted puts arithmetics in the table's order, each once. float32 stands alone.
@@ -114,10 +111,10 @@ func Sorted(all []Arithmetic) (out []Arithmetic) {
 // activations returns the arithmetic of matrix products. Engines that report no dtype of activations convert them to
 // what the weights have: ggml to 8 bits for blocks of integers.
 func activations(reported, weights string) Arithmetic {
-	switch dtype := cmp.Or(reported, weights); {
-	case dtype == "f32":
+	switch d, _ := dtype.Named(cmp.Or(reported, weights)); {
+	case d.Float() && d.Bits() == 32:
 		return Single
-	case dtype == "f16", dtype == "bf16":
+	case d.Float() && d.Bits() == 16:
 		return Half
 	case reported == "" && strings.Contains(weights, "_k"):
 		return EightWide
@@ -127,16 +124,24 @@ func activations(reported, weights string) Arithmetic {
 	return unspecified
 }
 
-func cache(dtype string) Arithmetic {
+// cache returns the arithmetic of a KV cache. Keys and values may have a dtype each, as in "K q8_0, V f16".
+func cache(said string) Arithmetic {
+	has := func(least, below float64) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(said, func(r rune) bool { return r == ',' || r == ' ' }),
+			func(name string) bool {
+				d, _ := dtype.Named(name)
+				return d.Bits() >= least && d.Bits() < below
+			})
+	}
 	switch {
-	case dtype == "f32":
-		return Single
-	case dtype == "f16", dtype == "bf16", strings.Contains(dtype, "f16"):
+	case has(16, 17):
 		return HalfCache
-	case strings.Contains(dtype, "q4") || strings.Contains(dtype, "q5") || strings.Contains(dtype, "iq4"):
+	case has(4, 7):
 		return FourCache
-	case strings.Contains(dtype, "q8") || strings.Contains(dtype, "fp8"):
+	case has(8, 9):
 		return EightCache
+	case has(32, 33):
+		return Single
 	}
 	return unspecified
 }

@@ -1,0 +1,320 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"llmparity/compare"
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/memory"
+	"llmparity/compare/ratio"
+	"llmparity/compare/verdict"
+	"slices"
+	"strings"
+)
+
+// pair is two cells with the verdict on a figure of both.
+type pair struct {
+	a, b *compare.Cell
+	verdict.Verdict
+	family int
+}
+
+// names are those of the sides.
+func (p *pair) names() [2]string { return [2]string{p.Sides[0].Name, p.Sides[1].Name} }
+
+// pairs are those that answer a question: of runs, if there are several. Both cells have the figure.
+func (r view) pairs(q *question) []pair {
+	var out []pair
+	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		p := pair{a: r.Cells[c.A], b: r.Cells[c.B], family: c.Family}
+		x, y := q.of(p.a), q.of(p.b)
+		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || !compare.SameRequest(p.a, p.b) {
+			continue
+		}
+		a, b := r.pairNames(p.a, p.b)
+		p.Verdict = r.Verdict(c, x, y, a, b)
+		out = append(out, p)
+	}
+	return out
+}
+
+// pairNames are those of two sides: their engines, or their runs, or all that differs.
+func (r view) pairNames(a, b *compare.Cell) (string, string) {
+	switch {
+	case a.Run != b.Run:
+		return r.runTitle(a.Run), r.runTitle(b.Run)
+	case a.Spec.Engine != b.Spec.Engine:
+		return a.Title(), b.Title()
+	}
+	return a.Label, b.Label
+}
+
+// finding is the card of some pairs.
+type finding struct {
+	Card
+	named bool // the headline begins with a side's name
+}
+
+// single answers by one pair.
+func (r view) single(q *question, p *pair) finding {
+	names := p.names()
+	out := finding{Card: Card{Headline: p.Headline(q.Phrases), Unknown: !p.Equal() && p.Outcome != verdict.Different,
+		Text: fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}}
+	switch p.Outcome {
+	case verdict.NotComparable:
+		out.named, out.Reason = p.AtLeast > 0, p.Forbids
+		out.Text = joined(". ", r.upper(sentence(p.Forbids)), out.Text)
+	case verdict.Different:
+		out.named = true
+		if q == &memoryQuestion && !p.AmountOnly {
+			out.Headline += p.partlyShared()
+		}
+		if prompts := compare.PromptsDiffer(p.a, p.b); prompts != "" && q.prompts {
+			out.Headline += fmt.Sprintf(explain.WithPrompts, prompts)
+		}
+	case verdict.NoDifference, verdict.TooNoisy:
+		out.Text += p.ShortageText()
+	}
+	out.Text += notAlike(p)
+	return out
+}
+
+// sentence is a reason without its full stop: those that an engine's warning gives may have one.
+func sentence(of verdict.Reason) string { return strings.TrimSuffix(of.Text, ".") }
+
+// partlyShared names the side whose memory other programs share so much that the ratio misleads; empty if there is
+// none.
+func (p *pair) partlyShared() string {
+	for i, c := range []*compare.Cell{p.a, p.b} {
+		if left := c.MemoryCell().LeftOut(); left > memory.OthersShare {
+			return fmt.Sprintf(explain.PartlyShared, explain.Share(left), p.Sides[i].Name)
+		}
+	}
+	return ""
+}
+
+// notAlike says how cells differ that are compared on request.
+func notAlike(p *pair) string {
+	if p.Unlike == "" {
+		return ""
+	}
+	return fmt.Sprintf(explain.NotAlike, p.Unlike)
+}
+
+// several answers by many pairs: for each two sides how many go which way, and the extremes of all cells.
+func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
+	var by evidence.Groups[[2]string, pair]
+	for _, p := range pairs {
+		sides := p.names()
+		if turned := [2]string{sides[1], sides[0]}; by.Of[turned] != nil {
+			sides = turned
+		}
+		by.Add(sides, p)
+	}
+	forbidden := slices.IndexFunc(pairs, func(p pair) bool { return p.Outcome == verdict.NotComparable })
+	if len(by.Keys) == 1 {
+		out := r.together(q, by.Keys[0], pairs).Card
+		if forbidden < 0 { // else the extremes would compare what is not comparable
+			out.Text = joined(". ", r.upper(out.Text), r.extremes(q, known))
+		}
+		return out
+	}
+	if !slices.ContainsFunc(pairs, func(p pair) bool { return !p.Equal() }) {
+		return Card{Headline: fmt.Sprintf(explain.InPairs, verdict.NoDifference.Headline(), anyOf(len(pairs), false)),
+			Text: r.values(q, known)}
+	}
+	answers, others := r.bySides(q, &by)
+	out := Card{Unknown: len(answers) == 0}
+	all := append(answers, others...)
+	const most = 3
+	more := len(all) - most
+	if more > 1 {
+		all = all[:most]
+	} else {
+		more = 0
+	}
+	var texts []string
+	said := map[verdict.Reason]bool{}
+	for _, f := range all {
+		texts, said[f.Reason] = append(texts, f.Headline), true
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf(explain.PairsInTables, more))
+	}
+	if best := q.winner(pairs, known); best != nil {
+		out.Headline = q.Best + ": " + r.cellTitle(best)
+	} else {
+		out.Headline, texts = texts[0], texts[1:]
+	}
+	out.Text = strings.Join(texts, "; ")
+	if forbidden < 0 || len(known) <= mostValues {
+		out.Text += ". " + r.values(q, known)
+	}
+	if forbidden >= 0 && !said[pairs[forbidden].Forbids] {
+		out.Reason = pairs[forbidden].Forbids
+		out.Text += fmt.Sprintf(explain.WhyNot, sentence(out.Reason))
+	}
+	return out
+}
+
+// bySides has a line for each two sides: those with an answer, and the others.
+func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answers, others []finding) {
+	for sides, all := range by.All() {
+		f := r.together(q, sides, all)
+		if len(all) == 1 {
+			f = r.single(q, &all[0])
+			f.Reason = verdict.Reason{} // the line is the headline alone
+		} else if f.Text != "" {
+			f.Headline += fmt.Sprintf(explain.InParentheses, f.Text)
+		}
+		if !f.named {
+			lower := strings.ToLower(f.Headline[:1]) + f.Headline[1:]
+			f.Headline = fmt.Sprintf(explain.SidesAnd, sides[0], sides[1], lower)
+		}
+		if f.Unknown {
+			others = append(others, f)
+		} else {
+			answers = append(answers, f)
+		}
+	}
+	return answers, others
+}
+
+// joined joins the texts that are not empty.
+func joined(between string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), between)
+}
+
+// anyOf names any of so many pairs; two is whether they are called either pair.
+func anyOf(n int, two bool) string {
+	if n == 2 && two {
+		return explain.EitherPair
+	}
+	return fmt.Sprintf(explain.AnyPair, n)
+}
+
+// tally is what many pairs of the same two sides come to.
+type tally struct {
+	larger, other string // the side that is larger more often
+	more, less    int    // pairs in which it is larger, and smaller
+	times, mib    []float64
+	of            map[verdict.Outcome]int
+	why           verdict.Reason // why the first pair that is not comparable is not
+}
+
+func tallied(sides [2]string, pairs []pair) tally {
+	t := tally{of: map[verdict.Outcome]int{}}
+	more := map[string]int{}
+	for i := range pairs {
+		p := &pairs[i]
+		switch {
+		case p.Equal():
+			t.of[verdict.NoDifference]++
+			continue
+		case p.Outcome != verdict.Different:
+			t.of[p.Outcome]++
+			t.why = cmp.Or(t.why, p.Forbids)
+			continue
+		case p.AmountOnly:
+			t.mib = append(t.mib, p.Amount.Value)
+		case p.Times != nil:
+			t.times = append(t.times, p.Times.Value)
+		}
+		larger, _ := p.Names()
+		more[larger]++
+	}
+	t.larger, t.other = sides[0], sides[1]
+	if more[t.other] > more[t.larger] {
+		t.larger, t.other = t.other, t.larger
+	}
+	t.more, t.less = more[t.larger], more[t.other]
+	return t
+}
+
+// together answers for pairs of cells of the same two sides.
+func (r view) together(q *question, sides [2]string, pairs []pair) finding {
+	all, t := len(pairs), tallied(sides, pairs)
+	every := fmt.Sprintf(explain.AllPairs, all)
+	if all == 2 {
+		every = explain.BothPairs
+	}
+	some := func(n int) string { return fmt.Sprintf(explain.SomePairs, n, all) }
+	in := func(o verdict.Outcome, pairs string) string { return fmt.Sprintf(explain.InPairs, o.Headline(), pairs) }
+	out := finding{Card: Card{Headline: in(verdict.NoDifference, anyOf(all, true))}, named: t.more > 0}
+	switch n := t.of[verdict.TooNoisy]; {
+	case t.of[verdict.NotComparable] == all:
+		return finding{Card: Card{Headline: verdict.NotComparable.Headline(), Text: r.upper(sentence(t.why)),
+			Reason: t.why, Unknown: true}}
+	case t.of[verdict.TooFew] == all:
+		return finding{Card: Card{Headline: verdict.TooFew.Headline(), Unknown: true}}
+	case n == all:
+		return finding{Card: Card{Headline: in(verdict.TooNoisy, anyOf(all, true)), Unknown: true}}
+	case t.more == all:
+		out.Headline = fmt.Sprintf(explain.MoreInPairs, t.larger, q.More, t.other, every)
+	case t.more > 0:
+		out.Headline = fmt.Sprintf(explain.MoreInPairs, t.larger, q.More, t.other, some(t.more))
+	case n > 0:
+		out.Headline = in(verdict.TooNoisy, some(n))
+	}
+	out.Text = strings.Join(r.counts(q, &t, pairs), "; ") + notAlike(&pairs[0])
+	return out
+}
+
+// counts says how much pairs differ, and how many do not or go the other way.
+func (r view) counts(q *question, t *tally, pairs []pair) []string {
+	var out []string
+	if len(t.times) > 0 {
+		out = append(out, fmt.Sprintf(explain.TimesOfPairs, to(t.times), q.Factor))
+	}
+	if len(t.mib) > 0 {
+		out = append(out, fmt.Sprintf(explain.MiBOfPairs, to(t.mib)))
+	}
+	if mean := r.meanOf(pairs[0].Figure, pairs[0].family); mean != "" {
+		out = append(out, mean)
+	}
+	if t.less > 0 {
+		out = append(out, fmt.Sprintf(explain.Plural(t.less, explain.OtherWay, explain.OtherWays), t.less))
+	}
+	for _, o := range []verdict.Outcome{verdict.NoDifference, verdict.TooFew, verdict.TooNoisy, verdict.NotComparable} {
+		if n := t.of[o]; n > 0 && n < len(pairs) {
+			out = append(out, fmt.Sprintf(explain.Plural(n, explain.PairOutcome, explain.PairsOutcome), n, o.Pairs()))
+		}
+	}
+	return out
+}
+
+// meanOf is the geometric mean of a family's ratios, if there is one alone. It can differ where no pair does.
+func (r view) meanOf(name string, family int) string {
+	f := &r.Families[family]
+	means := slices.DeleteFunc(slices.Clone(f.Means), func(m ratio.Mean) bool { return m.Figure != name })
+	if len(means) != 1 {
+		return ""
+	}
+	v := verdict.OfMean(&means[0], f.A, f.B, r.Statistics.MinEffect)
+	if v.Outcome != verdict.Different {
+		return ""
+	}
+	return fmt.Sprintf(explain.MeanOfPairs, explain.Amount(v.Times.Value), explain.CI(v.Times.Interval, explain.Amount))
+}
+
+// winner is the cell that is better than each other one, by a difference that was found; nil if there is none.
+func (q *question) winner(pairs []pair, known []*compare.Cell) *compare.Cell {
+	won := map[*compare.Cell]int{}
+	for _, p := range pairs {
+		switch p.Better {
+		case 0:
+			won[p.a]++
+		case 1:
+			won[p.b]++
+		}
+	}
+	for _, c := range known {
+		if won[c] == len(known)-1 {
+			return c
+		}
+	}
+	return nil
+}

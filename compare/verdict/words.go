@@ -1,0 +1,240 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"llmparity/compare/explain"
+	"llmparity/compare/ratio"
+	"llmparity/internal/stats"
+)
+
+// Names are the names of the larger side and of the other one.
+func (v *Verdict) Names() (larger, other string) {
+	if v.Larger == 1 {
+		return v.Sides[1].Name, v.Sides[0].Name
+	}
+	return v.Sides[0].Name, v.Sides[1].Name
+}
+
+// Sentence has both medians and the test. It names a larger side only if that is no chance.
+func (v *Verdict) Sentence() string {
+	a, b := &v.Sides[0], &v.Sides[1]
+	medians := fmt.Sprintf(explain.Medians, v.Title, explain.WithUnit(a.Median, v.Unit), a.Name,
+		explain.WithUnit(b.Median, v.Unit), b.Name)
+	n := fmt.Sprintf(explain.LaunchesOfSides, a.N, b.N)
+	text := ""
+	switch v.Outcome {
+	case Different, TooSmall:
+		text = medians + explain.IsSignificant
+		if v.Times != nil {
+			larger, other := v.Names()
+			text = fmt.Sprintf(explain.TimesThat, v.Title, larger, explain.Short(v.Times.Value), other,
+				explain.CI(v.Times.Interval, explain.Short))
+		}
+		text += v.underMinEffect() + fmt.Sprintf(explain.TestAndLaunches, chance(v.P), n)
+		if v.Uneven {
+			text += explain.VaryDifferently
+		}
+	case TooFew:
+		text = medians + fmt.Sprintf(explain.TooFewToCompare, n)
+		if v.Reused {
+			text = medians + fmt.Sprintf(explain.TooFewReused, a.N, b.N)
+		}
+	default:
+		text = medians + fmt.Sprintf(explain.NotSignificant, v.P, n, v.ShortageText())
+	}
+	if v.Note != "" {
+		text += fmt.Sprintf(explain.InParentheses, v.Note)
+	}
+	return text + v.unlike()
+}
+
+// SentenceOver is the sentence of a mean.
+func (v *Verdict) SentenceOver(m *ratio.Mean) string {
+	over := fmt.Sprintf(explain.OverPairs, m.Title, m.Cells, m.Group)
+	if m.Left > 0 {
+		over += fmt.Sprintf(explain.LeftOut, m.Left)
+	}
+	a, b := v.Sides[0].Name, v.Sides[1].Name
+	text := ""
+	switch v.Outcome {
+	case Different, TooSmall:
+		larger, other := v.Names()
+		text = fmt.Sprintf(explain.MeanTimesThat, larger, explain.Short(v.Times.Value), other,
+			explain.CI(v.Times.Interval, explain.Short))
+		text += v.underMinEffect() + fmt.Sprintf(explain.InParentheses, chance(v.P))
+	case TooFew:
+		text = fmt.Sprintf(explain.MeanTooFew, a, b)
+	default:
+		text = fmt.Sprintf(explain.MeanNotSignificant, a, b, v.P)
+	}
+	return over + ": " + text + v.unlike()
+}
+
+func (v *Verdict) underMinEffect() string {
+	if v.Outcome != TooSmall {
+		return ""
+	}
+	return fmt.Sprintf(explain.UnderMinEffect, explain.Percent(v.MinEffect))
+}
+
+// unlike marks what is compared on request alone.
+func (v *Verdict) unlike() string {
+	if v.Unlike == "" {
+		return ""
+	}
+	return fmt.Sprintf(explain.MarkedUnlike, v.Unlike)
+}
+
+// chance writes a p. It is never 0, which rounding would make of a small one.
+func chance(p float64) string {
+	const least = 1e-9 // p are rounded to nine digits
+	if p < least {
+		return fmt.Sprintf(explain.PBelow, least)
+	}
+	return fmt.Sprintf(explain.PIs, p)
+}
+
+// ShortageText says which change the launches could not have shown; empty if they could have shown one of 10%.
+func (v *Verdict) ShortageText() string {
+	if v.Shortage == nil {
+		return ""
+	}
+	over := ""
+	if v.Shortage.Over {
+		over = explain.Over
+	}
+	return fmt.Sprintf(explain.NeedsLaunches, 100*v.Shortage.Vary, over, v.Shortage.Launches)
+}
+
+// Called is the outcome in two words.
+func (v *Verdict) Called() string {
+	if v.Outcome == TooSmall {
+		return fmt.Sprintf(v.Outcome.words().Called, explain.Percent(v.MinEffect))
+	}
+	return v.Outcome.words().Called
+}
+
+// Headline says in a few words who has more, or why that is not known.
+func (v *Verdict) Headline(of *explain.Phrases) string {
+	switch v.Outcome {
+	case Different:
+		larger, other := v.Names()
+		return larger + " " + v.more(of, other)
+	case NotComparable:
+		if v.AtLeast > 0 {
+			larger, other := v.Names()
+			return fmt.Sprintf(explain.AtLeastMore, larger, explain.Amount(v.AtLeast), other)
+		}
+	case NoDifference, TooNoisy:
+		if v.Change != nil && v.Change.Interval != nil {
+			i := v.Change.Interval
+			return v.Outcome.Headline() + fmt.Sprintf(explain.ChangeFromTo, Signed(i.Lo/100), Signed(i.Hi/100),
+				v.Sides[0].Name, v.Sides[1].Name)
+		}
+	}
+	return v.Outcome.Headline()
+}
+
+func (o Outcome) words() explain.Outcome { return explain.Outcomes[string(o)] }
+
+// Headline is the outcome where no side is named.
+func (o Outcome) Headline() string { return o.words().Headline }
+
+// Pairs is the outcome behind a number of pairs.
+func (o Outcome) Pairs() string { return o.words().Pairs }
+
+// more says by how much the larger side has more than the other.
+func (v *Verdict) more(of *explain.Phrases, other string) string {
+	switch {
+	case v.AmountOnly:
+		return fmt.Sprintf(explain.MoreMiB, explain.Amount(v.Amount.Value), other) +
+			v.interval(v.Amount.Interval, explain.Amount)
+	case v.Times == nil:
+		return fmt.Sprintf(explain.MoreThan, of.More, other)
+	}
+	format, write := of.Times, explain.Amount
+	if v.Times.Value < 2 {
+		format, write = of.Share, func(t float64) string { return explain.Share(t - 1) }
+	}
+	return fmt.Sprintf(format, write(v.Times.Value), other) + v.interval(v.Times.Interval, write)
+}
+
+// interval writes an interval in parentheses, or that there are too few launches for one.
+func (v *Verdict) interval(i *stats.Interval, write func(float64) string) string {
+	least, most := min(v.Sides[0].N, v.Sides[1].N), max(v.Sides[0].N, v.Sides[1].N)
+	switch {
+	case i != nil || least >= stats.MinRuns:
+		return explain.CI(i, write)
+	case least < most:
+		return fmt.Sprintf(explain.TooFewOfSides, v.Sides[0].N, v.Sides[1].N)
+	}
+	return fmt.Sprintf(explain.TooFewForInterval, least)
+}
+
+// InColumn is the verdict for a narrow column. num writes numbers of times, mib amounts.
+func (v *Verdict) InColumn(num, mib func(float64) string) string {
+	from := func(e *Estimate, format string, num func(float64) string) string {
+		return fmt.Sprintf(format, num(e.Value), num(e.Interval.Lo), num(e.Interval.Hi))
+	}
+	switch {
+	case v.Outcome == NotComparable, v.Outcome == TooFew:
+		return v.Called()
+	case v.Outcome == Different && v.AmountOnly && v.Amount.Interval == nil:
+		return fmt.Sprintf(explain.ColumnMiBNoCI, mib(v.Amount.Value))
+	case v.Outcome == Different && v.AmountOnly:
+		return from(&v.Amount, explain.ColumnMiB, mib)
+	case v.Outcome == Different && v.Times == nil:
+		return v.Called()
+	case v.Outcome == Different && v.Times.Interval == nil:
+		return fmt.Sprintf(explain.ColumnTimesNoCI, num(v.Times.Value))
+	case v.Outcome == Different:
+		return from(v.Times, explain.ColumnTimes, num)
+	case v.Outcome != TooSmall && v.Times != nil && v.Times.Interval != nil:
+		return fmt.Sprintf(explain.ColumnChance, num(v.Times.Interval.Lo), num(v.Times.Interval.Hi))
+	}
+	return fmt.Sprintf(explain.ColumnNone, v.Called())
+}
+
+// Perplexity says by how much the perplexity of a form differs from that of the reference.
+func (v *Verdict) Perplexity() string {
+	reference, form, i := v.Sides[0].Name, v.Sides[1].Name, v.Change.Interval
+	switch v.Outcome {
+	case TooFew:
+		return fmt.Sprintf(explain.PerplexityAlone, form, Fine(1+v.Change.Value/100), reference, v.Note)
+	case NoDifference:
+		return v.Outcome.Headline() + fmt.Sprintf(explain.PerplexityChange, FineSigned(i.Lo/100), FineSigned(i.Hi/100),
+			reference, form)
+	}
+	format, between := explain.PerplexityHigher, *i
+	if v.Change.Value < 0 {
+		format, between.Lo, between.Hi = explain.PerplexityLower, -i.Hi, -i.Lo
+	}
+	return fmt.Sprintf(format, form, Fine(math.Abs(v.Change.Value)/100), reference,
+		explain.CI(&between, func(percent float64) string { return Fine(percent / 100) }))
+}
+
+// Fine is a percentage with two digits: forms of a model often differ by less than one percent.
+func Fine(share float64) string {
+	if math.Abs(share) < 0.00005 {
+		share = 0 // not -0
+	}
+	return fmt.Sprintf("%.2f%%", 100*share)
+}
+
+// FineSigned is Fine with its sign.
+func FineSigned(share float64) string {
+	if share < 0.00005 {
+		return Fine(share)
+	}
+	return "+" + Fine(share)
+}
+
+// Signed is a change in percent, with its sign.
+func Signed(share float64) string {
+	if share < 0.0005 {
+		return explain.Share(share)
+	}
+	return "+" + explain.Share(share)
+}

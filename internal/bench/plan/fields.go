@@ -52,6 +52,8 @@ type Axes struct {
 	DTypes []string `yaml:"dtypes,flow,omitempty"`
 	// Several KV cache dtypes, e.g. [f16, q8_0].
 	KVDTypes []string `yaml:"kv_cache_dtypes,flow,omitempty"`
+	// Several temperatures, e.g. [0, 0.7].
+	Temperatures []float64 `yaml:"temperatures,flow,omitempty"`
 	// Several context windows in tokens, e.g. [512, 1024].
 	Contexts []int `yaml:"contexts,flow,omitempty"`
 	// Several numbers of threads, e.g. [1, 2].
@@ -126,6 +128,11 @@ func Fields(kinds engine.Kinds) []*Field {
 		{Axis: axis.Named(axis.Concurrency), List: "concurrency", Flag: "concurrency", Heading: request,
 			Help:  "number of clients, e.g. 1,2,4,8; each sends its next request after an answer",
 			Least: 1, Most: mostClients, Launch: true, list: func(x *Axes) any { return &x.Concurrency }},
+		{Axis: axis.Named(axis.Temperature), List: "temperatures", Flag: "temperature", Heading: request,
+			Help:  "sampling temperatures, e.g. 0,0.7; above 0, answers are random, and outputs are not compared",
+			check: checkTemperature,
+			Read:  func(v Value, c *record.Cell) { c.Temperature = v.float() },
+			one:   func(p *Plan) any { return &p.Temperature }, list: func(x *Axes) any { return &x.Temperatures }},
 		{Axis: axis.Named(axis.Prompt), List: "input_lengths", Flag: "input-len", Heading: request,
 			Help:  "prompt lengths in tokens, e.g. 256,512; the prompts are generated",
 			Least: 1, Most: mostTokens, list: func(x *Axes) any { return &x.InputLengths }},

@@ -98,6 +98,8 @@ func TestFieldsAreComplete(t *testing.T) {
 		switch {
 		case f.Known != nil:
 			value = f.Known[len(f.Known)-1]
+		case f.Name == axis.Temperature:
+			value = "0.7"
 		case f.Text():
 			value = "webllm"
 		}

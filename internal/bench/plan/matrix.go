@@ -431,7 +431,7 @@ func (x *expansion) cell(s *Setup, g *group, indexes []int) record.Cell {
 	p, asked := x.plan, x.asked[g.of(x.prompt, indexes).N]
 	shared := p.Isolation == Shared
 	c := record.Cell{Setup: s.ID, PromptID: asked.PromptID, Prompt: asked.Prompt, InputTokens: asked.InputTokens,
-		Temperature: p.Temperature, Repetitions: p.Repetitions, Chat: p.Chat, Reused: p.Isolation == Reused || shared,
+		Repetitions: p.Repetitions, Chat: p.Chat, Reused: p.Isolation == Reused || shared,
 		Shared: shared}
 	for _, f := range x.fields {
 		if f.Read != nil && x.uses(f, g, indexes) && (f.kind == nil || x.varied(f)) {

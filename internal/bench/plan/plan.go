@@ -41,7 +41,8 @@ type Plan struct {
 	Chat bool `yaml:"chat,omitempty"`
 	// Number of tokens to generate, e.g. 64.
 	MaxTokens int `yaml:"max_tokens,omitempty"`
-	// Sampling temperature. Only 0 (greedy) is supported, so that outputs can be compared token by token.
+	// Sampling temperature, up to 2. Above 0, answers are random: the record has their seeds, and outputs are not
+	// compared token by token. Default: 0 (greedy).
 	Temperature float64 `yaml:"temperature"`
 	// Context window in tokens, e.g. 1024; 0: the model's maximum. Default: 4096, or the model's maximum if smaller.
 	Context int `yaml:"context"` // Unsaid if the plan has none

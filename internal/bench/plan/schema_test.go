@@ -83,6 +83,8 @@ func values(f *plan.Field) string {
 	case f.Name == axis.DType || f.Name == axis.KVDType: // other tools' names of the first three, too
 		others := []string{"float32", "float16", "bfloat16", "fp32", "fp16", "float", "half", "auto", ""}
 		known = slices.Concat(known[:3], others, known[3:])
+	case f.Name == axis.Temperature:
+		return list(`{"type": "number", "minimum": 0, "maximum": 2}`)
 	case f.Most > 0:
 		return list(numbers(f.Least, f.Most))
 	}
@@ -103,7 +105,7 @@ func fieldSchemas() map[string]string {
 	const number, share = `{"type": "number", "minimum": 0}`, `{"type": ["number", "null"], "minimum": 0, "maximum": 1}`
 	fields := map[string]string{"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`,
 		"Plan.prompts": prompts,
-		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": `{"const": 0}`,
+		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": valuesOf(axis.Temperature),
 		"Plan.max_tokens":         lengths(),
 		"Plan.threads":            list(numbers(0, tokens)),
 		"UntilCI.max_repetitions": numbers(0, 100_000),

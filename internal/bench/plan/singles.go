@@ -186,8 +186,9 @@ func (p Plan) validateScalars() error {
 		return errors.New("name: missing; it becomes the name of the run's folder")
 	case !nameForm.MatchString(p.Name):
 		return fmt.Errorf("name: %q is invalid; use up to 100 letters, digits, dots, dashes and underscores", p.Name)
-	case p.Temperature != 0:
-		return fmt.Errorf("temperature: %g is not supported; use 0 (greedy)", p.Temperature)
+	}
+	if err := checkTemperature(fraction(p.Temperature)); err != nil {
+		return fmt.Errorf("temperature: %w", err)
 	}
 	if err := checkContext(p.Context); err != nil {
 		return fmt.Errorf("context: %w", err)
@@ -203,6 +204,14 @@ func (p Plan) validateScalars() error {
 			time.Duration(p.Timeout))
 	case p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second:
 		return fmt.Errorf("watchdog: %s is too short; use at least 1s", time.Duration(p.Watchdog))
+	}
+	return nil
+}
+
+func checkTemperature(v Value) error {
+	const most = 2 // of OpenAI's API
+	if n := v.float(); !(n >= 0 && n <= most) {
+		return fmt.Errorf("%s is out of range; use 0 (greedy) to %d", v.Text, most)
 	}
 	return nil
 }

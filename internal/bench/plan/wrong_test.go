@@ -153,7 +153,7 @@ var wrong = []struct {
 	{"name: ../x\nmodel: tiny\n" + body, `p:1: name: "../x" is invalid; use up to 100 letters, digits, dots, dashes and underscores`, false},
 	{"name: [p]\nmodel: tiny\n" + body, "p:1: name: must be text, not a list", false},
 	{"name: p\nengines: [webllm, webllm]\nmodel: tiny\n" + body, "p:2: engines: duplicate engine webllm", false},
-	{head + body + "temperature: 0.7\n", "p:6: temperature: 0.7 is not supported; use 0 (greedy)", false},
+	{head + body + "temperature: 2.5\n", "p:6: temperature: 2.5 is out of range; use 0 (greedy) to 2", false},
 	{head + body + "watchdog: 1ms\n", "p:6: watchdog: 1ms is too short; use at least 1s", true},
 	{head + body + "check_oom: \"false\"\n", `p:6: check_oom: must be true or false, not "false"`, false},
 	{"just text\n", `p:1: must be a group of settings, not "just text"`, false},

@@ -59,7 +59,7 @@ func (r *Result) writeVerdicts() {
 			disturbed(x, a, b)
 			v := verdict.Of(x, a.Label, b.Label, r.Statistics.MinEffect)
 			v.Reused = a.Spec.Reused
-			x.Verdict = v.Sentence()
+			x.Verdict, x.Better = v.Sentence(), v.BetterSide()
 		}
 		for k := range c.amounts {
 			c.amounts[k].Agree()
@@ -73,7 +73,7 @@ func (r *Result) writeVerdicts() {
 			}
 			m.Agree()
 			v := verdict.OfMean(m, r.Families[f].A, r.Families[f].B, r.Statistics.MinEffect)
-			m.Verdict = v.SentenceOver(m)
+			m.Verdict, m.Better = v.SentenceOver(m), v.BetterSide()
 		}
 	}
 }

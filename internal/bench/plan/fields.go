@@ -308,8 +308,8 @@ func (f *Field) setSingle(p *Plan, v Value) {
 		section := p.Sections[f.kind.Section]
 		if _, there := section[f.set.Key]; v.N > 0 {
 			p.Say(f.kind.Section, with(section, f.set.Key, any(v.Text), true))
-		} else if v.Text != "" && there {
-			p.Say(f.kind.Section, with(section, f.set.Key, nil, false))
+		} else if v.Text != "" && there { // not removed: that would leave what a flag or the whole plan set
+			p.Say(f.kind.Section, with(section, f.set.Key, any(""), true))
 		}
 	case f.ofSection():
 		section := p.Sections[f.kind.Section]

@@ -284,7 +284,7 @@ func resolvedTo(t *testing.T, text string) string {
 		line, err := json.Marshal(c)
 		check(t, err)
 		shown := decoded[map[string]any](t, string(line))
-		for _, name := range []string{"dtype", "kv_cache_dtype", "start", "threads", "context", "model", "webllm_version"} {
+		for name := range strings.FieldsSeq("dtype kv_cache_dtype start threads context model webllm_version") {
 			delete(shown, name)
 		}
 		fmt.Fprint(&out, shown)

@@ -107,7 +107,7 @@ func configFacts(_ context.Context, path string) (Facts, error) {
 	i := Facts{BytesByType: m.Stored, Notes: m.Notes,
 		Model: record.Model{Name: m.Name, Format: HuggingFace, Architecture: m.Type, DType: m.DType,
 			Parameters: m.Parameters,
-			Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab,
+			Layers:     m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab,
 			Context: m.MaxContext, MaxContext: m.MaxContext}}
 	for _, bytes := range m.Stored {
 		i.WeightsB, i.FileB = i.WeightsB+bytes, i.FileB+bytes

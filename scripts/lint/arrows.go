@@ -31,6 +31,7 @@ var importers = map[string]string{
 	"internal/bench/resolve":    "cmd internal/bench internal/predict/fit",
 	"internal/predict":          "cmd",
 	"internal/predict/accuracy": "compare/memory internal/predict",
+	"internal/predict/layout":   "internal/predict/estimate",
 	"internal/predict/estimate": "cmd internal/bench internal/predict",
 	"internal/engine":           "cmd browser examples internal/bench internal/kinds internal/predict native",
 	"internal/host/sample":      "cmd browser examples internal/bench internal/engine internal/predict/fit native",

@@ -43,8 +43,12 @@ func cannotMake(m models.Model) error {
 		newConfig().variant(Target{Kernels: SoftwareKernels}))
 }
 
-// CanPackage says how WebLLM runs a package, or returns why it cannot.
-func CanPackage(p mlc.Existing) (string, error) {
+// canPackage says how WebLLM runs a package, or returns why it cannot.
+func canPackage(dir string) (string, error) {
+	p, err := mlc.OpenPackage(dir)
+	if err != nil {
+		return "", err
+	}
 	fits := func(file string) error {
 		l, err := mlc.OpenLibrary(file)
 		if err == nil {
@@ -86,9 +90,16 @@ func needsF16(quantization string) string {
 	return ""
 }
 
-// CanLibrary says which model runs with a library, or returns why none does. It considers the architectures and
-// quantizations of packages that can be made here.
-func CanLibrary(l mlc.Library) (string, error) {
+// canLibrary says where a library comes from and which model runs with it, or returns why none does.
+func canLibrary(path string, l mlc.Library) (origin, can string, err error) {
+	can, err = runsWith(l)
+	of := Describe(path, l)
+	return of.String(), can, err
+}
+
+// runsWith says which model runs with a library. It considers the architectures and quantizations of packages that can
+// be made here.
+func runsWith(l mlc.Library) (string, error) {
 	as := ""
 	if p, ok := dtype.PackedAs(l.Quantization); ok && slices.Contains(mlc.Convertible, l.Quantization) {
 		as = p.Plain.Name

@@ -40,6 +40,7 @@ var Kind = &engine.Kind{
 	},
 	Parts: parts, Found: found, Compare: compare,
 	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM}, Colour: 1,
+	Can: canPackage, Library: canLibrary,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		return c.(*Config).Browser(0).Find()
 	},

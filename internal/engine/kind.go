@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/nearest"
 	"llmparity/internal/models"
+	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
 
@@ -51,8 +52,13 @@ type Kind struct {
 	DTypeOf string
 	// KVTypes lists the KV cache dtypes that can be chosen; nil: none can.
 	KVTypes []string
-	// Formats of models that it runs besides GGUF.
+	// Formats of models that it runs besides GGUF, by their names in models. Can says what it does with one, or returns
+	// why it cannot.
 	Formats []string
+	Can     func(path string) (string, error)
+	// Library says where a compiled model library comes from, and which model runs with it, or returns why none does;
+	// nil: it has no such libraries.
+	Library func(path string, l mlc.Library) (origin, can string, err error)
 
 	// Memory describes how it holds models in memory; nil: unknown.
 	Memory *Memory

@@ -145,7 +145,7 @@ func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m modelsize.Model
 	if f.Mirror == "" {
 		p, err := catalogue.Open(store(), e.ID)
 		if err == nil {
-			m, err = modelsize.Open(p.Dir)
+			m, err = modelsize.FromPackage(p.Dir)
 		}
 		return m, "the package in the store", err
 	}

@@ -87,7 +87,7 @@ func hubModel(name string) (string, error) {
 		}
 		files := ggufs(dir)
 		switch {
-		case isThere(filepath.Join(dir, "mlc-chat-config.json")):
+		case isThere(filepath.Join(dir, packageConfig)):
 			return dir, nil
 		case len(files) == 1:
 			return files[0], nil

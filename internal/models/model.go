@@ -30,12 +30,6 @@ const (
 	Served  = "served:" // prefix of models on a server
 )
 
-// GGUF and WebLLM are model formats.
-const (
-	GGUF   = "gguf"
-	WebLLM = "webllm" // a package
-)
-
 // Finder finds models.
 type Finder struct {
 	Catalogue func() (catalogue.Catalogue, error)
@@ -61,16 +55,10 @@ func (f Finder) Find(ctx context.Context, name string, window int) (Model, error
 		return f.catalogued(ctx, name, window)
 	}
 	path, err := Path(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Model{}, err
-	case isThere(filepath.Join(path, "config.json")) && !isThere(filepath.Join(path, "mlc-chat-config.json")):
-		return Model{}, fault.New(fault.BadModel, "convert it with llama.cpp's convert_hf_to_gguf.py, or get a GGUF",
-			"%s has the model as safetensors or PyTorch files, which no engine here runs", path)
-	case IsPackage(path):
-		return OpenPackage(path, titled(name), window)
 	}
-	return open(ctx, path, name, window)
+	return assumed(path).open(ctx, path, name, window)
 }
 
 // Listed reports whether a name is an id of the catalogue rather than an existing file. Ids may contain dots.
@@ -249,12 +237,8 @@ func SHA256(ctx context.Context, name string) (string, error) {
 		if dir, err = Path(name); err != nil {
 			return "", err
 		}
-		if !IsPackage(dir) {
-			return hashOf(ctx, dir)
-		}
 	}
-	m, err := OpenPackage(dir, name, 0)
-	return m.SHA256, err
+	return assumed(dir).hash(ctx, dir)
 }
 
 // hashOf hashes a GGUF; the parts of a split one, as one file.

@@ -11,7 +11,6 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/whole"
 	"llmparity/internal/models/gguf"
-	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
 
@@ -60,21 +59,11 @@ func difference(ctx context.Context, a, b Model) (string, error) {
 
 // tensorsOf returns the weights of a model as those of a GGUF.
 func tensorsOf(ctx context.Context, m Model) (tensors []gguf.Weights, done func(), err error) {
-	if m.Format == WebLLM {
-		g, err := mlc.AsGGUF(m.Path, m.Name)
-		if err == nil {
-			err = g.Intact(ctx) // the list of the shards stands for them in the cache
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		return g.Tensors(), func() {}, nil
+	f := named(m.Format)
+	if f == nil || f.weights == nil {
+		return nil, nil, fmt.Errorf("the weights of a %s model cannot be read", m.Format)
 	}
-	f, err := gguf.OpenReadable(m.Path)
-	if err == nil {
-		return f.Unquantised(), func() { f.Close() }, nil
-	}
-	return nil, nil, err
+	return f.weights(ctx, m)
 }
 
 // Compare notes in each model which earlier one has the same weights, or else how they differ from those of the first.

@@ -5,28 +5,20 @@ import (
 	"strings"
 
 	"llmparity/internal/models/gguf"
-	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/tokenizer"
 )
 
-// Tokenizer reads the vocabulary of a GGUF or a package.
+// Tokenizer reads a model's vocabulary.
 func Tokenizer(m Model) (*tokenizer.Tokenizer, error) {
-	if m.Format == WebLLM && m.Path != "" {
-		v, err := mlc.Tokenizer(m.Path)
-		if err != nil {
-			return nil, err
-		}
-		return tokenizer.New(v), nil
-	}
-	if m.Format != GGUF {
+	if !m.Reads() || m.Path == "" {
 		return nil, fmt.Errorf("the vocabulary of a %s model cannot be read", m.Format)
 	}
-	return tokenizer.Open(m.Path)
+	return named(m.Format).tokens(m.Path)
 }
 
-// Pieces returns a function from token ids to texts; nil if the model is neither a GGUF nor a package.
+// Pieces returns a function from token ids to texts; nil if its format has no vocabulary that can be read.
 func Pieces(m Model) func(ids []int) map[int]string {
-	if m.Format != GGUF && m.Format != WebLLM {
+	if !m.Reads() {
 		return nil
 	}
 	return func(ids []int) map[int]string {

@@ -9,7 +9,6 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/models"
-	"llmparity/internal/models/modelsize"
 	"llmparity/internal/predict/estimate"
 	"llmparity/native/logs"
 )
@@ -34,7 +33,7 @@ func TestEachSlotHasTheWholeContext(t *testing.T) {
 		if s.context != want || l.Caps().Requests != c.slots {
 			t.Errorf("%+v: context %d per slot, %d requests at a time", c, s.context, l.Caps().Requests)
 		}
-		model, err := modelsize.Open(m.Path)
+		model, err := models.Sizes(m.Path)
 		check.Err(t, err)
 		setup := estimate.Setup{Engine: Memory, Context: want, InputLen: 8, OutputLen: 8}
 		setup.Take(l.Settings(m))

@@ -22,7 +22,7 @@ var importers = map[string]string{
 	"compare": "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
 	"internal/stats": "cmd compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit " +
 		"reports",
-	"browser": "cmd examples internal/predict/fit internal/predict/inspect internal/kinds",
+	"browser": "cmd examples internal/kinds",
 	"native":  "cmd internal/kinds",
 
 	"internal/kinds":            "cmd scripts/reference",
@@ -31,6 +31,7 @@ var importers = map[string]string{
 	"internal/bench/resolve":    "cmd internal/bench internal/predict/fit",
 	"internal/predict":          "cmd",
 	"internal/predict/accuracy": "compare/memory internal/predict",
+	"internal/predict/layout":   "internal/predict/estimate",
 	"internal/predict/estimate": "cmd internal/bench internal/predict",
 	"internal/engine":           "cmd browser examples internal/bench internal/kinds internal/predict native",
 	"internal/host/sample":      "cmd browser examples internal/bench internal/engine internal/predict/fit native",

@@ -95,7 +95,7 @@ func (r *Resolver) forms(ctx context.Context, l *launch, p plan.Plan) (m models.
 		if n := form.Context; n > 0 && (window == 0 || n < window) {
 			window = n
 		}
-		if rank := 1 + slices.Index([]string{record.Served, models.WebLLM, models.GGUF}, form.Format); rank > best {
+		if rank := described(form); rank > best {
 			m, best = form, rank
 		}
 	}
@@ -146,6 +146,17 @@ func (r *Resolver) unpacked(ctx context.Context, m models.Model) (models.Model, 
 	return once(r.cache, [2]string{"unpacked", m.Path}, func() (models.Model, error) {
 		return r.Models.Unpacked(ctx, m, r.Dry)
 	})
+}
+
+// described ranks models by how much is known of them: a GGUF's file says most, a server least.
+func described(m models.Model) int {
+	switch m.Format {
+	case models.GGUF:
+		return 3
+	case record.Served:
+		return 1
+	}
+	return 2
 }
 
 // model finds a model once, and fetches it if needed. The result is the same for every context that the model supports.

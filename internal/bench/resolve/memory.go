@@ -78,7 +78,7 @@ func (r *Resolver) sizes(ctx context.Context, m models.Model, held engine.Held) 
 			return models.Outline(m)
 		} else if held.Path == "" {
 			of, _, err = r.Models.Estimated(ctx, m.Name)
-		} else if of, err = modelsize.Open(held.Path); err == nil && held.Library != "" {
+		} else if of, err = models.Sizes(held.Path); err == nil && held.Library != "" {
 			err = of.With(held.Library)
 		}
 		return of, err

@@ -204,7 +204,7 @@ func (r *Resolver) asks(ctx context.Context, s *Chosen, cell *record.Cell) (err,
 		return nil, nil
 	}
 	err = r.write(ctx, s, cell)
-	if m.Format != models.GGUF && m.Format != models.WebLLM || m.Path == "" {
+	if !m.Reads() || m.Path == "" {
 		return err, nil
 	}
 	for _, q := range c.questions(&s.Plan, cell) {

@@ -67,7 +67,7 @@ func (e Engine) form(m models.Model) models.Model {
 
 // unpacks reports whether the engine needs the GGUF of a package. A server has its own model.
 func (e Engine) unpacks(m models.Model) bool {
-	return m.Format == models.WebLLM && !slices.Contains(e.Kind.Formats, m.Format) && (e.counts() || !e.Caps().Served)
+	return m.Converts() && !slices.Contains(e.Kind.Formats, m.Format) && (e.counts() || !e.Caps().Served)
 }
 
 // Means is what a Resolver works with.

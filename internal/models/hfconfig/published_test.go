@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
 	"llmparity/internal/models/hfconfig"
-	"llmparity/internal/models/modelsize"
 	"llmparity/internal/predict/estimate"
 	"llmparity/native/llamacpp"
 )
@@ -91,7 +91,7 @@ func weights(t *testing.T, model, as string) int64 {
 
 func of(t *testing.T, model string, setup estimate.Setup) estimate.Estimate {
 	t.Helper()
-	m, err := modelsize.Open(filepath.Join("testdata", model+".json"))
+	m, err := models.Sizes(filepath.Join("testdata", model+".json"))
 	check.Err(t, err)
 	e, err := estimate.Of(m, setup)
 	check.Err(t, err)

@@ -18,7 +18,7 @@ import (
 // not enough, the shapes of the tensors decide.
 func FromGGUF(f *gguf.File) (Model, error) {
 	tensors := f.Tensors
-	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High}
+	m := Model{Source: "gguf", LongestIn: "context_length in the GGUF", Stored: map[string]int64{}, Trust: High}
 	m.Name = strings.TrimSuffix(filepath.Base(f.Name), ".gguf")
 	if name, err := f.Text("general.name"); err == nil && name != "" {
 		m.Name = name

@@ -28,6 +28,7 @@ const (
 type Model struct {
 	hfconfig.Model
 	Source     string // gguf, webllm-package, hf-config, safetensors, numbers
+	LongestIn  string // where the maximum context stands; "": nowhere
 	Parameters int64
 	Active     int64 // parameters used for a token; 0: all
 	// Stored holds the bytes of the weights by type, as the files have them; nil: calculated from Weights.

@@ -8,48 +8,14 @@ import (
 	"strings"
 
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/kit/regular"
-	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/mlc"
 )
 
-// Open reads the model at a path: a GGUF, the folder of a WebLLM package, or a config.json or its folder.
-func Open(path string) (Model, error) {
-	const wanted = "name a GGUF file, the folder of a WebLLM package, or a config.json or its folder; or give the sizes by flags"
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return Model{}, fault.Wrap(fault.BadModel, regular.Cause(err), wanted, "cannot read %s", path)
-	case info.IsDir():
-		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err == nil {
-			return FromPackage(path)
-		}
-		return fromFolder(path, wanted)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
-		return Model{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
-	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json":
-		c, err := hfconfig.Open(path) // ignores other files in its folder
-		if err != nil {
-			return Model{}, err
-		}
-		return FromConfig(c), nil
-	case ".safetensors":
-		return Model{}, fault.New(fault.BadModel, wanted, "%s has weights, but not the model's sizes", path)
-	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return Model{}, err
-	}
-	defer f.Close()
-	return FromGGUF(f)
-}
-
 // FromConfig takes over a Hugging Face configuration.
 func FromConfig(c hfconfig.Model) Model {
-	m := Model{Model: c, Source: "hf-config", Parameters: c.Parameters(), Active: c.ActiveParameters(), Trust: High}
+	m := Model{Model: c, Source: "hf-config", LongestIn: "max_position_embeddings in config.json",
+		Parameters: c.Parameters(), Active: c.ActiveParameters(), Trust: High}
 	if c.Experts > 0 { // a token uses several
 		var wide int64
 		for _, w := range c.Weights {
@@ -65,17 +31,17 @@ func FromConfig(c hfconfig.Model) Model {
 	return m
 }
 
-// fromFolder reads a config.json and the headers of the safetensors files beside it.
-func fromFolder(dir, wanted string) (Model, error) {
-	if !hfconfig.Exists(dir) {
-		return Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", dir)
-	}
-	c, err := hfconfig.Open(dir)
+// FromHub reads a config.json; of a folder, also the headers of the safetensors files beside it.
+func FromHub(path string) (Model, error) {
+	c, err := hfconfig.Open(path)
 	if err != nil {
 		return Model{}, err
 	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return FromConfig(c), err
+	}
 	m := FromConfig(c)
-	files, err := hfconfig.Safetensors(dir)
+	files, err := hfconfig.Safetensors(path)
 	if len(files.Bytes) == 0 {
 		return m, err
 	}
@@ -123,7 +89,9 @@ func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Model: hfconfig.Model{Name: name, Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
 		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Vocab: s.VocabSize,
 		MaxContext: p.Longest(), DType: p.Quantization, Inter: s.IntermediateSize},
-		Source: "webllm-package", Chunk: s.PrefillChunkSize, Stored: map[string]int64{}, Trust: High}
+		Source:    "webllm-package",
+		LongestIn: "of its mlc-chat-config.json", Chunk: s.PrefillChunkSize,
+		Stored: map[string]int64{}, Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {

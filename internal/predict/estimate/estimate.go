@@ -241,9 +241,11 @@ func (e *Estimate) chooseText() {
 		}
 	}
 	if m.MaxContext > 0 && s.Context > m.MaxContext {
-		e.warn("the context of %d tokens exceeds the model's maximum of %d%s", s.Context, m.MaxContext,
-			map[string]string{"gguf": ", context_length in the GGUF", "hf-config": ", max_position_embeddings in config.json",
-				"webllm-package": ", of its mlc-chat-config.json"}[m.Source])
+		in := ""
+		if m.LongestIn != "" {
+			in = ", " + m.LongestIn
+		}
+		e.warn("the context of %d tokens exceeds the model's maximum of %d%s", s.Context, m.MaxContext, in)
 	}
 	e.Tokens = int64(cmp.Or(text, s.Context))
 	s.InputLen = cmp.Or(s.InputLen, max(int(e.Tokens)-s.OutputLen, 1))

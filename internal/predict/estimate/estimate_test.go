@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
 	"llmparity/native/llamacpp"
@@ -27,7 +28,7 @@ const configs = "../../models/hfconfig/testdata"
 
 func config(t *testing.T, name string) Model {
 	t.Helper()
-	m, err := modelsize.Open(filepath.Join(configs, name+".json"))
+	m, err := models.Sizes(filepath.Join(configs, name+".json"))
 	check.Err(t, err)
 	return m
 }
@@ -306,7 +307,7 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		m, err := modelsize.Open(file)
+		m, err := models.Sizes(file)
 		check.Err(t, err)
 		last := int64(math.MaxInt64)
 		for _, q := range []string{"q0f32", "q0f16", "int8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq", "q3f16_1"} {

@@ -96,3 +96,5 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences)
 	return e.runtime().reserves(per, used, sequences), used
 }
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }

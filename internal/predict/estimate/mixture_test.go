@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
-	"llmparity/internal/models/modelsize"
 	"llmparity/internal/models/tiny"
 )
 
@@ -65,13 +65,13 @@ func TestTypeByNameIsKeptInWebLLM(t *testing.T) {
 		_, err := mlc.Write(t.Context(), file, filepath.Join(dir, "package"),
 			mlc.Options{DType: c.options, Weights: mlc.AsIs})
 		check.Err(t, err)
-		real, err := modelsize.Open(filepath.Join(dir, "package"))
+		real, err := models.Sizes(filepath.Join(dir, "package"))
 		check.Err(t, err)
 		check.Tree(t, dir, map[string]string{"config.json": `{"model_type":"llama","hidden_size":256,` +
 			`"num_hidden_layers":2,` +
 			`"num_attention_heads":4,"num_key_value_heads":4,"intermediate_size":512,"vocab_size":640,` +
 			`"max_position_embeddings":1024,"torch_dtype":"bfloat16","tie_word_embeddings":false}`})
-		m, err := modelsize.Open(filepath.Join(dir, "config.json"))
+		m, err := models.Sizes(filepath.Join(dir, "config.json"))
 		check.Err(t, err)
 		e := of(t, m, Setup{Engine: WebLLM, Quantization: c.quantization, DType: c.dtype, Context: 512})
 		if w := e.Component(Weights); w.Best != sum(real.Tensors)+c.more || w.DType != c.quantization {

@@ -9,10 +9,10 @@ import (
 
 	"llmparity/internal/dtype"
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/layout"
 )
 
 // MLCSettings are the settings of WebLLM.
@@ -81,38 +81,25 @@ func (browserMLC) unquantised(name string, _ bool) string {
 	return name
 }
 
-// mlcFormat returns one of MLC's formats.
-func mlcFormat(name string) (format, bool) {
-	p, ok := dtype.PackedAs(name)
-	if !ok || p.Bits == 0 {
-		return format{name: p.Plain.Name, plain: p.Plain}, ok
-	}
-	return format{name: name, scales: p.Plain.Name, plain: p.Plain, all: !p.Layers,
-		matrix: func(rows, cols int64, _ hfconfig.Weight) (s stored) {
-			s.values, s.scales = p.Size(rows, cols)
-			return s
-		}}, true
-}
-
 // notMLC refuses one of MLC's formats.
 func notMLC(title, name string) error {
 	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
 		name)
 }
 
-func (browserMLC) named(e *Estimate, name string) (format, error) {
-	if f, ok := mlcFormat(name); ok {
+func (browserMLC) named(e *Estimate, name string) (layout.Format, error) {
+	if f, ok := layout.Packed(name); ok {
 		return f, nil
 	}
 	var packed *dtype.DType
 	if e.keepsTypes() {
-		packed = &float32s
+		packed = &layout.Float32
 		if s := e.Setup; s.DType != "" && s.DType != "auto" {
 			packed = &e.plain
 		}
 	}
-	f, ok := ggufFormat(name, e.Model, packed)
-	if ok && readable(name) {
+	f, ok := layout.Mixture(name, e.Model, packed)
+	if ok && layout.Readable(name) {
 		return f, nil
 	}
 	if !ok {
@@ -121,7 +108,7 @@ func (browserMLC) named(e *Estimate, name string) (format, error) {
 			return f, err
 		}
 	}
-	return format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",
+	return layout.Format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",
 		"%s does not run %s weights", e.Setup.Engine.Title, name)
 }
 
@@ -137,9 +124,9 @@ func (r browserMLC) converted(e *Estimate) (c converted, ok bool) {
 	}
 	switch as := e.dequantised(); e.Setup.Weights {
 	case "f16":
-		return converted{float16s.Size(1, e.Model.Parameters), "f16", "parameters × bytes: the weights are rounded to f16"}, true
+		return converted{layout.Float16.Size(1, e.Model.Parameters), "f16", "parameters × bytes: the weights are rounded to f16"}, true
 	case "f32":
-		return converted{float32s.Size(1, e.Model.Parameters), "f32", dequantises + "f32"}, true
+		return converted{layout.Float32.Size(1, e.Model.Parameters), "f32", dequantises + "f32"}, true
 	case mlc.Requantized:
 		if e.packed = e.Model.AsIs[mlc.Requantized+" "+as.name]; e.packed != nil {
 			return converted{sum(e.packed), e.Setup.Weights, "the tensors of WebLLM's package, requantized"}, true
@@ -155,19 +142,13 @@ func (r browserMLC) converted(e *Estimate) (c converted, ok bool) {
 	}
 }
 
-// readable reports whether weights can be made from a mixture: its base type can be read.
-func readable(name string) bool {
-	t, ok := gguf.TypeNamed(mixtures()[name].base)
-	return ok && t.Readable()
-}
-
 func (browserMLC) computes(e *Estimate) string {
 	name := strings.ToLower(e.Setup.Quantization)
 	if name == "" && e.Model.Packaged() {
 		name = e.Model.DType
 	}
-	if f, ok := mlcFormat(name); ok {
-		return f.plain.Name
+	if f, ok := layout.Packed(name); ok {
+		return f.Plain.Name
 	}
 	if e.ofGGUF() && e.Setup.DType == "" {
 		return "f32"

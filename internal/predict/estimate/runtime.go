@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/nearest"
 	"llmparity/internal/models/hfconfig"
+	"llmparity/internal/predict/layout"
 )
 
 // Runtime is how a library that engines compute with holds a model in memory. Each has a file, and embeds usual, whose
@@ -59,11 +60,11 @@ type weigher interface {
 	// unquantised returns the dtype of weights that are not quantised. given: the user chose it.
 	unquantised(name string, given bool) string
 	// named returns the format of weights that a user names.
-	named(e *Estimate, name string) (format, error)
+	named(e *Estimate, name string) (layout.Format, error)
 	// converted returns the weights if they are stored otherwise than in the files of the model.
 	converted(e *Estimate) (c converted, ok bool)
 	// loaded returns the weights by type after loading, and copies adds what is held twice.
-	loaded(e *Estimate, f format) map[string]int64
+	loaded(e *Estimate, f layout.Format) map[string]int64
 	copies(e *Estimate, c *Component)
 	// splits reports whether several devices hold parts of each tensor; else they hold whole layers.
 	splits() bool
@@ -132,7 +133,7 @@ func (usual) unquantised(name string, _ bool) string { return name }
 
 func (usual) converted(*Estimate) (c converted, ok bool) { return c, false }
 
-func (usual) loaded(e *Estimate, _ format) map[string]int64 { return e.Model.Stored }
+func (usual) loaded(e *Estimate, _ layout.Format) map[string]int64 { return e.Model.Stored }
 
 func (usual) copies(*Estimate, *Component) {}
 
@@ -178,28 +179,28 @@ func refusePackage(m Model, s Setup, do string) error {
 	return fault.New(fault.Usage, do, "%s does not run WebLLM packages such as %s", s.Engine.Name, m.Name)
 }
 
-func (usual) named(e *Estimate, name string) (format, error) {
-	if f, ok := mlcFormat(name); ok && f.scales == "" {
+func (usual) named(e *Estimate, name string) (layout.Format, error) {
+	if f, ok := layout.Packed(name); ok && f.Scales == "" {
 		return f, nil
 	} else if ok {
 		return f, notMLC(e.Setup.Engine.Title, name)
 	}
-	if f, ok := ggufFormat(name, e.Model, nil); ok {
+	if f, ok := layout.Mixture(name, e.Model, nil); ok {
 		return f, nil
 	}
 	return e.method(name)
 }
 
 // method returns an unquantised format of a name, or that of a quantisation method.
-func (e *Estimate) method(name string) (format, error) {
+func (e *Estimate) method(name string) (layout.Format, error) {
 	if n, ok := dtype.Number(name); ok && n.Bits() >= 16 {
-		return format{name: n.Name, plain: n}, nil
+		return layout.Format{Name: n.Name, Plain: n}, nil
 	}
-	q, err := named(name, e.Setup.GroupSize)
+	q, err := layout.Method(name, e.Setup.GroupSize)
 	if err != nil {
-		return format{}, err
+		return layout.Format{}, err
 	}
-	return quantizedFormat(q, e.plain, e.Model.Layers), nil
+	return layout.Quantized(q, e.plain, e.Model.Layers), nil
 }
 
 func (usual) computes(e *Estimate) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"llmparity/internal/kit/check"
-	"llmparity/internal/models/modelsize"
+	"llmparity/internal/models"
 )
 
 // tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in
@@ -37,7 +37,7 @@ func TestOpenFolders(t *testing.T) {
 			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium,
 			"144 values"},
 	} {
-		m, err := modelsize.Open(check.Tree(t, t.TempDir(), c.files))
+		m, err := models.Sizes(check.Tree(t, t.TempDir(), c.files))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -57,7 +57,7 @@ func TestOpenFolders(t *testing.T) {
 
 // vLLM loads 32-bit weights in 16 bits, for files and configs alike, with one warning.
 func TestVLLMNarrowsWideWeights(t *testing.T) {
-	m, err := modelsize.Open(check.Tree(t, t.TempDir(), map[string]string{
+	m, err := models.Sizes(check.Tree(t, t.TempDir(), map[string]string{
 		"config.json":       strings.Replace(small, "bfloat16", "float32", 1),
 		"model.safetensors": strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)})) // the header stays as long
 	check.Err(t, err)

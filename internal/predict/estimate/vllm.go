@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/layout"
 )
 
 // VLLM is an engine that llmparity only predicts.
@@ -53,13 +54,13 @@ func (vllm) unquantised(name string, given bool) string {
 }
 
 // loaded has 32-bit tensors in 16 bits.
-func (vllm) loaded(e *Estimate, f format) map[string]int64 {
+func (vllm) loaded(e *Estimate, f layout.Format) map[string]int64 {
 	m := e.Model
-	if m.GGUF() || m.Quantized != nil || m.Stored["f32"] == 0 || f.plain.Bits() != 16 {
+	if m.GGUF() || m.Quantized != nil || m.Stored["f32"] == 0 || f.Plain.Bits() != 16 {
 		return m.Stored
 	}
 	types := maps.Clone(m.Stored)
-	types[f.plain.Name] += types["f32"] / 2
+	types[f.Plain.Name] += types["f32"] / 2
 	delete(types, "f32")
 	return types
 }

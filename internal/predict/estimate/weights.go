@@ -7,10 +7,11 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/layout"
 )
 
 // weigh predicts the weights.
-func (e *Estimate) weigh(f format) (Component, error) {
+func (e *Estimate) weigh(f layout.Format) (Component, error) {
 	m, s := e.Model, e.Setup
 	inOneType := func(n int64, name, how string) (Component, error) {
 		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
@@ -40,24 +41,24 @@ func (e *Estimate) weigh(f format) (Component, error) {
 	e.ByFormat = map[string]int64{}
 	var sum int64
 	for _, v := range m.Weights {
-		b := f.bytes(v)
-		sum, e.ScaleBytes = sum+b.sum(), e.ScaleBytes+b.scales
-		e.ByFormat[f.name] += b.values + b.scales
-		e.ByFormat[f.plain.Name] += b.plain
+		b := f.Bytes(v)
+		sum, e.ScaleBytes = sum+b.Sum(), e.ScaleBytes+b.Scales
+		e.ByFormat[f.Name] += b.Values + b.Scales
+		e.ByFormat[f.Plain.Name] += b.Plain
 	}
 	maps.DeleteFunc(e.ByFormat, func(_ string, n int64) bool { return n == 0 })
-	e.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
-	e.DTypes.Weights, e.DTypes.Scales = f.name, f.scales
+	e.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.Bytes(v).Sum() })
+	e.DTypes.Weights, e.DTypes.Scales = f.Name, f.Scales
 	how := "calculated from the architecture and the dtype"
 	if m.Source == "numbers" {
 		how = "--model-params × bytes per parameter"
 	}
-	whole := exact(Weights, sum, f.name, how, m.Trust)
-	if f.rough {
-		whole = scaled(Weights, float64(sum), f.low, f.high, f.name,
+	whole := exact(Weights, sum, f.Name, how, m.Trust)
+	if f.Rough {
+		whole = scaled(Weights, float64(sum), f.Low, f.High, f.Name,
 			how+": mixed types by the quantiser's rule", worse(m.Trust, Medium))
 	} else if m.Trust == Low {
-		whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
+		whole = scaled(Weights, float64(sum), 0.95, 1.1, f.Name, how, Low)
 	}
 	return whole, e.possible(sum)
 }
@@ -65,8 +66,7 @@ func (e *Estimate) weigh(f format) (Component, error) {
 // ofGGUF reports whether the weights come from a GGUF, by the model or by a format that only GGUFs have.
 func (e *Estimate) ofGGUF() bool {
 	if name := strings.ToLower(e.Setup.Quantization); name != "" {
-		_, ok := mixtures()[name]
-		return ok
+		return layout.IsMixture(name)
 	}
 	return e.Model.GGUF()
 }
@@ -76,7 +76,7 @@ const dequantises = "parameters × bytes: the engine dequantises the GGUF to "
 
 // dequantised returns the weights of a GGUF in the dtype of everything unquantised, f32 unless one is given.
 func (e *Estimate) dequantised() converted {
-	as := float32s
+	as := layout.Float32
 	if name := e.Setup.DType; name != "" && name != "auto" {
 		as = e.plain
 	}

@@ -51,7 +51,7 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 	if q.path, err = models.Path(name); err != nil {
 		return estimate.Model{}, err
 	}
-	return modelsize.Open(q.path)
+	return models.Sizes(q.path)
 }
 
 // published returns the model that a package was made from, for engines that do not run packages.

@@ -9,66 +9,27 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
 	"llmparity/internal/models/catalogue"
-	"llmparity/internal/models/gguf"
-	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/mlc"
-	"llmparity/internal/models/modelsize"
 	"llmparity/internal/record"
 )
 
 // Info describes a model.
 type Info struct {
 	Kind string `json:"kind"` // gguf, webllm-package, webllm-catalogue, model-library, hf-config
-	record.Model
-	Parts        int    `json:"parts,omitempty"`        // files of a split GGUF
-	Quantization string `json:"quantization,omitempty"` // MLC's name of the format of weights, e.g. q0f32
-	// BytesByType is the size of weights by stored type, BytesByComponent also by part of the model.
-	BytesByType      map[string]int64            `json:"bytes_by_type,omitempty"`
-	BytesByComponent map[string]map[string]int64 `json:"bytes_by_component,omitempty"`
-	KV               *KV                         `json:"kv_cache,omitempty"`
-	Packaged         *Packaged                   `json:"webllm_weights,omitempty"`
-	Tokenizer        string                      `json:"tokenizer,omitempty"`
-	ChatTemplate     string                      `json:"chat_template,omitempty"`
-	Library          *Library                    `json:"library,omitempty"`
-	Notes            []string                    `json:"notes,omitempty"`
-	// Damaged says which shard of a package has another MD5 than its list, and what to do.
-	Damaged string `json:"damaged,omitempty"`
+	models.Facts
 	// Engines says what each engine can do with the model.
 	Engines map[string]Ability `json:"engines"`
-}
 
-// KV is the size of a KV cache.
-type KV struct {
-	PerTokenF32 int64 `json:"bytes_per_token_f32"`
-	PerTokenF16 int64 `json:"bytes_per_token_f16"`
-	// ReservedF32 and ReservedF16 are what WebLLM reserves for the context window when it loads the model.
-	ReservedF32 int64 `json:"webllm_reserved_bytes_f32"`
-	ReservedF16 int64 `json:"webllm_reserved_bytes_f16"`
-}
-
-// Packaged is the size of the weights of a GGUF's package for WebLLM, which keeps the types of its matrices, by the
-// dtype of activations.
-type Packaged struct {
-	F32 int64 `json:"bytes_f32"`
-	F16 int64 `json:"bytes_f16"`
-}
-
-// Library describes a compiled model library.
-type Library struct {
-	Origin       string           `json:"origin"`
-	PrefillChunk int              `json:"prefill_chunk"`
-	Sliding      int              `json:"sliding_window"`
-	MemoryUsage  map[string]int64 `json:"memory_usage_bytes"` // buffers of each function
+	title string
+	packs *engine.Kind // the engine whose packages a GGUF can become; nil: none
 }
 
 // Ability says what an engine can do, or why it cannot, or why only the engine knows.
@@ -88,81 +49,61 @@ func Open(ctx context.Context, name string, kinds engine.Kinds, choice *engine.C
 		return Info{}, err
 	}
 	info, err := os.Stat(path)
+	if err != nil {
+		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
+	}
+	format, err := models.Recognised(path)
 	switch {
 	case err != nil:
 		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
-	case info.IsDir() && exists(filepath.Join(path, "mlc-chat-config.json")):
-		return describePackage(ctx, path, kinds)
-	case info.IsDir() && hfconfig.Exists(path), filepath.Ext(path) == ".json" && info.Mode().IsRegular():
-		return describeConfig(path, kinds)
+	case format != nil:
+		return describe(ctx, format, path, kinds, choice)
 	case info.IsDir():
 		return Info{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", path)
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return Info{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
-	}
-	switch begin, err := beginning(path); {
-	case err != nil:
-		return Info{}, fault.Wrap(fault.BadModel, err, wanted, "cannot read the model")
-	case begin == "GGUF" || strings.EqualFold(filepath.Ext(path), ".gguf"):
-		return describeGGUF(ctx, path, kinds, choice)
-	case begin == "\x00asm" || strings.EqualFold(filepath.Ext(path), ".wasm"):
+	case models.IsLibrary(path):
 		return describeLibrary(path, kinds)
 	}
 	return Info{}, fault.New(fault.BadModel, wanted, "%s is not a model", path)
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// beginning returns up to four bytes of a file.
-func beginning(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 4))
-	return string(b), err
-}
-
-func describeGGUF(ctx context.Context, path string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
-	m, err := models.Open(ctx, path, 0)
+// describe describes a model of a format, and asks each engine what it can do with it.
+func describe(ctx context.Context, format *models.Format, path string, kinds engine.Kinds, choice *engine.Choice) (
+	Info, error) {
+	facts, err := format.Facts(ctx, path)
 	if err != nil {
 		return Info{}, err
 	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return Info{}, err
+	i := Info{Kind: format.Kind, Facts: facts, title: format.Title, packs: packer(kinds)}
+	converted := ""
+	var not error
+	if format.AsGGUF != nil && i.Damaged == "" {
+		converted, not = format.AsGGUF(path, i.Name)
 	}
-	defer f.Close()
-	i := Info{Kind: "gguf", Model: m.Model, ChatTemplate: "none", Parts: len(m.Parts)}
-	for _, t := range f.Tensors {
-		i.weight(t.Name, strings.ToLower(t.Type.String()), t.Size)
-	}
-	i.KV = kvOf(2*int64(m.Layers)*int64(m.KVHeads)*int64(m.HeadDim), m.Context)
-	if e, err := modelsize.FromGGUF(f); err == nil && e.AsIs != nil {
-		i.Packaged = &Packaged{F32: sum(e.AsIs["f32"]), F16: sum(e.AsIs["f16"])}
-	}
-	if _, there := f.Lookup("tokenizer.chat_template"); there {
-		i.ChatTemplate = "its own"
-	}
-	if v, err := f.Vocabulary(); err != nil {
-		i.Tokenizer = fault.What(err)
-	} else {
-		i.Tokenizer = "byte-level BPE, " + v.Pre
-		if v.Kind == gguf.SentencePiece {
-			i.Tokenizer = "SentencePiece"
+	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
+		switch {
+		case i.Damaged != "":
+			return Ability{Cannot: "the package is damaged"}
+		case slices.Contains(k.Formats, format.Name):
+			return abilityOf(k.Can(path))
+		case facts.Loaded().Path != "":
+			return ability(ctx, k, choice.Engine(k.Name), facts.Loaded())
+		case format.AsGGUF != nil:
+			return abilityOf(converted, not)
 		}
-		if name, known := mlc.ChatTemplate(v); known {
-			i.ChatTemplate = name
-		} else if name != "" {
-			i.ChatTemplate = "unknown; packages use " + name
-		}
-	}
-	i.Engines = abilities(kinds, func(k *engine.Kind) Ability { return ability(ctx, k, choice.Engine(k.Name), m) })
+		return Ability{Cannot: k.Title + " needs a GGUF; " + format.Advice}
+	})
 	return i, nil
+}
+
+// packer returns the engine that runs packages; nil if there is none.
+func packer(kinds engine.Kinds) *engine.Kind {
+	runs := func(k *engine.Kind) bool { return slices.Contains(k.Formats, models.WebLLM) }
+	if i := slices.IndexFunc(kinds, runs); i >= 0 {
+		return kinds[i]
+	}
+	return nil
 }
 
 // ability says what an engine can do with a GGUF.
@@ -176,26 +117,6 @@ func ability(ctx context.Context, k *engine.Kind, e engine.Engine, m models.Mode
 		return Ability{Unknown: v.Reason.Error()}
 	}
 	return abilityOf(k.Runs(m.DType), err)
-}
-
-// describeConfig describes a model by a Hugging Face configuration, and the safetensors files beside it.
-func describeConfig(path string, kinds engine.Kinds) (Info, error) {
-	m, err := modelsize.Open(path)
-	if err != nil {
-		return Info{}, err
-	}
-	i := Info{Kind: "hf-config", BytesByType: m.Stored, Notes: m.Notes,
-		Model: record.Model{Name: m.Name, Format: "hf", Architecture: m.Type, DType: m.DType, Parameters: m.Parameters,
-			Layers: m.Layers, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab,
-			Context: m.MaxContext, MaxContext: m.MaxContext}}
-	for _, bytes := range m.Stored {
-		i.WeightsB, i.FileB = i.WeightsB+bytes, i.FileB+bytes
-	}
-	i.KV = kvOf(hfconfig.KVValues(m.Caches), m.MaxContext)
-	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
-		return Ability{Cannot: k.Title + " needs a GGUF; llama.cpp's convert_hf_to_gguf.py makes one"}
-	})
-	return i, nil
 }
 
 // abilities says what each engine that loads models from files can do.
@@ -217,54 +138,13 @@ func abilityOf(can string, err error) Ability {
 	return Ability{Can: can}
 }
 
-func describePackage(ctx context.Context, dir string, kinds engine.Kinds) (Info, error) {
-	p, err := mlc.OpenPackage(dir)
-	if err != nil {
-		return Info{}, err
-	}
-	s := p.Shape
-	i := Info{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"),
-		Model: record.Model{
-			Name: filepath.Base(filepath.Clean(dir)), Format: models.WebLLM, Architecture: s.ModelType,
-			DType: p.Quantization, WeightsB: p.Bytes, FileB: p.Bytes, Layers: s.NumHiddenLayers,
-			Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Hidden: s.HiddenSize,
-			Vocab: s.VocabSize, Context: s.ContextWindowSize}}
-	for _, w := range p.Weights {
-		i.weight(w.Name, w.DType, w.Bytes)
-	}
-	i.Parameters = values(p.Params())
-	i.KV = kvOf(2*int64(s.NumHiddenLayers)*int64(s.NumKeyValueHeads)*int64(s.HeadDim), s.ContextWindowSize)
-	i.Tokenizer = strings.Join(p.TokenizerFiles, ", ")
-	if err := mlc.Intact(ctx, dir, p.Shards); err != nil {
-		if ctx.Err() != nil {
-			return Info{}, err
-		}
-		i.Damaged = err.Error() + "; make or download it again"
-		i.Engines = abilities(kinds, func(*engine.Kind) Ability { return Ability{Cannot: "the package is damaged"} })
-		return i, nil
-	}
-	own := abilityOf(webllm.CanPackage(p))
-	g, err := mlc.AsGGUF(dir, i.Name)
-	converted := ""
-	if err == nil {
-		converted = fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)", g.File.Dominant(), g.Same)
-	}
-	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
-		if slices.Contains(k.Formats, models.WebLLM) {
-			return own
-		}
-		return abilityOf(converted, err)
-	})
-	return i, nil
-}
-
 // Catalogued describes a model of the catalogue that is not downloaded.
 func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
-	i := Info{Kind: "webllm-catalogue",
+	i := Info{Kind: "webllm-catalogue", packs: packer(kinds), Facts: models.Facts{
 		Model: record.Model{Name: e.ID, Format: models.WebLLM, Context: max(e.Context(), 0)},
 		Notes: []string{"not downloaded; llmparity run downloads the chat models of the catalogue",
 			"package: " + e.Model, "model library: " + e.Library,
-			"GPU memory, as WebLLM states it: " + words.Size(int64(e.VRAM*record.MiB))}}
+			"GPU memory, as WebLLM states it: " + words.Size(int64(e.VRAM*record.MiB))}}}
 	can := "downloads and runs it"
 	if e.Needs(catalogue.ShaderF16) {
 		can += ", if the WebGPU adapter has " + catalogue.ShaderF16
@@ -286,73 +166,18 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	of := webllm.Describe(path, l)
-	i := Info{Kind: "model-library", Quantization: l.Quantization,
-		Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
-			DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
-		Library: &Library{Origin: of.String(), PrefillChunk: l.PrefillChunkSize,
-			Sliding:     l.SlidingWindowSize,
-			MemoryUsage: l.MemoryUsage}}
-	if kv := l.KVCache; kv != nil {
-		i.Layers, i.Heads, i.KVHeads, i.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
-		i.KV = kvOf(2*int64(kv.Layers)*int64(kv.KVHeads)*int64(kv.HeadDim), l.ContextWindowSize)
-	}
-	own := abilityOf(webllm.CanLibrary(l))
+	i := Info{Kind: "model-library", title: "model library", packs: packer(kinds)}
+	origin := ""
 	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
-		if slices.Contains(k.Formats, models.WebLLM) {
-			return own
+		if k.Library == nil {
+			return Ability{Cannot: k.Title + " only runs GGUF files"}
 		}
-		return Ability{Cannot: k.Title + " only runs GGUF files"}
+		from, can, err := k.Library(path, l)
+		origin, i.title = from, i.title+" for "+k.Title
+		return abilityOf(can, err)
 	})
+	i.Facts = models.LibraryFacts(path, l, origin)
 	return i, nil
-}
-
-// weight adds a tensor to the sums.
-func (i *Info) weight(name, dtype string, bytes int64) {
-	if i.BytesByType == nil {
-		i.BytesByType, i.BytesByComponent = map[string]int64{}, map[string]map[string]int64{}
-	}
-	i.BytesByType[dtype] += bytes
-	part := mlc.Component(name)
-	if i.BytesByComponent[part] == nil {
-		i.BytesByComponent[part] = map[string]int64{}
-	}
-	i.BytesByComponent[part][dtype] += bytes
-}
-
-// values counts a model's parameters; 0 if weights are packed or a shape is open.
-func values(params []mlc.Param) int64 {
-	var n int64
-	for _, p := range params {
-		if !strings.Contains(p.DType, "float") {
-			return 0
-		}
-		one := int64(1)
-		for _, size := range p.Shape {
-			if size == mlc.AnyDim {
-				return 0
-			}
-			one *= size
-		}
-		n += one
-	}
-	return n
-}
-
-func sum(sizes []int64) (n int64) {
-	for _, one := range sizes {
-		n += one
-	}
-	return n
-}
-
-func kvOf(valuesPerToken int64, context int) *KV {
-	if valuesPerToken <= 0 || context <= 0 {
-		return nil
-	}
-	kv := &KV{PerTokenF32: 4 * valuesPerToken, PerTokenF16: 2 * valuesPerToken}
-	kv.ReservedF32, kv.ReservedF16 = mlc.KVReserved(kv.PerTokenF32, context), mlc.KVReserved(kv.PerTokenF16, context)
-	return kv
 }
 
 // Print prints the description.
@@ -362,8 +187,7 @@ func (i Info) Print(w io.Writer) {
 			fmt.Fprintf(w, "%-14s %s\n", name, text)
 		}
 	}
-	row("kind", "%s", map[string]string{"gguf": "GGUF", "webllm-package": "WebLLM package",
-		"model-library": "model library for WebLLM", "hf-config": "Hugging Face configuration"}[i.Kind])
+	row("kind", "%s", i.title)
 	row("name", "%s", i.Name)
 	row("sha256", "%s", i.SHA256)
 	row("damaged", "%s", i.Damaged)
@@ -390,19 +214,19 @@ func (i Info) Print(w io.Writer) {
 			row("  "+dtype, "%s", mib(i.BytesByType[dtype]))
 		}
 	}
-	if p := i.Packaged; p != nil && i.Engines[webllm.Name].Cannot == "" {
-		row("in WebLLM", "weights take %s with --dtype f32, %s with --dtype f16", mib(p.F32), mib(p.F16))
+	if p := i.Packaged; p != nil && i.runsPackaged() {
+		row("in "+i.packs.Title, "weights take %s with --dtype f32, %s with --dtype f16", mib(p.F32), mib(p.F16))
 	}
 	if i.Context > 0 {
 		row("context", "%d tokens", i.Context)
 	}
-	if kv := i.KV; kv != nil && i.Engines[webllm.Name].Cannot != "" {
+	if kv := i.KV; kv != nil && !i.runsPackaged() {
 		row("KV cache", "f32: %d bytes per token; f16: %d bytes per token", kv.PerTokenF32, kv.PerTokenF16)
 	} else if kv != nil {
-		row("KV cache", "f32: %d bytes per token, WebLLM reserves %s; f16: %d bytes per token, WebLLM reserves %s",
-			kv.PerTokenF32, mib(kv.ReservedF32), kv.PerTokenF16, mib(kv.ReservedF16))
+		row("KV cache", "f32: %d bytes per token, %[5]s reserves %[2]s; f16: %[3]d bytes per token, %[5]s reserves %[4]s",
+			kv.PerTokenF32, mib(kv.ReservedF32), kv.PerTokenF16, mib(kv.ReservedF16), i.packs.Title)
 	}
-	if i.Tokenizer != "" || i.Kind == "hf-config" {
+	if i.Tokenizer != "" || i.Kind == models.OfConfig {
 		row("tokenizer", "%s, %d tokens", cmp.Or(i.Tokenizer, "not read"), i.Vocab)
 	}
 	row("chat template", "%s", i.ChatTemplate)
@@ -427,6 +251,9 @@ func (i Info) Print(w io.Writer) {
 		row("note", "%s", note)
 	}
 }
+
+// runsPackaged reports whether an engine that runs packages can run the model.
+func (i Info) runsPackaged() bool { return i.packs != nil && i.Engines[i.packs.Name].Cannot == "" }
 
 func (i Info) architecture() string {
 	if i.Layers == 0 {

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"llmparity/browser/webllm"
+	"llmparity/internal/engine"
 	"llmparity/internal/kit/check"
-	"llmparity/internal/models/modelsize"
+	"llmparity/internal/models"
 	"llmparity/internal/models/tiny"
 	"llmparity/internal/predict/estimate"
 	"llmparity/internal/predict/inspect"
@@ -17,9 +18,10 @@ import (
 func TestWeightsInWebLLMAreThoseOfTheEstimate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	check.Err(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Hidden: 256, Heads: 4, HeadDim: 64, Type: "Q4_K"}))
-	info, err := inspect.Open(t.Context(), path, nil, nil)
+	kinds := engine.Kinds{{Name: webllm.Name, Title: "WebLLM", Formats: []string{models.WebLLM}}}
+	info, err := inspect.Open(t.Context(), path, kinds, nil)
 	check.Err(t, err)
-	m, err := modelsize.Open(path)
+	m, err := models.Sizes(path)
 	check.Err(t, err)
 	for dtype, got := range map[string]int64{"f32": info.Packaged.F32, "f16": info.Packaged.F16} {
 		e, err := estimate.Of(m, estimate.Setup{Engine: webllm.Kind.Memory, Context: 64, DType: dtype})

@@ -1,4 +1,4 @@
-package estimate
+package layout
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/mlc"
+	"llmparity/internal/models/modelsize"
 )
 
 // part is a type and the share of the layers whose matrix has it. The other layers have the mixture's base type.
@@ -103,32 +104,32 @@ func inPackage(name string, plain dtype.DType) dtype.DType {
 	return d
 }
 
-// ggufFormat returns how llama.cpp's quantiser stores a model, or WebLLM's package of that file if plain, the dtype of
+// Mixture returns how llama.cpp's quantiser stores a model, or WebLLM's package of that file if plain, the dtype of
 // its vectors, is given. In a file, vectors are f32.
-func ggufFormat(name string, m Model, plain *dtype.DType) (format, bool) {
+func Mixture(name string, m modelsize.Model, plain *dtype.DType) (Format, bool) {
 	x, ok := mixtures()[name]
 	if !ok {
-		return format{}, false
+		return Format{}, false
 	}
-	f := format{name: name, scales: "in blocks", plain: float32s, all: true, rough: !x.wholly, low: 0.93,
-		high: 1.06}
+	f := Format{Name: name, Scales: "in blocks", Plain: Float32, all: true, Rough: !x.wholly, Low: 0.93,
+		High: 1.06}
 	if x.low > 0 {
-		f.low, f.high = x.low, x.high
+		f.Low, f.High = x.low, x.high
 	}
 	as := func(name string) dtype.DType {
 		d, _ := dtype.Named(name)
 		return d
 	}
 	if plain != nil {
-		f.plain, as = *plain, func(name string) dtype.DType { return inPackage(name, *plain) }
+		f.Plain, as = *plain, func(name string) dtype.DType { return inPackage(name, *plain) }
 	}
 	tied := !slices.ContainsFunc(m.Weights,
 		func(w hfconfig.Weight) bool { return w.Part == hfconfig.Head && w.Cols > 1 })
 	grouped := m.KVHeads > 0 && m.Heads/m.KVHeads >= 4
-	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
+	f.matrix = func(rows, cols int64, w hfconfig.Weight) Stored {
 		p := x.part(w, tied, grouped)
 		base, more := as(fitting(x.base, cols)).Size(rows, cols), as(fitting(p.name, cols)).Size(rows, cols)
-		return stored{values: base + int64(p.share*float64(more-base))}
+		return Stored{Values: base + int64(p.share*float64(more-base))}
 	}
 	return f, true
 }
@@ -150,4 +151,16 @@ func (x mixture) part(w hfconfig.Weight, tied, grouped bool) part {
 		}
 	}
 	return p
+}
+
+// IsMixture reports whether a name is one of the quantiser's, in lower case.
+func IsMixture(name string) bool {
+	_, ok := mixtures()[name]
+	return ok
+}
+
+// Readable reports whether weights can be made from a mixture: its base type can be read.
+func Readable(name string) bool {
+	t, ok := gguf.TypeNamed(mixtures()[name].base)
+	return ok && t.Readable()
 }

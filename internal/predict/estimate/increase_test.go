@@ -30,8 +30,8 @@ func TestIncreasesMatchMeasurements(t *testing.T) {
 			KVDType: "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true, NoMmap: true}}, 635.8, 0.05},
 		// Weights of Q4_1 took 421 MiB less.
-		{"llama.cpp, a long prompt", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 645, OutputLen: 15, DType: "float32",
-			KVDType: "f32",
+		{"llama.cpp, a long prompt", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 645, OutputLen: 15,
+			DType: "float32", KVDType: "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true}}, 232.4 + 421.0, 0.05},
 		{"llama.cpp, a long prompt in 8192",
 			Setup{Engine: LlamaCPP, Context: 8192, InputLen: 645, OutputLen: 15, DType: "float32", KVDType: "f32",

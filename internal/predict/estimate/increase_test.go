@@ -18,16 +18,16 @@ func TestIncreasesMatchMeasurements(t *testing.T) {
 		within float64
 	}{
 		{"llama.cpp, 512", Setup{Engine: LlamaCPP, Context: 512, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType: "f32",
+			KVDType:      "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true}}, 568.3, 0.05},
 		{"llama.cpp, 2048", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType: "f32",
+			KVDType:      "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true}}, 636.1, 0.05},
 		{"llama.cpp, 8192", Setup{Engine: LlamaCPP, Context: 8192, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType: "f32",
+			KVDType:      "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true}}, 904.5, 0.05},
 		{"llama.cpp, mmap off", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType: "f32",
+			KVDType:      "f32",
 			GGMLSettings: GGMLSettings{NoFlash: true, NoMmap: true}}, 635.8, 0.05},
 		// Weights of Q4_1 took 421 MiB less.
 		{"llama.cpp, a long prompt", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 645, OutputLen: 15,

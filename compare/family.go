@@ -108,7 +108,7 @@ func (r *Result) means() {
 	if r.Statistics.By != nil {
 		fields = r.Statistics.By
 	}
-	// a family has its runs
+	// A family has its runs.
 	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == axis.Run })
 	for f := range r.Families {
 		var by evidence.Groups[string, int]

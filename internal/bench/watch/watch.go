@@ -1,8 +1,8 @@
 // Package watch records the memory of running processes, or of a command that it starts, as CSV rows.
 //
-// Processes are selected by name or pid, with all their descendants, including later ones. A sampler reads RSS and VMS at
-// every tick, before which new processes are looked for. PSS and USS take a thousand times as long, so it reads them less
-// often. It can't see a process that starts and ends between two ticks.
+// Processes are selected by name or pid, with all their descendants, including later ones. A sampler reads RSS and VMS
+// at every tick, before which new processes are looked for. PSS and USS take a thousand times as long, so it reads them
+// less often. It can't see a process that starts and ends between two ticks.
 package watch
 
 import (

@@ -18,20 +18,22 @@ import (
 func TestUnreadableProcessIsReportedOnce(t *testing.T) {
 	var out bytes.Buffer
 	var said []string
-	w := &watcher{o: Options{Rows: To(&out, "l", Columns), Say: func(line string) { said = append(said, line) }},
-		family: proc.NewFamily(), passes: sample.NewPasses(), gpus: newGPUs(Options{}), said: map[string]bool{}}
+	w := newWatcher(Options{Rows: To(&out, "l", Columns), Interval: time.Hour,
+		Say: func(line string) { said = append(said, line) }})
 	defer w.family.Close()
 	self, err := proc.Look(os.Getpid())
 	check.Err(t, err)
 	for range 2 {
 		w.welcome(&proc.Member{Process: self, Err: fs.ErrPermission})
 	}
-	check.Err(t, w.sample())
+	w.start()
+	w.sampler.Read()
+	w.sampler.Stop()
 	if n := strings.Count(strings.Join(said, "\n"), "no permission to read"); n != 1 || out.Len() > 0 {
 		t.Errorf("said %d times: %q; rows %q", n, said, &out)
 	}
-	if len(w.alive) != 2 || w.sum.Processes != 2 {
-		t.Errorf("%d processes, %d alive", w.sum.Processes, len(w.alive))
+	if len(w.alive) != 2 || w.sum.Processes != 2 || w.sum.Samples != 1 {
+		t.Errorf("%d processes, %d alive, %d samples", w.sum.Processes, len(w.alive), w.sum.Samples)
 	}
 }
 
@@ -43,7 +45,7 @@ type faked struct {
 	method string
 }
 
-func (f faked) Describe() record.Source { return record.Source{Method: f.method} }
+func (f faked) Describe() record.Source { return record.Source{Method: f.method, Kernel: true} }
 
 func (f faked) Read(_ context.Context, r *record.Sample) error {
 	r.RSS, r.VMS, r.Shared = (f.private+f.shared)<<20, 1<<30, f.shared<<20
@@ -55,11 +57,7 @@ func (f faked) Read(_ context.Context, r *record.Sample) error {
 
 // PSS is read rarely. In between, what processes gain counts, as in a run.
 func TestPeakOfPSSIsCarriedForward(t *testing.T) {
-	w := &watcher{o: Options{PSS: time.Hour, Say: func(string) {}}, family: proc.NewFamily(),
-		passes: sample.NewPasses(), gpus: newGPUs(Options{}), said: map[string]bool{}, pss: record.Absent,
-		pace: pace{every: time.Hour, soon: time.Hour, gap: time.Hour},
-		sum: Summary{PeakPSS: record.Absent, LeastPSS: record.Absent, MostPSS: record.Absent,
-			CommandRSS: record.Absent}}
+	w := newWatcher(Options{PSS: time.Hour, Interval: time.Hour, Say: func(string) {}})
 	defer w.family.Close()
 	self, err := proc.Look(os.Getpid())
 	check.Err(t, err)
@@ -69,18 +67,17 @@ func TestPeakOfPSSIsCarriedForward(t *testing.T) {
 			faked{m, record.MethodSmapsRollup}}})
 		self.Start++ // another process
 	}
-	w.pace.due = time.Time{}
-	check.Err(t, w.sample()) // before PSS was read, it is at most RSS
-	if w.sum.PeakPSS != record.Absent || w.sum.MostPSS != 190<<20 {
-		t.Errorf("before a reading: %+v", w.sum)
+	w.start()
+	defer w.sampler.Stop()
+	w.sampler.Read()
+	// Before PSS was read, it is at most RSS.
+	if w.sum.PeakPSS != 170<<20 || w.sum.LeastPSS != 170<<20 || w.sum.MostPSS != 190<<20 {
+		t.Errorf("after a reading: %+v", w.sum)
 	}
-	w.sum.MostPSS = record.Absent
-	w.readPSS()
 	one.private, two.shared = 160, 30
-	w.pace.due = time.Time{}
-	check.Err(t, w.sample())
+	w.sampler.Read()
 	one.private, two.shared = 100, 20
-	check.Err(t, w.sample())
+	w.sampler.Read()
 	// 10 MiB of shared pages are new, or other processes had them already. The machine's own count decides.
 	if s := w.sum; s.PeakPSS < 230<<20 || s.PeakPSS > 240<<20 || s.LeastPSS != 230<<20 || s.MostPSS != 240<<20 {
 		t.Errorf("peak %.3f, from %.3f to %.3f MiB; want 230 to 240", float64(s.PeakPSS)/record.MiB,

@@ -1,8 +1,8 @@
 // Package watch records the memory of running processes, or of a command that it starts, as CSV rows.
 //
-// Processes are selected by name or pid, with all their descendants, including later ones. RSS and VMS are read at
-// every tick. PSS and USS take a thousand times as long, so they are read less often; GPUs are read in goroutines of
-// their own. It can't see a process that starts and ends between two ticks.
+// Processes are selected by name or pid, with all their descendants, including later ones. A sampler reads RSS and VMS
+// at every tick, before which new processes are looked for. PSS and USS take a thousand times as long, so it reads them
+// less often. It can't see a process that starts and ends between two ticks.
 package watch
 
 import (
@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"llmparity/internal/host/machine"
@@ -51,35 +52,30 @@ type Point struct {
 	PSS       int64 // carried forward from the last reading; record.Absent: none yet
 }
 
-// watcher is the state of watching.
+// watcher is the state of watching. The sampler calls it from another goroutine.
 type watcher struct {
-	o      Options
-	family *proc.Family
-	alive  []*process
-	gpus   *gpus
-	sum    Summary
+	o       Options
+	sampler *sample.Sampler // nil: not yet
+	gpus    *gpus
+	ticked  chan struct{} // something may be over
+
+	ids     sync.Mutex
+	sources []record.Source // by number
+
+	mu       sync.Mutex
+	family   *proc.Family
+	alive    []*process
+	sum      Summary
+	tick     time.Time // the current one
+	sized    int       // processes read in it
+	err      error     // of writing rows
+	pss      int64     // total that was last known
+	said     map[string]bool
+	reported int   // number of processes announced
+	orphans  []int // ended processes that may need reaping
 
 	began, last time.Time
 	cpu         time.Duration
-	pace        pace
-	passes      *sample.Passes
-	pss         int64 // total that was last known
-	said        map[string]bool
-	reported    int   // number of processes announced
-	orphans     []int // ended processes that may need reaping
-}
-
-// process is a watched process.
-type process struct {
-	*proc.Member
-	cheap     sample.Source  // nil: no permission
-	expensive sample.Source  // nil: no permission, or not supported
-	read      *record.Sample // reading of PSS, not yet written
-	carried   *sample.Read   // carries PSS forward; nil: it is not read
-	came      time.Time
-	detach    []func() // ends sampling of its GPU memory
-
-	double bool // perhaps a copy of its parent that is about to exec another program
 }
 
 // Run watches until the last process ends, a limit is reached, or the context is done, whose cause is then the error.
@@ -90,20 +86,14 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
-	w := &watcher{o: o, family: proc.NewFamily(), passes: sample.NewPasses(), pss: record.Absent,
-		said: map[string]bool{},
-		pace: pace{every: o.PSS, soon: min(o.Interval, o.PSS), gap: o.PSS},
-		sum: Summary{PeakPSS: record.Absent, LeastPSS: record.Absent, MostPSS: record.Absent,
-			CommandRSS: record.Absent}}
-	w.family.Except = w.isOurs
-	w.gpus = newGPUs(w.o)
+	w := newWatcher(o)
 	defer func() {
 		w.gpus.stop()
 		w.family.Close()
 	}()
 	err := w.find(ctx)
 	if err == nil {
-		err = cmp.Or(w.follow(ctx), w.gpus.failed())
+		err = w.follow(ctx)
 	}
 	w.sum.GPUs, w.sum.GPURows = w.gpus.stop(), w.gpus.written
 	if !w.began.IsZero() {
@@ -118,6 +108,14 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		w.sum.CommandRSS = maxRSS(o.Command.cmd.ProcessState)
 	}
 	return w.sum, err
+}
+
+func newWatcher(o Options) *watcher {
+	w := &watcher{o: o, family: proc.NewFamily(), gpus: newGPUs(o), ticked: make(chan struct{}, 1), pss: record.Absent,
+		said: map[string]bool{}, sum: Summary{PeakPSS: record.Absent, LeastPSS: record.Absent, MostPSS: record.Absent,
+			CommandRSS: record.Absent}}
+	w.family.Except = w.isOurs
+	return w
 }
 
 // isOurs reports whether a process is llmparity itself, or a GPU tool that we run, which briefly looks like us.
@@ -254,23 +252,19 @@ func (w *watcher) welcome(m *proc.Member) {
 	if m.Err != nil {
 		w.unreadable(p, "memory", m.Err)
 	}
-	for i, s := range m.Sources {
-		if i == 0 {
-			p.cheap = s
-		} else {
-			p.expensive = s
-		}
-	}
+	p.blind = len(m.Sources) == 0
 	w.alive = append(w.alive, p)
 	w.sum.Processes++
-	w.pace.changed(time.Now())
 	if !p.double {
 		w.tell(p)
 	}
 }
 
-// tell announces a process.
+// tell announces a process, and samples it.
 func (w *watcher) tell(p *process) {
+	if w.sampler != nil { // else all are attached together
+		w.attach(p)
+	}
 	w.gpus.follow(p)
 	const enough = 20 // lines
 	switch w.reported++; {
@@ -297,8 +291,6 @@ func (w *watcher) unreadable(p *process, what string, err error) {
 
 // follow samples at every tick.
 func (w *watcher) follow(ctx context.Context) error {
-	tick := time.NewTicker(w.o.Interval)
-	defer tick.Stop()
 	ended := w.o.Command.Done()
 	w.began, w.cpu = time.Now(), machine.SelfCPU()
 	var limit <-chan time.Time
@@ -307,128 +299,169 @@ func (w *watcher) follow(ctx context.Context) error {
 		defer timer.Stop()
 		limit = timer.C
 	}
+	w.start()
+	defer w.sampler.Stop()
+	w.sampler.Attentive()
+	w.sampler.Read()
+	w.o.Command.Release()
 	for {
-		err := w.sample()
-		w.o.Command.Release()
-		if err != nil {
+		why, err := w.over()
+		if w.sum.Why = why; why != "" || err != nil {
 			return err
-		}
-		if w.sum.Why = w.over(); w.sum.Why != "" {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ended:
 			ended = nil
+			w.sampler.Read()
 		case <-limit:
-		case <-tick.C:
+			w.sampler.Read()
+		case <-w.ticked:
+		}
+	}
+}
+
+// start makes the sampler, and gives it the processes that were found.
+func (w *watcher) start() {
+	w.sampler = sample.New(context.Background(), w)
+	w.sampler.Tick(record.Source{Method: proc.CheapMethod, Every: w.o.Interval, Kernel: true}, w.look)
+	for _, p := range w.alive {
+		if !p.double {
+			w.attach(p)
 		}
 	}
 }
 
 // over returns why watching ends; empty if it continues.
-func (w *watcher) over() string {
-	switch {
-	case w.o.MaxSamples > 0 && w.sum.Samples >= w.o.MaxSamples:
-		return fmt.Sprintf("limit of %d samples", w.o.MaxSamples)
+func (w *watcher) over() (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch err := cmp.Or(w.err, w.gpus.failed()); {
+	case err != nil:
+		return "", err
+	case w.full():
+		return fmt.Sprintf("limit of %d samples", w.o.MaxSamples), nil
 	case w.o.Duration > 0 && time.Since(w.began) >= w.o.Duration:
-		return fmt.Sprintf("limit of %v", w.o.Duration)
+		return fmt.Sprintf("limit of %v", w.o.Duration), nil
 	case len(w.alive) > 0 || !w.o.Command.ended():
-		return ""
+		return "", nil
 	}
 	for _, m := range w.family.LookAtAll() { // started after the last look
 		w.welcome(m)
 	}
 	if len(w.alive) > 0 {
-		return ""
+		return "", nil
 	}
-	return "the last process ended"
+	return "the last process ended", nil
 }
 
-// sample reads every process once.
-func (w *watcher) sample() error {
+// full reports whether there are as many samples as may be.
+func (w *watcher) full() bool { return w.o.MaxSamples > 0 && w.sum.Samples >= w.o.MaxSamples }
+
+// look finds new processes before each tick.
+func (w *watcher) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
-	if w.pace.isDue(time.Now()) {
-		w.readPSS()
+	w.tick = time.Now()
+	readable := false
+	for _, p := range slices.Clone(w.alive) {
+		if p.double && !w.settled(p) {
+			continue
+		}
+		if p.blind && !p.Alive() {
+			w.remove(p)
+			continue
+		}
+		if p.read != nil || w.tick.Sub(p.came) < time.Second {
+			p.rename()
+		}
+		readable = readable || !p.blind
 	}
-	now := time.Now()
-	p := Point{At: now.Sub(w.began)}
-	w.passes.Begin()
-	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
 	w.orphans = slices.DeleteFunc(w.orphans, reaped)
-	if p.Processes == 0 {
-		return w.gpus.failed()
+	if !readable && !w.full() && slices.ContainsFunc(w.alive, func(p *process) bool { return !p.double }) {
+		w.complete(0)
 	}
+	w.notify()
+}
+
+// notify wakes what waits for the end, if it may have come.
+func (w *watcher) notify() {
+	if len(w.alive) > 0 && !w.full() && w.err == nil && w.gpus.failed() == nil {
+		return
+	}
+	select {
+	case w.ticked <- struct{}{}:
+	default:
+	}
+}
+
+// settled reports whether a new process is no copy of its parent any more.
+func (w *watcher) settled(p *process) bool {
+	// Skip it for at least one sample: on a busy machine, a fork takes 100 ms and more until its exec.
+	if time.Since(p.came) < doubt && !p.IsItself() && p.Alive() {
+		return false
+	}
+	p.double = false
+	p.rename()
+	if w.isOurs(p.Process) {
+		w.family.Drop(p.Member)
+		w.alive = slices.DeleteFunc(w.alive, func(other *process) bool { return other == p })
+		return false
+	}
+	w.tell(p)
+	return true
+}
+
+// remove removes a process that has ended. Its last reading of PSS gets no row: rows are of living processes.
+func (w *watcher) remove(p *process) {
+	if p.gone.Swap(true) {
+		return
+	}
+	for _, detach := range p.detach {
+		detach()
+	}
+	w.family.Drop(p.Member)
+	w.alive = slices.DeleteFunc(w.alive, func(other *process) bool { return other == p })
+	if c := w.o.Command; c != nil && p.PID != c.PID() {
+		w.orphans = append(w.orphans, p.PID)
+	}
+	w.notify()
+}
+
+// living returns the process with a pid and start; nil if it has ended.
+func (w *watcher) living(pid int, start uint64) *process {
+	for _, p := range w.alive {
+		if p.PID == pid && p.Start == start {
+			return p
+		}
+	}
+	return nil
+}
+
+// complete ends a sample.
+func (w *watcher) complete(rss int64) {
 	w.sum.Samples++
-	w.sum.PeakRSS = max(w.sum.PeakRSS, p.RSS)
-	w.carry(now, &p)
 	if !w.last.IsZero() {
-		w.sum.Longest = max(w.sum.Longest, now.Sub(w.last))
+		w.sum.Longest = max(w.sum.Longest, w.tick.Sub(w.last))
 	}
-	w.last = now
-	w.pace.grown(now, p.RSS)
+	w.last = w.tick
 	if w.o.Draw != nil {
-		w.o.Draw(p)
+		processes := 0
+		for _, p := range w.alive {
+			if !p.double {
+				processes++
+			}
+		}
+		w.o.Draw(Point{At: w.tick.Sub(w.began), Processes: processes, RSS: rss, PSS: w.pss})
 	}
 	n, err := w.o.Rows.flush()
 	w.sum.Rows += n
-	return cmp.Or(err, w.gpus.failed())
-}
-
-// read reads a process into a row and the sums, and reports whether it still exists.
-func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
-	if who.double {
-		// Skip it for at least one sample: on a busy machine, a fork takes 100 ms and more until its exec.
-		if time.Since(who.came) < doubt && !who.IsItself() && who.Alive() {
-			return true
-		}
-		who.double = false
-		who.rename()
-		if w.isOurs(who.Process) {
-			w.family.Drop(who.Member)
-			return false
-		}
-		w.tell(who)
-	}
-	r, err := record.NewSample(), error(nil)
-	if who.cheap != nil {
-		err = who.cheap.Read(context.Background(), &r)
-	} else if !who.Alive() {
-		err = sample.ErrGone
-	}
-	if errors.Is(err, sample.ErrGone) {
-		for _, detach := range who.detach {
-			detach()
-		}
-		who.drop()
-		// its last reading of PSS gets no row: rows are of living processes
-		w.family.Drop(who.Member)
-		if c := w.o.Command; c != nil && who.PID != c.PID() {
-			w.orphans = append(w.orphans, who.PID)
-		}
-		w.pace.changed(now)
-		return false
-	}
-	sum.Processes++
-	if err != nil || who.cheap == nil {
-		w.unreadable(who, "memory", err)
-		return true
-	}
-	if who.read != nil || now.Sub(who.came) < time.Second {
-		who.rename()
-	}
-	sum.RSS += r.RSS
-	if c := w.carried(who); c != nil {
-		c.Sized(&r)
-	}
-	if w.o.Rows != nil {
-		w.o.Rows.add(now, w.sum.Samples+1, who, &r)
-	}
-	who.read = nil
-	return true
+	w.err = cmp.Or(w.err, err)
+	w.notify()
 }
 
 // rename updates the name: the process may have executed another program.

@@ -17,6 +17,7 @@ const (
 	stillShare         = 25
 	stillFor           = 2
 	vagueShare         = 100
+	staleShare         = 50 // what is beyond it is read again, if there is time for it
 )
 
 // hiddenBytes is how far the kernel's highest RSS must exceed all readings to count as a hidden peak: both may be off
@@ -46,6 +47,7 @@ type carrier struct {
 	last    estimate  // last estimate
 	still   int       // passes without growth
 	unread  bool      // PSS of a process has not been read yet
+	left    bool      // a process has ended since PSS was last read
 }
 
 // identity identifies a process, because pids are reused.
@@ -118,6 +120,7 @@ func (c *carrier) leaves(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := m.process
+	c.left = true
 	if p.cheap == m {
 		p.cheap = nil
 	}
@@ -238,6 +241,13 @@ func (c *carrier) wants() (unread, surprising bool) {
 	return c.unread, stands || higher > c.read/readShare
 }
 
+// stale reports whether the total has grown beyond the highest reading, or a process has ended since the last one.
+func (c *carrier) stale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left || c.last.high > c.read+c.read/staleShare
+}
+
 // expensive takes a reading of PSS, and the sizes just before and after it.
 func (c *carrier) expensive(p *process, r, before, behind *record.Sample) {
 	c.mu.Lock()
@@ -268,7 +278,7 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	defer c.mu.Unlock()
 	c.shmem = c.machine()
 	all := estimate{t.PSS, t.USS, t.PSS, t.PSS, t.PSS}
-	c.last, c.unread = all, false
+	c.last, c.unread, c.left = all, false, false
 	var peak estimate
 	var peaked *process
 	var more int64

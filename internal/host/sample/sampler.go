@@ -68,6 +68,7 @@ type group struct {
 	method string
 	every  time.Duration
 	waits  bool
+	before func() // called before each tick; nil: nothing
 
 	busy    chan struct{} // full during a pass
 	reading record.Sample // of the current pass; reused, so that a tick does not allocate
@@ -97,20 +98,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		return func() {}
 	}
 	m := &member{id: s.sink.Source(d), src: src}
-	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
-	if i < 0 {
-		i = len(s.groups)
-		g := &group{method: d.Method, every: d.Every, waits: d.Waits, busy: make(chan struct{}, 1)}
-		s.groups = append(s.groups, g)
-		switch {
-		case d.Kernel && ofProcesses(d.Method):
-			g.busy = s.thread.busy
-			s.join(g)
-		case d.Every > 0:
-			s.wg.Go(func() { s.loop(g, d.Every) })
-		}
-	}
-	g := s.groups[i]
+	g := s.group(d, nil)
 	s.carry.join(d, m, g)
 	if p, ok := src.(Pusher); ok {
 		p.Pushes(func(r record.Sample) {
@@ -125,6 +113,46 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 	defer g.mu.Unlock()
 	g.members = append(g.members, m)
 	return func() { s.drop(g, m) }
+}
+
+// group returns the group of a method, which it makes and starts if there is none. It requires the lock.
+func (s *Sampler) group(d record.Source, before func()) *group {
+	if i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method }); i >= 0 {
+		return s.groups[i]
+	}
+	g := &group{method: d.Method, every: d.Every, waits: d.Waits, before: before, busy: make(chan struct{}, 1)}
+	s.groups = append(s.groups, g)
+	switch {
+	case d.Kernel && ofProcesses(d.Method):
+		g.busy = s.thread.busy
+		s.join(g)
+	case d.Every > 0:
+		s.wg.Go(func() { s.loop(g, d.Every) })
+	}
+	return g
+}
+
+// Tick calls a function before each tick of the method of d, which has no source yet. The function may attach sources
+// that the tick then reads. Ticks come even while there is no source.
+func (s *Sampler) Tick(d record.Source, before func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.group(d, before)
+}
+
+// Read reads, as a tick does, the methods that Tick names, and the PSS of processes that are new.
+func (s *Sampler) Read() {
+	for _, g := range s.all() {
+		if g.before != nil {
+			s.pass(s.ctx, g, onTick, "")
+		}
+	}
+	s.mu.Lock()
+	rollup := s.thread.expensive
+	s.mu.Unlock()
+	if unread, _ := s.carry.wants(); unread && rollup != nil {
+		s.pass(s.ctx, rollup, onTick, "")
+	}
 }
 
 // drop ends the sampling of a source without waiting; a read in progress is discarded.
@@ -287,6 +315,9 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 	defer func() { <-g.busy }()
 	if why != atEdge && s.paused.Load() {
 		return 0, 0 // paused since the tick
+	}
+	if why == onTick && g.before != nil {
+		g.before()
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	if ofProcesses(g.method) {

@@ -22,24 +22,45 @@ func ofProcesses(method string) bool {
 	return method == record.MethodStatm || method == record.MethodSmapsRollup
 }
 
+// mode says what is read beyond the intervals.
+type mode int
+
+const (
+	timed     mode = iota // nothing
+	dense                 // sizes between ticks, and PSS in bursts
+	attentive             // PSS, after a process has ended, too
+)
+
 // thread is a goroutine that sleeps in the kernel and reads what is due about processes. The sampler's lock guards it.
 type thread struct {
 	sleeper          sleeper
 	cheap, expensive *group        // nil: no source yet
 	busy             chan struct{} // full during a pass of either
 
-	dense     bool
-	denseFrom time.Time
-	denseCost time.Duration
+	mode mode
+	from time.Time     // start of the mode; if attentive, of the last reading of PSS
+	cost time.Duration // of reading PSS since then
 }
 
 // Dense allows reading the sizes of processes more often than their interval, and PSS whenever the total exceeds the
 // highest so far. It is for phases in which no token is timed.
-func (s *Sampler) Dense(dense bool) {
+func (s *Sampler) Dense(on bool) {
+	if on {
+		s.set(dense)
+	} else {
+		s.set(timed)
+	}
+}
+
+// Attentive allows reading PSS whenever the total exceeds the highest so far or a process has ended, for at most
+// 1/denseShare of the time. It is for processes that nothing else is known of.
+func (s *Sampler) Attentive() { s.set(attentive) }
+
+func (s *Sampler) set(m mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.thread.dense != dense {
-		s.thread.dense, s.thread.denseFrom, s.thread.denseCost = dense, time.Now(), 0
+	if s.thread.mode != m {
+		s.thread.mode, s.thread.from, s.thread.cost = m, time.Now(), 0
 		s.thread.sleeper.wake()
 	}
 }
@@ -70,12 +91,12 @@ func (s *Sampler) readProcesses() {
 	var tick, scan, expensive pace
 	for s.ctx.Err() == nil {
 		s.mu.Lock()
-		cheap, rollup, dense := s.thread.cheap, s.thread.expensive, s.thread.dense
+		cheap, rollup, mode := s.thread.cheap, s.thread.expensive, s.thread.mode
 		s.mu.Unlock()
 		now := time.Now()
 		tick.set(now, every(cheap))
 		expensive.set(now, every(rollup))
-		if dense {
+		if mode == dense {
 			scan.set(now, min(denseEvery, every(cheap)))
 		} else {
 			scan.set(now, 0)
@@ -96,16 +117,13 @@ func (s *Sampler) readProcesses() {
 			s.pass(s.ctx, cheap, scanning, "")
 			scan.next(now)
 		}
-		if rollup == nil || !s.wantsPSS(dense, expensive.due(now)) {
+		if rollup == nil || !s.wantsPSS(expensive.due(now)) {
 			continue
 		}
+		begin := time.Now()
 		_, cpu := s.pass(s.ctx, rollup, onTick, "")
 		expensive.rest(time.Now(), cpu)
-		if dense {
-			s.mu.Lock()
-			s.thread.denseCost += cpu
-			s.mu.Unlock()
-		}
+		s.spent(cpu, time.Since(begin))
 	}
 }
 
@@ -116,19 +134,32 @@ func every(g *group) time.Duration {
 	return g.every
 }
 
-// wantsPSS reports whether to read PSS: when it is due, when a process is new, or, while nothing is timed, when the
-// total exceeds the highest so far or is too uncertain.
-func (s *Sampler) wantsPSS(dense, due bool) bool {
+// wantsPSS reports whether to read PSS: when it is due, when a process is new, or as the mode allows.
+func (s *Sampler) wantsPSS(due bool) bool {
 	unread, surprising := s.carry.wants()
-	if due || unread {
-		return true
-	}
-	if !dense || !surprising {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.thread.denseCost < burst+time.Since(s.thread.denseFrom)/denseShare
+	t := &s.thread
+	switch {
+	case due:
+		return true
+	case t.mode == attentive:
+		return (unread || s.carry.stale()) && time.Since(t.from) > t.cost*denseShare
+	case t.mode == dense && surprising && t.cost < burst+time.Since(t.from)/denseShare:
+		return true
+	}
+	return unread
+}
+
+// spent takes the cost of reading PSS. If attentive, waiting for a processor counts: then the machine is busy.
+func (s *Sampler) spent(cpu, elapsed time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.thread.mode == attentive {
+		s.thread.from, s.thread.cost = time.Now(), elapsed
+		return
+	}
+	s.thread.cost += cpu
 }
 
 // pace says when something is due. Its zero value is never due.

@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// cheapMethod is the method of the cheap source.
-const cheapMethod = record.MethodStatm
+// CheapMethod is the method of the cheap source.
+const CheapMethod = record.MethodStatm
 
 // Sources returns the sources of a process. role is what the process is to its engine: renderer, server …
 //

@@ -88,8 +88,8 @@ func (p Process) Young() bool { return time.Since(time.UnixMilli(int64(p.Start))
 // lastPID is unknown here.
 func lastPID() int { return 0 }
 
-// cheapMethod is the method of the cheap source.
-const cheapMethod = Portable
+// CheapMethod is the method of the cheap source.
+const CheapMethod = Portable
 
 // Sources returns the sources of a process. role is what the process is to its engine: renderer, server … No peak can
 // be reset here.

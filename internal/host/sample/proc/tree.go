@@ -156,7 +156,7 @@ func (t *Tree) take(b *branch) {
 	case isGone(err):
 	case err != nil:
 		// A source of the kernel: else all sources of the method would get a goroutine of their own.
-		sources = []sample.Source{unreadable{record.Source{Role: role, Method: cheapMethod, PID: p.PID,
+		sources = []sample.Source{unreadable{record.Source{Role: role, Method: CheapMethod, PID: p.PID,
 			Start: p.Start, Every: FastEvery, Kernel: true,
 			Sees: "nothing", Blind: "everything: no permission to read it"}, err}}
 	}

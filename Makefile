@@ -9,28 +9,23 @@ FOLDERS = $(wildcard assets/*/*.go) browser cmd compare docs examples internal n
 # Without the folder of the checkout in what is compiled, all builds, tests and checkouts share it.
 export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 
-# What make test runs in which way. Each package is in one of these, LIGHT by default.
+# What make test runs in which way: with a browser, with a server or a compiler, with the race detector, or like any test. The
+# detector is for packages where goroutines meet; the others it would only make slow, the command's tests also. Those choose
+# their own groups ($LLMPARITY_TESTS, cmd/llmparity/main_test.go).
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
-BROWSERS = $(filter llmparity/browser llmparity/browser/webllm,$(PACKAGES))
+BROWSERS = llmparity/browser llmparity/browser/webllm
 PAGES = llmparity/reports llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/models/modellib
-# Nothing in these runs at the same time as something else: the race detector would only make them slow. Only internal/models/mlc
-# has workers, which browser/webllm's tests run with the detector.
-ALONE = $(filter llmparity/compare llmparity/compare/% llmparity/reports/% $(addprefix llmparity/,assets/plans browser/find docs \
-	scripts/reference) $(addprefix llmparity/internal/,baseline figure gates kinds stats warning host/cache predict/% \
-	bench/dryrun bench/plan bench/reproduce bench/resolve record/foreign models models/gguf models/hfconfig models/mlc \
-	models/mlc/% models/modelsize models/tiny/reference kit/document kit/fault kit/lines kit/nearest kit/regular kit/whole \
-	kit/words),$(PACKAGES))
-LIGHT = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(ALONE),$(PACKAGES))
+RACED = $(filter-out $(SERVERS),$(filter llmparity/native/% llmparity/examples/% $(addprefix llmparity/internal/,\
+	bench/% engine engine/% host/% record record/% models/catalogue models/npm),$(PACKAGES)))
+PLAIN = $(filter-out $(BROWSERS) $(PAGES) $(SERVERS) $(RACED),$(PACKAGES))
 
-# Tests of the command that start and stop runs, where goroutines meet. The others call one package after another, each of
-# which is tested with the race detector itself.
-RUNS = TestRunMeasures|Kill|Signals|Repetitions|ExecEngineIs|EventsOfRun|Interrupt
+# lint looks at these systems too. What is vetted is type-checked with its tests; what is built is linked.
+VETTED = windows/amd64 darwin/arm64
+BUILT = linux/arm64 darwin/amd64 windows/arm64
+ON = GOOS=$${target%/*} GOARCH=$${target\#*/}
 
-# The longest of its tests that start no browser, which run beside those that do.
-BESIDE = Watch|Against|Damaged|Served|ServerAgrees|EveryPlanField|LlamaCpp|WithoutOutput|Workers|NativeEngine|AnyGGUF|OtherEngines
-
-.PHONY: setup build demo test browsers alone light servers test-all test-gpu bench accuracy mlc-proof lint clean
+.PHONY: setup build demo test browsers plain raced servers test-all vulnerabilities test-gpu bench accuracy mlc-proof lint clean
 
 setup:
 	@scripts/setup
@@ -47,19 +42,24 @@ demo: setup build
 lint:
 	@scripts/setup npm staticcheck
 	@test -z "$$(gofmt -l $(FOLDERS))" || { echo "gofmt these files:"; gofmt -l $(FOLDERS); exit 1; }
+	@go mod tidy -diff
 	@go vet -tags slow ./...
+	@go build -o bin/errorlint ./scripts/errorlint
+	@go vet -vettool="$(CURDIR)/bin/errorlint" -tags slow ./...
 	@$(CACHE)/staticcheck/current/staticcheck -tags slow ./...
 	@go run ./scripts/lint
+	@for target in $(VETTED); do $(ON) go vet -tags slow ./... || exit 1; done
+	@for target in $(BUILT); do $(ON) go build -o /dev/null ./cmd/llmparity || exit 1; done
 
 # A program with the race detector in it sleeps for a second at its end, and tests start hundreds of them.
-test browsers light servers test-all: export GORACE = atexit_sleep_ms=0
+test browsers raced servers test-all: export GORACE = atexit_sleep_ms=0
 
 # Two at a time, one for each of two cores. One browser at a time: two on these cores would measure each other. A package
 # may take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
 # tells everything. Lint comes last: by then most of what it needs is compiled.
 test: setup
 	@scripts/setup llamacpp-tools ollama staticcheck
-	@$(MAKE) --no-print-directory -k -j2 browsers alone light servers lint
+	@$(MAKE) --no-print-directory -k -j2 browsers plain raced servers lint
 
 # Lint vets all of it.
 GO_TEST = go test -p 1 -vet=off -timeout 20m
@@ -67,31 +67,36 @@ GO_TEST = go test -p 1 -vet=off -timeout 20m
 browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
-	$(GO_TEST) -run InABrowser llmparity/reports || failed=1; \
-	$(GO_TEST) -skip '$(RUNS)|$(BESIDE)' llmparity/cmd/llmparity || failed=1; \
-	$(GO_TEST) -race -run '$(RUNS)' llmparity/cmd/llmparity || failed=1; \
+	LLMPARITY_TESTS=browser $(GO_TEST) $(PAGES) || failed=1; \
+	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
-# InABrowser is the test of reports that starts one.
-alone:
-	$(GO_TEST) -skip InABrowser $(ALONE) llmparity/reports
-	LLMPARITY_CHROME=none $(GO_TEST) -run '$(BESIDE)' -skip '$(RUNS)' llmparity/cmd/llmparity
+# The program "false" is found as a browser, and starts as none.
+plain:
+	$(GO_TEST) $(PLAIN)
+	LLMPARITY_CHROME=false LLMPARITY_TESTS=light $(GO_TEST) llmparity/cmd/llmparity
 
-light:
-	$(GO_TEST) -race $(LIGHT)
+raced:
+	$(GO_TEST) -race $(RACED)
 
 servers:
 	$(GO_TEST) -race $(SERVERS)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
-test-all: setup lint
+test-all: setup lint vulnerabilities
 	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 pandas xvfb lavapipe
 	@failed=0; \
-	set -x; go test -race -tags slow $(LIGHT) $(filter-out llmparity/compare%,$(ALONE)) || failed=1; \
+	set -x; go test -race -tags slow $(RACED) $(filter-out llmparity/compare%,$(PLAIN)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \
 	go test -race -p 1 -tags slow -timeout 120m $(BROWSERS) $(SERVERS) $(PAGES) || failed=1; \
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed
+
+# Known vulnerabilities that the program reaches. If their database does not answer, that is said, and nothing fails.
+vulnerabilities:
+	@scripts/setup govulncheck
+	@if out=$$($(CACHE)/govulncheck/current/govulncheck ./... 2>&1); then echo "$$out"; \
+	else case $$out in *"fetching vulnerabilities"*) echo "skipped: $$out" ;; *) echo "$$out"; exit 1 ;; esac; fi
 
 # What needs an NVIDIA GPU that nobody else uses, its driver, and a C compiler.
 test-gpu:

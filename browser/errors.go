@@ -78,7 +78,7 @@ func (p *Page) meaningOf(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if thrown, ok := errors.AsType[*chromedp.ExceptionError](err); ok {
-		return p.explain(thrownError(thrown))
+		return p.explain(p.thrown(thrown))
 	}
 	return err
 }
@@ -120,14 +120,14 @@ func (p *Page) explain(f *engine.Failure) error {
 	if f.Class != record.Crash || p.abort == "" {
 		return f
 	}
-	if classify(p.abort) == record.OOM {
+	if p.classify(p.abort) == record.OOM {
 		f.Class = record.OOM
 	}
-	return engine.Fail(f.Class, "%w: the model library aborted: %s", f.Err, p.abort)
+	return engine.Fail(f.Class, "%w: the engine's wasm aborted: %s", f.Err, p.abort)
 }
 
-// thrownError returns the message of what the page threw, on one line and without the stack.
-func thrownError(e *chromedp.ExceptionError) *engine.Failure {
+// thrown returns the message of what the page threw, on one line and without the stack.
+func (p *Page) thrown(e *chromedp.ExceptionError) *engine.Failure {
 	text := e.Text
 	if o := e.Exception; o != nil && o.Description != "" {
 		text = o.Description
@@ -136,21 +136,26 @@ func thrownError(e *chromedp.ExceptionError) *engine.Failure {
 	}
 	text, _, _ = strings.Cut(text, "\n    at ")
 	text = fault.OneLine(text)
-	return engine.Fail(classify(text), "in the page: %s", text)
+	return engine.Fail(p.classify(text), "in the page: %s", text)
 }
 
 var (
 	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|` +
 		`invalid array buffer length|(cannot|could not) allocate|allocation failed`)
 	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
-	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|'Cache': Request failed|networkerror|net::ERR_|exceeds shard size`)
-	// Without wasm exceptions a TVM error cannot be thrown, but aborts.
-	wasmAbort = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
-	tvmError  = regexp.MustCompile(`^\w+Error: `)
+	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
+	// Without wasm exceptions an error in a wasm cannot be thrown, but aborts.
+	wasmAbort  = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
+	namedError = regexp.MustCompile(`^\w+Error: `)
 )
 
-// classify classifies an error message of an engine's script, its wasm or WebGPU.
-func classify(text string) record.Class {
+// classify classifies an error message of the engine's script, its wasm or WebGPU.
+func (p *Page) classify(text string) record.Class {
+	if own := p.site.Classify; own != nil {
+		if class := own(text); class != "" {
+			return class
+		}
+	}
 	switch {
 	case outOfMemory.MatchString(text):
 		return record.OOM

@@ -6,11 +6,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"llmparity/assets/page"
+	"llmparity/browser/serve"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child/childtest"
 	"llmparity/internal/host/sample/truth"
@@ -30,32 +29,28 @@ func TestMain(m *testing.M) {
 
 // stub is a minimal engine script: this package's tests need no engine.
 const stub = `
-import { ledger } from "./ledger.js";
-import { adapter } from "./adapter.js";
-export async function start() {}
-const now = () => performance.timeOrigin + performance.now();
-const tell = (event) => llmparityEvent(JSON.stringify(event));
+import { host } from "../host.js";
 let stopped;
-const generate = async ({ tokens }) => {
+export async function generate({ tokens }) {
 	stopped = false;
 	for (let i = 0; i < tokens && !stopped; i++) {
-		tell({ tokens: [i, now()], ledger: [...ledger.brief(), -1] });
-		await new Promise((done) => setTimeout(done));
+		host.token(i);
+		await host.turn();
 	}
-	return "said";
-};
-globalThis.llmparity = { adapter, now, held: () => -1, generate, stop() { stopped = true; } };
+	return { text: "said" };
+}
+export const interrupt = () => { stopped = true; };
 `
 
 // stubSite is the page with the stub as its engine.
 var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(
 	func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/engine.js" {
+		if r.URL.Path == "/engine/engine.js" {
 			w.Header().Set("Content-Type", "text/javascript")
 			fmt.Fprint(w, stub)
 			return
 		}
-		Files(page.Files()).ServeHTTP(w, r)
+		serve.Files(nil).ServeHTTP(w, r)
 	})}
 
 // fresh opens the stub in a new browser.
@@ -85,7 +80,7 @@ func kill(t *testing.T, p *Page, role string) {
 	check.Err(t, err)
 	for pid, r := range roles {
 		if r == role {
-			check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
+			check.Also(t, check.Kill(pid))
 		}
 	}
 }

@@ -2,10 +2,8 @@
 // processes, reads memory from outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and
 // reports how a page or GPU was lost. A Sheet draws pictures for reports.
 //
-// It knows no engine. Each engine in a browser has a package that serves a Site and calls its script. The page's
-// interface is in assets/page: llmparityPage.started is a promise; llmparity.now, adapter and held exist where the
-// engine runs; ledger.js is imported before anything that uses WebGPU; the binding llmparityEvent reports what happens
-// during a call, such as tokens.
+// It knows no engine. An engine in a browser is a Runtime: its package has the engine's script, and prepares models and
+// serves them. Start makes it a session. assets/page/host.js says what a script exports; examples/pagekind is complete.
 //
 // Limits: it only drives Chrome and its relatives, through DevTools. It does not see what a GPU driver allocates for
 // WebGPU. Outside Linux it only knows the processes that the browser names. Each launch starts a browser with an empty
@@ -33,6 +31,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -52,11 +51,13 @@ type Config struct {
 
 // Site is an engine's page.
 type Site struct {
-	Handler http.Handler // serves the files, index.html at "/", only to the page
+	Handler http.Handler // serves the files, index.html at "/", only to the page; see package serve
 	Page    string       // path of the page; empty: the root
 	Title   string       // of the engine, for people
-	Imports string       // what the page's script imports
+	Imports string       // what the page's script imports, for people
 	Do      string       // advice if that fails
+	// Classify classifies messages of the engine's own errors; nil, or an empty class: as the messages of any page.
+	Classify func(message string) record.Class
 }
 
 // binding is the function with which an engine's script reports events during a call.
@@ -69,7 +70,7 @@ type Page struct {
 	path      string // of the browser
 	chrome    *chrome
 	id        target.ID
-	server    *server
+	server    *serve.Server
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
@@ -107,7 +108,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
-	server, err := serve(s.Handler)
+	server, err := serve.Loopback(s.Handler)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +118,12 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, server.close())
+		return nil, errors.Join(err, server.Close())
 	}
 	return p, nil
 }
 
-func openOnce(ctx context.Context, path string, config Config, site Site, s *server, warn func(record.Warning)) (
+func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
 	p := &Page{config: config, site: site, path: path, server: s, warn: warn, news: make(chan struct{}, 1),
 		watchdog:  cmp.Or(config.Watchdog, engine.Watchdog),
@@ -178,10 +179,10 @@ func (p *Page) navigate(ctx context.Context) error {
 		// End chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the browser
 		// keeps response bodies, and so a second copy of the weights.
 		command(network.Disable, cdp.Empty{}), command(css.Disable, cdp.Empty{}), command(dom.Disable, cdp.Empty{}),
-		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.base, p.site.Page, p.isolate.thread)),
+		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.Base, p.site.Page, p.isolate.thread)),
 	)
 	if err != nil {
-		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
+		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.Base)
 	}
 	// Find the page's process while the page compiles its engine.
 	found := make(chan error, 1)
@@ -211,7 +212,7 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 }
 
 // Base is the address of the site's files.
-func (p *Page) Base() string { return p.server.base }
+func (p *Page) Base() string { return p.server.Base }
 
 // Info returns the browser's part of an engine's description.
 func (p *Page) Info() *record.EngineInfo {
@@ -263,7 +264,7 @@ func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 func (p *Page) Close() error {
 	p.once.Do(func() {
 		p.processes.detach()
-		p.closeErr = errors.Join(p.chrome.close(), p.server.close())
+		p.closeErr = errors.Join(p.chrome.close(), p.server.Close())
 	})
 	return p.closeErr
 }
@@ -278,7 +279,7 @@ func (p *Page) listen(ev any) {
 		}
 	case *runtime.EventExceptionThrown:
 		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
-		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
+		p.warn(record.Warning{Code: "page-exception", Text: p.thrown(e).Error()})
 	case *runtime.EventConsoleAPICalled:
 		p.said(ev)
 	case *target.EventTargetCrashed: // of any target of the browser
@@ -290,14 +291,14 @@ func (p *Page) listen(ev any) {
 	}
 }
 
-// said keeps the console's last error that looks like one of TVM ("ValueError: …"): the wasm prints why it aborts
-// there, and then throws a bare exit status.
+// said keeps the console's last error that names its kind ("ValueError: …"): a wasm prints there why it aborts, and
+// then throws a bare exit status.
 func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
 	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
 		return
 	}
 	var text string
-	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !tvmError.MatchString(text) {
+	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !namedError.MatchString(text) {
 		return
 	}
 	p.mu.Lock()
@@ -316,7 +317,7 @@ func (p *Page) reported(payload string) {
 		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device was lost (%s): %s", e.Lost.Reason,
 			fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
-		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
+		p.chrome.lose(engine.Fail(p.classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
 		p.ledger.reported(e.Ledger)
 		p.mu.Lock()

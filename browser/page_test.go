@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -105,7 +104,7 @@ func givenUp(t *testing.T, p *Page) {
 	want := generated(t, p)
 	ctx, cancel := context.WithCancel(watched(t))
 	tokens := 0
-	_, err := Long[string](ctx, p, "llmparity.stop()", "llmparity.generate", map[string]any{"tokens": 1 << 30},
+	_, err := Long[answer](ctx, p, "llmparity.interrupt()", "llmparity.generate", map[string]any{"tokens": 1 << 30},
 		func(told Told) {
 			if tokens += len(told.Tokens) / 2; tokens > 20 {
 				cancel()
@@ -130,7 +129,7 @@ func newProcessesAreSampled(t *testing.T, p *Page, probe *enginetest.Probe) {
 		if len(old) != 1 {
 			t.Fatalf("processes called %s: %v", role, old)
 		}
-		check.Err(t, syscall.Kill(old[0], syscall.SIGKILL))
+		check.Err(t, check.Kill(old[0]))
 		for deadline := time.Now().Add(2 * time.Minute); len(probe.PIDs(role)) < 2; {
 			if time.Now().After(deadline) {
 				t.Fatalf("the new %s is not sampled", role)
@@ -254,20 +253,23 @@ func TestNoAdapterIsAFault(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
+	p := &Page{site: Site{Classify: func(text string) record.Class {
+		return map[string]record.Class{"Error: the engine's own": record.BadOutput}[text]
+	}}}
 	for text, want := range map[string]record.Class{
+		"Error: the engine's own":                                                            record.BadOutput,
 		"RangeError: Array buffer allocation failed":                                         record.OOM,
 		"RangeError: WebAssembly.Memory(): could not allocate memory":                        record.OOM,
 		"GPUOutOfMemoryError":                                                                record.OOM,
 		"DeviceLostError: The WebGPU device was lost while loading the model.":               record.DeviceLost,
 		"TypeError: Failed to fetch":                                                         record.Download,
-		"Error: Tensor-cache record range [852992, 984064) exceeds shard size 853248":        record.Download,
 		"RuntimeError: unreachable":                                                          record.Crash,
 		"RuntimeError: memory access out of bounds":                                          record.Crash,
 		"Error: Cannot find function create_tir_paged_kv_cache":                              record.Other,
 		"ContextWindowSizeExceededError: Prompt tokens exceed context window size":           record.Other,
 		"CompileError: WebAssembly.instantiate(): expected magic word 00 61 73 6d, found 74": record.Other,
 	} {
-		if got := classify(text); got != want {
+		if got := p.classify(text); got != want {
 			t.Errorf("%s: class %s, want %s", text, got, want)
 		}
 	}

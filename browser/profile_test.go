@@ -27,14 +27,14 @@ func read(t *testing.T, path string, v any) {
 // generated makes the stub report some tokens.
 func generated(t *testing.T, p *Page) (ids []float64) {
 	t.Helper()
-	said, err := Long[string](watched(t), p, "llmparity.stop()", "llmparity.generate", map[string]any{"tokens": 9},
+	said, err := Long[answer](watched(t), p, "llmparity.interrupt()", "llmparity.generate", map[string]any{"tokens": 9},
 		func(told Told) {
 			for i := 0; i < len(told.Tokens); i += 2 {
 				ids = append(ids, told.Tokens[i])
 			}
 		})
-	if err != nil || said != "said" {
-		t.Errorf("text %q, %v", said, err)
+	if err != nil || said.Text != "said" {
+		t.Errorf("text %q, %v", said.Text, err)
 	}
 	return ids
 }

@@ -78,7 +78,7 @@ func strike(starts func() []string, kind string, s syscall.Signal) (hit bool) {
 func whileLoading(strike func()) Site {
 	site := stubSite
 	site.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/engine.js" {
+		if r.URL.Path == "/engine/engine.js" {
 			strike()
 		}
 		stubSite.Handler.ServeHTTP(w, r)

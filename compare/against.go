@@ -24,9 +24,9 @@ type Against struct {
 	plain stats.Test // the test behind Changed
 }
 
-// SetAgainst compares a figure with that of a baseline run. The null hypothesis is that the figure changed by exactly
-// the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
-func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
+// CompareFigure compares a figure with that of a baseline run. The null hypothesis is that the figure changed by
+// exactly the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
+func CompareFigure(base, now *Cell, name string, change float64) (Against, string) {
 	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
@@ -92,8 +92,8 @@ func Correct(all []*Against) int {
 	return ratio.Judge(of)
 }
 
-// SameWords compares the outputs of the first requests of two cells, which may be in different results.
-func SameWords(base, now *Cell) parity.Parity {
+// CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
+func CompareOutputs(base, now *Cell) parity.Parity {
 	return parity.SameCell(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 

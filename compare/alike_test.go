@@ -287,7 +287,7 @@ func TestGrowthFallsBackToRSS(t *testing.T) {
 }
 
 // An engine that starts a process for each generation loads within its time to the first token, and its load phase has
-// waiting of ours in it: the load is what its span says, and neither is set against another engine's.
+// waiting of ours in it: the load is what its span says, and neither is compared with another engine's.
 func TestOneProcessPerGeneration(t *testing.T) {
 	once := comparetest.Served(6)
 	once.Cell.PerGeneration = true

@@ -43,8 +43,9 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 	return v
 }
 
-// weigh compares the memory of two cells of which only amounts may be compared, and adds the tests to their family.
-func (r *Result) weigh(c *Comparison) {
+// compareAmounts compares the memory of two cells of which only amounts may be compared, and adds the tests to their
+// family.
+func (r *Result) compareAmounts(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
 		b.memory.ProgramWords() != "" {

@@ -136,18 +136,17 @@ func (r *Result) whose(pairs []int) string {
 func (r *Result) kernels() []Reason {
 	var out []Reason
 	for _, c := range r.Cells {
-		library := c.Part("model_library")
-		if library == "" {
+		library, d := c.ModelLibrary(), Reason{}
+		switch {
+		case library == nil:
 			continue
+		case library.Maker == "":
+			d = reason(Informs, explain.GivenKernels, c.Title(), library.Variant)
+		case library.Unusual():
+			d = reason(Informs, explain.OtherMaker, c.Title(), library.Maker, library.Usual, library.Variant)
+		default:
+			d = reason(Informs, explain.UsualKernels, c.Title(), library)
 		}
-		of := explain.OtherKernels
-		switch origin, _, _ := strings.Cut(library, " ("); origin {
-		case "ours":
-			of = explain.OurKernels
-		case "given":
-			of = explain.GivenKernels
-		}
-		d := reason(Informs, of, c.Title(), library)
 		if !slices.ContainsFunc(out, func(o Reason) bool { return o.Text == d.Text }) {
 			out = append(out, d)
 		}

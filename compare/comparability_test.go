@@ -62,7 +62,7 @@ func TestReasonsOfManyPairsAppearOnce(t *testing.T) {
 	}
 }
 
-// Cells that have no like are set against all that nearly are, and refused.
+// Cells without an equal partner are compared with those that differ least, and refused.
 func TestLengthsOfOneEngineAreNotCompared(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 3 {
@@ -78,7 +78,7 @@ func TestLengthsOfOneEngineAreNotCompared(t *testing.T) {
 	}
 }
 
-// Runs with one name are told apart by no more of their folders than that takes.
+// Runs with one name are named by the shortest unique end of their folders.
 func TestRunsOfOneNameAreLabelledByFolder(t *testing.T) {
 	a, b, c := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1)),
 		comparetest.Run(t, "other", comparetest.Native(1))
@@ -192,7 +192,7 @@ func TestVariedSettingsTellCellsApart(t *testing.T) {
 	}
 }
 
-// Whoever names two runs is told why the second is set against nothing of the first, and which cell is whose.
+// If cells of the second run are compared with none of the first, the result says which and why.
 func TestUnpairedRunsSayWhy(t *testing.T) {
 	run := func(dir string, change ...func(*comparetest.Engine)) *record.Run {
 		var engines []comparetest.Engine
@@ -241,7 +241,7 @@ func TestUnpairedRunsSayWhy(t *testing.T) {
 	}
 }
 
-// Each form of a converted model's weights is set against the engine that has one form, and said rightly.
+// Each form of a converted model's weights is compared with the engine that has one form, and described correctly.
 func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
 	web := func(id int, form, same string) comparetest.Engine {
 		e := comparetest.Browser(6)

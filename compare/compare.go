@@ -275,7 +275,8 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
 	c.identify()
-	c.With, c.Self, c.Quality = c.Setup.With(), parity.WithItself(c.counted, spec.Temperature), parity.QualityOf(run, spec)
+	c.With, c.Self = c.Setup.With(), parity.WithItself(c.counted, spec.Temperature)
+	c.Quality = parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {
@@ -359,8 +360,9 @@ func (c *Cell) identify() {
 			c.Engine = now
 		} else if now != nil {
 			c.inconsistent("version", c.Engine.Version, now.Version)
-			for _, part := range slices.Sorted(maps.Keys(now.Parts)) {
-				c.inconsistent(strings.ReplaceAll(part, "_", " "), c.Engine.Parts[part], now.Parts[part])
+			was, is := c.Engine.Identity(), now.Identity()
+			for _, part := range slices.Sorted(maps.Keys(is)) {
+				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
 			}
 		}
 	}
@@ -377,8 +379,8 @@ func (c *Cell) inconsistent(what, was, is string) {
 func lastReported(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+
-			len(out.Policy)) {
+		if e.Engine != nil && (out == nil || len(e.Engine.Identity())+len(e.Engine.Policy) >=
+			len(out.Identity())+len(out.Policy)) {
 			out = e.Engine
 		}
 	}

@@ -2,7 +2,6 @@ package compare_test
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -132,19 +131,11 @@ func TestMissingDataIsReported(t *testing.T) {
 // Cells of one engine that ran with other things can't be taken for one another, and what differs is said.
 func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 	old, sorted := comparetest.Browser(6), comparetest.Browser(6)
-	change := func(e *comparetest.Engine, part, value string) {
-		e.Info.Parts = maps.Clone(e.Info.Parts)
-		e.Info.Parts[part] = value
-	}
-	change(&old, "webllm", "0.2.80")
-	change(&old, "webllm_origin", "npm")
-	old.Info.Version = "0.2.80"
-	change(&sorted, "model_library", "ours (software kernels, full sort)")
-	sorted.Info.Policy = maps.Clone(sorted.Info.Policy)
-	sorted.Info.Policy["model_library"] = "ours (software kernels, full sort)"
+	old.Info.Version, old.Info.Origin = "0.2.80", "npm"
+	full := *sorted.Info.Library
+	full.Variant = "software kernels, full sort"
+	sorted.Info.Library = &full
 	base := comparetest.Browser(6)
-	base.Info.Policy["model_library"] = base.Info.Parts["model_library"]
-	old.Info.Policy["model_library"] = base.Info.Parts["model_library"]
 	res := compare.Runs(comparetest.Run(t, "a", base), comparetest.Run(t, "a", old), comparetest.Run(t, "a", sorted),
 		comparetest.Run(t, "a", comparetest.Native(6)))
 	var labels []string
@@ -161,15 +152,16 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 	check.Has(t, strings.Join(res.Comparability, "\n"), "version differs: 0.2.86 and 0.2.80",
-		"model library differs: ours (software kernels, partial sort) and ours (software kernels, full sort)",
-		"kernels of webllm: llmparity's, not MLC's: ours (software kernels, full sort)")
+		"model library differs: llmparity's (software kernels, partial sort) and "+
+			"llmparity's (software kernels, full sort)",
+		"kernels of webllm: llmparity's, not MLC's: software kernels, full sort")
 }
 
 // An engine introduces itself before it has a model, and says with which library it runs when it has one. A launch that
 // failed in between doesn't take that back.
 func TestLastEngineReportCounts(t *testing.T) {
 	e := comparetest.Browser(2)
-	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}
+	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86"}
 	e.Failing = map[int]record.Class{2: record.OOM}
 	check.Has(t, compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With, "llmparity's library")
 }

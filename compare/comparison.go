@@ -81,16 +81,12 @@ func sameTask(a, b *Cell) bool {
 	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
 }
 
-// differences counts in what else two cells of one task differ. The number of the start settings, which only cells of
-// one run share, stands for the dtype and the threads, which older records lack.
+// differences counts in what else two cells of one task differ.
 func differences(a, b *Cell) int {
 	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
 		return x.Across != axis.Unpaired && x.Name != axis.Engine
 	}))
 	if a.Says("kv_dtype") != b.Says("kv_dtype") {
-		n++
-	}
-	if a.Run == b.Run && a.Spec.Setup != b.Spec.Setup {
 		n++
 	}
 	return n
@@ -232,7 +228,7 @@ func (r *Result) party(cell int) parity.Party {
 		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
 	// To float16, weights are rounded as activations are, which tolerances cover.
 	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
-	if lib := c.Part("model_library"); strings.HasPrefix(lib, "MLC's") || strings.Contains(lib, "mlc kernels") {
+	if c.ModelLibrary().ByMLC() {
 		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
 	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }

@@ -2,34 +2,42 @@ package compare_test
 
 import (
 	"fmt"
+	"os"
+	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
 // A record becomes figures of cells, each over the launches that count.
 func ExampleRuns() {
-	run, err := record.Open("../internal/record/testdata/first")
+	dir, remove := exampleRun()
+	defer remove()
+	run, err := record.Open(dir)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, cell := range compare.Runs(run).Cells {
 		for _, f := range cell.Figures {
-			if f.Known() {
-				fmt.Println(cell.Label, f.Name, *f.Median, f.Unit, f.Origin)
+			if f.Name == figure.PeakPSS || f.Name == figure.TTFT {
+				fmt.Printf("%s: %s %.1f %s (%.1f to %.1f)\n", cell.Label, f.Name, *f.Median, f.Unit,
+					f.Interval.Lo, f.Interval.Hi)
 			}
 		}
 	}
 	// Output:
-	// llamacpp peak_rss_sum 40 MiB measured
-	// llamacpp baseline_rss_sum 10 MiB measured
-	// llamacpp memory_increase_rss_sum 30 MiB measured
-	// llamacpp load_time 200 ms measured
-	// llamacpp ttft 10 ms measured
-	// llamacpp prefill_tps 200 tokens/s measured
-	// llamacpp latency 30 ms measured
-	// llamacpp tokens 2 tokens reported
-	// llamacpp prompt_tokens 2 tokens reported
-	// llamacpp cached_prompt_tokens 0 tokens reported
+	// llamacpp: peak_pss 46.9 MiB (46.2 to 47.3)
+	// llamacpp: ttft 8.9 ms (8.7 to 9.3)
+}
+
+// exampleRun writes a run of six launches of llama.cpp with made-up figures.
+func exampleRun() (dir string, remove func()) {
+	root, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

@@ -10,14 +10,15 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
+	"llmparity/internal/axis"
 	"llmparity/internal/stats"
 )
 
 // judge tests families and writes the verdicts.
 func (r *Result) judge() {
 	for i := range r.Comparisons {
-		r.weigh(&r.Comparisons[i])
-		r.enlist(i)
+		r.compareAmounts(&r.Comparisons[i])
+		r.addToFamily(i)
 	}
 	r.means()
 	for f := range r.Families {
@@ -37,11 +38,11 @@ func (r *Result) judge() {
 			j.Family = f
 		}
 	}
-	r.word()
+	r.writeVerdicts()
 }
 
-// word writes the verdicts, with small effects marked as too small.
-func (r *Result) word() {
+// writeVerdicts writes the verdicts, with small effects marked as too small.
+func (r *Result) writeVerdicts() {
 	small := func(times float64) bool {
 		return math.Abs(math.Log(times)) < math.Log1p(r.Statistics.MinEffect)*(1-1e-9)
 	}
@@ -77,8 +78,8 @@ func (r *Result) word() {
 	}
 }
 
-// enlist adds a comparison's tests to their family.
-func (r *Result) enlist(i int) {
+// addToFamily adds a comparison's tests to their family.
+func (r *Result) addToFamily(i int) {
 	c := &r.Comparisons[i]
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
@@ -107,7 +108,8 @@ func (r *Result) means() {
 	if r.Statistics.By != nil {
 		fields = r.Statistics.By
 	}
-	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "run" }) // a family has its runs
+	isRun := func(s string) bool { return s == axis.Run } // a family has its runs
+	fields = slices.DeleteFunc(slices.Clone(fields), isRun)
 	for f := range r.Families {
 		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {
@@ -143,8 +145,8 @@ func (r *Result) comparedIn(comparisons []int) []string {
 // common names the values of the requested fields in both cells of a comparison.
 func (r *Result) common(c *Comparison, by []string) string {
 	a, b := r.Cells[c.A], r.Cells[c.B]
-	if !slices.Contains(by, "device") {
-		by = append(slices.Clone(by), "device")
+	if !slices.Contains(by, axis.Device) {
+		by = append(slices.Clone(by), axis.Device)
 	}
 	var words []string
 	for _, name := range by {

@@ -123,12 +123,12 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 			llama.Info.Policy["kv_dtype"] = "f32"
 		}, "0.050 for llamacpp apart: more than float32 explains (up to 0.002)", ""},
 		"chunks that MLC's kernel merges": {func(web, llama *comparetest.Engine) {
-			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
+			web.Info.Library.Kernels = record.MLCKernels
 			web.Info.Policy["prefill_chunk"] = "2"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
 		}, "explain (up to 0.200); the kernel with which webllm merges a prompt's chunks of 2 tokens lacks a barrier", ""},
 		"one chunk": {func(web, llama *comparetest.Engine) {
-			web.Info.Parts["model_library"] = "ours (mlc kernels, partial sort)"
+			web.Info.Library.Kernels = record.MLCKernels
 			web.Info.Policy["prefill_chunk"] = "128"
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 2.5, 0.01)
 		}, "more than sines of a shader and a float16 KV cache explain (up to 0.200)", ""},

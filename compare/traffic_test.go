@@ -68,7 +68,9 @@ func TestOtherTrafficIsAnotherTask(t *testing.T) {
 		func(c *record.Cell) { c.KVDType = "f16" },
 		func(c *record.Cell) { c.Start = record.ColdStart },
 		func(c *record.Cell) { c.MaxTokens = 16 },
-		func(c *record.Cell) { c.Setup = 2 },
+		func(c *record.Cell) { c.DType = "f16" },
+		func(c *record.Cell) { c.Threads = 2 },
+		func(c *record.Cell) { c.Model.Context = 512 },
 		func(c *record.Cell) {
 			c.Traffic = &record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 8}
 		},

@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
 
 // A renderer is a function from a result to bytes. JSON is for programs, in any language.
 func ExampleResultJSON() {
-	run, err := record.Open("../internal/record/testdata/first")
+	dir, remove := exampleRun()
+	defer remove()
+	run, err := record.Open(dir)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -41,5 +46,14 @@ func ExampleResultJSON() {
 		}
 	}
 	// Output:
-	// llamacpp ttft 10 ms
+	// llamacpp ttft 8.887667 ms
+}
+
+// exampleRun writes a run of six launches of llama.cpp with made-up figures.
+func exampleRun() (dir string, remove func()) {
+	root, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

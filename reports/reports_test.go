@@ -159,6 +159,7 @@ func hostile() comparetest.Engine {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Cell.Engine, e.Cell.Prompt, e.Cell.Model.Name, e.Text = "e"+attack, attack, attack, attack
 	e.Info.Name, e.Info.Version, e.Info.Args = attack, attack, []string{attack}
+	e.Info.Origin, e.Info.Library.Source = attack, attack
 	e.Info.Parts, e.Info.Policy = map[string]string{attack: attack}, map[string]string{attack: attack}
 	e.Device.Name, e.Device.Detail = attack, map[string]string{attack: attack}
 	e.Processes[1].Role = attack

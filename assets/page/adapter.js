@@ -4,7 +4,7 @@ const limits = [
   "maxComputeWorkgroupSizeX", "maxComputeWorkgroupStorageSize", "maxComputeWorkgroupsPerDimension",
 ];
 
-// adapter describes the WebGPU adapter that WebLLM gets; null without one.
+// adapter describes the WebGPU adapter that an engine gets; null without one.
 export async function adapter() {
   const a = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
   if (!a) return null;

@@ -1,5 +1,5 @@
-// The page that llmparity opens. With ?thread=worker, WebLLM runs in a worker of the page, otherwise on the page's own
-// thread, both by engine.js.
+// The page that llmparity opens. With ?thread=worker, the engine runs in a worker of the page, otherwise on the page's own
+// thread, both by host.js.
 
 const state = document.getElementById("state");
 const show = (text) => { state.textContent = text; };
@@ -17,7 +17,7 @@ function inWorker() {
   });
 }
 
-const here = async () => (await import("./engine.js")).start(show);
+const here = async () => (await import("./host.js")).start(show);
 
 const started = new URLSearchParams(location.search).get("thread") === "worker" ? inWorker() : here();
 started.catch(({ message }) => show(message)); // awaiting callers get the error too

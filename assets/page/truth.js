@@ -1,5 +1,5 @@
 // The page that allocates memory of one kind at a time, to find out which source sees it. It has the WebGPU ledger,
-// but no WebLLM. All memory is touched unless its kind says otherwise.
+// but no engine. All memory is touched unless its kind says otherwise.
 
 import "./ledger.js"; // must precede everything that uses WebGPU
 import { adapter } from "./adapter.js";

@@ -1,6 +1,5 @@
-// The worker in which WebLLM runs instead of on the page's own thread. engine.js imports the WebGPU ledger before
-// everything that uses WebGPU.
+// The worker in which the engine runs instead of on the page's own thread.
 
-import { start } from "./engine.js";
+import { start } from "./host.js";
 
 start((text) => postMessage({ text })).then(() => postMessage({ started: true }), ({ message }) => postMessage({ failed: message }));

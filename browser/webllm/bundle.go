@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/regular"
 	"llmparity/internal/models/npm"
+	"llmparity/internal/record"
 )
 
 // npmPackage is WebLLM's name on npm; bundleFile is its self-contained module.
@@ -90,7 +91,7 @@ func (b Bundle) version() string {
 	return cmp.Or(b.Version, "(unknown version)")
 }
 
-func (b Bundle) origin() string { return cmp.Or(b.Origin, "built in") }
+func (b Bundle) origin() string { return cmp.Or(b.Origin, record.BuiltIn) }
 
 func (b Bundle) String() string { return "WebLLM " + b.version() }
 

@@ -24,7 +24,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	if own.Launch.Attach != "" {
 		to.Unknown("the browser: a running one reports its version only when asked")
 	} else {
-		here := own.browser(ctx)
+		here := own.browserPart(ctx)
 		to.Differ("browser", dotted.FindString(was.Parts["browser"]), dotted.FindString(here.Version))
 		if id := find.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
 			to.Differ("browser_build_id", was.Parts["browser_build_id"], id)
@@ -33,14 +33,13 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 		}
 		to.Unknown("the WebGPU adapter: known only when the browser runs (see llmparity doctor)")
 	}
-	if sum, err := page.SHA256(); err == nil && was.Parts["page_sha256"] != "" {
+	if sum, err := page.SHA256(scripts); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("page_sha256", was.Parts["page_sha256"], sum)
 	}
-	to.Differ("webllm_sha256", was.Parts["webllm_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
-	want := was.Parts["model_library_sha256"]
-	if want != "" && !libraryHere(s.Cache, want) {
+	to.Differ("bundle_sha256", was.Parts["bundle_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
+	if l := was.Library; l != nil && !libraryHere(s.Cache, l.SHA256) {
 		to.Unknown("the model library with SHA-256 %s is not in %s; another one will be compiled or downloaded, and its hash "+
-			"recorded", want, s.Cache)
+			"recorded", l.SHA256, s.Cache)
 	}
 }
 
@@ -60,11 +59,10 @@ func libraryHere(dir, want string) bool {
 // bundleSHA256 returns the hash of the recorded WebLLM if it is here (built in, from npm, or a file); else empty.
 func bundleSHA256(dir string, was record.EngineInfo, file string) string {
 	path, _ := npm.Kept(dir, npmPackage, was.Version, bundleFile)
-	origin := was.Parts["webllm_origin"]
-	if strings.HasPrefix(origin, "file ") {
+	if strings.HasPrefix(was.Origin, "file ") {
 		path = file
 	}
-	if origin == "built in" {
+	if was.Origin == record.BuiltIn {
 		path = ""
 	} else if path == "" {
 		return ""

@@ -3,7 +3,6 @@ package webllm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
@@ -65,20 +65,12 @@ func (*WebLLM) Name() string { return Name }
 
 // Caps returns what the engine can do.
 func (w *WebLLM) Caps() engine.Caps {
-	isolation := record.OfLaunch
-	if w.config.Launch.Attach != "" {
-		isolation = record.OfTab
-	}
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, TakesIDs: true, Exact: true, Requests: 1,
-		Isolation: isolation,
-		Scores:    true}
+	caps := w.browser().Caps()
+	caps.TakesIDs, caps.Scores = true, true
+	return caps
 }
 
-func (w *WebLLM) browser() browser.Config {
-	c := w.config.launched()
-	c.Watchdog = w.settings.Watchdog
-	return c
-}
+func (w *WebLLM) browser() browser.Config { return w.config.Browser(w.settings.Watchdog) }
 
 // Fetch finds the WebLLM to run.
 func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
@@ -226,7 +218,9 @@ func (w *WebLLM) Settings(m models.Model) map[string]string {
 	if !ok {
 		return nil
 	}
-	return p.settings()
+	s := p.settings()
+	s["model_library"] = p.Library.String()
+	return s
 }
 
 // settings returns what affects how a package computes.
@@ -247,7 +241,26 @@ func (w *WebLLM) Files(m models.Model) []string {
 // Memory describes how WebLLM holds models in memory. A browser with its page was seen to use 190 to 370 MiB before it
 // loads a model.
 var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Before: 370 << 20, FourBits: "q4f32_1",
-	KVTypes: []string{F32, F16}}
+	KVTypes: []string{F32, F16}, Adapter: adapter, Cannot: func(path string, context int) error {
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil // incomplete, which others say
+		}
+		defer f.Close()
+		return Converts(f, context)
+	}}
+
+// adapter describes an adapter before a browser runs. Lavapipe's buffers may have 4 GiB, and its bindings the size that
+// every adapter has.
+func adapter(name string) (engine.Adapter, error) {
+	a, err := browser.ParseAdapter(name)
+	out := engine.Adapter{Name: string(a), Any: a == browser.Auto, Software: a.Software(),
+		CPU: a == browser.SwiftShader || a == browser.Lavapipe}
+	if a == browser.Lavapipe {
+		out.F16, out.Buffer, out.Binding = true, 4<<30, 1<<27
+	}
+	return out, err
+}
 
 // Held describes the prepared package, or before that the one that would be made from a GGUF.
 func (w *WebLLM) Held(m models.Model) engine.Held {
@@ -320,16 +333,12 @@ func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, e
 		return record.Device{}, err
 	}
 	say("asking the browser for its WebGPU adapter")
-	s, err := newSite(b)
+	r, err := w.runtime(b)
 	if err != nil {
 		return record.Device{}, err
 	}
-	p, err := browser.Open(ctx, w.browser(), s.page(), engine.Unmeasured{})
-	if err != nil {
-		return record.Device{}, err
-	}
-	d, err := p.Device(ctx)
-	if err = errors.Join(err, p.Close()); err == nil {
+	d, err := browser.AdapterOf(ctx, w.browser(), r)
+	if err == nil {
 		w.device.Store(&d)
 	}
 	return d, err

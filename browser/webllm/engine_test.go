@@ -26,11 +26,16 @@ func TestWebLLM(t *testing.T) {
 			continue // TestWorkerIsMeasured covers the differences
 		}
 		t.Run(string(thread), func(t *testing.T) {
-			c.New = func(t *testing.T) engine.Engine { return packed(t, Config{Thread: string(thread)}) }
+			c.New = func(t *testing.T) engine.Engine {
+				return packed(t, Config{Settings: browser.Settings{Thread: string(thread)}})
+			}
 			enginetest.Run(t, c)
 		})
 	}
 }
+
+// on chooses an adapter.
+func on(adapter string) Config { return Config{Settings: browser.Settings{Adapter: adapter}} }
 
 // Packages are made for the adapter, which the browser is asked for once, if necessary.
 func TestTargetFitsTheAdapter(t *testing.T) {
@@ -45,11 +50,12 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 		kind    fault.Kind
 		refusal string
 	}{
-		{"a software adapter for certain", Config{Adapter: "swiftshader"}, "", nil, SoftwareKernels, 0, "", ""},
-		{"kernels that are given", Config{Adapter: "gpu", Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
+		{"a software adapter for certain", on("swiftshader"), "", nil, SoftwareKernels, 0, "", ""},
+		{"kernels that are given", Config{Settings: on("gpu").Settings, Kernels: GPUKernels}, "", nil,
+			GPUKernels, 0, "", ""},
 		// A GPU gets GPU kernels: the actual adapter decides, not the requested one.
-		{"an adapter to be asked for", Config{Adapter: "gpu"}, "", nil, "", 1, "", ""},
-		{"float16 on SwiftShader", Config{Adapter: "swiftshader"}, F16, &record.Device{Class: record.SoftwareAdapter},
+		{"an adapter to be asked for", on("gpu"), "", nil, "", 1, "", ""},
+		{"float16 on SwiftShader", on("swiftshader"), F16, &record.Device{Class: record.SoftwareAdapter},
 			"", 0, fault.NoF16, "--dtype f32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,19 +94,19 @@ func TestF16PackageIsRefused(t *testing.T) {
 	half.DType, half.NeedsF16 = F16, true
 	m.DType = "q0f16"
 	s, _ := idle(t)
-	if s.device.Class != record.SoftwareAdapter {
-		t.Fatalf("the adapter is a %s", s.device.Class)
+	if s.Adapter.Class != record.SoftwareAdapter {
+		t.Fatalf("the adapter is a %s", s.Adapter.Class)
 	}
-	w := New(Config{Adapter: "swiftshader"}, engine.Settings{})
-	w.device.Store(&s.device)
+	w := New(on("swiftshader"), engine.Settings{})
+	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	err := w.Prepare(watched(t), m, quiet)
 	if fault.Of(err) != fault.NoF16 || !strings.Contains(err.Error(), "q0f16") ||
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
-	w = New(Config{Adapter: "swiftshader", Weights: F16}, engine.Settings{})
-	w.device.Store(&s.device)
+	w = New(Config{Settings: on("swiftshader").Settings, Weights: F16}, engine.Settings{})
+	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	if err := w.Prepare(watched(t), m, quiet); fault.Of(err) != fault.NoF16 ||
 		!strings.Contains(err.Error(), "use --weights f32") {

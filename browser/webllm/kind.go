@@ -10,11 +10,9 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 
 	"llmparity/assets/page"
 	"llmparity/browser"
-	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -43,7 +41,7 @@ var Kind = &engine.Kind{
 	Parts: parts, Found: found, Compare: compare,
 	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM}, Colour: 1,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
-		return c.(*Config).launched().Find()
+		return c.(*Config).Browser(0).Find()
 	},
 }
 
@@ -51,10 +49,7 @@ const versionAxis = "webllm_version"
 
 // Config is the configuration of WebLLM and its browser.
 type Config struct {
-	Chrome     string
-	Launch     browser.Launch
-	Adapter    string
-	Thread     string
+	browser.Settings
 	Kernels    string // of the compiled model library
 	Sort       string // of the compiled model library
 	Weights    string // how the package stores them: mlc.AsIs, F32 or F16
@@ -64,27 +59,12 @@ type Config struct {
 }
 
 func newConfig() *Config {
-	return &Config{Adapter: string(browser.Auto), Thread: string(browser.PageThread), Kernels: AutoKernels,
-		Sort: "partial", Weights: mlc.AsIs}
+	return &Config{Settings: browser.Defaults(), Kernels: AutoKernels, Sort: "partial", Weights: mlc.AsIs}
 }
 
 // Fields returns the settings for users.
 func (c *Config) Fields() []engine.Field {
-	return []engine.Field{
-		{To: &c.Chrome, Flag: "chrome", Place: true, Help: "browser: a path or " + strings.Join(find.Brands, ", ") +
-			" (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
-		{To: &c.Launch.Headed, Flag: "headed", Place: true,
-			Help: "show the browser's window; without a display, in a private Xvfb"},
-		{To: &c.Launch.Attach, Flag: "attach", Place: true,
-			Help: "open a tab in a running browser: HOST:PORT of its --remote-debugging-port, or ws://…"},
-		{To: &c.Launch.Flags, Flag: "chrome-flag", Help: "flag for the browser, NAME or NAME=VALUE; repeatable"},
-		{To: &c.Adapter, Flag: "adapter", Key: "adapter",
-			OneOf: []string{string(browser.Auto), string(browser.GPU), string(browser.SwiftShader),
-				string(browser.Lavapipe)},
-			Help: "WebGPU adapter: auto; gpu; swiftshader or lavapipe, which run on the CPU. Only lavapipe (scripts/setup lavapipe) has float16"},
-		{To: &c.Thread, Flag: "thread", Key: "thread", Run: true,
-			OneOf: []string{string(browser.PageThread), string(browser.WorkerThread)},
-			Help:  "thread that WebLLM runs on: page or worker"},
+	return append(c.Settings.Fields(), []engine.Field{
 		{To: &c.Kernels, Flag: "kernels", Key: "kernels", Run: true, Make: true,
 			OneOf: []string{AutoKernels, SoftwareKernels, GPUKernels, MLCKernels},
 			Help: "kernels of the compiled model library: software (for the CPU), gpu, mlc (by MLC's rules), or auto " +
@@ -101,28 +81,19 @@ func (c *Config) Fields() []engine.Field {
 				"(llmparity's), or a file or https URL (default auto)"},
 		{To: &c.Bundle, Flag: "webllm-bundle", Key: "webllm_bundle", Run: true, Axis: versionAxis + "s",
 			Help: "file of a WebLLM build (an ES module)"},
-	}
+	}...)
 }
 
-// Check refuses contradictory browser flags.
+// Check refuses contradictory flags.
 func (c *Config) Check() error {
-	if c.Adapter == string(browser.Lavapipe) && c.Chrome+c.Launch.Attach != "" {
-		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
-	}
 	if c.Requantize != "" && slices.Contains([]string{F32, F16}, c.Weights) {
 		return fault.New(fault.Usage, "omit one", "requantize %s cannot be combined with weights %s", c.Requantize, c.Weights)
 	}
-	return c.Launch.Check(c.Chrome)
+	return c.Settings.Check()
 }
 
 // weights is the form of the package's weights.
 func (c Config) weights() string { return cmp.Or(c.Requantize, c.Weights) }
-
-// launched is the browser to start or to attach to.
-func (c *Config) launched() browser.Config {
-	return browser.Config{Chrome: c.Chrome, Launch: c.Launch, Adapter: browser.Adapter(c.Adapter),
-		Thread: browser.Thread(c.Thread)}
-}
 
 // What Config.Library may name beside a file or URL.
 const (

@@ -2,7 +2,6 @@ package webllm
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -11,39 +10,23 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/models/catalogue"
 	"llmparity/internal/models/mlc"
+	"llmparity/internal/record"
 )
 
 // Library is a compiled model library: the code for a model. Every figure depends on it.
 type Library struct {
-	Path   string // the .wasm
-	SHA256 string
-	Bytes  int64
-	Origin string // Ours, MLC or Given
-	Detail string // variant or name
-	Source string // URL or path; empty: compiled here
-	// Kernels is the kind of adapter that it was compiled for, as in Target; empty: unknown.
-	Kernels string
+	Path string // the .wasm
+	record.Library
 }
 
-// Origins of a model library.
-const (
-	Ours  = "ours"
-	MLC   = "MLC's"
-	Given = "given"
-)
-
-func (l Library) String() string {
-	if l.Detail == "" {
-		return l.Origin
-	}
-	return fmt.Sprintf("%s (%s)", l.Origin, l.Detail)
-}
+// MLC makes the libraries that WebLLM's users run.
+const MLC = "MLC"
 
 // openLibrary opens a library, after downloading it if necessary, checks that it fits WebLLM, and describes it for the
 // record. source is empty for one that was compiled here.
 func (w *WebLLM) openLibrary(ctx context.Context, given, source string, b Bundle, say func(string)) (
 	lib mlc.Library, l Library, err error) {
-	l.Path, l.Source = given, source
+	l.Path = given
 	if isAddress(given) {
 		kept, err := catalogue.KeptLibrary(w.settings.Cache, given)
 		if err != nil {
@@ -56,8 +39,8 @@ func (w *WebLLM) openLibrary(ctx context.Context, given, source string, b Bundle
 	if lib, err = mlc.OpenLibrary(l.Path); err != nil {
 		return lib, l, err
 	}
-	lib.File, l.Bytes = given, lib.Bytes
-	l.Origin, l.Detail, l.Kernels = OriginOf(source, lib)
+	lib.File = given
+	l.Library = Describe(source, lib)
 	if err := b.Fits(lib.Imports); err != nil {
 		return lib, l, err
 	}
@@ -75,10 +58,13 @@ func (w *WebLLM) replacement(b Bundle, fits func(mlc.Library) error) (path, from
 	return "", ""
 }
 
-// OriginOf returns whose library it is: ours are marked, MLC's have a known URL, or its path on a mirror.
-func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
+// Describe describes a library from a URL or path; empty: compiled here. Ours are marked, and MLC's have a known URL,
+// or its path on a mirror.
+func Describe(given string, lib mlc.Library) record.Library {
+	l := record.Library{Usual: MLC, Source: given, Bytes: lib.Bytes}
 	if v := lib.Own; v != nil {
-		return Ours, v.String(), v.Kernels
+		l.Maker, l.Variant, l.Kernels = record.Llmparity, v.String(), v.Kernels
+		return l
 	}
 	at := filepath.ToSlash(given)
 	known := strings.Contains(at, "/"+catalogue.LibrariesPath+"/")
@@ -88,10 +74,10 @@ func OriginOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 		at, known = u.Path, (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
 			strings.HasPrefix(u.Path, "/"+catalogue.LibrariesPath+"/")
 	}
-	if known {
-		return MLC, path.Base(path.Dir(at)) + "/" + path.Base(at), GPUKernels
+	if l.Variant = path.Base(at); known {
+		l.Maker, l.Variant, l.Kernels = MLC, path.Base(path.Dir(at))+"/"+l.Variant, MLCKernels
 	}
-	return Given, path.Base(at), ""
+	return l
 }
 
 func isAddress(s string) bool {

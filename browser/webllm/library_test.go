@@ -13,32 +13,32 @@ import (
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modellib"
 	"llmparity/internal/models/tiny"
+	"llmparity/internal/record"
 )
 
-func TestOriginOfLibraries(t *testing.T) {
+func TestLibrariesAreDescribed(t *testing.T) {
 	ours := mlc.Library{Metadata: mlc.Metadata{Own: &mlc.Own{Variant: modellib.Variant{Kernels: "gpu", Sort: "full"}}}}
 	for _, c := range []struct {
 		given string
 		lib   mlc.Library
-		want  Library
+		want  record.Library
 	}{
 		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm",
 			mlc.Library{},
-			Library{Origin: MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: GPUKernels}},
+			record.Library{Maker: MLC, Variant: "v0_2_80/X-webgpu.wasm", Kernels: MLCKernels}},
 		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b",
 			mlc.Library{},
-			Library{Origin: MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: GPUKernels}},
+			record.Library{Maker: MLC, Variant: "v0_2_80/X-webgpu.wasm", Kernels: MLCKernels}},
 		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
-			Library{Origin: Given, Detail: "X.wasm"}},
+			record.Library{Variant: "X.wasm"}},
 		{"/m/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X.wasm", mlc.Library{},
-			Library{Origin: MLC, Detail: "v0_2_80/X.wasm", Kernels: GPUKernels}},
-		{"libs/mlc-ai/X.wasm", mlc.Library{}, Library{Origin: Given, Detail: "X.wasm"}},
+			record.Library{Maker: MLC, Variant: "v0_2_80/X.wasm", Kernels: MLCKernels}},
+		{"libs/mlc-ai/X.wasm", mlc.Library{}, record.Library{Variant: "X.wasm"}},
 		{"https://example.com/lib.wasm", ours,
-			Library{Origin: Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
+			record.Library{Maker: record.Llmparity, Variant: "gpu kernels, full sort", Kernels: "gpu"}},
 	} {
-		var got Library
-		got.Origin, got.Detail, got.Kernels = OriginOf(c.given, c.lib)
-		if got != c.want {
+		c.want.Usual, c.want.Source = MLC, c.given
+		if got := Describe(c.given, c.lib); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.given, got, c.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestAutoTakesMLCsLibraryIfItFits(t *testing.T) {
 	}
 	own := string(check.Read(t, built.Path))
 	theirs := mark.Replace(own)
-	const mlcs, ours = "MLC's (v0_2_80/Any.wasm)", "ours (software kernels, partial sort)"
+	const mlcs, ours = "MLC's (v0_2_80/Any.wasm)", "llmparity's (software kernels, partial sort)"
 	for name, c := range map[string]struct {
 		mirror string
 		config Config
@@ -82,7 +82,7 @@ func TestAutoTakesMLCsLibraryIfItFits(t *testing.T) {
 		_, l, err := w.library(t.Context(), f, options, shape, Bundle{},
 			Target{Kernels: SoftwareKernels, DType: F32}, say)
 		if err != nil || l.String() != c.want {
-			t.Errorf("%s: %s, %v; want %s", name, l, err, c.want)
+			t.Errorf("%s: %s, %v; want %s", name, &l, err, c.want)
 		}
 	}
 }

@@ -190,8 +190,8 @@ func TestRepeatedLoads(t *testing.T) {
 	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond,
 		550 * time.Millisecond
 	var over atomic.Bool // the first load
-	w, probe, m := packed(t, Config{Adapter: "swiftshader"}), &keeping{}, tinyModel(t)
-	s, err := w.open(watched(t), probe, answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	w, probe, m := packed(t, Config{Settings: browser.Settings{Adapter: "swiftshader"}}), &keeping{}, tinyModel(t)
+	s, err := opened(watched(t), w, probe, answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		switch {
 		case over.Load():
 		case strings.HasSuffix(r.URL.Path, "/library.wasm"):
@@ -228,12 +228,12 @@ func TestRepeatedLoads(t *testing.T) {
 // checkStages checks that all stages are present, consecutive and not too short.
 func checkStages(t *testing.T, spans []record.Span, least map[string]time.Duration) {
 	t.Helper()
-	if len(spans) != len(stageNames) {
-		t.Fatalf("%d stages, want %d", len(spans), len(stageNames))
+	if len(spans) != len(stages) {
+		t.Fatalf("%d stages, want %d", len(spans), len(stages))
 	}
 	for i, s := range spans {
-		if s.Name != stageNames[i].name {
-			t.Errorf("stage %d is %s, want %s", i, s.Name, stageNames[i].name)
+		if s.Name != stages[i].Name {
+			t.Errorf("stage %d is %s, want %s", i, s.Name, stages[i].Name)
 		}
 		if i > 0 && !s.Begin.Equal(spans[i-1].End) {
 			t.Errorf("stage %s begins %v after the end of the previous one", s.Name, s.Begin.Sub(spans[i-1].End))
@@ -308,7 +308,7 @@ func retainsNothingMore(t *testing.T, s *session, probe *keeping, m models.Model
 
 // A worker has its own clock, heap, ledger and WebGPU; tokens and counts equal the page's.
 func TestWorkerIsMeasured(t *testing.T) {
-	s, probe := fresh(t, Config{Thread: string(browser.WorkerThread)})
+	s, probe := fresh(t, Config{Settings: browser.Settings{Thread: string(browser.WorkerThread)}})
 	loads(t, s, tinyModel(t))
 	here, _ := says(t, s, 64)
 	if page, _ := says(t, loaded(t), 64); len(here) != 64 || !slices.Equal(here, page) {
@@ -362,7 +362,7 @@ func TestBrokenPackages(t *testing.T) {
 	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
 	s, _ := idle(t)
 	defer shards.Store(nil)
-	const another = `import("./dist/web-llm.js").then((m) => {
+	const another = `import("./engine/web-llm.js").then((m) => {
 		const reload = m.MLCEngine.prototype.reload;
 		globalThis.restore = () => { m.MLCEngine.prototype.reload = reload; };
 		m.MLCEngine.prototype.reload = async function (id) {

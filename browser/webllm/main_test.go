@@ -3,6 +3,7 @@ package webllm
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -84,9 +85,37 @@ func packFile(path, dir, name string, window int, say func(string)) (Package, er
 		return Package{}, err
 	}
 	return Package{Dir: p.Dir,
-		Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels},
-		ID:      name, DType: F32,
+		Library: Library{Path: lib.Path, Library: record.Library{Maker: record.Llmparity, SHA256: lib.SHA256,
+			Kernels: SoftwareKernels}},
+		ID: name, DType: F32,
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
+}
+
+// session is a session with the engine and the server behind it.
+type session struct {
+	*browser.Session
+	webllm *WebLLM
+	site   *site
+	has    bool // the tiny model was loaded
+}
+
+// opened opens a session with a filter between the page and its server.
+func opened(ctx context.Context, w *WebLLM, probe engine.Probe, between func(http.Handler) http.Handler) (*session,
+	error) {
+	b, err := w.bundle(ctx, quiet)
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.runtime(b)
+	if err != nil {
+		return nil, err
+	}
+	r.serve = between(r.site)
+	s, err := w.start(ctx, r, probe)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Session: s, webllm: w, site: r.site}, nil
 }
 
 // lasting is a browser that tests share and that outlives them.
@@ -100,7 +129,7 @@ func (l *lasting) open(t *testing.T, c Config) *session {
 	w := packed(t, c)
 	if l.session == nil {
 		l.probe = &keeping{}
-		s, err := w.open(context.Background(), l.probe, answering(asServed))
+		s, err := opened(context.Background(), w, l.probe, answering(asServed))
 		check.Err(t, err)
 		l.session = s
 	}
@@ -120,8 +149,9 @@ var shared, sharedIdle lasting
 func loaded(t *testing.T) *session {
 	t.Helper()
 	s, m := shared.open(t, Config{}), tinyModel(t)
-	if !s.loaded {
+	if !s.has {
 		check.Err(t, s.Load(watched(t), m))
+		s.has = true
 	}
 	return s
 }
@@ -129,7 +159,7 @@ func loaded(t *testing.T) *session {
 // idle returns a session without a model in the shared browser. Its engine packages the tiny model again.
 func idle(t *testing.T) (*session, *keeping) {
 	t.Helper()
-	s := sharedIdle.open(t, Config{Adapter: string(browser.SwiftShader)})
+	s := sharedIdle.open(t, Config{Settings: browser.Settings{Adapter: string(browser.SwiftShader)}})
 	s.webllm.pack = packaged(files.pack)
 	clear(s.webllm.packages)
 	check.Err(t, s.Unload(watched(t))) // also what a failed test left

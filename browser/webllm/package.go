@@ -48,7 +48,7 @@ const (
 	AutoKernels     = "auto" // by the adapter
 	SoftwareKernels = "software"
 	GPUKernels      = "gpu"
-	MLCKernels      = "mlc" // for GPUs, as MLC's compiler schedules them
+	MLCKernels      = record.MLCKernels // for GPUs, as MLC's compiler schedules them
 	F32             = "f32"
 	F16             = "f16"
 )
@@ -98,7 +98,6 @@ func (w *WebLLM) make(ctx context.Context, m models.Model, t Target, say func(st
 		return Package{}, err
 	}
 	made.Library, made.PrefillChunk = described, lib.PrefillChunkSize // WebLLM uses the library's
-	made.Policy["model_library"] = made.Library.String()
 	made.Dir = filepath.Join(w.settings.Cache, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s-%s-%s", m.SHA256[:12],
 		mlc.Version, m.Context, options.PrefillChunk, t.DType, t.KVDType, cmp.Or(w.config.weights(), mlc.AsIs)))
 	if _, missing := os.Stat(made.Dir); missing != nil {

@@ -51,7 +51,6 @@ func (w *WebLLM) packaged(ctx context.Context, m models.Model, b Bundle, say fun
 	if err := lib.MatchesPackage(asked); err != nil {
 		return Package{}, err
 	}
-	policy["model_library"] = library.String()
 	// A sliding window would replace the context. Without it, texts up to the window's length are the same.
 	overrides := map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
 	return Package{Dir: m.Path, ID: m.Name, DType: dtype, KVDType: dtype, NeedsF16: existing.Has(mlc.Float16),

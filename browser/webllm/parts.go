@@ -29,7 +29,7 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 		return func(ctx context.Context) engine.Part { return engine.Version(ctx, kind, path, args...) }
 	}
 	return []engine.Search{
-		{Name: browserPart, Find: own.browser},
+		{Name: browserPart, Find: own.browserPart},
 		{Name: string(browser.Lavapipe), Find: func(context.Context) engine.Part {
 			path, err := find.Lavapipe()
 			if err != nil {
@@ -58,12 +58,12 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 	}
 }
 
-// browser finds the browser, and what a window could be shown on.
-func (c Config) browser(ctx context.Context) engine.Part {
+// browserPart finds the browser, and what a window could be shown on.
+func (c Config) browserPart(ctx context.Context) engine.Part {
 	if c.Launch.Attach != "" {
 		return engine.Part{Path: c.Launch.Attach, Detail: "running"}
 	}
-	path, err := c.launched().Find()
+	path, err := c.Browser(0).Find()
 	if err != nil {
 		return engine.Part{Err: err}
 	}

@@ -36,7 +36,7 @@ globalThis.llmparityLedger = { history: () => [] };
 func BenchmarkPerturbation(b *testing.B) {
 	const pairs = 48
 	m := tinyModel(b)
-	on, off := opened(b, ""), opened(b, noLedger)
+	on, off := ready(b, ""), ready(b, noLedger)
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
 		nil)
 	check.Err(b, err)
@@ -82,11 +82,11 @@ type open struct {
 	probe   *enginetest.Probe
 }
 
-// opened returns a session, optionally with another ledger.js.
-func opened(b *testing.B, ledger string) *open {
+// ready returns a session, optionally with another ledger.js.
+func ready(b *testing.B, ledger string) *open {
 	b.Helper()
 	probe := &enginetest.Probe{}
-	s, err := packed(b, Config{}).open(b.Context(), probe,
+	s, err := opened(b.Context(), packed(b, Config{}), probe,
 		answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if ledger == "" || r.URL.Path != "/ledger.js" {
 				next.ServeHTTP(w, r)

@@ -94,7 +94,7 @@ func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases
 	check.Err(t, err)
 	offer, err := s.site.offer(Package{Dir: files.pack.Dir, Library: Library{Path: lib.Path}})
 	check.Err(t, err)
-	library := s.Base() + offer + "/library.wasm"
+	library := s.Base() + "/" + offer + "/library.wasm"
 	_, err = browser.CallWith[bool](watched(t), s.Page, "sampling.load", library)
 	check.Err(t, err)
 	uniforms := []float32{0, 0x1.fffffep-1}

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"llmparity/browser/serve"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"llmparity/assets/page"
-	"llmparity/browser"
 )
 
 // site serves the page, WebLLM's module and one model at a time.
@@ -35,9 +33,9 @@ func newSite(b Bundle) (*site, error) {
 	}
 	s := &site{bundle: b, sha256: fmt.Sprintf("%x", sha256.Sum256(code))}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", browser.Files(page.Files()))
-	mux.HandleFunc("GET /"+page.Module, func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, page.Module, time.Time{}, bytes.NewReader(code))
+	mux.Handle("GET /", serve.Files(scripts))
+	mux.HandleFunc("GET /engine/web-llm.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "web-llm.js", time.Time{}, bytes.NewReader(code))
 	})
 	mux.HandleFunc("GET /{offer}/model/resolve/main/{file...}", s.serveModel)
 	mux.HandleFunc("GET /{offer}/library.wasm", func(w http.ResponseWriter, r *http.Request) {
@@ -51,13 +49,7 @@ func newSite(b Bundle) (*site, error) {
 	return s, nil
 }
 
-// page returns the site for the browser.
-func (s *site) page() browser.Site {
-	return browser.Site{Handler: s, Title: Memory.Title, Imports: s.bundle.String(),
-		Do: "run make setup and build again, or use another --webllm-version or --webllm-bundle"}
-}
-
-// offer serves a package's files, and returns their path prefix. Each offer has a new one, because WebLLM caches by
+// offer serves a package's files, and returns their path. Each offer has a new one, because WebLLM caches by
 // URL.
 func (s *site) offer(p Package) (string, error) {
 	root, err := os.OpenRoot(p.Dir)
@@ -71,7 +63,7 @@ func (s *site) offer(p Package) (string, error) {
 	}
 	s.model, s.library, s.missed = root, p.Library.Path, nil
 	s.offers++
-	return fmt.Sprintf("/%d", s.offers), nil
+	return strconv.Itoa(s.offers), nil
 }
 
 // offered returns what is served at the request's URL; nothing if that offer has been replaced.
@@ -106,7 +98,7 @@ func (s *site) serveModel(w http.ResponseWriter, r *http.Request) {
 		s.missed = append(s.missed, file)
 		s.mu.Unlock()
 	}
-	http.StripPrefix(root, browser.Files(model.FS())).ServeHTTP(w, r)
+	http.StripPrefix(root, serve.Folder(model.FS())).ServeHTTP(w, r)
 }
 
 // lacks lists missing files of the model, which WebLLM's errors do not name.

@@ -34,19 +34,20 @@ func TestSite(t *testing.T) {
 	if offers[0] == offers[1] {
 		t.Error("two offers have the same URL")
 	}
-	model := offers[1] + "/model/resolve/main/"
+	model := "/" + offers[1] + "/model/resolve/main/"
 	for path, want := range map[string]string{
-		"/dist/web-llm.js":           "bundle",
-		model + "tensor-cache.json":  "tensors",
-		model + "ndarray-cache.json": "tensors", // requested by older versions of WebLLM
-		offers[1] + "/library.wasm":  "wasm",
+		"/engine/web-llm.js":              "bundle",
+		model + "tensor-cache.json":       "tensors",
+		model + "ndarray-cache.json":      "tensors", // requested by older versions of WebLLM
+		"/" + offers[1] + "/library.wasm": "wasm",
 	} {
 		if code, body := get(path); code != http.StatusOK || body != want {
 			t.Errorf("%s: %d %q, want %q", path, code, body, want)
 		}
 	}
-	for _, path := range []string{offers[0] + "/library.wasm", offers[0] + "/model/resolve/main/tensor-cache.json",
-		offers[1] + "/model/", model, model + "link", model + "..%2fsecret"} {
+	for _, path := range []string{"/" + offers[0] + "/library.wasm",
+		"/" + offers[0] + "/model/resolve/main/tensor-cache.json",
+		"/" + offers[1] + "/model/", model, model + "link", model + "..%2fsecret"} {
 		if code, body := get(path); code == http.StatusOK || strings.Contains(body, "secret") {
 			t.Errorf("%s: %d %q, want nothing", path, code, body)
 		}

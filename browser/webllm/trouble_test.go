@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -54,7 +53,8 @@ func TestFailuresAreRecordedWithTheirClass(t *testing.T) {
 		server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
 	provoke(t, []trouble{still}, 4*time.Second, 1)
 	none := trouble{name: "no WebGPU", class: record.SetUp, say: "no WebGPU adapter", config: Config{
-		Adapter: "swiftshader", Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}
+		Settings: browser.Settings{Adapter: "swiftshader",
+			Launch: browser.Launch{Flags: []string{"disable-software-rasterizer"}}}}}
 	// a second launch would not find one either
 	if err := provoke(t, []trouble{none, none}, launchLimit, 1); fault.Of(err) != fault.NoAdapter {
 		t.Errorf("class %s of %v", fault.Of(err), err)
@@ -72,8 +72,9 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 	// each launch has its own timeout
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*launchLimit)
 	defer cancel()
-	cells, err := plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt), MaxTokens: 24,
-		Context: window, Repetitions: len(list),
+	// A score check would be a launch of its own, without a trouble.
+	cells, err := plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt),
+		MaxTokens: 24, Context: window, Repetitions: len(list), Check: new(false),
 		Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}.Expand()
 	check.Err(t, err)
 	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Matrix: cells,
@@ -130,7 +131,7 @@ func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session
 		}
 		x.server(w, r, next)
 	})
-	s, err := packed(w.t, x.config).open(ctx, probe, between)
+	s, err := opened(ctx, packed(w.t, x.config), probe, between)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func kill(role string) func(*testing.T, *session) {
 		check.Also(t, err)
 		for pid, r := range roles {
 			if r == role {
-				check.Also(t, syscall.Kill(pid, syscall.SIGKILL))
+				check.Also(t, check.Kill(pid))
 			}
 		}
 	}

@@ -15,6 +15,7 @@ const turnsPlan = "name: turns\nengines: [llamacpp]\nmodel: tiny\nprompts: [the 
 
 // Both sides alternate, are interrupted and resumed together, and are gated.
 func TestRunAgainstAlternatesAndResumes(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--repetitions", "6", "--against", "other.yaml --threads 2",
 		"--inconclusive", "warn")

@@ -134,6 +134,7 @@ func (m *strange) split(t *testing.T, dir, name string) {
 // llama.cpp gets every GGUF: of another architecture, and a mixture of experts in two parts of Hugging Face's cache,
 // whose files are links. Its sizes are predicted, and the dry run calls the cell unknown.
 func TestAnyGGUFRuns(t *testing.T) {
+	lightTest(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--models", "phi2.gguf,hf:me/moe,ollama:mine:small",
 		"--repetitions", "1", "--max-tokens", "8", "--prompt", "the quick", "--start", "warm")
 	phi2(t).write(t, filepath.Join(cmd.Dir, "phi2.gguf"))

@@ -62,6 +62,7 @@ func spoken(t *testing.T, ctx context.Context, s engine.Session, prompt string, 
 
 // A gemma3 has most of what architectures differ in.
 func TestWebLLMRunsGemma3(t *testing.T) {
+	browserTest(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	feature, m := featureNamed(t, ctx, "gemma3, two bases and linear scaling")

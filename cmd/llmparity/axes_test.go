@@ -40,6 +40,7 @@ func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 }
 
 func TestFlagsAreAxes(t *testing.T) {
+	lightTest(t)
 	p, err := planOf(t, "--models tiny smollm2 --input-len 256,512 --output-len 64 --batch-size 1,8 --dtype f32 f16 --kv-cache-dtype f16 "+
 		"--webllm-version 0.2.86 0.2.83 --weights as-is f32 --contexts 1024 2048 --thread-counts 1 2 --start warm,cold --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
 		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation launch --requests 9 --goal-ttft 500")
@@ -64,6 +65,7 @@ func TestFlagsAreAxes(t *testing.T) {
 }
 
 func TestPresets(t *testing.T) {
+	lightTest(t)
 	for _, name := range plans.Names() {
 		if _, err := planOf(t, "--preset "+name); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -89,12 +91,9 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-func TestPlanCheckCountsCells(t *testing.T) {
-	mentions(t, good(t, "plan", "check", put(t, t.TempDir(), "p.yaml", string(plans.Init))), "2 cells, 1 start setting")
-}
-
 // Engines that are missing are left out with a note, except those that the user names.
 func TestPresetEnginesSkipsMissingOnes(t *testing.T) {
+	lightTest(t)
 	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
 		t.Setenv(name, t.TempDir())
 	}

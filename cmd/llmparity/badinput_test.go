@@ -28,6 +28,7 @@ const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=
 var long = strings.Repeat("x", 10<<10)
 
 func TestReportOfDamagedRuns(t *testing.T) {
+	lightTest(t)
 	whole := twoEngines(t)
 	bad := fault.BadRecord.ExitCode()
 	cases := map[string]spoiled{
@@ -125,6 +126,7 @@ func twoEngines(t *testing.T) string {
 
 // An engine whose tokens have neither ids nor text is warned of; a gate on parity with it is inconclusive.
 func TestEngineWithoutOutput(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml")
 	const text = "text=prompt[i % len(prompt)], "

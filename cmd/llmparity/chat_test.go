@@ -17,6 +17,7 @@ const chatTemplate = "{{ bos_token }}{% for m in messages %}{% if m['role'] == '
 // With --chat the model's own template is rendered once, and all engines that take ids compute the same ones, with one
 // token at the beginning. An engine that ignores them finds the same in the rendered text.
 func TestChatSendsTheSameIDs(t *testing.T) {
+	browserTest(t)
 	path := tinyOf(t).Path
 	cmd := oneLaunch(t, "llamacpp", "--engines", "llamacpp,webllm", "--engine", "exec:mine="+exampleEngine(t),
 		"--model", "chat.gguf", "--chat", "--prompt", " the quick ", "--max-tokens", "4")
@@ -62,6 +63,7 @@ func TestChatSendsTheSameIDs(t *testing.T) {
 
 // All prompts of a run are rendered by one server, however many cells there are.
 func TestChatStartsOneServer(t *testing.T) {
+	lightTest(t)
 	cmd := program(t, "run", "plan.yaml", "--llama-server", "./server")
 	put(t, cmd.Dir, "server", "#!/bin/sh\ncase \"$*\" in *--port*) echo start >>"+cmd.Dir+"/starts;; esac\n"+
 		"exec "+llamaServer(t)+" \"$@\"\n")

@@ -19,6 +19,7 @@ import (
 // WebLLM's weights in the cache are damaged, with their checksums put right: two values of the last norm change places.
 // The tokens stay the same, and the engines agree on them. The scores show it, and the gate fails.
 func TestWrongWeightsFailTheGate(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	own := ownCache(t)
 	run := func() (string, int) {
@@ -100,6 +101,7 @@ func swapNorm(t *testing.T, own string) {
 
 // Of a model that is neither built in nor random, the reference implementation scores the text on request only.
 func TestReferenceChecksOtherModels(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	model := filepath.Join(t.TempDir(), "named.gguf")
 	rewrite(t, tinyOf(t).Path, model, gguf.Entry{Key: "general.name", Value: "A Model"})

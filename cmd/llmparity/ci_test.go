@@ -88,6 +88,7 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 
 // The example workflow has the form that GitHub Actions expects, and its commands are valid.
 func TestExampleWorkflowIsValid(t *testing.T) {
+	lightTest(t)
 	type step struct {
 		Name string            `yaml:"name"`
 		If   string            `yaml:"if"`
@@ -133,6 +134,7 @@ func TestExampleWorkflowIsValid(t *testing.T) {
 
 // The example image is built from existing files and make targets with the Go of go.mod, and its command is valid.
 func TestExampleImageIsValid(t *testing.T) {
+	lightTest(t)
 	text := readFile(t, filepath.Join(ciFolder, "Containerfile"))
 	text = strings.ReplaceAll(regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(text, ""), "\\\n", " ")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readFile(t, "../../go.mod"))[1]
@@ -169,6 +171,7 @@ func TestExampleImageIsValid(t *testing.T) {
 
 // All commands in the documentation and the README are valid.
 func TestDocumentedCommandsParse(t *testing.T) {
+	lightTest(t)
 	pages, err := filepath.Glob("../../docs/[eht]*/*.md")
 	check(t, err)
 	script := regexp.MustCompile("(?ms)^```sh\n.*?^```$|^    [^\n]*$")
@@ -187,6 +190,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 
 // The gate that the guide shows is valid.
 func TestGuideForCIIsValid(t *testing.T) {
+	lightTest(t)
 	gates := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
 		readFile(t, "../../docs/howto/gate-in-ci.md"), -1)
 	for _, m := range gates {

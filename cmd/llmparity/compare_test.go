@@ -14,6 +14,7 @@ import (
 )
 
 func TestCompareUsesFirstRunAsBaseline(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	a := comparetest.Native(8)
 	b := a
@@ -49,6 +50,7 @@ const memoryLog = "../../internal/record/foreign/testdata/profiler.csv"
 
 // A run and a CSV file of another program make a table and a page whose charts a browser draws.
 func TestCompareRunWithMemoryLog(t *testing.T) {
+	browserTest(t)
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "mine", comparetest.Native(2))
 	html := filepath.Join(root, "beside.html")

@@ -44,6 +44,7 @@ func intactModel(t *testing.T) *damage.Intact {
 
 // Flipped signs in a package with right checksums may leave the text as it was, but not the scores.
 func TestScoresShowFaultsInWebLLM(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	in := intactModel(t)
 	if apart := inWebLLM(t, in, damage.Fault{}); apart > damage.Tolerance {

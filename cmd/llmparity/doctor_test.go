@@ -40,6 +40,7 @@ func engineOf(d doctor.Diagnosis, name string) engine.Finding {
 }
 
 func TestDoctorDescribesMachine(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	server := served(t, "mouse")
 	d, stderr, code := reported(t, nil, "--adapter", "swiftshader", "--openai-url", server)
@@ -114,6 +115,7 @@ func checkAdapter(t *testing.T, d doctor.Diagnosis) {
 }
 
 func TestDoctorText(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	rule := strings.Repeat("=", 60)
 	stdout, _ := well(t, program(t, "env", "--quick"), rule+"\nPlatform: ", "\nMachine\n", "\nGPUs\n", "\nParts\n",
@@ -127,6 +129,7 @@ func TestDoctorText(t *testing.T) {
 }
 
 func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	bare := t.TempDir()
 	d, stderr, code := reported(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
@@ -159,6 +162,7 @@ func TestDoctorExitCodeIsFirstMissingPart(t *testing.T) {
 }
 
 func TestDoctorPassesWithoutOllama(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	d, stderr, code := reported(t, []string{"LLMPARITY_OLLAMA=/nowhere/ollama"}, "--quick")
 	if code != 0 || len(d.Missing) > 0 || !partOf(d, "Ollama").Absent || engineOf(d, "ollama").Ready {

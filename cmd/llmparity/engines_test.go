@@ -17,6 +17,7 @@ import (
 
 // A flag of run applies to all engines, or a Kind lists it. Otherwise it would be ignored without a message.
 func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
+	lightTest(t)
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
 		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "reference", "quality",
 		"no-check", "check-reference",
@@ -47,6 +48,7 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 
 // The user asks for an engine by its name, or by a flag that is for it alone.
 func TestEnginesThatAreAskedFor(t *testing.T) {
+	lightTest(t)
 	for line, want := range map[string][2]bool{"": {}, "--threads 2": {}, "--thread worker": {true, false},
 		"--llamacpp-batch 64": {}, "--engines webllm,llamacpp": {true, true}} {
 		f, _, err := flagsOf(t, line)
@@ -64,6 +66,7 @@ func webLLM(c webllm.Config) *webllm.WebLLM {
 
 // Settings that change the computation must not fail a run because its tokens differ from the reference.
 func TestOtherDtypesMayChangeTokens(t *testing.T) {
+	lightTest(t)
 	engines := []string{"webllm", "llamacpp", "llamacpp-oneshot", "ollama"}
 	for _, c := range []struct {
 		llama engine.Section

@@ -20,6 +20,7 @@ import (
 const configs = "../../internal/models/hfconfig/testdata"
 
 func TestEstimateTable(t *testing.T) {
+	lightTest(t)
 	llama, llama3 := filepath.Join(configs, "llama-2-7b.json"), filepath.Join(configs, "llama-3.1-8b.json")
 	for _, c := range []struct {
 		args string
@@ -54,6 +55,7 @@ func TestEstimateTable(t *testing.T) {
 
 // Several contexts give a row each, and nothing of one remains in the next.
 func TestEstimateOfContexts(t *testing.T) {
+	lightTest(t)
 	config := filepath.Join(configs, "llama-2-7b.json")
 	both := good(t, "estimate", config, config, "--engine", "webllm,llamacpp", "--context", "2048,512")
 	if n := strings.Count(both, " in WebLLM, KV cache in f"); n != 2 {
@@ -77,6 +79,7 @@ func TestEstimateOfContexts(t *testing.T) {
 
 // Names follow memory profiles, and the components add up to the total.
 func TestEstimateJSON(t *testing.T) {
+	lightTest(t)
 	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
 		out := good(t, "estimate", "tiny", "--engine", engine, "--json")
 		schematest.Valid(t, "estimate", []byte(out))
@@ -105,26 +108,6 @@ func TestEstimateJSON(t *testing.T) {
 	}
 }
 
-// JSON says, too, how much is missing and why.
-func TestEstimateThatDoesNotFitInJSON(t *testing.T) {
-	j := decoded[fit.Document](t, good(t, "estimate", filepath.Join(configs, "llama-3.1-8b.json"), "--engine",
-		"llamacpp", "--quantization", "q4_0", "--ram-gb", "4", "--json"))
-	if j.Fits == nil || *j.Fits || *j.Available != 4<<30 || *j.Spare >= 0 ||
-		j.Reason != "needs about 5.7 GiB, 4 GiB available" {
-		t.Errorf("%+v", j)
-	}
-}
-
-// calculatedProfile is a memory profile of schema 1.
-const calculatedProfile = `{"memory_breakdown":{"model_weights_gb":13.21,"kv_cache_gb":0.45,"activations_gb":0.89,"framework_overhead_gb":0.62,"total_gb":15.17}}`
-
-func TestCompareEstimates(t *testing.T) {
-	calc := []string{"compare-estimates", put(t, t.TempDir(), "profile.json", calculatedProfile), "--calc-weights",
-		"13.5", "--calc-kv", "0.4", "--calc-activations", "0.9", "--calc-overhead", "0.6"}
-	mentions(t, good(t, calc...), "Model weights", "13.21", "+0.29", "95-100%", "outside", "within")
-	mentions(t, good(t, append(calc, "--json", "--calc-unit", "GB")...), `"calculated_gb": 12.57`)
-}
-
 // answerTo returns the first line of an estimate.
 func answerTo(t *testing.T, args ...string) string {
 	t.Helper()
@@ -137,6 +120,7 @@ func answerTo(t *testing.T, args ...string) string {
 }
 
 func TestEstimateAnswersFirst(t *testing.T) {
+	lightTest(t)
 	t.Setenv("LLMPARITY_CACHE", t.TempDir())
 	for _, row := range tableOf(t, "estimates.txt", 2) {
 		args := strings.ReplaceAll(row[0], "configs/", configs+"/")
@@ -147,14 +131,9 @@ func TestEstimateAnswersFirst(t *testing.T) {
 	}
 }
 
-func TestEstimateOfUnconvertibleGGUF(t *testing.T) {
-	path := put(t, t.TempDir(), "strange.gguf", strings.ReplaceAll(readFile(t, tinyOf(t).Path), "llama", "alpac"))
-	mentions(t, answerTo(t, path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"),
-		"cannot run here: WebLLM: ", "alpac")
-}
-
 // The lists of a package replace what the catalogue states.
 func TestEstimateOfCatalogueModel(t *testing.T) {
+	lightTest(t)
 	own := t.TempDir()
 	t.Setenv("LLMPARITY_CACHE", own)
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
@@ -192,6 +171,7 @@ func TestEstimateOfCatalogueModel(t *testing.T) {
 
 // An estimate without flags is of what a run starts, also if a KV cache dtype is asked for.
 func TestEstimateIsOfWhatARunStarts(t *testing.T) {
+	lightTest(t)
 	known := 0
 	for _, k := range kinds.All {
 		if k.Memory == nil || k.Memory.Starts == nil {
@@ -203,7 +183,7 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s does not say what it would be started with", k.Name)
 			}
-			var run, estimated estimate.Setup
+			run, estimated := estimate.Setup{Engine: k.Memory}, estimate.Setup{}
 			run.Take(settler.Settings(models.Model{}))
 			estimated.Engine, estimated.KVDType = k.Memory, dtype
 			estimated.Started(false)
@@ -220,6 +200,7 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 
 // The components of an estimate add up to its total as they are printed.
 func TestEstimateAddsUp(t *testing.T) {
+	lightTest(t)
 	t.Setenv("LLMPARITY_CACHE", t.TempDir())
 	for _, row := range tableOf(t, "estimates.txt", 2) {
 		args := strings.Fields(strings.ReplaceAll(row[0], "configs/", configs+"/"))

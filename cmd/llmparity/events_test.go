@@ -14,6 +14,7 @@ import (
 
 // Events match the schema, report progress, and end with the report's path.
 func TestEventsOfRun(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	stdout, stderr := well(t, program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16",
 		"--output-len", "24", "--repetitions", "1"))
@@ -48,6 +49,7 @@ func TestEventsOfRun(t *testing.T) {
 }
 
 func TestEventsOfRunThatCannotStart(t *testing.T) {
+	racedTest(t)
 	stdout, _ := ends(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"),
 		fault.NoLlamaServer)
 	schematest.Valid(t, "events", []byte(stdout))

@@ -27,6 +27,7 @@ func exampleEngine(t *testing.T) string {
 }
 
 func TestExecEngineIsComparedTokenByToken(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	own := "exec:mine=" + exampleEngine(t)
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
@@ -60,6 +61,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 
 // Files that a plan names for engines are one model if they have the same weights, in whatever container.
 func TestFormsWithTheSameWeightsAreOneModel(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml")
 	in := filepath.Join(cmd.Dir, "in.gguf")
@@ -80,6 +82,7 @@ func TestFormsWithTheSameWeightsAreOneModel(t *testing.T) {
 
 // An exec: engine may serve models by name.
 func TestExecEngineServesItsOwnModel(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens",
 		"8", "--repetitions", "1")
@@ -109,6 +112,7 @@ func documentsPython(t *testing.T) string {
 
 // The end of a run says why an engine was refused, and so does the report.
 func TestRunEndsWithTheReasonOfARefusal(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "--engines", "llamacpp", "--engine", "exec:./babble.py", "--max-tokens", "4",
 		"--repetitions", "1")
@@ -123,6 +127,7 @@ func TestRunEndsWithTheReasonOfARefusal(t *testing.T) {
 // An engine whose attention is wrong is named beside a right one: its launches fail if its tokens are wrong, and the
 // answer says so if only its scores are.
 func TestWrongArithmeticIsNamed(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	example := exampleEngine(t)
 	for _, name := range damage.Names() {

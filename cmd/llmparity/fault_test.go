@@ -18,6 +18,7 @@ const convertingTiny = "webllm: converting tiny-llama-2x128 to a WebLLM package 
 
 // Errors of the environment, and of a launch. TestRefusals has those of a command line.
 func TestErrorsAreOneLineWithClass(t *testing.T) {
+	browserTest(t)
 	dir := t.TempDir()
 	python := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Python
 	chrome, err := find.Chrome("")
@@ -61,6 +62,11 @@ exec `+chrome+` --disable-gpu "$@"
 			"gpu", "--repetitions", "1"}, nil, fault.Fallback, "asks for gpu, but the engine runs on software", true},
 		{"a software adapter for one text", []string{"generate", "--engine", "webllm", "--adapter", "gpu"}, nil,
 			fault.Fallback, "asks for gpu, but the engine runs on software", true},
+		{"float16 on SwiftShader", []string{"run", "-q", "--engines", "webllm", "--adapter", "swiftshader", "--dtype",
+			"f16"},
+			nil, fault.NoF16, "--dtype f32", false},
+		{"a model of float16 on SwiftShader", []string{"run", "-q", "--engines", "webllm", "--model",
+			"SmolLM2-135M-Instruct-q0f16-MLC", "--adapter", "swiftshader"}, nil, fault.NoF16, "shader-f16", false},
 		{"a GPU that llama.cpp lacks", []string{"run", "-q", "--engines", "llamacpp", "--llamacpp-gpu-layers", "9"},
 			nil, fault.Fallback, "no GPU for 9 layers", false},
 		{"a GPU that Ollama lacks", []string{"run", "-q", "--engines", "ollama", "--ollama-gpu", "--repetitions", "1"},

@@ -152,6 +152,7 @@ var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "star
 // Every field of a plan does something: changing it changes what engines are asked, the cells, a prediction or how a
 // run ends, not only the plan that a record repeats.
 func TestEveryPlanFieldDoesSomething(t *testing.T) {
+	lightTest(t)
 	fields := fieldNames("", reflect.TypeFor[plan.Plan]())
 	for _, k := range kinds.All {
 		if k.Config == nil {
@@ -283,7 +284,7 @@ func resolvedTo(t *testing.T, text string) string {
 		line, err := json.Marshal(c)
 		check(t, err)
 		shown := decoded[map[string]any](t, string(line))
-		for _, name := range []string{"dtype", "kv_cache_dtype", "start", "threads", "context", "model", "webllm_version"} {
+		for name := range strings.FieldsSeq("dtype kv_cache_dtype start threads context model webllm_version") {
 			delete(shown, name)
 		}
 		fmt.Fprint(&out, shown)

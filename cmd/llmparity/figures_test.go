@@ -24,6 +24,7 @@ import (
 // Two browsers draw the same bytes from the same data: a run, one with a hostile engine name, and a memory log of
 // another program. The second draws named figures only.
 func TestFigures(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "two", comparetest.Native(2),
@@ -203,6 +204,7 @@ func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 
 // Figures need a browser, the report does not. Wrong names are refused before the browser is needed.
 func TestFiguresWithoutABrowser(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	run := comparetest.Write(t, root, "one", comparetest.Native(1))
 	dir := filepath.Join(root, "figures")

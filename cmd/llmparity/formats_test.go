@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write schemas and reference pages")
 
 // A format with one text goes to standard output or a file, one with several files into a folder.
 func TestFormatsWriteToTheRightPlace(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
 	b := comparetest.Write(t, root, "b", comparetest.Native(2))
@@ -103,6 +104,7 @@ func filesIn(t *testing.T, dir string) (names []string) {
 
 // Published schemas match what is printed.
 func TestSchemas(t *testing.T) {
+	lightTest(t)
 	const how = "go test ./cmd/llmparity -run Schemas -update"
 	schematest.Published(t, "doctor", doctor.Diagnosis{},
 		schematest.Options{ID: doctor.Schema, Title: "what doctor --json prints",

@@ -12,7 +12,6 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
-	"llmparity/internal/baseline"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/fault"
@@ -20,103 +19,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// The commands gate and baseline, their exit codes and formats.
-func TestGateAndBaseline(t *testing.T) {
-	root := t.TempDir()
-	t.Chdir(root)
-	slower := comparetest.Native(8)
-	slower.Token = slower.Token * 5 / 4
-	failing := comparetest.Native(8)
-	failing.Failing = map[int]record.Class{2: "device-lost"}
-	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)),
-		comparetest.Write(t, root, "after", slower)
-	failed := comparetest.Write(t, root, "failed", failing)
-	same := comparetest.Write(t, root, "same", comparetest.Native(8))
-	crowded := comparetest.Native(8)
-	crowded.Warnings = []record.Warning{{Code: record.ProgramShared, Text: "a server runs outside the launch, too"}}
-	beside := comparetest.Write(t, root, "beside", crowded)
-	put(t, root, "gate.yaml", "vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n")
-	put(t, root, "plan.yaml", "prompts: [a]\ngate: {peak_pss: {max: 1}}\n")
-	put(t, root, "ci.yaml", "on: push\njobs: []\n")
-	put(t, root, "bad.yaml", "vs_baseline:\n  decode_tsp: -5%\n")
-	for _, c := range []struct {
-		args string
-		code fault.Kind
-		want string // in what is printed
-	}{
-		{"baseline list", "", "No baseline runs in " + baseline.Default},
-		{"baseline save main " + before, "", "Saved main"},
-		{"baseline save main " + after, fault.Usage, "--replace"},
-		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
-		{"baseline save a/b " + after, fault.Usage, "becomes a file name"},
-		{"baseline list", "", "main  before"},
-		{"baseline save crowded " + beside, "", "warning: memory may be too low: llama.cpp, launches 1, 2"},
-		{"baseline remove crowded", "", "Removed"},
-		{"baseline", "", "save"},
-		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},
-		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llama.cpp: peak_pss_mb: median "},
-		{"gate " + before + " --baseline main --thresholds gate.yaml", "", "The gate passes"},
-		{"gate " + before + " --baseline main", "", "The gate passes: 3 checks. 1 more check can only warn. " +
-			"The baseline run is this run itself."},
-		{"gate " + same + " --baseline main --max peak_pss_mb=900", "", "The gate passes: 4 checks. 1 more check can only warn. -"},
-		{"gate " + after + " --baseline main", fault.Gate,
-			"default tolerances: decode_tps -5%, peak_pss_mb +3%, ttft_ms +10% (can only warn)"},
-		{"gate " + after + " --baseline mian --inconclusive warn", fault.Usage, `there is no baseline run "mian" in ` +
-			baseline.Default + `; did you mean "main"? available: main (--no-baseline ok passes without)`},
-		{"gate " + after + " --baseline main --store none", fault.Inconclusive,
-			"There is no baseline run \"main\" in none; save one with `llmparity baseline save NAME DIR`."},
-		{"gate " + after + " --baseline main --detect decode_tps=40%", fault.Gate, "default tolerances"},
-		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
-			"FAIL llama.cpp: decode_tps: "},
-		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
-			"Baseline run: before of"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", "", "; worse, within the tolerance"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect decode_tps=50%", "", "detect -50%"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect ttft=50%", fault.Usage,
-			"no check holds ttft_ms against the baseline run"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --under-test chrome", fault.Usage,
-			`--under-test: "chrome", use engine`},
-		{"gate " + after + " --vs-baseline decode_tps=-5%", fault.Inconclusive, "no baseline run: "},
-		{"gate " + after + " --vs-baseline decode_tps=-5% --no-baseline ok", "", "checks against it are left out"},
-		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", "", "The gate passes with warnings"},
-		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive maybe", fault.Usage,
-			`--inconclusive: "maybe", use error, warn or off`},
-		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", "",
-			`no baseline run "mian": checks against it are left out`},
-		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
-			"llmparity baseline save NAME DIR. - INCONCLUSIVE all: decode_tps: no baseline run \"none/latest\""},
-		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llama.cpp: all launches succeed: 1 of 8 launches failed"},
-		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
-		{"gate " + after, fault.Usage, "the gate has no checks"},
-		{"gate " + after + " --thresholds plan.yaml", fault.Usage, "plan.yaml:1: this is a plan; --thresholds needs"},
-		{"gate " + after + " --thresholds ci.yaml", fault.Usage, "ci.yaml:1: there are no checks here, but on, jobs"},
-		{"gate " + root, fault.BadRecord, "not a run folder"},
-		{"gate " + after + " --max peak_pss=many", fault.Usage,
-			`--max peak_pss=many: "many" is not a number`},
-		{"gate " + after + " --max peak_memory=100", fault.Usage,
-			`there is no figure "peak_memory"; the nearest are peak_pss_mb, `},
-		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "lower is worse; use -5% to allow that decrease"},
-		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
-			"bad.yaml:2: gate.vs_baseline: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
-		{"gate " + after + " --thresholds none.yaml", fault.Usage, "--thresholds: open none.yaml"},
-		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `unknown format "xml"; available: table`},
-		{"gate", fault.Usage, "wrong number of arguments: 0; use: llmparity gate DIR"},
-		{"baseline remove main", "", "Removed main."},
-		{"baseline remove main", fault.Usage, `there is no baseline run "main"`},
-	} {
-		stdout, stderr, code := called(strings.Fields(c.args)...)
-		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != c.code.ExitCode() ||
-			!strings.Contains(said, fault.OneLine(c.want)) {
-			t.Errorf("llmparity %s: %d\n%s%s\nwant %s: %s", c.args, code, stdout, stderr, c.code, c.want)
-		}
-		if c.code == fault.Gate && stderr != "" {
-			t.Errorf("llmparity %s: the verdict is on standard output, and there is more: %s", c.args, stderr)
-		}
-	}
-}
-
 // The golden files of reports have what each format says.
 func TestGateFormats(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8), comparetest.Browser(8))
 	// One fails, one is inconclusive, one warns, one passes.
@@ -142,6 +47,7 @@ func TestGateFormats(t *testing.T) {
 
 // The verdict is in the run's folder, on the page and in other formats.
 func TestRunIsGatedAtEnd(t *testing.T) {
+	lightTest(t)
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
 	r, result, err := conclude(dir, &bytes.Buffer{}, false)
 	check(t, err)
@@ -190,15 +96,8 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	fails(t, fault.BadRecord, "remove it", "report", dir, "--json")
 }
 
-func TestGateOfPlanIsFound(t *testing.T) {
-	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
-	put(t, dir, "plan.yaml", "name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n")
-	mentions(t, good(t, "gate", dir), "WARN llama.cpp: peak_pss_mb: median ")
-	put(t, dir, "plan.yaml", "name: run\ngate:\n  peak_pss_mb: 9\n")
-	fails(t, fault.Usage, `plan.yaml:3: gate.peak_pss_mb: must be a limit such as {max: 900}, not "9"`, "gate", dir)
-}
-
 func TestGateFlagsAddToThePlan(t *testing.T) {
+	lightTest(t)
 	dir := t.TempDir()
 	put(t, dir, "plan.yaml", `name: run
 gate:
@@ -237,6 +136,7 @@ gate:
 }
 
 func TestGateOfARunningRun(t *testing.T) {
+	lightTest(t)
 	t.Chdir(t.TempDir())
 	meta := record.Meta{Name: "on", Started: time.Now()}
 	w, err := record.Create("results", meta, record.Environment{}, []byte("name: on\n"))

@@ -89,7 +89,8 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 }
 
 // once opens an engine, loads its model, generates one text, and prints it with counts and times.
-func (f *generateFlags) once(ctx context.Context, parts run.Parts, cell *record.Cell, stdout, stderr io.Writer) (err error) {
+func (f *generateFlags) once(ctx context.Context, parts run.Parts, cell *record.Cell, stdout, stderr io.Writer) (
+	err error) {
 	p := &tellingProbe{out: stderr}
 	session, err := parts.Engines[0].Open(ctx, p)
 	if err != nil {

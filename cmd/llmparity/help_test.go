@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"llmparity/compare/comparetest"
 	"llmparity/internal/kit/fault"
 )
 
@@ -48,6 +47,7 @@ var (
 )
 
 func TestHelpIsShortAndComplete(t *testing.T) {
+	lightTest(t)
 	for _, c := range append(commands(), root()) {
 		text := helpText(c)
 		for line := range strings.Lines(text) {
@@ -86,6 +86,7 @@ func TestHelpIsShortAndComplete(t *testing.T) {
 }
 
 func TestRunHelpShowsCommonFlags(t *testing.T) {
+	lightTest(t)
 	short, _, _ := called("run", "--help")
 	all, _, _ := called("run", "--help-all")
 	if n := strings.Count(short, "\n      --") + strings.Count(short, "\n  -q, --"); n != 25 ||
@@ -108,34 +109,10 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 }
 
 func TestFlagsOfOtherToolsAreOurs(t *testing.T) {
+	lightTest(t)
 	for _, same := range otherTools {
 		if !slices.ContainsFunc(commands(), func(c *cobra.Command) bool { return c.Flags().Lookup(same[0]) != nil }) {
 			t.Errorf("%s: no command has --%s", same[1], same[0])
-		}
-	}
-}
-
-func TestVersionIsOneLine(t *testing.T) {
-	out, errs, code := called("--version")
-	if code != 0 || errs != "" || !regexp.MustCompile(`^llmparity \S+ [a-z]+/\w+ go\S+\n$`).MatchString(out) {
-		t.Errorf("%d %q %q", code, out, errs)
-	}
-}
-
-func TestShellCompletion(t *testing.T) {
-	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(1), comparetest.Browser(1))
-	for _, c := range []struct{ args, want string }{
-		{"run --engines webllm,", "webllm,llamacpp\n"},
-		{"run --preset ", "kv-growth\n"},
-		{"run --model Llama-3.2", "Llama-3.2-1B-Instruct-q4f16_1-MLC\n"},
-		{"gate x --max peak", "peak_pss_mb=\n"},
-		{"report " + dir + " --figures ", "decode\n"},
-		{"help ", "exit-codes\t"},
-		{"schema ", "plan\n"},
-	} {
-		out, _, code := called(append([]string{cobra.ShellCompRequestCmd}, strings.Split(c.args, " ")...)...)
-		if code != 0 || !strings.Contains(out, c.want) {
-			t.Errorf("%s: %d\n%s", c.args, code, out)
 		}
 	}
 }
@@ -155,6 +132,7 @@ func referencePage(t *testing.T, name, text string) {
 }
 
 func TestReferenceOfCommands(t *testing.T) {
+	lightTest(t)
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated + "| command | |\n|---|---|\n")
 	for _, c := range commands() {
@@ -206,6 +184,7 @@ func TestReferenceOfCommands(t *testing.T) {
 }
 
 func TestReferenceOfExitCodes(t *testing.T) {
+	lightTest(t)
 	var b strings.Builder
 	b.WriteString("# Exit codes\n\n" + generated + "| code | meaning |\n|---|---|\n")
 	for _, c := range fault.Codes {

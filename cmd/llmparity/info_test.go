@@ -17,6 +17,7 @@ func infoOf(t *testing.T, args ...string) inspect.Info {
 
 // A GGUF, its package and its model library are described alike.
 func TestInfoDescribesModel(t *testing.T) {
+	browserTest(t)
 	cmd := program(t, "model", "tiny", "-o", "model")
 	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "model")
@@ -59,7 +60,7 @@ func TestInfoDescribesModel(t *testing.T) {
 		t.Errorf("%+v", file)
 	}
 	if library.Library.MemoryUsage["prefill"] == 0 || library.Library.PrefillChunk != 128 ||
-		!strings.HasPrefix(library.Library.Origin, "ours (software kernels, partial sort)") {
+		!strings.HasPrefix(library.Library.Origin, "llmparity's (software kernels, partial sort)") {
 		t.Errorf("%+v", library.Library)
 	}
 	for _, c := range []struct {
@@ -87,6 +88,7 @@ func TestInfoDescribesModel(t *testing.T) {
 
 // A model of the catalogue is described by its id, without a download.
 func TestInfoTakesCatalogueIDs(t *testing.T) {
+	lightTest(t)
 	t.Setenv("LLMPARITY_CACHE", t.TempDir())
 	i := infoOf(t, "Llama-3.2-1B-Instruct-q4f16_1-MLC")
 	if i.Name != "Llama-3.2-1B-Instruct-q4f16_1-MLC" || i.Context != 4096 || len(i.Notes) == 0 {
@@ -100,6 +102,7 @@ func TestInfoTakesCatalogueIDs(t *testing.T) {
 
 // Ollama refuses or crashes on some files of these architectures, so only a run tells.
 func TestInfoLeavesToOllamaWhatOnlyItKnows(t *testing.T) {
+	lightTest(t)
 	for arch, known := range map[string]bool{"llama": true, gguf.Phi3: false, gguf.Gemma3: false} {
 		path := filepath.Join(t.TempDir(), arch+".gguf")
 		check(t, tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Architecture: arch}))

@@ -19,9 +19,15 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-func TestRepetitionsReuseOneServer(t *testing.T) { reuse(t, "llamacpp") }
+func TestRepetitionsReuseOneServer(t *testing.T) {
+	racedTest(t)
+	reuse(t, "llamacpp")
+}
 
-func TestRepetitionsReuseOneBrowser(t *testing.T) { reuse(t, "webllm") }
+func TestRepetitionsReuseOneBrowser(t *testing.T) {
+	racedTest(t)
+	reuse(t, "webllm")
+}
 
 // reuse runs an engine whose repetitions share a launch, and checks that they are independent.
 func reuse(t *testing.T, name string) {
@@ -88,6 +94,7 @@ func idsOf(q *record.Request) (ids []int) {
 
 // A server that dies while idle costs one repetition; the next one starts another server.
 func TestServerThatDiesBetweenRepetitions(t *testing.T) {
+	racedTest(t)
 	m := enginetest.TinyModel(t)
 	killed := 0
 	p := plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: plan.Texts("A"),

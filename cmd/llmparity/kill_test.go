@@ -37,6 +37,7 @@ include:
 // A run that is killed at random instants and resumed ends with the same cells as an undisturbed one: none lost, none
 // repeated.
 func TestKilledRunsResume(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	begin := time.Now()
 	whole := planned(t)

@@ -12,6 +12,7 @@ import (
 
 // The tiny model's package stands for a model of the catalogue, in a mirror and in the store.
 func TestListKnowsStoreAndMirror(t *testing.T) {
+	lightTest(t)
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	own := t.TempDir()
 	t.Setenv("LLMPARITY_CACHE", own)
@@ -53,6 +54,7 @@ func mirrored(t *testing.T, id string) string {
 }
 
 func TestListIsSortedAndAligned(t *testing.T) {
+	lightTest(t)
 	t.Setenv("LLMPARITY_CACHE", filepath.Join(t.TempDir(), "none"))
 	lines := strings.Split(strings.TrimSpace(good(t, "model", "list")), "\n")
 	if len(lines) < 100 {
@@ -69,10 +71,4 @@ func TestListIsSortedAndAligned(t *testing.T) {
 	if !slices.IsSorted(ids) {
 		t.Errorf("%v", ids)
 	}
-}
-
-func TestListWithoutMirror(t *testing.T) {
-	// A mirror that isn't there is no reason not to list.
-	well(t, program(t, "model", "list", "phi-2", "--mirror", "http://127.0.0.1:1"), "phi-2-q4f16_1-MLC",
-		"cannot be reached")
 }

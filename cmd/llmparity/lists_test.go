@@ -7,6 +7,7 @@ import (
 )
 
 func TestListsWithSpaces(t *testing.T) {
+	lightTest(t)
 	for _, c := range []struct{ in, want string }{
 		{"run --concurrency 1 2 4 8", "run --concurrency=1,2,4,8"},
 		{"run --concurrency 1,2 4", "run --concurrency=1,2,4"},
@@ -42,6 +43,7 @@ func TestListsWithSpaces(t *testing.T) {
 }
 
 func FuzzLists(f *testing.F) {
+	lightTest(f)
 	for _, seed := range []string{"run --concurrency 1 2", "run --seqlens=1 2 --", "run --models a b c.yaml",
 		"run --dtype ,"} {
 		f.Add(seed)

@@ -16,6 +16,7 @@ import (
 
 // Both programs of llama.cpp use the user's settings, generate the same text, and report buffer sizes in their logs.
 func TestLlamaCppProgramsInOneRun(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48",
 		"--llamacpp-cache-type-k", "q8_0",
@@ -67,6 +68,7 @@ func onGPU(t *testing.T, offloads bool) string {
 }
 
 func TestLayersOnGPU(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4",
 		"--llamacpp-gpu-layers", "2", "--llama-server"}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
@@ -31,7 +33,27 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asStubborn) != "":
 		stubborn()
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"llmparity": main})
+}
+
+// $LLMPARITY_TESTS chooses one group of tests, which make test runs at a time and in a way of its own; unset, all run.
+// Each test begins with its group, which scripts/lint checks.
+
+// browserTest is for tests that start a browser.
+func browserTest(t testing.TB) { inGroup(t, "browser") }
+
+// racedTest is for tests that start and stop runs, where goroutines meet: make test runs them with the race detector.
+// The others call one package after another, and each of those is tested with it itself.
+func racedTest(t testing.TB) { inGroup(t, "raced") }
+
+// lightTest is for all others.
+func lightTest(t testing.TB) { inGroup(t, "light") }
+
+func inGroup(t testing.TB, group string) {
+	t.Helper()
+	if chosen := os.Getenv("LLMPARITY_TESTS"); chosen != "" && chosen != group {
+		t.Skip("$LLMPARITY_TESTS is " + chosen)
+	}
 }
 
 // stubborn prints when it has begun, and when it is asked to end.

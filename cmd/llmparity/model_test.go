@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 )
 
 func TestCatalogueIDsAreNotPaths(t *testing.T) {
+	lightTest(t)
 	known, err := builtInCatalogue()
 	check(t, err)
 	for _, e := range known.Models {
@@ -27,23 +27,8 @@ func TestCatalogueIDsAreNotPaths(t *testing.T) {
 	}
 }
 
-// Without a model on this disk, --local says where it looked.
-func TestListLocalNamesTheFoldersOfNoModels(t *testing.T) {
-	t.Setenv("HF_HUB_CACHE", filepath.Join(t.TempDir(), "hub"))
-	t.Setenv("OLLAMA_MODELS", filepath.Join(t.TempDir(), "store"))
-	in := " in Hugging Face's cache (" + os.Getenv("HF_HUB_CACHE") + ") or Ollama's store (" +
-		os.Getenv("OLLAMA_MODELS") + ")\n"
-	for filter, want := range map[string]string{
-		"":  "no GGUF models" + in,
-		"x": `no GGUF models with "x" in their names` + in,
-	} {
-		if out := good(t, "model", "list", "--local", filter); out != want {
-			t.Errorf("%q: %s", filter, out)
-		}
-	}
-}
-
 func TestRandomModel(t *testing.T) {
+	lightTest(t)
 	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context",
 		"256", "-o", "made/r.gguf")
 	path := filepath.Join("made", "r.gguf")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 // The record names a model library and a WebLLM bundle that the user gave.
 func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	m := tinyOf(t)
 	f, err := gguf.Open(m.Path)
@@ -48,16 +48,10 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	said := lastEngine(r.Attempts[len(r.Attempts)-1])
 	read, err := mlc.OpenLibrary(lib.Path)
 	check(t, err)
-	origin, detail, _ := webllm.OriginOf(server.URL+"/v0/any.wasm", read)
-	for part, want := range map[string]string{
-		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js",
-		"model_library":        fmt.Sprintf("%s (%s)", origin, detail),
-		"model_library_sha256": lib.SHA256, "model_library_bytes": fmt.Sprint(read.Bytes),
-		"model_library_source": server.URL + "/v0/any.wasm",
-	} {
-		if said.Parts[part] != want {
-			t.Errorf("%s is %q, want %q", part, said.Parts[part], want)
-		}
+	want := webllm.Describe(server.URL+"/v0/any.wasm", read)
+	want.SHA256 = lib.SHA256
+	if said.Version != "0.2.86-mine" || said.Origin != "file mine.js" || said.Library == nil || *said.Library != want {
+		t.Errorf("%s (%s) with %+v, want %+v", said.Version, said.Origin, said.Library, want)
 	}
-	mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM: 0.2.86-mine (file mine.js), llmparity's library ("+detail+")")
+	mentions(t, good(t, "report", r.Dir, "--details"), "WebLLM: 0.2.86-mine (file mine.js), llmparity's library ("+want.Variant+")")
 }

@@ -8,6 +8,7 @@ import (
 )
 
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	// After the default prompt no two tokens are so close that an f16 KV cache could turn them.
 	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1")

@@ -19,6 +19,7 @@ func recorded(t *testing.T, dir string) *record.Run {
 }
 
 func TestServedModelNeedsNoFile(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key",
@@ -71,6 +72,7 @@ func TestServedModelNeedsNoFile(t *testing.T) {
 
 // A server that was running generates the same text as one that llmparity starts.
 func TestServerAgreesWithLlamaCpp(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	m := enginetest.TinyModel(t)
 	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")
@@ -84,6 +86,7 @@ func TestServerAgreesWithLlamaCpp(t *testing.T) {
 }
 
 func TestServerWithoutRoomForPrompt(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	server := openaitest.Llama(t, enginetest.TinyModel(t).Path, "-np", "1", "-c", "512", "--alias", "mouse")
 	refuses(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse", "--openai-url", server.URL,

@@ -47,6 +47,7 @@ func sameFile(t *testing.T, dir, stdout string, engines ...string) {
 
 // A package becomes a GGUF in the cache, once, for engines that do not run packages.
 func TestNativeEngineRunsPackage(t *testing.T) {
+	lightTest(t)
 	args := []string{"run", "--model", "package", "--engines", "llamacpp", "--max-tokens", "4", "--repetitions", "1",
 		"--input-len", "20", "--llama-server", withoutAMX(t)}
 	cmd := program(t, append(args, "--dry-run")...)
@@ -67,6 +68,7 @@ func TestNativeEngineRunsPackage(t *testing.T) {
 
 // Every command refuses a damaged package as WebLLM does, or says that it is damaged.
 func TestDamagedPackageIsRefusedEverywhere(t *testing.T) {
+	lightTest(t)
 	in, dir := filepath.Join(t.TempDir(), "in.gguf"), filepath.Join(t.TempDir(), "package")
 	check(t, tiny.WriteFile(in))
 	_, err := mlc.Write(t.Context(), in, dir, mlc.Options{})

@@ -30,6 +30,7 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 
 // A model library of another model is refused before anything starts.
 func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
@@ -55,6 +56,7 @@ func TestPackageWithOtherLibraryIsRefused(t *testing.T) {
 
 // A package with a sliding window keeps to the context window asked for.
 func TestPackageWithWindowKeepsToContext(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	dir := madePackage(t, "window", func(path string) error {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})

@@ -5,17 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/tiny/tinytest"
+	"llmparity/internal/record"
 )
 
 // A catalogue model from a mirror generates the same tokens as the GGUF of the same weights.
 func TestCatalogueModelRunsFromMirror(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	known, err := builtInCatalogue()
 	check(t, err)
@@ -48,9 +49,9 @@ func TestCatalogueModelRunsFromMirror(t *testing.T) {
 	want := enginetest.Tiny(t, 24)[1].Expected
 	for _, a := range r.Attempts {
 		said := lastEngine(a)
-		origin, source := said.Parts["model_library"], said.Policy["model_source"]
-		if !strings.Contains(origin, "ours") || source != mirror {
-			t.Errorf("the library is %q, the model from %q; ours and %q are right", origin, source, mirror)
+		source := said.Policy["model_source"]
+		if l := said.Library; l == nil || l.Maker != record.Llmparity || source != mirror {
+			t.Errorf("the library is %s, the model from %q; llmparity's and %q are right", l, source, mirror)
 		}
 		for _, q := range a.Measured() {
 			if ids := idsOf(q); !slices.Equal(ids, want) {

@@ -20,6 +20,7 @@ import (
 
 // Every engine generates the reference's tokens for every prompt of the tiny model. All comparisons rely on it.
 func TestEnginesGenerateReferenceTokens(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	const n = 64
 	cases := enginetest.Tiny(t, n)
@@ -46,6 +47,7 @@ func TestEnginesGenerateReferenceTokens(t *testing.T) {
 // All engines continue after an end-of-text token and add a beginning-of-text token if the model asks for it. The tiny
 // model never generates its own end, so another token becomes one.
 func TestEnginesTreatSpecialTokensAlike(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]

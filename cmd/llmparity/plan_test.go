@@ -28,6 +28,7 @@ func resolved(t *testing.T, run string) plan.Plan {
 
 // A run's plan has all settings, so that running it again is the same run.
 func TestResolvedPlanRepeatsRun(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
@@ -81,6 +82,7 @@ func lastEngine(a *record.Attempt) (last record.EngineInfo) {
 }
 
 func TestDefaultContextIsModelsMaximum(t *testing.T) {
+	lightTest(t)
 	for _, c := range []struct {
 		own, context int
 		want         int
@@ -113,6 +115,7 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 
 // An engine gets the context that was resolved, and the report says that the model has more.
 func TestContextIsCapped(t *testing.T) {
+	lightTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "plan.yaml", "--context", "5120")
 	put(t, cmd.Dir, "plan.yaml", "name: p\nengines: [llamacpp]\nmodel: m.gguf\nprompts: [the]\nmax_tokens: 2\n"+
@@ -130,6 +133,7 @@ func TestContextIsCapped(t *testing.T) {
 }
 
 func TestWatchdogIsWrittenIfSupported(t *testing.T) {
+	lightTest(t)
 	for engine, want := range map[string]time.Duration{"exec:./mine": engine.Watchdog, "llamacpp": 0,
 		"webllm": engine.Watchdog} {
 		f, p := following(t, "engines: ['"+engine+"']\nmodel: tiny\nprompts: [a]\nmax_tokens: 2\n")

@@ -16,6 +16,7 @@ import (
 
 // Predictions match the buffer sizes in llama.cpp's log, and assumed settings have the engine's names and values.
 func TestPredictionMatchesLlamaCpp(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "8", "--context",
 		"1024", "--llamacpp-ubatch", "128", "--llamacpp-flash-attention", "on", "--llamacpp-cache-type-v", "f16",
@@ -74,6 +75,7 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 
 // A cell that fits on no machine is not launched, and its record can be reported.
 func TestOutOfMemoryIsRefused(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "wide.gguf")
 	// 256 GiB of keys and values

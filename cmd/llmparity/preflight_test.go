@@ -14,6 +14,7 @@ import (
 
 // A cell that a dry run refuses must not be measured in a run, and the other way round.
 func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
+	lightTest(t)
 	dir, long := t.TempDir(), strings.Repeat("word ", 400)
 	data := put(t, dir, "d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
 	// each has room in 256, though the longest of both had not
@@ -67,30 +68,10 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	}
 }
 
-func TestDryRunChecksFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		engine, prompt, want string
-		class                fault.Kind
-	}{
-		"file":    {"llamacpp", "{file: nowhere.txt}", "can't read the prompt nowhere.txt", fault.Usage},
-		"dataset": {"llamacpp", "{dataset: nowhere.jsonl}", "can't read the data set nowhere.jsonl", fault.Usage},
-		"engine":  {"exec:./nowhere", "fine", "./nowhere", fault.NoProgram},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, p := following(t, walked("engines: [\""+c.engine+"\"]\nprompts: ["+c.prompt+"]"))
-			f.json = false
-			var out bytes.Buffer
-			if err := f.dry(t.Context(), expanded(t, p), &out); fault.Of(err) != c.class {
-				t.Errorf("%v, want %s", err, c.class)
-			}
-			mentions(t, out.String(), "1 of 1 cell can't run here: ", c.want)
-		})
-	}
-}
-
 // Only llama.cpp knows whether it supports an unfamiliar architecture: a dry run shows the cell as unknown, and the
 // first launch fails with llama.cpp's message.
 func TestUnknownArchitectureMayRun(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	path := put(t, t.TempDir(), "m.gguf", strings.ReplaceAll(readFile(t, tinyOf(t).Path), "llama", "lhama"))
 	args := []string{"run", "--engines", "llamacpp,webllm", "--model", path, "--repetitions", "3", "--max-tokens", "4"}
@@ -122,6 +103,7 @@ func TestUnknownArchitectureMayRun(t *testing.T) {
 
 // It is no failure if the user did not ask for the missing engine.
 func TestOtherEnginesRunIfOneCannot(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	for _, c := range []struct {
 		args     string

@@ -18,6 +18,7 @@ import (
 
 // Both engines score a text as the reference implementation does.
 func TestQualityOfTinyModel(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	text := put(t, t.TempDir(), "text.txt", readFile(t, "../../internal/bench/resolve/essays.txt")[:2500])
 	cmd := oneLaunch(t, "webllm, llamacpp", "--max-tokens", "2", "--quality", text)

@@ -37,6 +37,7 @@ func changing(r reproduce.Reproduction) (out []string) {
 
 // A run of this machine has no differences, and its plan runs again. A changed machine or program is named.
 func TestReproduceOnSameMachine(t *testing.T) {
+	lightTest(t)
 	root := t.TempDir()
 	good(t, "run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet", "--out", root)
 	dir := filepath.Join(root, "latest")
@@ -72,6 +73,7 @@ func TestReproduceOnSameMachine(t *testing.T) {
 }
 
 func TestReproduceErrors(t *testing.T) {
+	lightTest(t)
 	engine := comparetest.Native(1)
 	engine.Cell.Setup = 1
 	dir := comparetest.Write(t, t.TempDir(), "a", engine)

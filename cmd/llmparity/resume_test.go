@@ -4,6 +4,7 @@ import "testing"
 
 // The command that continues an interrupted run names what its plan does not have, quoted for a shell.
 func TestCommandThatContinues(t *testing.T) {
+	lightTest(t)
 	c := runCommand()
 	check(t, c.ParseFlags([]string{"--model", "my.gguf", "--llama-server", "/opt/my server/llama-server", "--baseline",
 		"main", "--strict", "--out", "runs"}))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestRunMeasuresComparesAndReports(t *testing.T) {
+	racedTest(t)
 	run := program(t, "run", "--repetitions", "1", "--max-tokens", "12")
 	stdout, stderr := well(t, run, "WebLLM", "llama.cpp", "report   results/")
 	mentions(t, details(t, run.Dir), "identical: 12 of 12 token ids", "WebGPU ran on the CPU")
@@ -49,6 +50,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 
 // A run whose launches fail is reported and exits with 1. Its warm-up is tried twice.
 func TestFailedLaunchesExitWithOne(t *testing.T) {
+	browserTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "4", "--chrome-flag",
 		"js-flags=--max-old-space-size=5")

@@ -27,6 +27,7 @@ import (
 
 // A run is signalled in phases that its journal shows.
 func TestSignalsLeaveNothingBehind(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	for _, c := range []struct {
 		signal                  syscall.Signal
@@ -96,6 +97,7 @@ func journal(cmd *exec.Cmd, text string) bool {
 
 // Ollama's runner would outlive its server.
 func TestKillLeavesNoRunner(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
 	signalled(t, cmd, syscall.SIGKILL, "a runner", func() bool { return runs(cmd, "runner") })
@@ -106,6 +108,7 @@ func TestKillLeavesNoRunner(t *testing.T) {
 
 // Workers of an exec: engine end even if the run is killed.
 func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
 	put(t, cmd.Dir, "echo.py", strings.Replace(documentsPython(t), "import json, sys, time\n",
@@ -116,6 +119,7 @@ func TestWorkersOfExecEngineEndWithRun(t *testing.T) {
 
 // An interrupted drawing leaves no figure, browser or profile.
 func TestSignalWhileDrawingFigures(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	root := t.TempDir()
 	dir := filepath.Join(root, "figures")
@@ -128,6 +132,7 @@ func TestSignalWhileDrawingFigures(t *testing.T) {
 
 // The compilation before a first run can be interrupted too.
 func TestSignalWhileCompiling(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -149,6 +154,7 @@ func runs(cmd *exec.Cmd, word string) bool {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	racedTest(t)
 	t.Parallel()
 	cmd := program(t)
 	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }),
@@ -216,6 +222,7 @@ func temporary(t *testing.T, dir string) []string {
 }
 
 func TestSignalsEndWatchingWithWholeRows(t *testing.T) {
+	racedTest(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		for _, started := range []bool{false, true} {
 			name := uniqueName()

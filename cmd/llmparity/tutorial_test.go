@@ -17,6 +17,7 @@ import (
 // others, … stands for anything, and line breaks do not count. A page's first run has all its launches, but no warm-up
 // where it has a plan; the later ones, whose output no page shows, have one each. That saves a minute.
 func TestTutorials(t *testing.T) {
+	browserTest(t)
 	t.Setenv(find.Variable, ownChrome(t))
 	for _, name := range []string{"first-comparison", "first-gate"} {
 		t.Run(name, func(t *testing.T) {

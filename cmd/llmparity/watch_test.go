@@ -41,6 +41,7 @@ func rowsOf(t *testing.T, path string) [][]string {
 }
 
 func TestWatchCommand(t *testing.T) {
+	lightTest(t)
 	cmd := program(t, "watch", "--label", "run1", "--interval", "0.05", "--output", "out.csv", "--", "sh", "-c",
 		"echo hello; sleep 0.15; exit 5")
 	stdout, stderr, code := output(t, cmd)
@@ -57,6 +58,7 @@ func TestWatchCommand(t *testing.T) {
 
 // The parent and other watching processes have the name in their command line too.
 func TestWatchSkipsItselfAndParent(t *testing.T) {
+	lightTest(t)
 	name := uniqueName()
 	other := program(t, "watch", "--name", name, "--wait", "60")
 	check(t, other.Start())
@@ -73,6 +75,7 @@ func TestWatchSkipsItselfAndParent(t *testing.T) {
 }
 
 func TestWatchLive(t *testing.T) {
+	lightTest(t)
 	pid := fmt.Sprint(asleep(t, uniqueName()).Pid)
 	line := os.Args[0] + " watch --live --duration 1 --interval 0.05 --pid " + pid
 	stdout, stderr := well(t, inTerminal(t, 80, line))
@@ -105,6 +108,7 @@ func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 
 // The command decides what an interrupt does; a second one ends it.
 func TestInterruptGoesToWatchedCommand(t *testing.T) {
+	racedTest(t)
 	for _, c := range []struct {
 		trap  string
 		times int
@@ -146,6 +150,7 @@ func TestInterruptGoesToWatchedCommand(t *testing.T) {
 
 // A process that reads the rows, and the script that started both, are not watched.
 func TestWatchByNameIgnoresReader(t *testing.T) {
+	lightTest(t)
 	name := uniqueName()
 	sleep := asleep(t, "1."+name)
 	go func() { _, _ = sleep.Wait() }() // a second long
@@ -160,6 +165,7 @@ func TestWatchByNameIgnoresReader(t *testing.T) {
 }
 
 func TestWatchNeverWatchesAnotherWatch(t *testing.T) {
+	lightTest(t)
 	inner := os.Args[0] + " watch --duration 0.5 --pid $$ > /dev/null 2>&1; exit 0"
 	_, stderr := well(t, program(t, "watch", "--interval", "0.02", "--", "sh", "-c", inner))
 	if strings.Count(stderr, "watching process") != 1 {
@@ -168,6 +174,7 @@ func TestWatchNeverWatchesAnotherWatch(t *testing.T) {
 }
 
 func TestWatchWithGPUs(t *testing.T) {
+	lightTest(t)
 	cmd := program(t, "watch", "--gpu", "--output", "out.csv", "--", "sleep", "0.6")
 	_, stderr := well(t, cmd)
 	found := there(filepath.Join(cmd.Dir, "out.gpu.csv"))

@@ -69,10 +69,11 @@ func (r view) quote(a *Answer) Card {
 		}
 	}
 	ours, remark := "", ""
-	its := func(c *compare.Cell) bool { return strings.HasPrefix(c.Part("model_library"), "ours") }
-	if slices.ContainsFunc(r.Cells, its) {
-		ours = "the model library was llmparity's, not MLC's"
-		remark = "; say that " + ours
+	for _, c := range r.Cells {
+		if l := c.ModelLibrary(); l.Unusual() {
+			ours = "the model library was " + l.Maker + "'s, not " + l.Usual + "'s"
+			remark = "; say that " + ours
+		}
 	}
 	var words []string
 	if adapter := r.softwareAdapter(); adapter != "" {

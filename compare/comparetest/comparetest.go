@@ -493,10 +493,11 @@ func cell(id int, engine string, launches int) record.Cell {
 func Browser(launches int) Engine {
 	return Engine{
 		Cell: cell(1, "webllm", launches),
-		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium",
-			Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
-			Parts: map[string]string{"browser": "Chromium 156.0", "webllm": "0.2.86", "webllm_origin": "built in",
-				"model_library": "ours (software kernels, partial sort)", "model_library_sha256": "77aa01"},
+		Info: record.EngineInfo{Name: "webllm", Title: "WebLLM", Version: "0.2.86", Origin: record.BuiltIn,
+			Path: "/usr/bin/chromium", Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
+			Parts: map[string]string{"browser": "Chromium 156.0"},
+			Library: &record.Library{Maker: record.Llmparity, Usual: "MLC", Kernels: "software",
+				Variant: "software kernels, partial sort", SHA256: "77aa01"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
 		Device: record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader",
 			Detail: map[string]string{"vendor": "google", "fallback": "true"}},

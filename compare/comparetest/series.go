@@ -109,8 +109,8 @@ func (s Series) fill(a *record.Attempt, of func(float64, string) float64) {
 	a.Requests = []*record.Request{req}
 	a.Events = []record.Event{{Device: &record.Device{Class: record.CPU, Name: "Example"}},
 		{Engine: &record.EngineInfo{Name: "engine", Version: "1",
-			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
-				"model_library_sha256": "aa"}}}}
+			Parts:   map[string]string{"browser": "Chromium 156.0"},
+			Library: &record.Library{Maker: record.Llmparity, Variant: "software kernels", SHA256: "aa"}}}}
 }
 
 // Slowed makes the tokens of a run's cells take another time.

@@ -91,14 +91,11 @@ func (s *Setup) Version() string {
 	if s.Engine == nil {
 		return ""
 	}
-	v, origin := s.Part("webllm"), s.Part("webllm_origin")
-	switch {
-	case v == "":
-		return strings.TrimSpace(s.Engine.Name + " " + s.Engine.Version)
-	case origin == "":
-		return "WebLLM " + v
+	v := strings.TrimSpace(cmp.Or(s.Engine.Title, s.Engine.Name) + " " + s.Engine.Version)
+	if s.Engine.Origin != "" {
+		v += " (" + s.Engine.Origin + ")"
 	}
-	return fmt.Sprintf("WebLLM %s (%s)", v, origin)
+	return v
 }
 
 // ShortVersion is Version for labels.
@@ -106,31 +103,38 @@ func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
 	}
-	if origin := s.Part("webllm_origin"); origin != "" && origin != "built in" {
+	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn {
 		return words.Version(s.Engine.Version) + " from " + origin
 	}
 	return words.Version(s.Engine.Version)
 }
 
-// Library is the model library.
+// ModelLibrary is the compiled code of the model; nil if the engine has its own.
+func (s *Setup) ModelLibrary() *record.Library {
+	if s.Engine == nil {
+		return nil
+	}
+	return s.Engine.Library
+}
+
+// Library names the model library.
 func (s *Setup) Library() string {
-	whose, detail, _ := strings.Cut(s.Part("model_library"), " ")
-	if whose == "" {
+	whose, variant, has := strings.Cut(s.ModelLibrary().String(), " ")
+	switch {
+	case whose == "":
 		return ""
+	case has:
+		return whose + " library " + variant
 	}
-	if whose == "ours" {
-		whose = "llmparity's"
-	}
-	return strings.TrimSpace(whose + " library " + detail)
+	return whose + " library"
 }
 
 // ShortLibrary is Library for labels.
 func (s *Setup) ShortLibrary() string {
-	l := s.Part("model_library")
-	if variant, ours := strings.CutPrefix(l, "ours ("); ours {
-		return strings.TrimSuffix(variant, ")")
+	if l := s.ModelLibrary(); l != nil && l.Maker == record.Llmparity {
+		return l.Variant
 	}
-	return l
+	return s.ModelLibrary().String()
 }
 
 // DTypes are the dtypes of the weights and the KV cache, and what the weights were converted from.

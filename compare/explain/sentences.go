@@ -62,9 +62,9 @@ var (
 	NoCell          = Reason{"no-cell", "nothing to compare: the run has no cell", ""}
 	OneEngine       = Reason{"one-engine", "nothing to compare: %s is the only engine", ""}
 	Unpaired        = Reason{"unpaired", "%s of run %s not compared with run %s, the baseline run: %s", ""}
-	OurKernels      = Reason{"kernels", "kernels of %s: llmparity's, not MLC's: %s", ""}
+	OtherMaker      = Reason{"kernels", "kernels of %s: %s's, not %s's: %s", ""}
 	GivenKernels    = Reason{"kernels", "kernels of %s: unknown, because the model library was given: %s", ""}
-	OtherKernels    = Reason{"kernels", "kernels of %s: %s", ""}
+	UsualKernels    = Reason{"kernels", "kernels of %s: %s", ""}
 	Comparable      = Reason{"comparable", "ratios compare the same model, prompt and request on the same class of device", ""}
 	OtherPrompts    = Reason{"comparable", "ratios compare the same model and request on the same class of device, but prompts of %s", ""}
 	Marked          = Reason{"marked", "ratios marked ≠ compare cells that are not alike%s", ""}

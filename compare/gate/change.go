@@ -19,17 +19,17 @@ import (
 // question is the check of a change in a cell that can be judged.
 type question struct {
 	pair
-	check  gates.Check
-	level  gates.Level
-	change gates.Change
-	asked  *compare.Against
-	out    *gates.Outcome
+	check    gates.Check
+	level    gates.Level
+	change   gates.Change
+	compared *compare.Against
+	out      *gates.Outcome
 }
 
 // changes compares figures with the baseline run's. All that can be judged are one family of tests.
 func (j *judge) changes() {
 	var all []*question
-	var asked []*compare.Against
+	var compared []*compare.Against
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
 		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
@@ -56,19 +56,19 @@ func (j *judge) changes() {
 				j.fresh(check, level)
 			} else if c.Figure.Optional {
 				j.quality(check, level, c, p)
-			} else if q := j.ask(check, level, c, p); q != nil {
-				all, asked = append(all, q), append(asked, q.asked)
+			} else if q := j.compareChange(check, level, c, p); q != nil {
+				all, compared = append(all, q), append(compared, q.compared)
 			}
 		}
 		if !found {
 			j.nowhere(check, level, c.Scope)
 		}
 	}
-	j.out.Tests = compare.Correct(asked)
+	j.out.Tests = compare.Correct(compared)
 	load := ""
-	came, whys := make([]gates.Status, len(all)), make([]string, len(all))
+	status, whys := make([]gates.Status, len(all)), make([]string, len(all))
 	for i, q := range all {
-		if came[i], whys[i] = q.answer(); q.level == gates.Error {
+		if status[i], whys[i] = q.judge(); q.level == gates.Error {
 			j.needed = max(j.needed, q.check.Needed)
 		}
 	}
@@ -78,7 +78,7 @@ func (j *judge) changes() {
 		} else if n > 0 {
 			whys[i] += fmt.Sprintf("; %d launches a side would settle it", cmp.Or(j.needed, n))
 		}
-		j.add(q.check, q.level, came[i], whys[i])
+		j.add(q.check, q.level, status[i], whys[i])
 		name := q.change.Figure.Name
 		if words := cmp.Or(busy(q.now.Named(name)), busy(q.base.Named(name))); words != "" && load == "" &&
 			j.out.Interleaved {
@@ -132,21 +132,22 @@ func allowed(c gates.Change) string {
 	return "at most " + size + "% higher"
 }
 
-// ask compares the two sides; nil: they cannot be compared, and the check is inconclusive.
-func (j *judge) ask(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
-	asked, why := compare.Against{}, p.why
+// compareChange compares the two sides; nil: they cannot be compared, and the check is inconclusive.
+func (j *judge) compareChange(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
+	compared, why := compare.Against{}, p.why
 	if why == "" {
-		asked, why = compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
+		compared, why = compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change)
 	}
 	if why != "" {
 		j.add(check, level, gates.Inconclusive, why)
 		return nil
 	}
-	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median),
-		asked.Right.Interval, asked.Right.N
-	check.Baseline, check.BaseLaunches = new(asked.Left.Median), asked.Left.N
-	check.Percent, check.PercentInterval, check.DetectInterval = asked.Percent, asked.PercentInterval, asked.Usual
-	return &question{pair: p, check: check, level: level, change: c, asked: &asked, out: j.out}
+	check.Unit, check.Measured, check.Interval, check.Launches = compared.Unit, new(compared.Right.Median),
+		compared.Right.Interval, compared.Right.N
+	check.Baseline, check.BaseLaunches = new(compared.Left.Median), compared.Left.N
+	check.Percent, check.PercentInterval = compared.Percent, compared.PercentInterval
+	check.DetectInterval = compared.Usual
+	return &question{pair: p, check: check, level: level, change: c, compared: &compared, out: j.out}
 }
 
 // worse is the sign of changes for the worse.
@@ -170,9 +171,9 @@ func (q *question) ends(i *stats.Interval) (near, far float64) {
 // beyond reports whether one change is worse than another.
 func (q *question) beyond(change, bound float64) bool { return q.worse()*(change-bound) > 1e-9 }
 
-// answer judges one question, after Holm's correction.
-func (q *question) answer() (gates.Status, string) {
-	a := q.asked
+// judge judges one question, after Holm's correction.
+func (q *question) judge() (gates.Status, string) {
+	a := q.compared
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
 	if a.Call == stats.TooFewToSay || a.IntervalNote == evidence.TooFewRuns {
@@ -182,7 +183,7 @@ func (q *question) answer() (gates.Status, string) {
 		why := cmp.Or(a.IntervalNote, "the baseline run's figure is not above 0")
 		return gates.Inconclusive, sides + "; no percentage: " + why
 	}
-	came, rest := q.decide()
+	status, rest := q.decide()
 	shown, detect := a.Usual, ", detect "+signed(*q.check.Detect)
 	if q.significant() {
 		shown, detect = a.PercentInterval, ""
@@ -193,18 +194,18 @@ func (q *question) answer() (gates.Status, string) {
 	if a.Note != "" {
 		rest += "; " + a.Note
 	}
-	return came, sides + rest
+	return status, sides + rest
 }
 
 // significant reports whether a figure is significantly worse than its tolerance.
 func (q *question) significant() bool {
-	near, _ := q.ends(q.asked.PercentInterval)
-	return q.asked.Significant && q.beyond(near, *q.check.Allowed)
+	near, _ := q.ends(q.compared.PercentInterval)
+	return q.compared.Significant && q.beyond(near, *q.check.Allowed)
 }
 
 // decide judges a question that has intervals, and says why.
 func (q *question) decide() (gates.Status, string) {
-	a := q.asked
+	a := q.compared
 	switch ruled := q.ruledOut(); {
 	case q.significant():
 		if why := q.outside(); why != "" {
@@ -251,19 +252,19 @@ func (q *question) decide() (gates.Status, string) {
 // ruledOut reports whether a regression as large as the gate must detect is excluded. Launches that vary too much to
 // find one could exclude it by chance: then any regression at all must be excluded.
 func (q *question) ruledOut() bool {
-	_, far := q.ends(q.asked.Usual)
+	_, far := q.ends(q.compared.Usual)
 	if q.beyond(far, *q.check.Detect) || far == *q.check.Detect {
 		return false
 	}
 	log := func(change float64) float64 { return math.Log1p(change / 100) }
-	width := log(q.asked.Usual.Hi) - log(q.asked.Usual.Lo)
+	width := log(q.compared.Usual.Hi) - log(q.compared.Usual.Lo)
 	return width < 2*math.Abs(log(*q.check.Detect)) || !q.beyond(far, 0)
 }
 
 // deviation is the standard error of the logarithm of the change, from the 99% interval of a normal distribution, whose
 // half-width is 2.576 standard errors. Below, 1.645 stands for 90% and 1.282 for a power of 0.9.
 func (q *question) deviation() float64 {
-	near, far := q.ends(q.asked.PercentInterval)
+	near, far := q.ends(q.compared.PercentInterval)
 	return math.Abs(math.Log1p(far/100)-math.Log1p(near/100)) / 2 / 2.576
 }
 
@@ -278,17 +279,17 @@ const mostNeeded = 100
 // needed is the number of launches a side that would decide the check, if they continue to vary as they do; 0: more
 // than mostNeeded.
 func (q *question) needed() int {
-	is := math.Log1p(*q.asked.Percent / 100)
+	is := math.Log1p(*q.compared.Percent / 100)
 	detect := math.Log1p(*q.check.Detect / 100)
 	pass := min(q.worse()*(detect-is), math.Abs(detect)) / 1.645
 	fail := q.worse() * (is - math.Log1p(*q.check.Allowed/100)) / 2.576
-	n := 2 / (1/float64(q.asked.Left.N) + 1/float64(q.asked.Right.N))
+	n := 2 / (1/float64(q.compared.Left.N) + 1/float64(q.compared.Right.N))
 	times := q.deviation() / max(pass, fail)
 	need := math.Ceil(n * times * times)
 	if !(need <= mostNeeded) {
 		return 0
 	}
-	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, stats.Suffice(q.out.Tests))
+	return max(int(need), max(q.compared.Left.N, q.compared.Right.N)+1, stats.Suffice(q.out.Tests))
 }
 
 // outside says what may have made a figure worse beside what is under test: other programs on the machine or beside it,
@@ -298,7 +299,7 @@ func (q *question) outside() string {
 	if why := q.disturbed("the run's", q.now, compare.MoreStolen(q.base, q.now, 0)); why != "" {
 		return why
 	}
-	if grown, of := q.grown(); of && grown < (q.asked.Right.Median-q.asked.Left.Median)/2 {
+	if grown, of := q.grown(); of && grown < (q.compared.Right.Median-q.compared.Left.Median)/2 {
 		return "the sum of RSS did not grow as much" + q.rss() +
 			": other programs that map the same files change PSS and USS"
 	}
@@ -324,8 +325,8 @@ func (q *question) hidden() string {
 		return why
 	}
 	grown, of := q.grown()
-	least := math.Abs(*q.check.Detect) / 100 * q.asked.Left.Median
-	if of && grown > least && grown > q.asked.Right.Median-q.asked.Left.Median {
+	least := math.Abs(*q.check.Detect) / 100 * q.compared.Left.Median
+	if of && grown > least && grown > q.compared.Right.Median-q.compared.Left.Median {
 		return "the sum of RSS grew" + q.rss() + ": other programs that map the same files change PSS and USS"
 	}
 	return ""
@@ -349,7 +350,7 @@ func (q *question) rss() string {
 
 // few says so if so few launches could not have decided the check, whatever they measured.
 func (q *question) few(sides string) (gates.Status, string) {
-	a := q.asked
+	a := q.compared
 	missed, lost := q.lost()
 	q.check.Needed = stats.Suffice(q.out.Tests) + missed
 	why := fmt.Sprintf("%s; %d and %d launches are too few%s", sides, a.Left.N, a.Right.N, lost)
@@ -417,12 +418,12 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 		check.PercentInterval = &stats.Interval{Lo: of(i.Lo), Hi: of(i.Hi), Confidence: i.Confidence}
 		text += fmt.Sprintf("; 95%% CI over windows %s to %s", signed(of(i.Lo)), signed(of(i.Hi)))
 	}
-	came := gates.Passed
+	status := gates.Passed
 	if worse(c.Figure)*(value-c.Change) > 1e-9 {
-		came = gates.Failed
+		status = gates.Failed
 	}
-	if q := p.now.Quality; q.Absent > 0 && came == gates.Passed && c.Figure.Name == figure.Perplexity {
-		came, text = gates.Inconclusive, text+fmt.Sprintf("; %d of %d log-probabilities are missing", q.Absent, q.Tokens)
+	if q := p.now.Quality; q.Absent > 0 && status == gates.Passed && c.Figure.Name == figure.Perplexity {
+		status, text = gates.Inconclusive, text+fmt.Sprintf("; %d of %d log-probabilities are missing", q.Absent, q.Tokens)
 	}
-	j.add(check, level, came, text)
+	j.add(check, level, status, text)
 }

@@ -121,33 +121,33 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 		return
 	}
 	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
-	came := gates.Passed
+	status := gates.Passed
 	for _, b := range []struct {
 		limit *float64
 		sign  float64 // 1 for a maximum, -1 for a minimum
 	}{{l.Max, 1}, {l.Min, -1}} {
 		if b.limit != nil {
-			came = slices.MinFunc([]gates.Status{came, against(f, *b.limit, b.sign)}, graver)
+			status = slices.MinFunc([]gates.Status{status, against(f, *b.limit, b.sign)}, graver)
 		}
 	}
 	why := measured(f) + "; limit " + bounds(l)
-	if busy := busy(f); came == gates.Failed && busy != "" {
-		came, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
-	} else if came == gates.Inconclusive && f.Interval != nil {
+	if busy := busy(f); status == gates.Failed && busy != "" {
+		status, why = gates.Inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
+	} else if status == gates.Inconclusive && f.Interval != nil {
 		why += "; the median is beyond it, but not significantly"
 	} else if f.Interval == nil {
 		why += map[gates.Status]string{gates.Passed: ": the median is within it",
 			gates.Failed:       ": every launch is beyond it",
-			gates.Inconclusive: ": the median is beyond it, but not every launch"}[came]
+			gates.Inconclusive: ": the median is beyond it, but not every launch"}[status]
 	}
-	if q := c.Quality; q != nil && q.Absent > 0 && came == gates.Passed && l.Figure.Name == figure.Perplexity {
-		came, why = gates.Inconclusive, why+fmt.Sprintf("; too low: %d of %d log-probabilities are missing", q.Absent, q.Tokens)
+	if q := c.Quality; q != nil && q.Absent > 0 && status == gates.Passed && l.Figure.Name == figure.Perplexity {
+		status, why = gates.Inconclusive, why+fmt.Sprintf("; too low: %d of %d log-probabilities are missing", q.Absent, q.Tokens)
 	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
 		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", words.Count(n,
 			"launch"))
 	}
-	j.add(check, level, came, why)
+	j.add(check, level, status, why)
 }
 
 // measured describes a figure's median and interval.
@@ -215,7 +215,7 @@ func (j *judge) parity() {
 				j.fresh(check, level)
 				continue
 			}
-			j.said(check, level, compare.SameWords(pair.base, pair.now))
+			j.said(check, level, compare.CompareOutputs(pair.base, pair.now))
 		}
 	} else {
 		for _, said := range j.now.Parity {

@@ -73,14 +73,14 @@ type judge struct {
 }
 
 // add adds a check, unless its level is off. A failure at the level warn is a warning.
-func (j *judge) add(c gates.Check, level gates.Level, came gates.Status, why string) {
+func (j *judge) add(c gates.Check, level gates.Level, status gates.Status, why string) {
 	if level == gates.Off {
 		return
 	}
-	if came == gates.Failed && level == gates.Warn {
-		came = gates.Warned
+	if status == gates.Failed && level == gates.Warn {
+		status = gates.Warned
 	}
-	c.Level, c.Status, c.Why = string(level), came, why
+	c.Level, c.Status, c.Why = string(level), status, why
 	j.out.Checks = append(j.out.Checks, c)
 }
 

@@ -2,7 +2,6 @@ package gate_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -280,12 +279,10 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 // What is under test may differ from the baseline run, and is noted; what is not makes the check inconclusive, by its
 // name.
 func TestGateReportsChangesNotUnderTest(t *testing.T) {
-	part := func(key, value string) func(*comparetest.Engine, *record.Run) {
+	info := func(change func(*record.EngineInfo)) func(*comparetest.Engine, *record.Run) {
 		return func(e *comparetest.Engine, _ *record.Run) {
-			parts := maps.Clone(e.Info.Parts)
-			if parts != nil { // of a run alone there is no engine
-				parts[key] = value
-				e.Info.Parts = parts
+			if e.Info.Library != nil { // of a run alone there is no engine
+				change(&e.Info)
 			}
 		}
 	}
@@ -317,15 +314,15 @@ func TestGateReportsChangesNotUnderTest(t *testing.T) {
 			"llmparity 9, baseline run 0.1.0", []string{"", "all"}},
 		"engine": {func(e *comparetest.Engine, _ *record.Run) { e.Info.Version = "0.3" },
 			"webllm 0.3, baseline run 0.2.86", []string{"", "all", "engine"}},
-		"browser": {part("browser", "Chromium 157.0"),
+		"browser": {info(func(e *record.EngineInfo) { e.Parts["browser"] = "Chromium 157.0" }),
 			"webllm's browser: Chromium 157.0, baseline run Chromium 156.0", []string{"", "all", "browser",
 				"engine,browser"}},
-		"origin": {part("webllm_origin", "file slow.js"),
+		"origin": {info(func(e *record.EngineInfo) { e.Origin = "file slow.js" }),
 			"webllm's origin: file slow.js, baseline run built in", []string{"", "all", "engine", "engine,browser"}},
-		"library": {part("model_library_sha256", "ffff"),
+		"library": {info(func(e *record.EngineInfo) { e.Library.SHA256 = "ffff" }),
 			"webllm's model library sha256: ffff, baseline run 77aa01", []string{"", "all", "library"}},
-		"kernels": {part("model_library", "ours (gpu kernels)"),
-			"webllm's model library: ours (gpu kernels), baseline run ours (software", []string{"", "all", "library",
+		"kernels": {info(func(e *record.EngineInfo) { e.Library.Variant = "gpu kernels" }),
+			"webllm's model library: llmparity's (gpu kernels), baseline run llmparity's (software", []string{"", "all", "library",
 				"kernels"}},
 		"policy": {func(e *comparetest.Engine, _ *record.Run) {
 			e.Info.Policy = map[string]string{"kv_dtype": "f16", "weights_dtype": "f32"}
@@ -369,8 +366,8 @@ func TestGateReportsChangesNotUnderTest(t *testing.T) {
 	}
 }
 
-// A limit that others have broken is not held against the engine. Where launches took turns others met both sides.
-// TestFrozenGatesOfBusyMachines has what is held against a baseline run.
+// A limit that fails on a busy machine is inconclusive. TestFrozenGatesOfBusyMachines has checks against a baseline
+// run.
 func TestGateOnBusyMachines(t *testing.T) {
 	slower := comparetest.Native(8)
 	slower.Token *= 2
@@ -422,7 +419,7 @@ func TestMissingNewAndFailedCells(t *testing.T) {
 	}
 }
 
-// Cells of two versions of an engine were asked for the same: each is held against its own.
+// Cells of two versions of an engine have the same request: each is compared with its own version.
 func TestVersionsOfAnEngineAreMatched(t *testing.T) {
 	older, newer := comparetest.Native(8), comparetest.Native(8)
 	newer.Cell.ID, newer.Info.Version, newer.Token = 3, "b12000", 2*newer.Token

@@ -42,11 +42,11 @@ func Planned(dir string, read func(text []byte, file string) (*gates.Gate, error
 
 // Named is the baseline run of a run: the requested one, else the run that it was interleaved with, else the gate's;
 // empty: none.
-func Named(run *record.Run, g *gates.Gate, asked string) string {
-	if asked == "" && run.Meta.Against != "" {
+func Named(run *record.Run, g *gates.Gate, requested string) string {
+	if requested == "" && run.Meta.Against != "" {
 		return filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
 	}
-	return cmp.Or(asked, g.Baseline)
+	return cmp.Or(requested, g.Baseline)
 }
 
 // Judge judges a run by a gate and a named baseline run; an empty name: none.

@@ -13,14 +13,14 @@ import (
 // scores checks that scores are the same: those of each cell and the reference implementation, and those of two
 // engines. Without a limit in the gate, rounding decides, and cells without a score check are omitted.
 func (j *judge) scores() {
-	asked := j.gate.Scores
+	section := j.gate.Scores
 	s := gates.Scores{}
-	if asked != nil {
-		s = *asked
+	if section != nil {
+		s = *section
 	}
 	level, found := j.gate.LevelOf(s.Level), false
 	one := func(cells []*compare.Cell, where string, c *parity.Check) {
-		if c == nil || c.Absent != "" && asked == nil {
+		if c == nil || c.Absent != "" && section == nil {
 			return
 		}
 		if !slices.ContainsFunc(cells, func(c *compare.Cell) bool { return within(s.Scope, c) }) {
@@ -36,7 +36,7 @@ func (j *judge) scores() {
 		a, b := j.now.Cells[p.A], j.now.Cells[p.B]
 		one([]*compare.Cell{a, b}, a.Label+" and "+b.Label, p.Scores)
 	}
-	if !found && asked != nil {
+	if !found && section != nil {
 		j.add(gates.Check{Name: "same scores", Kind: gates.KindScores, Cell: "no cell"}, level, gates.Inconclusive,
 			"the run has no score check")
 	}

@@ -208,6 +208,9 @@ func engines(change func(*record.EngineInfo)) func(*record.Run) {
 				if e.Engine != nil {
 					info := *e.Engine
 					info.Parts = maps.Clone(info.Parts)
+					if l := info.Library; l != nil {
+						info.Library = new(*l)
+					}
 					change(&info)
 					a.Events[i].Engine = &info
 				}
@@ -240,7 +243,8 @@ func conditions() map[string]condition {
 		"the baseline's machine busy": {base: slow, now: usual, was: busyMachine},
 		"both machines busy":          {base: slow, now: slow, was: busyMachine, is: busyMachine},
 		"other Chrome":                {base: usual, now: usual, is: part("browser", "Chromium 157.0")},
-		"other WebLLM kernels":        {base: usual, now: usual, is: part("model_library", "ours (gpu kernels)")},
+		"other WebLLM kernels": {base: usual, now: usual,
+			is: engines(func(e *record.EngineInfo) { e.Library.Variant = "gpu kernels" })},
 		"other OS kernel": {base: usual, now: usual,
 			is: func(r *record.Run) { r.Environment.Kernel = "6.18" }},
 		"other CPU model": {base: usual, now: usual,

@@ -159,7 +159,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 		r := &g.Rates[i]
 		r.Unit = "bytes/token"
 		r.Summarise()
-		r.hold(g.Theory)
+		r.compareWith(g.Theory)
 		r.fit(g.Theory)
 		known = known || r.Known()
 	}
@@ -311,8 +311,8 @@ func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
 	return 0, false
 }
 
-// hold compares the rate with the calculated one.
-func (r *Rate) hold(t *Theory) {
+// compareWith compares the rate with the calculated one.
+func (r *Rate) compareWith(t *Theory) {
 	if t == nil || !r.Known() {
 		return
 	}

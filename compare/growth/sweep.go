@@ -294,7 +294,7 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 	if line.Distinct == 2 {
 		rate.How += ". With two lengths, linearity cannot be checked"
 	}
-	rate.hold(s.Theory)
+	rate.compareWith(s.Theory)
 	rate.round()
 	from, to := s.At[0], s.At[len(s.At)-1]
 	rate.Fit = fitOver(from, line.Intercept+line.Slope*from, to, slope, s.Theory)

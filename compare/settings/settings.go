@@ -64,14 +64,16 @@ func Of(s *evidence.Setup, versions bool) map[string]string {
 			out[cmp.Or(names[name], name)] = v
 		}
 	}
-	if !versions {
-		return out
-	}
-	out["version"] = s.Engine.Version
-	for name, v := range s.Engine.Parts {
-		if name == "browser" || strings.HasSuffix(name, "_origin") {
-			out[name] = v
+	set := func(name, value string) {
+		if value != "" {
+			out[name] = value
 		}
+	}
+	set("model_library", s.ModelLibrary().String())
+	if versions {
+		out["version"] = s.Engine.Version
+		set("origin", s.Engine.Origin)
+		set("browser", s.Browser())
 	}
 	return out
 }

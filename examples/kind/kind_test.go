@@ -1,18 +1,17 @@
 package kind_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"llmparity/examples/exampletest"
 	"llmparity/examples/kind"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/check"
-	"llmparity/internal/kit/schematest"
 )
 
 func TestConformance(t *testing.T) {
@@ -22,33 +21,9 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, c)
 }
 
-// llmparity builds the program with the engine added to the registry.
-func llmparity(t *testing.T) string {
-	t.Helper()
-	root := schematest.Root(t)
-	dir := t.TempDir()
-	registry := filepath.Join(root, "internal", "kinds", "kinds.go")
-	text := check.Read(t, registry)
-	added := strings.Replace(string(text), "\tprotocol.Kind,\n", "\tprotocol.Kind,\n\tkind.Kind,\n", 1)
-	added = strings.Replace(added, "import (\n", "import (\n\t\"llmparity/examples/kind\"\n", 1)
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {registry: filepath.Join(dir, "kinds.go")}})
-	check.Err(t, err)
-	for name, text := range map[string]string{"kinds.go": added, "overlay.json": string(overlay)} {
-		check.Err(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	program := filepath.Join(dir, "llmparity")
-	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program,
-		"./cmd/llmparity")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
-}
-
 // A package and a line in the registry add an engine with a flag, a section in plans, and its own answers.
 func TestKindIsBuiltIn(t *testing.T) {
-	program, dir := llmparity(t), t.TempDir()
+	program, dir := exampletest.Build(t, "kind"), t.TempDir()
 	plan := "name: p\nengines: [example]\nmodel: tiny\nprompts: [The third clock]\nmax_tokens: 4\nexample: {delay: 20000}\n"
 	check.Err(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(plan), 0o600))
 	for _, c := range []struct {

@@ -2,13 +2,18 @@ package record_test
 
 import (
 	"fmt"
+	"os"
+	"testing"
 
+	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
 )
 
 // A run's folder is read by any later version, on any machine.
 func ExampleOpen() {
-	run, err := record.Open("testdata/first")
+	dir, remove := exampleRun()
+	defer remove()
+	run, err := record.Open(dir)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -24,6 +29,20 @@ func ExampleOpen() {
 			(load.EndNS-load.BeginNS)/1e6, len(first.Tokens))
 	}
 	// Output:
-	// first ok
-	// llamacpp, launch 1: loaded in 200 ms, 2 tokens
+	// example ok
+	// llamacpp, launch 1: loaded in 346 ms, 64 tokens
+	// llamacpp, launch 2: loaded in 344 ms, 64 tokens
+	// llamacpp, launch 3: loaded in 361 ms, 64 tokens
+	// llamacpp, launch 4: loaded in 340 ms, 64 tokens
+	// llamacpp, launch 5: loaded in 340 ms, 64 tokens
+	// llamacpp, launch 6: loaded in 353 ms, 64 tokens
+}
+
+// exampleRun writes a run of six launches of llama.cpp with made-up figures.
+func exampleRun() (dir string, remove func()) {
+	root, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

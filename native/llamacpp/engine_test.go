@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"llmparity/internal/engine"
@@ -169,7 +168,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 	check.Err(t, s.Load(t.Context(), m))
 	p, err := s.own.Now()
 	check.Err(t, err)
-	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
+	_ = check.Kill(p.PID())
 	<-p.Done()
 	enginetest.OneLine(t, s.Unload(t.Context()), fault.Run, record.Crash, "signal: killed")
 	if err := errors.Join(s.Unload(t.Context()), s.Load(t.Context(), m), s.Unload(t.Context())); err != nil {

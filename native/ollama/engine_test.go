@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,7 +146,7 @@ func TestRunnerCrash(t *testing.T) {
 	var pieces int
 	u, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 500}, func(record.Token) {
 		if pieces++; pieces == 3 {
-			_ = syscall.Kill(p.PIDs(roleRunner)[0], syscall.SIGKILL)
+			_ = check.Kill(p.PIDs(roleRunner)[0])
 		}
 	})
 	enginetest.OneLine(t, err, fault.Run, record.Crash, "runner crashed")
@@ -177,7 +176,7 @@ func TestCrashBetweenRequestsIsReported(t *testing.T) {
 		{func() int { return s.own.PID() }, "Ollama crashed between requests"},
 	} {
 		pid := victim.pid()
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_ = check.Kill(pid)
 		for begin := time.Now(); child.Alive(pid) &&
 			time.Since(begin) < 2*time.Minute; time.Sleep(5 * time.Millisecond) {
 		}

@@ -109,7 +109,7 @@ func engineFact(v *chart.View, i int) fact {
 		if e := c.Engine; e != nil {
 			f.add("rows of", e.Path)
 			f.add("sha256", e.SHA256)
-			f.addAll("", e.Parts)
+			f.addAll("", e.Identity())
 		}
 		f.add("model, prompt, device", "unknown")
 		return f
@@ -118,7 +118,7 @@ func engineFact(v *chart.View, i int) fact {
 		f.add("runtime", e.Name+" "+words.Version(e.Version))
 		f.add("executable", e.Path)
 		f.add("sha256", e.SHA256)
-		f.addAll("", e.Parts)
+		f.addAll("", e.Identity())
 		f.addAll("policy: ", e.Policy)
 		f.add("arguments", strings.Join(e.Args, " "))
 	} else {

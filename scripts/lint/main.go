@@ -47,6 +47,7 @@ func findings(root string) (out, packages []string, err error) {
 		if err == nil {
 			out = append(out, tooLong(files.File(file.FileStart), file, text)...)
 			out = append(out, againstArrows(file, filepath.ToSlash(path))...)
+			out = append(out, withoutGroup(file, filepath.ToSlash(path), text)...)
 			packages = append(packages, filepath.ToSlash(filepath.Dir(path)))
 		}
 		return err

@@ -1,7 +1,7 @@
 // Runs the sampling functions of a model library in WebLLM's page, without weights: the test evaluates this in the page once, then
 // calls sampling.load and sampling.run.
 (async () => {
-  const { MLCEngine } = await import(new URL("dist/web-llm.js", document.baseURI));
+  const { MLCEngine } = await import(new URL("engine/web-llm.js", document.baseURI));
   // The engine is the page's own secret; it shows itself where the page calls it.
   const interrupt = MLCEngine.prototype.interruptGenerate;
   let engine;

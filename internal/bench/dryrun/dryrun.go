@@ -195,7 +195,8 @@ func (r Run) Print(to io.Writer) error {
 func (r Run) table(w io.Writer) {
 	engines, model, how, form := 6, 5, 3, ""
 	for _, l := range r.Lines {
-		engines, model = max(engines, utf8.RuneCountInString(l.Engine)), max(model, utf8.RuneCountInString(l.Model.Name))
+		engines = max(engines, utf8.RuneCountInString(l.Engine))
+		model = max(model, utf8.RuneCountInString(l.Model.Name))
 		how = max(how, utf8.RuneCountInString(l.how()))
 	}
 	const most = 40 // a longer one, which stands behind all numbers, shifts no column

@@ -205,7 +205,12 @@ func (p Plan) validateSections() error {
 		for _, f := range k.Config().Fields() {
 			builds := f.Axis == k.VersionList() && p.Versions[k.VersionAxis] == "" // further values of the list
 			if _, both := said[f.Key]; both && f.Axis != "" && p.Says(f.Axis) && !builds {
-				return fmt.Errorf("%s: cannot be combined with %s; remove one", k.Field(f.Key), strings.TrimSuffix(f.Axis, "s"))
+				or := ""
+				if f.Axis == k.VersionList() {
+					or = ", or use " + f.Axis + ", and each is a cell"
+				}
+				return fmt.Errorf("%s: cannot be combined with %s; remove one%s", k.Field(f.Key),
+					strings.TrimSuffix(f.Axis, "s"), or)
 			}
 		}
 	}

@@ -146,8 +146,8 @@ func versions(kinds engine.Kinds) (out []*Field) {
 // flagOf is the flag of a list.
 func flagOf(list string) string { return strings.TrimSuffix(strings.ReplaceAll(list, "_", "-"), "s") }
 
-// ofSections are the rows of lists in fields of single values of engines' sections, the last first. Duplicate values are
-// refused.
+// ofSections are the rows of lists in fields of single values of engines' sections, the last first. Duplicate values
+// are refused.
 func (p Plan) ofSections() (out []*Field, err error) {
 	for _, k := range p.kinds.Sections() {
 		for _, set := range k.Config().Fields() {
@@ -170,8 +170,8 @@ func (p Plan) ofSections() (out []*Field, err error) {
 
 // settingOf is the axis of a section's field, whose name may be that of another section's.
 func settingOf(k *engine.Kind, key string) *axis.Axis {
-	return &axis.Axis{Name: k.Field(key), Of: func(c *record.Cell) string { return c.Settings[key] }, Role: axis.Setting,
-		Phrase: "values of " + key}
+	return &axis.Axis{Name: k.Field(key), Role: axis.Setting, Own: true,
+		Of: func(c *record.Cell) string { return c.Settings[key] }}
 }
 
 // ofSection reports whether it is a field of an engine's section.
@@ -308,8 +308,8 @@ func (f *Field) setSingle(p *Plan, v Value) {
 		section := p.Sections[f.kind.Section]
 		if _, there := section[f.set.Key]; v.N > 0 {
 			p.Say(f.kind.Section, with(section, f.set.Key, any(v.Text), true))
-		} else if v.Text != "" && there {
-			p.Say(f.kind.Section, with(section, f.set.Key, nil, false))
+		} else if v.Text != "" && there { // not removed: that would leave what a flag or the whole plan set
+			p.Say(f.kind.Section, with(section, f.set.Key, any(""), true))
 		}
 	case f.ofSection():
 		section := p.Sections[f.kind.Section]

@@ -236,16 +236,23 @@ func (x *expansion) list(f *Field, of Group) (out []Value) {
 			out[i].N = x.length(v.N)
 		}
 	case f.ofVersion() && out != nil:
-		said := x.plan.Sections[f.kind.Section]
-		builds := said.Varied(f.set)
-		if one, ok := said[f.set.Key]; ok && builds == nil {
-			builds = []any{one}
-		}
-		for _, v := range builds {
+		for _, v := range x.plan.Sections[f.kind.Section].Varied(f.set) {
 			out = append(out, Value{fmt.Sprint(v), 1})
+		}
+		if build, ok := x.build(f); ok {
+			out = append(out, build)
 		}
 	}
 	return out
+}
+
+// build is the single value of a section's field that names a build in place of a version.
+func (x *expansion) build(f *Field) (v Value, ok bool) {
+	if !f.ofVersion() {
+		return v, false
+	}
+	one, ok := x.plan.Sections[f.kind.Section][f.set.Key].(string)
+	return Value{one, 1}, ok
 }
 
 // single returns the plan's values of a field without a list.
@@ -262,6 +269,9 @@ func (x *expansion) single(f *Field) (out []Value) {
 		return nil
 	}
 	one, _ := f.single(&x.plan)
+	if build, ok := x.build(f); ok && one.Text == "" {
+		one = build
+	}
 	return []Value{one}
 }
 

@@ -110,9 +110,9 @@ type Plan struct {
 	Axes   `yaml:",inline"`
 	// Cells to change or add, e.g. [{engine: webllm, context: 2048}]. An entry selects cells by values of axes and
 	// sets its other values in these cells. If there are no such cells, the entry adds them.
-	Include []Cells `yaml:"include,omitempty"`
+	Include []Entry `yaml:"include,omitempty"`
 	// Cells to leave out, e.g. [{engine: webllm, context: 8192}].
-	Exclude []Cells `yaml:"exclude,omitempty"`
+	Exclude []Entry `yaml:"exclude,omitempty"`
 	// How requests arrive, if a launch measures several.
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`

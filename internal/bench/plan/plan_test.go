@@ -75,7 +75,8 @@ func writtenAndRead(t *testing.T, p plan.Plan) []byte {
 	written, err := p.YAML()
 	check.Err(t, err)
 	p.DefaultEngines = false // the plan that is written names them
-	if again, err := plan.Parse(written, "p.yaml", kinds.All...); err != nil || !reflect.DeepEqual(plan.Bare(p), plan.Bare(again)) {
+	again, err := plan.Parse(written, "p.yaml", kinds.All...)
+	if err != nil || !reflect.DeepEqual(plan.Bare(p), plan.Bare(again)) {
 		t.Errorf("read again: %v\n%s\n%+v\n%+v", err, written, p, again)
 	}
 	return written

@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/kit/document"
 )
 
-// Cells names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
-type Cells map[string][]string
+// Entry of include or exclude names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
+type Entry map[string][]string
 
 // cellNames are the fields, in the order in which they are written, with more that kinds of engines have.
 func cellNames(more []string) []string {
@@ -46,11 +46,11 @@ func ofKinds(kinds engine.Kinds) []string {
 }
 
 // read accepts single values and lists, and the names of either.
-func (c *Cells) read(r *reader, n *document.Node, path string) error {
+func (c *Entry) read(r *reader, n *document.Node, path string) error {
 	if err := n.Group(path, ""); err != nil {
 		return err
 	}
-	*c = Cells{}
+	*c = Entry{}
 	names := cellNames(ofKinds(r.kinds))
 	for _, e := range n.Fields {
 		at, own := document.Join(path, e.Name), axisOf(e.Name)
@@ -77,7 +77,7 @@ func (c *Cells) read(r *reader, n *document.Node, path string) error {
 }
 
 // MarshalYAML writes the fields in order.
-func (c Cells) MarshalYAML() (any, error) {
+func (c Entry) MarshalYAML() (any, error) {
 	var out yaml.MapSlice
 	more := slices.DeleteFunc(slices.Sorted(maps.Keys(c)),
 		func(name string) bool { return slices.Contains(cellNames(nil), name) })
@@ -112,7 +112,7 @@ type rule struct {
 }
 
 // rules reads the entries of include or exclude.
-func (x *expansion) rules(field string, list []Cells) (out []rule, err error) {
+func (x *expansion) rules(field string, list []Entry) (out []rule, err error) {
 	if len(list) > mostRules {
 		return nil, fmt.Errorf("%s: %d entries; the maximum is %d. Use lists in entries to combine some", field, len(list),
 			mostRules)

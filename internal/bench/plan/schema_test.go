@@ -58,7 +58,7 @@ func planSchema() schematest.Options {
 				"cells": cellsSchema(), "change": changeSchema()},
 			Types: map[reflect.Type]string{
 				reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent,
-				reflect.TypeFor[plan.Cells](): cellsRef,
+				reflect.TypeFor[plan.Entry](): cellsRef,
 				reflect.TypeFor[gates.Gate](): gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
 				reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
 			},
@@ -225,7 +225,8 @@ func otherNames() map[string]string {
 		}
 		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
 			other("output_lengths", lengths())
-		others[of+"batch_size"], others[of+"engine"] = other("batch_sizes", valuesOf(axis.BatchSize)), other("engines", list(text))
+		others[of+"batch_size"] = other("batch_sizes", valuesOf(axis.BatchSize))
+		others[of+"engine"] = other("engines", list(text))
 		others[of+"max_model_len"] = other("context", perhaps(valuesOf(axis.Context)))
 	}
 	return others

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Single describes a field of a plan that has one value. Flags, validation and the schema are derived from it. What cells
-// can differ in is a Field.
+// Single describes a field of a plan that has one value. Flags, validation and the schema are derived from it. What
+// cells can differ in is a Field.
 type Single struct {
 	Key        string // with the key of its group
 	To         any    // *string, *int, *uint64, *float64, *Duration

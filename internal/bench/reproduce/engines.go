@@ -99,8 +99,9 @@ func (e *ranEngine) arguments() (out []string) {
 }
 
 func partsOf(info *record.EngineInfo) (out []string) {
-	for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
-		out = append(out, name+"="+info.Parts[name])
+	parts := info.Identity()
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		out = append(out, name+"="+parts[name])
 	}
 	return out
 }

@@ -188,8 +188,9 @@ func again(was *record.Run, planned []byte) string {
 	for _, info := range enginesOf(was) {
 		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"),
 			cmp.Or(info.SHA256, "unknown"))
-		for _, name := range slices.Sorted(maps.Keys(info.Parts)) {
-			part("%s: %s", name, info.Parts[name])
+		parts := info.Identity()
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			part("%s: %s", name, parts[name])
 		}
 		for _, policy := range info.policies() {
 			part("%s: %s", policy[0], policy[1])

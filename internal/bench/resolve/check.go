@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tiny"
@@ -20,7 +21,7 @@ import (
 const mostAnchored = 200e6
 
 // tinyText returns the text that engines score of the built-in model: a prompt, and what the model generates after it.
-func (r *Resolver) tinyText(m models.Model) (*run.CheckText, error) {
+func (r *Resolver) tinyText(m models.Model) (*score.Check, error) {
 	if r.text != nil {
 		return r.text, nil
 	}
@@ -34,7 +35,7 @@ func (r *Resolver) tinyText(m models.Model) (*run.CheckText, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.text = &run.CheckText{Of: "the built-in model's text", IDs: append(ids, greedy...)}
+	r.text = &score.Check{Of: "the built-in model's text", IDs: append(ids, greedy...)}
 	return r.text, nil
 }
 
@@ -67,7 +68,8 @@ func (r *Resolver) checks(s *Chosen, out *run.Parts, later *answers) (err error)
 
 // anchor computes a text with the reference implementation: once as it is, and once for each kind of arithmetic with
 // everything moved by a rounding step of it.
-func anchor(ctx context.Context, m models.Model, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
+func anchor(ctx context.Context, m models.Model, ids []int, from int, of [][]rounding.Arithmetic) (
+	*score.Anchor, error) {
 	const less = "leave out --check-reference"
 	switch {
 	case m.Format != models.GGUF:
@@ -87,9 +89,9 @@ func anchor(ctx context.Context, m models.Model, ids []int, from int, of [][]rou
 	if m.Context > 0 {
 		reads.Context(m.Context)
 	}
-	out := &run.Anchor{Anchor: record.Anchor{SHA256: m.Values(), Yardsticks: map[string]float64{}}}
+	out := &score.Anchor{Anchor: record.Anchor{SHA256: m.Values(), Yardsticks: map[string]float64{}}}
 	err = reads.Score(ctx, ids, from, reference.Steps{}, func(position int, logProbs []float64) {
-		out.Scores = append(out.Scores, score(position-from, ids[position], logProbs))
+		out.Scores = append(out.Scores, likeliest(position-from, ids[position], logProbs))
 	})
 	for _, all := range of {
 		if err != nil {
@@ -106,15 +108,15 @@ func anchor(ctx context.Context, m models.Model, ids []int, from int, of [][]rou
 	return out, err
 }
 
-// score keeps the likeliest tokens of a position.
-func score(position, forced int, logProbs []float64) record.Score {
+// likeliest keeps the likeliest tokens of a position.
+func likeliest(position, forced int, logProbs []float64) record.Score {
 	ids := make([]int, len(logProbs))
 	for i := range ids {
 		ids[i] = i
 	}
 	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(logProbs[b], logProbs[a]) })
 	s := record.Score{Position: position, Forced: forced, LogProb: logProbs[forced]}
-	for _, id := range ids[:min(run.Candidates, len(ids))] {
+	for _, id := range ids[:min(score.Candidates, len(ids))] {
 		s.Top = append(s.Top, record.Candidate{ID: id, LogProb: logProbs[id]})
 	}
 	return s

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tiny"
@@ -32,7 +32,7 @@ func TestAnchorOfTheTinyModel(t *testing.T) {
 	}
 	for i, s := range a.Scores {
 		check.Also(t, s.Sound())
-		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != run.Candidates {
+		if s.Chosen() != text.IDs[from+i] || s.Forced != s.Chosen() || len(s.Top) != score.Candidates {
 			t.Errorf("position %d: %+v; the text has %d", i, s, text.IDs[from+i])
 		}
 	}

@@ -28,8 +28,8 @@ func (strange) Name() string { return "exec:strange" }
 
 func predictorOf(m models.Model) *predictor {
 	e := Engine{Engine: strange{}, Kind: &engine.Kind{}}
-	return &predictor{r: New(Means{}), s: &Chosen{Setup: &plan.Setup{}, Model: m, launch: &launch{set: &set{engines: []Engine{e}}}},
-		by: map[int]estimatedCell{}}
+	s := &Chosen{Setup: &plan.Setup{}, Model: m, launch: &launch{set: &set{engines: []Engine{e}}}}
+	return &predictor{r: New(Means{}), s: s, by: map[int]estimatedCell{}}
 }
 
 func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {
@@ -157,7 +157,8 @@ func TestMemoryIsPredictedForLongestRequest(t *testing.T) {
 			{InputTokens: 20, MaxTokens: 20}}}, 10, 90},
 		"a conversation": {&record.Traffic{Turns: 3}, 3*16 + 2*8, 8},
 	} {
-		input, output, note := f.r.longest(models.Model{}, &record.Cell{InputTokens: 16, MaxTokens: 8, Traffic: c.traffic})
+		cell := record.Cell{InputTokens: 16, MaxTokens: 8, Traffic: c.traffic}
+		input, output, note := f.r.longest(models.Model{}, &cell)
 		if input != c.input || output != c.output || note != "" {
 			t.Errorf("%s: %d and %d (%s), want %d and %d", name, input, output, note, c.input, c.output)
 		}
@@ -192,11 +193,13 @@ func TestFreeGPUMemory(t *testing.T) {
 	}{
 		"largest GPU": {estimate.Setup{Engine: webllm.Memory, OnGPU: true, DType: "float32"}, two,
 			250 * record.MiB, record.RiskLow},
-		"layers on all GPUs": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, two, 310 * record.MiB,
+		"layers on all GPUs": {estimate.Setup{Engine: llamacpp.Memory,
+			GGMLSettings: estimate.GGMLSettings{GPULayers: 4}}, two, 310 * record.MiB,
 			record.RiskLow},
-		"too small": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4},
+		"too small": {estimate.Setup{Engine: llamacpp.Memory, GGMLSettings: estimate.GGMLSettings{GPULayers: 4}},
 			cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
-		"no GPU": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4}, cards(t), -1,
+		"no GPU": {estimate.Setup{Engine: llamacpp.Memory,
+			GGMLSettings: estimate.GGMLSettings{GPULayers: 4}}, cards(t), -1,
 			record.RiskUnknown},
 	} {
 		c.setup.Context = 512

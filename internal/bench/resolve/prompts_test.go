@@ -69,7 +69,8 @@ func TestSourcesCompleteCells(t *testing.T) {
 		t.Errorf("of a text: %+v", q)
 	}
 
-	served := &Chosen{Setup: &plan.Setup{}, Model: models.Model{Model: record.Model{Name: "theirs", Format: record.Served}},
+	served := &Chosen{Setup: &plan.Setup{},
+		Model:  models.Model{Model: record.Model{Name: "theirs", Format: record.Served}},
 		launch: &launch{set: &set{}}}
 	if err := r.write(t.Context(), served, &cells[3]); err == nil {
 		t.Error("generated prompts for an unknown vocabulary")

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"llmparity/internal/bench/prompts"
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tokenizer"
@@ -35,8 +35,8 @@ const (
 )
 
 // quality cuts a text into windows of a model's tokens.
-func (c cache) quality(name string, m models.Model) (*run.Text, error) {
-	return once(c, [3]string{"quality", name, m.Path}, func() (*run.Text, error) {
+func (c cache) quality(name string, m models.Model) (*score.Windows, error) {
+	return once(c, [3]string{"quality", name, m.Path}, func() (*score.Windows, error) {
 		text, own := essays, name == builtin || name == quick
 		if !own {
 			var err error
@@ -53,11 +53,11 @@ func (c cache) quality(name string, m models.Model) (*run.Text, error) {
 			ids = ids[:min(len(ids), enough)]
 		}
 		sum := sha256.Sum256([]byte(text))
-		out := &run.Text{Name: name, SHA256: hex.EncodeToString(sum[:]), Windows: windowsOf(ids, tokens)}
+		out := &score.Windows{Name: name, SHA256: hex.EncodeToString(sum[:]), IDs: windowsOf(ids, tokens)}
 		if name == quick {
-			out.Windows = out.Windows[:min(len(out.Windows), leading)]
+			out.IDs = out.IDs[:min(len(out.IDs), leading)]
 		}
-		if len(out.Windows) == 0 {
+		if len(out.IDs) == 0 {
 			return nil, fault.New(fault.Usage, "use a longer text", "--quality %s: the text has fewer than %d tokens of %s",
 				name, window, m.Name)
 		}

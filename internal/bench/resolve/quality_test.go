@@ -23,10 +23,10 @@ func TestWindowsOfText(t *testing.T) {
 	ids := tokens.Prompt(text)
 	got, err := r.quality(path, m)
 	check.Err(t, err)
-	if n, shifted := len(ids)/256, (len(ids)-128)/256; len(got.Windows) != n+shifted || n < 2 || shifted < 1 {
-		t.Fatalf("%d windows of %d tokens", len(got.Windows), len(ids))
+	if n, shifted := len(ids)/256, (len(ids)-128)/256; len(got.IDs) != n+shifted || n < 2 || shifted < 1 {
+		t.Fatalf("%d windows of %d tokens", len(got.IDs), len(ids))
 	}
-	for i, w := range got.Windows {
+	for i, w := range got.IDs {
 		from := 256 * i
 		if n := len(ids) / 256; i >= n {
 			from = 128 + 256*(i-n)
@@ -39,8 +39,8 @@ func TestWindowsOfText(t *testing.T) {
 	check.Err(t, err)
 	first, err := r.quality("quick", m)
 	check.Err(t, err)
-	if len(first.Windows) != 16 || len(all.Windows) != 166 || first.SHA256 != all.SHA256 ||
-		!slices.EqualFunc(first.Windows, all.Windows[:16], slices.Equal[[]int]) {
-		t.Errorf("%d windows, of which %d are quick", len(all.Windows), len(first.Windows))
+	if len(first.IDs) != 16 || len(all.IDs) != 166 || first.SHA256 != all.SHA256 ||
+		!slices.EqualFunc(first.IDs, all.IDs[:16], slices.Equal[[]int]) {
+		t.Errorf("%d windows, of which %d are quick", len(all.IDs), len(first.IDs))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"llmparity/internal/bench/plan"
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
@@ -93,7 +93,7 @@ type Resolver struct {
 	cache
 	opened  *set // engines of the current setup
 	fetches []models.Fetch
-	text    *run.CheckText // of score checks of the built-in model; nil: not made yet
+	text    *score.Check // of score checks of the built-in model; nil: not made yet
 }
 
 // New returns a Resolver for one plan.

@@ -5,6 +5,7 @@ import (
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
 	"llmparity/internal/models"
@@ -65,6 +66,6 @@ func (a *answers) Pieces(ids []int) map[int]string {
 }
 
 // Anchor computes a text with the reference implementation.
-func (a *answers) Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
+func (a *answers) Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error) {
 	return anchor(ctx, *a.anchor, ids, from, of)
 }

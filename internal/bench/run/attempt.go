@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
@@ -34,7 +34,7 @@ type attempt struct {
 	say      func(Event)
 	live     *live             // session left open by an earlier attempt, or nil
 	keep     bool              // the next attempt continues in the session
-	output   *output           // what it generated in the measure phase
+	output   *score.Output     // what it generated in the measure phase
 	measured []*record.Request // answered requests
 	figure   float64           // the figure that --until-ci waits for
 	stop     *record.Stop      // if that ends the cell's repetitions; else nil
@@ -177,8 +177,8 @@ func (a *attempt) look() {
 	if a.cell.enough == nil || a.turn.warmup {
 		return
 	}
-	a.figure = a.cell.enough.of(a.measured)
-	a.stop = a.cell.enough.decide(a.figure, a.turn.repetition)
+	a.figure = a.cell.enough.Of(a.measured)
+	a.stop = a.cell.enough.Decide(a.figure, a.turn.repetition)
 }
 
 // open runs the phases up to a loaded and warm model.
@@ -358,7 +358,11 @@ func (a *attempt) fromDisk(ctx context.Context) {
 	if start == "" {
 		return
 	}
-	files, err := filesOf(a.setup, a.cell.engine)
+	paths := a.setup.Of(a.cell.engine).Files()
+	if reader, ok := a.cell.engine.(engine.Reader); ok {
+		paths = reader.Files(a.setup.Of(a.cell.engine))
+	}
+	files, err := pagecache.Files(paths)
 	for ; err == nil && len(files) > 0; files = files[1:] {
 		if start == record.ColdStart {
 			err = pagecache.Evict(files[0])
@@ -369,34 +373,4 @@ func (a *attempt) fromDisk(ctx context.Context) {
 	if err != nil {
 		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, err))
 	}
-}
-
-// filesOf lists the files that an engine reads the model from.
-func filesOf(s *current, e engine.Engine) ([]string, error) {
-	paths := s.Of(e).Files()
-	if reader, ok := e.(engine.Reader); ok {
-		paths = reader.Files(s.Of(e))
-	}
-	var out []string
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		path, err := filepath.EvalSymlinks(path) // as in Hugging Face's cache
-		if err == nil {
-			err = filepath.Walk(path, func(path string, _ os.FileInfo, err error) error {
-				if info, gone := os.Stat(path); gone == nil && info.Mode().IsRegular() && info.Size() > 0 {
-					out = append(out, path)
-				}
-				return err
-			})
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(out) == 0 {
-		return nil, errors.New("the model's files are unknown")
-	}
-	return out, nil
 }

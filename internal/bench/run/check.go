@@ -7,18 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
-)
-
-// What a score check scores: positions that are computed as a prompt and others step by step, so that both kinds of
-// kernels are checked. They are the first of the text, so that the prompt is computed in one go, as most prompts are.
-const (
-	checkedAsPrompt = 48
-	checkedBySteps  = 16
 )
 
 // checked is which score checks of a setup are recorded.
@@ -30,38 +24,9 @@ type checked struct {
 	anchored    bool // the reference implementation computed the text, or could not
 }
 
-// CheckText is a text that all engines of a model score.
-type CheckText struct {
-	Of  string // whose text it is, in words
-	IDs []int
-}
-
-// within returns a text that fits in a context, and where what is scored of it begins: first computed as a prompt, then
-// step by step. It returns nothing if the text is too short.
-func (t *CheckText) within(context int) (ids []int, from, steps int) {
-	if t == nil {
-		return nil, 0, 0
-	}
-	ids = t.IDs[:min(len(t.IDs), 1+checkedAsPrompt+checkedBySteps)]
-	if context > 0 {
-		ids = ids[:min(len(ids), context)]
-	}
-	scored := len(ids) - 1
-	if scored < 2 {
-		return nil, 0, 0
-	}
-	return ids, 1, len(ids) - max(1, scored*checkedBySteps/(checkedAsPrompt+checkedBySteps))
-}
-
-// Anchor is what the reference implementation computed of a text.
-type Anchor struct {
-	record.Anchor
-	Scores []record.Score
-}
-
 // checkText returns the text for a setup's score checks: the model's own, else what the reference engine generated
 // first; nil if there is none yet.
-func (r *runner) checkText(s *current) *CheckText {
+func (r *runner) checkText(s *current) *score.Check {
 	if s.CheckText != nil {
 		return s.CheckText
 	}
@@ -69,14 +34,14 @@ func (r *runner) checkText(s *current) *CheckText {
 }
 
 // offerText makes what a reference engine generated the text of score checks, unless there is one.
-func (r *runner) offerText(s *current, c *series, o *output) {
+func (r *runner) offerText(s *current, c *series, o *score.Output) {
 	if o == nil || c.Engine != s.textOf || r.texts[s.Plan.Model] != nil {
 		return
 	}
 	if r.texts == nil {
-		r.texts = map[string]*CheckText{}
+		r.texts = map[string]*score.Check{}
 	}
-	r.texts[s.Plan.Model] = &CheckText{Of: "the output of " + c.Engine, IDs: slices.Concat(o.promptIDs, o.text)}
+	r.texts[s.Plan.Model] = &score.Check{Of: "the output of " + c.Engine, IDs: slices.Concat(o.PromptIDs, o.Text)}
 }
 
 // referenceFirst moves the reference engine's warm-up launches before those of others, which then can score its text.
@@ -107,7 +72,7 @@ func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
 	a.offerText(a.setup, a.cell, a.output)
 	scorer, able := a.live.session.(engine.Scorer)
 	text := a.checkText(a.setup)
-	if ids, _, _ := text.within(a.setup.Plan.Context); !able || !a.setup.checks(a.cell.engine) || ids == nil {
+	if ids, _, _ := text.Within(a.setup.Plan.Context); !able || !a.setup.checks(a.cell.engine) || ids == nil {
 		return true, nil
 	}
 	err = a.scoreCheck(ctx, a.setup, a.cell, text, a.live.relay, scorer)
@@ -118,9 +83,9 @@ func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
 }
 
 // scoreCheck lets an engine score the text of the check, and records it as an attempt of its own.
-func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *CheckText, of *relay,
+func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *score.Check, of *relay,
 	scorer engine.Scorer) error {
-	ids, from, steps := text.within(s.Plan.Context)
+	ids, from, steps := text.Within(s.Plan.Context)
 	info, device := of.ran()
 	check := &record.ScoreCheck{Text: text.Of, IDs: ids, AsPrompt: steps - from}
 	for _, a := range rounding.Of(info, device, c.Model) {
@@ -128,8 +93,9 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *Ch
 	}
 	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Tokens: len(ids) - from})
 	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
-		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates, Check: check}})
-	err := c.scoreParts(ctx, ids, from, steps, scorer, func(sc record.Score) {
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: score.Candidates, Check: check}})
+	err := score.Parts(ctx, scorer, ids, from, steps, func(sc record.Score) {
+		c.likely = append(c.likely, sc.Top[0].ID, sc.Top[1].ID)
 		rec.Score(sc)
 		r.Progress(Event{Kind: Scoring, Text: checkName, Engine: c.Engine, Token: sc.Position + 1,
 			Tokens: len(ids) - from})
@@ -146,25 +112,6 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *Ch
 }
 
 const checkName = "the score check"
-
-// scoreParts scores the positions from one on as a prompt, and those from steps on step by step.
-func (c *series) scoreParts(ctx context.Context, ids []int, from, steps int, scorer engine.Scorer,
-	each func(record.Score)) error {
-	part := func(begin, end int, whole bool) error {
-		return scorer.Score(ctx, engine.Forced{Prompt: ids[:begin], IDs: ids[begin:end], Top: Candidates, Whole: whole},
-			func(sc record.Score) {
-				c.likely = append(c.likely, sc.Top[0].ID, sc.Top[1].ID)
-				sc.Position += begin - from
-				each(sc)
-			})
-	}
-	if from < steps {
-		if err := part(from, steps, true); err != nil {
-			return err
-		}
-	}
-	return part(steps, len(ids), false)
-}
 
 // keepCheck keeps that an engine's scores are recorded.
 func (s *current) keepCheck(c *series, check *record.ScoreCheck) {
@@ -194,7 +141,7 @@ func (p *past) restoreChecks(r *runner, s *current, c *series) {
 		}
 		s.keepCheck(c, a.Scoring.Check)
 		if s.CheckText == nil && r.texts[s.Plan.Model] == nil {
-			r.texts = map[string]*CheckText{s.Plan.Model: {a.Scoring.Check.Text, a.Scoring.Check.IDs}}
+			r.texts = map[string]*score.Check{s.Plan.Model: {Of: a.Scoring.Check.Text, IDs: a.Scoring.Check.IDs}}
 		}
 	}
 }
@@ -205,7 +152,7 @@ func (r *runner) checkLate(ctx context.Context, s *current) {
 		r.offerText(s, c, c.output)
 	}
 	text := r.checkText(s)
-	if ids, _, _ := text.within(s.Plan.Context); ids == nil {
+	if ids, _, _ := text.Within(s.Plan.Context); ids == nil {
 		return
 	}
 	for _, e := range s.Engines {
@@ -221,7 +168,7 @@ func (r *runner) checkLate(ctx context.Context, s *current) {
 }
 
 // checkAlone launches an engine for its score check alone.
-func (r *runner) checkAlone(ctx context.Context, s *current, c *series, text *CheckText) (err error) {
+func (r *runner) checkAlone(ctx context.Context, s *current, c *series, text *score.Check) (err error) {
 	q := unmeasured{&relay{policy: s.Of(c.engine).Policy}}
 	limit := time.Duration(s.Plan.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s: %w", limit,
@@ -248,7 +195,7 @@ func (r *runner) anchor(ctx context.Context, s *current) {
 	}
 	done.anchored = true
 	c := done.first
-	ids, from, steps := (&CheckText{IDs: done.ids}).within(s.Plan.Context)
+	ids, from, steps := (&score.Check{IDs: done.ids}).Within(s.Plan.Context)
 	r.Progress(Event{Kind: Scoring, Text: checkName, Engine: "reference", Tokens: len(ids) - from})
 	a, err := s.Anchor(ctx, ids, from, done.arithmetics)
 	if err != nil {
@@ -259,7 +206,7 @@ func (r *runner) anchor(ctx context.Context, s *current) {
 		return
 	}
 	rec := r.w.Begin(c.Cell, record.Beginning{Load1: machine.Load1(ctx), Scoring: &record.Scoring{Reference: c.ID,
-		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: Candidates,
+		PromptIDs: ids[:from], Tokens: len(ids) - from, Top: score.Candidates,
 		Check: &record.ScoreCheck{Text: "llmparity's reference implementation", IDs: ids, AsPrompt: steps - from,
 			Anchor: &a.Anchor}}})
 	for _, sc := range a.Scores {

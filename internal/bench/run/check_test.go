@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -69,7 +69,7 @@ func TestScoreCheckWithoutWarmup(t *testing.T) {
 			a := opinionated("a", 1, 2, 3, 4)
 			o := options(t, a)
 			o.Plan.Warmup.Launches, o.Plan.Check, o.CheckText = c.warmups, c.check,
-				&run.CheckText{Of: "a text", IDs: slices.Repeat([]int{7, 8}, 100)}
+				&score.Check{Of: "a text", IDs: slices.Repeat([]int{7, 8}, 100)}
 			r := whole(t, o)
 			if a.launches != c.launches || len(checks(r)[1]) != c.scored || len(unscored(r)) > 0 {
 				t.Fatalf("%s: %d launches, %d scored; %v", name, a.launches, len(checks(r)[1]), r.Warnings)
@@ -123,9 +123,9 @@ func TestInterruptedScoreCheckResumes(t *testing.T) {
 		o := options(t, a, b)
 		o.Plan.TextOf, o.Plan.Parity = "b", new(false)
 		anchored := 0
-		o.anchor = func(_ context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
+		o.anchor = func(_ context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error) {
 			anchored++
-			out := &run.Anchor{Anchor: record.Anchor{SHA256: "5f", Yardsticks: map[string]float64{"float32": 1e-5}}}
+			out := &score.Anchor{Anchor: record.Anchor{SHA256: "5f", Yardsticks: map[string]float64{"float32": 1e-5}}}
 			for i, id := range ids[from:] {
 				out.Scores = append(out.Scores, record.Score{Position: i, Forced: id, LogProb: -1,
 					Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: 99, LogProb: -2}}})
@@ -161,7 +161,7 @@ func TestFailedAnchorIsWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, opinionated("a", 1, 2, 3, 4))
 		o.Plan.TextOf, o.Plan.Parity = "a", new(false)
-		o.anchor = func(context.Context, []int, int, [][]rounding.Arithmetic) (*run.Anchor, error) {
+		o.anchor = func(context.Context, []int, int, [][]rounding.Arithmetic) (*score.Anchor, error) {
 			return nil, errors.New("too large")
 		}
 		r, err := do(t, t.Context(), o)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/host/machine"
@@ -17,7 +18,7 @@ import (
 func (r *runner) arrange(s *current) (first error) {
 	s.order = turns(s.Setup, s.cells)
 	for _, c := range s.cells {
-		c.enough = newLooks(s.Plan)
+		c.enough = until.New(s.Plan)
 	}
 	if s.CheckText == nil && s.Plan.Checks() {
 		referenceFirst(s.order, s.textOf)
@@ -174,7 +175,7 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.stop(s, t, c.enough.exhausted(t.repetition))
+			r.stop(s, t, c.enough.Exhausted(t.repetition))
 		}
 		return err
 	}
@@ -182,7 +183,7 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 		c.output = a.output
 	}
 	if c.enough != nil {
-		c.enough.keep(a.figure, a.stop)
+		c.enough.Keep(a.figure, a.stop)
 	}
 	r.stop(s, t, a.stop)
 	return nil
@@ -195,7 +196,7 @@ func (r *runner) stop(s *current, t turn, stop *record.Stop) {
 	}
 	stop.Cell = t.ID
 	r.w.Stop(*stop)
-	if t.enough.absent {
+	if t.enough.Absent() {
 		r.w.Warn(record.Warnf("until-ci", "cell %d (%s): %s is not available, so --until-ci has no effect; it "+
 			"ran the plan's repetitions", t.ID, t.Engine, stop.Figure))
 	}

@@ -6,10 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/record/differ"
@@ -181,8 +182,7 @@ func (p *past) mark(r *runner, cells []*series, order []turn) {
 		}
 		// One that ended without the interval it was to reach has its repetitions: failed ones may be made again.
 		if stop, stopped := p.Stops[c.ID]; stopped && (stop.Narrow || stop.Looks == 0) {
-			c.enough = cmp.Or(c.enough, &looks{})
-			c.enough.stop = &record.Stop{}
+			c.enough = until.Over()
 		}
 	}
 	for i := range order {
@@ -217,13 +217,11 @@ func (c *series) restore(a *record.Attempt) {
 	requests := a.Measured()
 	for _, q := range requests {
 		if c.output == nil {
-			c.output = outputOf(a.ID, q)
+			c.output = score.OutputOf(a.ID, q)
 		}
 	}
-	if c.enough != nil && c.enough.stop == nil {
-		if v := c.enough.of(requests); !math.IsNaN(v) {
-			c.enough.values = append(c.enough.values, v)
-		}
+	if c.enough != nil {
+		c.enough.Restore(requests)
 	}
 }
 

@@ -99,7 +99,8 @@ func TestResume(t *testing.T) {
 					len(r.Resumes))
 			}
 			launches := e.launches
-			if again, err := execute(t.Context(), trial{Plan: o.Plan, Parts: o.Parts, Options: run.Options{Resume: dir}}); err != nil ||
+			o.Options = run.Options{Resume: dir}
+			if again, err := execute(t.Context(), o); err != nil ||
 				again != dir || e.launches != launches {
 				t.Errorf("%s: resuming a complete run: %q, %v, %d more launches", isolation, again, err,
 					e.launches-launches)

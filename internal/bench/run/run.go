@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/gpu"
@@ -57,13 +59,13 @@ type runner struct {
 	w        *record.Writer
 	gpus     *gpu.Monitor
 	past     *past
-	count    counts                // for the whole run
-	live     *live                 // session that the next attempt continues in, or nil
-	oneModel bool                  // all setups have the same model, and so the same token ids
-	opened   bool                  // there was a launch to cool down from
-	texts    map[string]*CheckText // of score checks, by model, if the model has none of its own
-	memory   atomic.Int64          // total RSS at the last reading
-	toScore  int                   // tokens that engines are still to score in this setup
+	count    counts                  // for the whole run
+	live     *live                   // session that the next attempt continues in, or nil
+	oneModel bool                    // all setups have the same model, and so the same token ids
+	opened   bool                    // there was a launch to cool down from
+	texts    map[string]*score.Check // of score checks, by model, if the model has none of its own
+	memory   atomic.Int64            // total RSS at the last reading
+	toScore  int                     // tokens that engines are still to score in this setup
 	// The outcome of launches. Scoring does not count.
 	cancelled, failed bool
 	first             error // the error with priority
@@ -120,7 +122,7 @@ func (r *runner) look() (err error) {
 		r.Plan.OrderSeed = cmp.Or(r.Plan.OrderSeed, r.Plan.Seed, newSeed())
 	}
 	if r.Plan.UntilCI != nil {
-		if _, err := awaited(*r.Plan.UntilCI); err != nil {
+		if _, err := until.Awaited(*r.Plan.UntilCI); err != nil {
 			return err
 		}
 	}

@@ -7,27 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
-
-// Candidates is how many of the likeliest tokens are kept for each position. The rest has little weight if the model is
-// confident; compare reports the weight otherwise.
-const Candidates = 20
-
-// output is what a cell's engine generated in its first counted launch.
-type output struct {
-	attempt         int
-	promptIDs, text []int
-}
-
-// differs reports whether two engines continued the same prompt differently.
-func (s *output) differs(o *output) bool {
-	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
-}
 
 // keepOutput keeps an answered request until it is known whether its launch counts.
 func (a *attempt) keepOutput(q *record.Request) {
@@ -36,29 +22,14 @@ func (a *attempt) keepOutput(q *record.Request) {
 	}
 	a.measured = append(a.measured, q)
 	if a.output == nil {
-		a.output = outputOf(a.rec.ID(), q)
+		a.output = score.OutputOf(a.rec.ID(), q)
 	}
-}
-
-// outputOf returns what a request generated; nil if token ids are missing.
-func outputOf(attempt int, q *record.Request) *output {
-	if len(q.PromptIDs) == 0 || len(q.Tokens) == 0 {
-		return nil
-	}
-	s := &output{attempt: attempt, promptIDs: q.PromptIDs}
-	for _, t := range q.Tokens {
-		if t.ID < 0 {
-			return nil
-		}
-		s.text = append(s.text, t.ID)
-	}
-	return s
 }
 
 // job is a cell whose engine is to score a text.
 type job struct {
 	*series
-	text      *output
+	text      *score.Output
 	reference int            // the cell that generated it, or that others are compared with
 	window    *record.Window // of a given text; nil: an engine generated the text
 }
@@ -89,7 +60,7 @@ func (s *current) jobs() [][]job {
 		}
 		of := slices.DeleteFunc(slices.Clone(s.cells),
 			func(c *series) bool { return c.PromptID != ref.PromptID || !c.able() })
-		differ := slices.ContainsFunc(of, func(c *series) bool { return c.output.differs(ref.output) })
+		differ := slices.ContainsFunc(of, func(c *series) bool { return c.output.Differs(ref.output) })
 		if len(of) == 0 || s.Plan.Parity == nil && !differ {
 			continue
 		}
@@ -123,12 +94,12 @@ func (r *runner) windows(s *current) [][]job {
 		case e.Name() == s.textOf || reference == 0:
 			reference = cells[0].ID
 		}
-		for n, ids := range s.Quality.Windows {
+		for n, ids := range s.Quality.IDs {
 			// As llama-perplexity: the first half is only read.
 			half := len(ids)/2 + 1
-			out[i] = append(out[i], job{cells[0], &output{promptIDs: ids[:half], text: ids[half:]}, 0,
+			out[i] = append(out[i], job{cells[0], &score.Output{PromptIDs: ids[:half], Text: ids[half:]}, 0,
 				&record.Window{Text: s.Quality.Name, SHA256: s.Quality.SHA256, Number: n + 1,
-					Of: len(s.Quality.Windows)}})
+					Of: len(s.Quality.IDs)}})
 		}
 	}
 	for _, js := range out {
@@ -144,7 +115,7 @@ func seen(all []*series) []int {
 	var ids []int
 	for _, c := range all {
 		if c.output != nil {
-			ids = append(append(ids, c.output.promptIDs...), c.output.text...)
+			ids = append(append(ids, c.output.PromptIDs...), c.output.Text...)
 		}
 		ids = append(ids, c.likely...)
 	}
@@ -156,7 +127,7 @@ func seen(all []*series) []int {
 func (p *past) unscoredTokens(js []job) (n int) {
 	for _, j := range js {
 		if !p.scored(j) {
-			n += len(j.text.text)
+			n += len(j.text.Text)
 		}
 	}
 	return n
@@ -204,10 +175,10 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		if r.past.scored(j) {
 			continue
 		}
-		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.text), Left: r.toScore})
+		r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Tokens: len(j.text.Text), Left: r.toScore})
 		rec := r.w.Begin(j.Cell, record.Beginning{Load1: machine.Load1(ctx),
-			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
-				Tokens: len(j.text.text), Top: Candidates, Window: j.window}})
+			Scoring: &record.Scoring{Reference: j.reference, Attempt: j.text.Attempt, PromptIDs: j.text.PromptIDs,
+				Tokens: len(j.text.Text), Top: score.Candidates, Window: j.window}})
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("scoring took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
@@ -236,7 +207,7 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Session, error) {
 	least := 0
 	if j.window != nil {
-		least = len(j.text.promptIDs) + len(j.text.text)
+		least = len(j.text.PromptIDs) + len(j.text.Text)
 	}
 	return j.loaded(ctx, of, p, least)
 }
@@ -260,7 +231,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		return errors.New("the engine claims that it can score, but its session can't")
 	}
 	n := 0
-	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: Candidates,
+	return s.Score(ctx, engine.Forced{Prompt: j.text.PromptIDs, IDs: j.text.Text, Top: score.Candidates,
 		Whole: j.window != nil},
 		func(sc record.Score) {
 			rec.Score(sc)
@@ -269,7 +240,7 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 			}
 			n++
 			r.toScore--
-			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.text),
+			r.Progress(Event{Kind: Scoring, Text: j.of(), Engine: j.Engine, Token: n, Tokens: len(j.text.Text),
 				Left: r.toScore})
 		})
 }

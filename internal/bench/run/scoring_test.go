@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -149,8 +150,8 @@ func TestInterruptedQualityResumes(t *testing.T) {
 		}
 		o := options(t, a, b, &scripted{name: "mute"})
 		o.Plan.TextOf, o.Plan.Quality, o.Plan.Check = "b", "a.txt", new(false)
-		o.Quality = &run.Text{Name: "a.txt", SHA256: "5f",
-			Windows: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {10, 2, 3, 4, 5, 6, 7, 8}}}
+		o.Quality = &score.Windows{Name: "a.txt", SHA256: "5f",
+			IDs: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}, {10, 2, 3, 4, 5, 6, 7, 8}}}
 		dir, err := execute(ctx, o)
 		if fault.Of(err) != fault.Interrupted || len(a.asked) != 2 || len(b.asked) != 1 && len(b.asked) != 2 {
 			t.Fatalf("%v; %v and %v", err, a.asked, b.asked)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -22,17 +24,17 @@ type series struct {
 	spent        time.Duration // time of its attempts in this process
 	expired      bool          // its time limit is reached
 	failedStarts int           // consecutive launches that did not start
-	enough       *looks        // the rule of --until-ci; nil: a fixed number of repetitions
+	enough       *until.Rule   // the rule of --until-ci; nil: a fixed number of repetitions
 	left         int           // attempts to come
 	judged       bool
 	ran          bool // an attempt succeeded
 	memory       record.Prediction
-	likely       []int   // likeliest tokens in its scores
-	output       *output // what its first counted launch generated; nil: none, or token ids unknown
+	likely       []int         // likeliest tokens in its scores
+	output       *score.Output // what its first counted launch generated; nil: none, or token ids unknown
 }
 
 // over reports that the cell gets no more attempts.
-func (c *series) over() bool { return c.gaveUp != nil || c.expired || c.enough.stopped() }
+func (c *series) over() bool { return c.gaveUp != nil || c.expired || c.enough.Stopped() }
 
 // named adds the engine's name to an error that does not begin with it.
 func (c *series) named(err error) error {

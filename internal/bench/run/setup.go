@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/gpu"
@@ -25,9 +26,9 @@ type Parts struct {
 	// launch that generates others has failed.
 	Expected  map[string][]int
 	IDs       map[string][]int // token ids of prompts that a chat template was rendered for; nil: none
-	CheckText *CheckText       // text of score checks; nil: what the text engine generates
+	CheckText *score.Check     // text of score checks; nil: what the text engine generates
 	Anchored  bool             // the reference implementation computes this model
-	Quality   *Text            // that engines score for quality; nil: none
+	Quality   *score.Windows   // that engines score for quality; nil: none
 	NoQuality error            // why there is none, though the plan asks for it
 	Refused   map[int]error    // why cells can't run here, by number
 	Answers                    // nil: nothing is predicted, and there is no traffic
@@ -44,15 +45,9 @@ type Answers interface {
 	Ask(record.Cell, traffic.Request) engine.Request
 	// Anchor computes a text from a position on with the reference implementation, and how far it moves by rounding in
 	// each of the arithmetics.
-	Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*Anchor, error)
+	Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error)
 	// Pieces returns the texts of tokens; nil: unknown.
 	Pieces(ids []int) map[int]string
-}
-
-// Text is a text in windows of the model's tokens.
-type Text struct {
-	Name, SHA256 string
-	Windows      [][]int
 }
 
 // Of returns the model as an engine loads it.

@@ -5,6 +5,7 @@ import (
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/run"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/gpu"
@@ -26,7 +27,7 @@ type said struct {
 	predict func(context.Context, record.Cell) record.Prediction
 	judge   func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
 	ask     func(record.Cell, traffic.Request) engine.Request
-	anchor  func(context.Context, []int, int, [][]rounding.Arithmetic) (*run.Anchor, error)
+	anchor  func(context.Context, []int, int, [][]rounding.Arithmetic) (*score.Anchor, error)
 	pieces  func([]int) map[int]string
 }
 
@@ -41,7 +42,7 @@ func (s said) Judge(ctx context.Context, p record.Prediction, g *gpu.Monitor) re
 
 func (s said) Ask(c record.Cell, q traffic.Request) engine.Request { return s.ask(c, q) }
 
-func (s said) Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*run.Anchor, error) {
+func (s said) Anchor(ctx context.Context, ids []int, from int, of [][]rounding.Arithmetic) (*score.Anchor, error) {
 	return s.anchor(ctx, ids, from, of)
 }
 

@@ -43,6 +43,15 @@ func Read(t testing.TB, path string) []byte {
 	return text
 }
 
+// Kill kills a process, on any system.
+func Kill(pid int) error {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return process.Kill()
+}
+
 // Script writes a shell script to a path, of which parts are given, and returns it.
 func Script(t testing.TB, text string, path ...string) string {
 	t.Helper()

@@ -286,11 +286,11 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	origin, detail, _ := webllm.OriginOf(path, l)
+	of := webllm.Describe(path, l)
 	i := Info{Kind: "model-library", Quantization: l.Quantization,
 		Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
 			DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
-		Library: &Library{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize,
+		Library: &Library{Origin: of.String(), PrefillChunk: l.PrefillChunkSize,
 			Sliding:     l.SlidingWindowSize,
 			MemoryUsage: l.MemoryUsage}}
 	if kv := l.KVCache; kv != nil {

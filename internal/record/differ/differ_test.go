@@ -54,24 +54,28 @@ func TestMachines(t *testing.T) {
 
 // Of what goes with a version or a name, only that is named.
 func TestEngines(t *testing.T) {
-	info := func(version, sha string, parts map[string]string) record.EngineInfo {
-		return record.EngineInfo{Name: "webllm", Version: version, SHA256: sha, Parts: parts}
+	info := func(version, sha, origin string, of *record.Library, parts map[string]string) record.EngineInfo {
+		return record.EngineInfo{Name: "webllm", Version: version, SHA256: sha, Origin: origin, Library: of,
+			Parts: parts}
 	}
-	was := info("1", "aa", map[string]string{"browser": "C 1", "browser_build_id": "x", "webllm_origin": "npm",
-		"model_library": "ours (software kernels)", "model_library_sha256": "11"})
+	ours := func(variant, sha string) *record.Library {
+		return &record.Library{Maker: record.Llmparity, Variant: variant, SHA256: sha}
+	}
+	was := info("1", "aa", "npm", ours("software kernels", "11"),
+		map[string]string{"browser": "C 1", "browser_build_id": "x"})
 	expect(t, differ.Engines(was, was))
-	expect(t, differ.Engines(was, info("2", "bb", map[string]string{"browser": "C 2", "browser_build_id": "y",
-		"webllm_origin": "file", "model_library": "MLC's", "model_library_sha256": "22"})),
+	now := map[string]string{"browser": "C 2", "browser_build_id": "y"}
+	expect(t, differ.Engines(was, info("2", "bb", "file", &record.Library{Maker: "MLC", SHA256: "22"}, now)),
 		"engine version: 2, was 1", "browser browser: C 2, was C 1",
-		"library model library: MLC's, was ours (software kernels)")
-	expect(t, differ.Engines(was, info("1", "", map[string]string{"browser": "C 1", "browser_build_id": "y",
-		"webllm_origin": "file", "model_library": "ours (gpu kernels)", "model_library_sha256": "22"})),
+		"library model library: MLC's, was llmparity's (software kernels)")
+	now["browser"] = "C 1"
+	expect(t, differ.Engines(was, info("1", "", "file", ours("gpu kernels", "22"), now)),
 		"engine program: unknown, was aa?",
-		"kernels model library: ours (gpu kernels), was ours (software kernels)", "browser browser build id: y, was x",
-		"engine origin: file, was npm")
-	expect(t, differ.Engines(was, info("1", "aa", nil)), "browser browser: unknown, was C 1",
-		"library model library: unknown, was ours (software kernels)?", "library model library sha256: unknown, was 11?",
-		"engine origin: unknown, was npm?")
+		"kernels model library: llmparity's (gpu kernels), was llmparity's (software kernels)",
+		"browser browser build id: y, was x", "engine origin: file, was npm")
+	expect(t, differ.Engines(was, info("1", "aa", "", nil, nil)), "browser browser: unknown, was C 1",
+		"library model library: unknown, was llmparity's (software kernels)?",
+		"library model library sha256: unknown, was 11?", "engine origin: unknown, was npm?")
 }
 
 func TestToolsAndDevices(t *testing.T) {

@@ -18,28 +18,20 @@ func Engines(was, is record.EngineInfo) []Difference {
 		{name: Version, kind: Engine, of: func(e record.EngineInfo) string { return e.Version }, always: true},
 		{name: "program", kind: Engine, of: func(e record.EngineInfo) string { return e.SHA256 }, implied: true},
 	}
-	keys := maps.Clone(was.Parts)
-	if keys == nil {
-		keys = map[string]string{}
-	}
-	maps.Copy(keys, is.Parts)
+	keys := maps.Clone(was.Identity())
+	maps.Copy(keys, is.Identity())
 	for _, key := range slices.SortedFunc(maps.Keys(keys), namesFirst) {
 		all = append(all, property[record.EngineInfo]{name: Part(is.Name, key), kind: kindOf(key), implied: true,
-			always: key == "browser", of: func(e record.EngineInfo) string { return e.Parts[key] }})
+			always: key == "browser", of: func(e record.EngineInfo) string { return e.Identity()[key] }})
 	}
 	out := between(all, was, is)
 	for i := range out {
-		if out[i].What == Part("", modelLibrary) && maker(was) == maker(is) {
+		sameMaker := was.Library != nil && is.Library != nil && was.Library.Maker == is.Library.Maker
+		if out[i].What == Part("", modelLibrary) && sameMaker {
 			out[i].Kind = Kernels
 		}
 	}
 	return out
-}
-
-// maker is who made the model library.
-func maker(e record.EngineInfo) string {
-	who, _, _ := strings.Cut(e.Parts[modelLibrary], " (")
-	return who
 }
 
 // Part names a part of an engine for people.

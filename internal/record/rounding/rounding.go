@@ -92,11 +92,7 @@ func shaderSines(info *record.EngineInfo, device *record.Device) bool {
 	if device != nil && device.Class == record.GPU {
 		return true
 	}
-	if info == nil {
-		return false
-	}
-	library := info.Parts["model_library"]
-	return strings.HasPrefix(library, "MLC's") || strings.Contains(library, "mlc kernels")
+	return info != nil && info.Library.ByMLC()
 }
 
 // Sorted puts arithmetics in the table's order, each once. float32 stands alone.

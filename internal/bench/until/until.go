@@ -1,4 +1,5 @@
-package run
+// Package until decides with --until-ci whether a cell needs more repetitions.
+package until
 
 import (
 	"cmp"
@@ -17,8 +18,8 @@ import (
 // untilLevel is the confidence level of results with --until-ci.
 const untilLevel = 0.95
 
-// awaited returns the figure that --until-ci waits for, or refuses it.
-func awaited(u plan.UntilCI) (*figure.Row, error) {
+// Awaited returns the figure that --until-ci waits for, or refuses it.
+func Awaited(u plan.UntilCI) (*figure.Row, error) {
 	row, err := figure.Find(cmp.Or(u.Figure, plan.DefaultUntil))
 	if err == nil && row.Until {
 		return row, nil
@@ -28,11 +29,11 @@ func awaited(u plan.UntilCI) (*figure.Row, error) {
 		"until_ci.figure: %q is not supported", u.Figure)
 }
 
-// looks is a group-sequential rule. A cell's figure is tested ("looked at") after numbers of repetitions fixed in
+// Rule is group-sequential. A cell's figure is tested ("looked at") after numbers of repetitions fixed in
 // advance, and its repetitions end when the median's interval is narrow enough. Stopping at the first good look would
 // raise the error rate, so each of L looks uses a confidence level of 1 − 0.05/L. By Bonferroni's inequality all
 // intervals together then hold with 95%, whichever look is last. This assumes nothing about the distribution.
-type looks struct {
+type Rule struct {
 	figure *figure.Row
 	width  float64 // in percent
 	at     []int   // counted repetitions at each look, ascending
@@ -42,13 +43,13 @@ type looks struct {
 	stop   *record.Stop // nil: not stopped
 }
 
-// newLooks returns the looks of a plan; nil without --until-ci.
-func newLooks(p plan.Plan) *looks {
+// New returns the rule of a plan; nil without --until-ci.
+func New(p plan.Plan) *Rule {
 	if p.UntilCI == nil {
 		return nil
 	}
-	row, _ := awaited(*p.UntilCI) // checked before
-	l := &looks{figure: row, width: float64(p.UntilCI.Width), least: p.Repetitions}
+	row, _ := Awaited(*p.UntilCI) // checked before
+	l := &Rule{figure: row, width: float64(p.UntilCI.Width), least: p.Repetitions}
 	l.at = schedule(p.Repetitions, p.MostRepetitions())
 	return l
 }
@@ -76,15 +77,16 @@ func confidenceOf(n int) float64 { return 1 - (1-untilLevel)/float64(n) }
 // 2^(1-n).
 func firstInterval(confidence float64) int { return 1 + int(math.Ceil(-math.Log2(1-confidence))) }
 
-// of returns the figure of an attempt: the median over its requests, or NaN.
-func (l *looks) of(requests []*record.Request) float64 {
+// Of returns the figure of an attempt: the median over its requests, or NaN.
+func (l *Rule) Of(requests []*record.Request) float64 {
 	return figure.OverRequests(l.figure.Request, requests)
 }
 
-func (l *looks) stopped() bool { return l != nil && l.stop != nil }
+// Stopped reports whether the cell is not repeated any more.
+func (l *Rule) Stopped() bool { return l != nil && l.stop != nil }
 
-// keep counts the figure of a successful attempt, which decide has seen.
-func (l *looks) keep(v float64, stop *record.Stop) {
+// Keep counts the figure of a successful attempt, which Decide has seen.
+func (l *Rule) Keep(v float64, stop *record.Stop) {
 	if l.stop = stop; math.IsNaN(v) {
 		l.absent = true
 	} else {
@@ -92,9 +94,25 @@ func (l *looks) keep(v float64, stop *record.Stop) {
 	}
 }
 
-// decide returns a stop if the figure of a repetition makes this the last look. The attempt has not ended yet, because
+// Absent reports whether the figure is not available, so that the plan's repetitions apply.
+func (l *Rule) Absent() bool { return l.absent }
+
+// Restore counts the figure of an attempt of a run that is resumed.
+func (l *Rule) Restore(requests []*record.Request) {
+	if l.stop != nil {
+		return
+	}
+	if v := l.Of(requests); !math.IsNaN(v) {
+		l.values = append(l.values, v)
+	}
+}
+
+// Over is a rule that has stopped before.
+func Over() *Rule { return &Rule{stop: &record.Stop{}} }
+
+// Decide returns a stop if the figure of a repetition makes this the last look. The attempt has not ended yet, because
 // whether its session is kept depends on it.
-func (l *looks) decide(v float64, repetition int) *record.Stop {
+func (l *Rule) Decide(v float64, repetition int) *record.Stop {
 	if l.absent || math.IsNaN(v) {
 		if repetition < l.least {
 			return nil
@@ -120,16 +138,16 @@ func (l *looks) decide(v float64, repetition int) *record.Stop {
 	return nil
 }
 
-// exhausted returns a stop if no repetition follows one that failed.
-func (l *looks) exhausted(repetition int) *record.Stop {
-	if l == nil || l.stopped() || repetition < l.at[len(l.at)-1] || len(l.values) == 0 {
+// Exhausted returns a stop if no repetition follows one that failed.
+func (l *Rule) Exhausted(repetition int) *record.Stop {
+	if l == nil || l.Stopped() || repetition < l.at[len(l.at)-1] || len(l.values) == 0 {
 		return nil
 	}
 	return l.reported(l.values, len(l.at))
 }
 
 // reported returns what is known at a look.
-func (l *looks) reported(values []float64, look int) *record.Stop {
+func (l *Rule) reported(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.figure.Name, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
 		Confidence: confidenceOf(len(l.at)), Percent: l.width}
 	if len(values) > 0 {

@@ -1,4 +1,4 @@
-package run
+package until
 
 import (
 	"math"
@@ -10,12 +10,12 @@ import (
 )
 
 // repeat draws values until the rule stops.
-func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
+func repeat(t *testing.T, p plan.Plan, draw func() float64) *Rule {
 	t.Helper()
-	l := newLooks(p)
+	l := New(p)
 	for n := 1; n <= p.MostRepetitions(); n++ {
 		v := draw()
-		if l.keep(v, l.decide(v, n)); l.stopped() {
+		if l.Keep(v, l.Decide(v, n)); l.Stopped() {
 			return l
 		}
 	}
@@ -80,17 +80,17 @@ func TestUntilCIIntervalsHold(t *testing.T) {
 					p.UntilCI.Most, missed, cells, early)
 			}
 			t.Logf("%s, %s of %d, looks at %v: %.1f%% missed, %.0f%% stopped early", name, p.UntilCI.Width,
-				p.UntilCI.Most, newLooks(p).at,
+				p.UntilCI.Most, New(p).at,
 				100*float64(missed)/cells, 100*float64(early)/cells)
 		}
 	}
 }
 
 func TestUntilCIStopsWithoutFigure(t *testing.T) {
-	l := newLooks(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
+	l := New(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
 	for n := 1; n <= 4; n++ {
-		if l.keep(math.NaN(), l.decide(math.NaN(), n)); l.stopped() != (n == 4) {
-			t.Errorf("after %d of 4 repetitions: stopped %v", n, l.stopped())
+		if l.Keep(math.NaN(), l.Decide(math.NaN(), n)); l.Stopped() != (n == 4) {
+			t.Errorf("after %d of 4 repetitions: stopped %v", n, l.Stopped())
 		}
 	}
 }

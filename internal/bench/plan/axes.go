@@ -56,33 +56,6 @@ func ownDType(text string) string {
 	return text
 }
 
-// Axes are lists. Every combination of their values is measured. A list replaces the field of a single value: dtypes
-// dtype, output_lengths max_tokens, input_lengths prompts, and so on.
-type Axes struct {
-	// Lengths of generated prompts in tokens, e.g. [64, 256], instead of prompts.
-	InputLengths []int `yaml:"input_lengths,flow,omitempty"`
-	// Numbers of tokens to generate, e.g. [32, 128], instead of max_tokens.
-	OutputLengths []int `yaml:"output_lengths,flow,omitempty"`
-	// Numbers of requests that are sent at once, e.g. [1, 8].
-	BatchSizes []int `yaml:"batch_sizes,flow,omitempty"`
-	// Numbers of clients, e.g. [1, 2, 4]. Each client sends its next request after an answer.
-	Concurrency []int `yaml:"concurrency,flow,omitempty"`
-	// Several dtypes, e.g. [f32, f16].
-	DTypes []string `yaml:"dtypes,flow,omitempty"`
-	// Several KV cache dtypes, e.g. [f16, q8_0].
-	KVDTypes []string `yaml:"kv_cache_dtypes,flow,omitempty"`
-	// Several context windows in tokens, e.g. [512, 1024].
-	Contexts []int `yaml:"contexts,flow,omitempty"`
-	// Several numbers of threads, e.g. [1, 2].
-	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
-	// To measure with the model file read from disk and from the page cache: [cold, warm].
-	Starts []string `yaml:"starts,flow,omitempty"`
-	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
-	Weights []string `yaml:"weights,flow,omitempty"`
-
-	VersionLists map[string][]string `yaml:"-"` // of engines that have several versions, by axis
-}
-
 // Group is a model with its own engines and lists, which replace those of the plan. A group with only a model can be
 // written as the model's name.
 type Group struct {

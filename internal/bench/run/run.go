@@ -228,6 +228,134 @@ func (r *runner) all(ctx context.Context, one *current) error {
 	return r.first
 }
 
+// group executes setups whose launches alternate: it makes every attempt, and then scores. one is not nil if it was
+// built before.
+func (r *runner) group(ctx context.Context, group []*plan.Setup, one *current) (first error) {
+	last := group[len(group)-1]
+	var all []*current
+	for _, planned := range group {
+		s, err := r.setup(ctx, planned, last.Cells[0].ID+len(last.Cells), one)
+		if r.cancelled || r.w.Err() != nil {
+			return err
+		}
+		first = fault.First(first, err)
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	err := r.launches(ctx, all)
+	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
+	first = fault.First(first, err)
+	for _, s := range all {
+		if !r.cancelled {
+			r.checkLate(ctx, s)
+			r.anchor(ctx, s)
+			r.scoreAll(ctx, s)
+		}
+		if s.Answers != nil && r.oneModel { // a record has only one text for each id
+			r.w.Pieces(s.Pieces(seen(s.cells)))
+		}
+		if ctx.Err() != nil {
+			r.cancelled = r.cancelled || s.Plan.Quality != "" // else the run is complete nevertheless
+			first = cmp.Or(first, context.Cause(ctx))
+		}
+	}
+	return first
+}
+
+// setup prepares a setup for its launches. It returns nil if none is to be made. end is the number of the first cell
+// after the setup's group.
+func (r *runner) setup(ctx context.Context, planned *plan.Setup, end int, s *current) (_ *current, err error) {
+	if r.past.over(r, planned) && !r.past.unscored(planned, end) {
+		r.pass(planned)
+		return nil, nil
+	}
+	if s == nil {
+		if s, err = r.build(ctx, planned); err == nil {
+			err = r.ready(ctx, s)
+		}
+		if err != nil && (ctx.Err() != nil || refuses(err)) {
+			r.cancelled = true
+			return nil, err
+		}
+		if err != nil {
+			return nil, r.lose(planned, err)
+		}
+	}
+	r.predictAll(ctx, s)
+	return s, r.arrange(s)
+}
+
+// ready checks and prepares the engines of one setup of several, and announces its cells.
+func (r *runner) ready(ctx context.Context, s *current) error {
+	err := r.check(ctx, s)
+	if err == nil {
+		err = r.prepare(ctx, s)
+	}
+	was, _ := r.past.Cell(s.cells[len(s.cells)-1].ID)
+	if err == nil && was.Isolation == "" { // the last one was not announced with everything known about it
+		for _, c := range s.cells {
+			r.w.Cell(c.Cell)
+		}
+	}
+	return err
+}
+
+// pass counts a setup as done.
+func (r *runner) pass(planned *plan.Setup) {
+	r.count.cellsDone += len(planned.Cells)
+	r.count.launch += launchesOf(planned)
+}
+
+// lose records that none of a setup's cells can run.
+func (r *runner) lose(planned *plan.Setup, err error) error {
+	err = fmt.Errorf("setup %d: %w", planned.ID, err)
+	for _, c := range seriesOf(planned) {
+		if !r.past.failed(r, c.ID) {
+			r.fail(c, err)
+		}
+	}
+	r.pass(planned)
+	return err
+}
+
+func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Optional(engine) }
+
+// fail records that a cell can't run here.
+func (r *runner) fail(c *series, err error) {
+	c.gaveUp, c.recorded = err, true
+	if !r.optional(c.Engine) {
+		r.failed = true
+		r.first = fault.First(r.first, c.named(err))
+	}
+	_, class := outcome(context.Background(), err)
+	r.w.Refuse(c.Cell, class, err)
+	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,
+		Launch:   r.count.launch + 1,
+		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
+		Text: string(record.Refused), Err: err})
+}
+
+// announce announces all cells: completely for a single setup, and as the plan has them for several.
+func (r *runner) announce(one *current) {
+	var cells []*series
+	if one != nil {
+		cells = one.cells
+	} else {
+		for _, s := range r.Setups {
+			cells = append(cells, seriesOf(s)...)
+		}
+	}
+	for _, c := range cells {
+		if one == nil && c.InputTokens > 0 {
+			c.Prompt = "" // it follows with what is still unknown
+		}
+		if _, announced := r.past.Cell(c.ID); !announced {
+			r.w.Cell(c.Cell)
+		}
+	}
+}
+
 // within limits the run's time, and ends it when the record can't be written.
 func (r *runner) within(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	if limit := time.Duration(r.Plan.RunTimeout); limit > 0 {

@@ -1,14 +1,17 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
+	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/fault"
@@ -68,6 +71,79 @@ type current struct {
 
 	checked checked
 }
+
+// series is the launches of a cell: its engine and its progress.
+type series struct {
+	record.Cell
+	engine       engine.Engine
+	gaveUp       error         // why it gets no more launches
+	recorded     bool          // that reason is in the record
+	spent        time.Duration // time of its attempts in this process
+	expired      bool          // its time limit is reached
+	failedStarts int           // consecutive launches that did not start
+	enough       *until.Rule   // the rule of --until-ci; nil: a fixed number of repetitions
+	left         int           // attempts to come
+	judged       bool
+	ran          bool // an attempt succeeded
+	memory       record.Prediction
+	likely       []int         // likeliest tokens in its scores
+	output       *score.Output // what its first counted launch generated; nil: none, or token ids unknown
+}
+
+// over reports that the cell gets no more attempts.
+func (c *series) over() bool { return c.gaveUp != nil || c.expired || c.enough.Stopped() }
+
+// named adds the engine's name to an error that does not begin with it.
+func (c *series) named(err error) error {
+	if strings.HasPrefix(err.Error(), c.Engine+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Engine, err)
+}
+
+// seriesOf are the cells of a setup, as far as the plan alone defines them.
+func seriesOf(s *plan.Setup) (out []*series) {
+	for _, c := range s.Cells {
+		out = append(out, &series{Cell: c})
+	}
+	return out
+}
+
+// describe adds to a setup's cells what their engines and their model say.
+func (s *current) describe() {
+	for _, c := range s.cells {
+		c.engine = s.Engines[slices.Index(s.Plan.Engines, c.Engine)]
+		caps := c.engine.Caps()
+		c.Engine = c.engine.Name()
+		c.Model = s.Model.Model
+		if m := s.Of(c.engine).Model; s.Model.Forms != nil {
+			m.Form, m.Name = m.Name, c.Model.Name
+			c.Model = m
+		}
+		c.Model.Context = s.Plan.Context
+		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
+		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,
+			caps.PerGeneration
+		if caps.PromptCache {
+			c.PromptCache = record.CacheOn
+		}
+	}
+}
+
+// giveUp ends a cell whose error only a person can fix, or whose launches don't start.
+func (c *series) giveUp(err error) {
+	if engine.ClassOf(err) == record.Start {
+		if c.failedStarts++; c.failedStarts < mostFailedStarts {
+			return
+		}
+		c.gaveUp = err
+	} else if _, ok := errors.AsType[*fault.Error](err); ok {
+		c.gaveUp = err
+	}
+}
+
+// mostFailedStarts is how many consecutive launches may fail to start before their cell is given up.
+const mostFailedStarts = 2
 
 // build makes ready what executes a setup, and its cells.
 func (r *runner) build(ctx context.Context, planned *plan.Setup) (*current, error) {
@@ -193,132 +269,4 @@ func (r *runner) prepare(ctx context.Context, s *current) error {
 			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
 		})
 	})
-}
-
-// group executes setups whose launches alternate: it makes every attempt, and then scores. one is not nil if it was
-// built before.
-func (r *runner) group(ctx context.Context, group []*plan.Setup, one *current) (first error) {
-	last := group[len(group)-1]
-	var all []*current
-	for _, planned := range group {
-		s, err := r.setup(ctx, planned, last.Cells[0].ID+len(last.Cells), one)
-		if r.cancelled || r.w.Err() != nil {
-			return err
-		}
-		first = fault.First(first, err)
-		if s != nil {
-			all = append(all, s)
-		}
-	}
-	err := r.launches(ctx, all)
-	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
-	first = fault.First(first, err)
-	for _, s := range all {
-		if !r.cancelled {
-			r.checkLate(ctx, s)
-			r.anchor(ctx, s)
-			r.scoreAll(ctx, s)
-		}
-		if s.Answers != nil && r.oneModel { // a record has only one text for each id
-			r.w.Pieces(s.Pieces(seen(s.cells)))
-		}
-		if ctx.Err() != nil {
-			r.cancelled = r.cancelled || s.Plan.Quality != "" // else the run is complete nevertheless
-			first = cmp.Or(first, context.Cause(ctx))
-		}
-	}
-	return first
-}
-
-// setup prepares a setup for its launches. It returns nil if none is to be made. end is the number of the first cell
-// after the setup's group.
-func (r *runner) setup(ctx context.Context, planned *plan.Setup, end int, s *current) (_ *current, err error) {
-	if r.past.over(r, planned) && !r.past.unscored(planned, end) {
-		r.pass(planned)
-		return nil, nil
-	}
-	if s == nil {
-		if s, err = r.build(ctx, planned); err == nil {
-			err = r.ready(ctx, s)
-		}
-		if err != nil && (ctx.Err() != nil || refuses(err)) {
-			r.cancelled = true
-			return nil, err
-		}
-		if err != nil {
-			return nil, r.lose(planned, err)
-		}
-	}
-	r.predictAll(ctx, s)
-	return s, r.arrange(s)
-}
-
-// ready checks and prepares the engines of one setup of several, and announces its cells.
-func (r *runner) ready(ctx context.Context, s *current) error {
-	err := r.check(ctx, s)
-	if err == nil {
-		err = r.prepare(ctx, s)
-	}
-	was, _ := r.past.Cell(s.cells[len(s.cells)-1].ID)
-	if err == nil && was.Isolation == "" { // the last one was not announced with everything known about it
-		for _, c := range s.cells {
-			r.w.Cell(c.Cell)
-		}
-	}
-	return err
-}
-
-// pass counts a setup as done.
-func (r *runner) pass(planned *plan.Setup) {
-	r.count.cellsDone += len(planned.Cells)
-	r.count.launch += launchesOf(planned)
-}
-
-// lose records that none of a setup's cells can run.
-func (r *runner) lose(planned *plan.Setup, err error) error {
-	err = fmt.Errorf("setup %d: %w", planned.ID, err)
-	for _, c := range seriesOf(planned) {
-		if !r.past.failed(r, c.ID) {
-			r.fail(c, err)
-		}
-	}
-	r.pass(planned)
-	return err
-}
-
-func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Optional(engine) }
-
-// fail records that a cell can't run here.
-func (r *runner) fail(c *series, err error) {
-	c.gaveUp, c.recorded = err, true
-	if !r.optional(c.Engine) {
-		r.failed = true
-		r.first = fault.First(r.first, c.named(err))
-	}
-	_, class := outcome(context.Background(), err)
-	r.w.Refuse(c.Cell, class, err)
-	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,
-		Launch:   r.count.launch + 1,
-		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
-		Text: string(record.Refused), Err: err})
-}
-
-// announce announces all cells: completely for a single setup, and as the plan has them for several.
-func (r *runner) announce(one *current) {
-	var cells []*series
-	if one != nil {
-		cells = one.cells
-	} else {
-		for _, s := range r.Setups {
-			cells = append(cells, seriesOf(s)...)
-		}
-	}
-	for _, c := range cells {
-		if one == nil && c.InputTokens > 0 {
-			c.Prompt = "" // it follows with what is still unknown
-		}
-		if _, announced := r.past.Cell(c.ID); !announced {
-			r.w.Cell(c.Cell)
-		}
-	}
 }

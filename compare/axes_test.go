@@ -59,6 +59,11 @@ func TestNewAxisInOneRun(t *testing.T) {
 	if !slices.Equal(groups, want) {
 		t.Errorf("groups %q, want %q", groups, want)
 	}
+	for by, want := range map[string]string{"device": "device cpu", "run": "run power"} {
+		if g := compare.With(compare.Options{By: []string{by}}, run).Groups; g[0].Name != want {
+			t.Errorf("group %q, want %q", g[0].Name, want)
+		}
+	}
 	check.Err(t, compare.Options{By: []string{"power_preference"}}.Check(run))
 	if err := (compare.Options{By: []string{"power_preference"}}).Check(); err == nil {
 		t.Error("no run has the field, and it is accepted")

@@ -108,8 +108,8 @@ func (r *Result) means() {
 	if r.Statistics.By != nil {
 		fields = r.Statistics.By
 	}
-	isRun := func(s string) bool { return s == axis.Run } // a family has its runs
-	fields = slices.DeleteFunc(slices.Clone(fields), isRun)
+	// a family has its runs
+	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == axis.Run })
 	for f := range r.Families {
 		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {

@@ -65,20 +65,18 @@ func (o Options) Check(runs ...*record.Run) error {
 }
 
 // reported are fields whose values are measured or reported if none was requested, or because that says more.
-var reported = map[string]func(r *Result, c *Cell) string{
-	axis.Input: func(_ *Result, c *Cell) string { // as requested, else as the engine counts tokens
+var reported = map[string]func(*Cell) string{
+	axis.Input: func(c *Cell) string { // as requested, else as the engine counts tokens
 		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
 			return f.Count()
 		}
 		return c.Requested(axis.Input)
 	},
-	axis.Prompt: func(_ *Result, c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
-	axis.DType:  func(_ *Result, c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
-	axis.KVDType: func(_ *Result, c *Cell) string {
+	axis.Prompt: func(c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
+	axis.DType:  func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
+	axis.KVDType: func(c *Cell) string {
 		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
 	},
-	axis.Device: func(_ *Result, c *Cell) string { return deviceClass(c) },
-	axis.Run:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
 }
 
 // Fields lists the fields that cells can be grouped by, without engines' own.
@@ -95,15 +93,21 @@ func fieldsOf(cells ...*record.Cell) []string {
 
 // field is a cell's value of a field.
 func (r *Result) field(c *Cell, name string) string {
+	switch name {
+	case axis.Device:
+		return deviceClass(c)
+	case axis.Run:
+		return r.RunName(c.Run)
+	}
 	x := axis.Named(name)
 	of := reported[x.Name]
-	if of == nil {
-		of = func(_ *Result, c *Cell) string { return x.Value(&c.Spec) }
+	switch {
+	case x.Own: // of one engine
+		return cmp.Or(x.Value(&c.Spec), "none")
+	case of != nil:
+		return cmp.Or(of(c), "unknown")
 	}
-	if x.Own { // of another engine
-		return cmp.Or(of(r, c), "none")
-	}
-	return cmp.Or(of(r, c), "unknown")
+	return cmp.Or(x.Value(&c.Spec), "unknown")
 }
 
 func deviceClass(c *Cell) string {

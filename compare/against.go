@@ -94,7 +94,7 @@ func Correct(all []*Against) int {
 
 // CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
 func CompareOutputs(base, now *Cell) parity.Parity {
-	return parity.Said(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
+	return parity.SameCell(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 
 // stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.

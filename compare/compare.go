@@ -191,12 +191,12 @@ type Failure struct {
 
 // Figure returns a figure by its name; if there is none, an empty figure that says so.
 func (c *Cell) Figure(name string) evidence.Figure {
-	f := evidence.Held(c.Figures, name)
+	f := evidence.Find(c.Figures, name)
 	if f.Title == "" {
-		f = evidence.Held(c.Sampler, name)
+		f = evidence.Find(c.Sampler, name)
 	}
 	if f.Title == "" && c.Load != nil {
-		f = evidence.Held(c.Load.Figures, name)
+		f = evidence.Find(c.Load.Figures, name)
 	}
 	return f
 }
@@ -275,7 +275,8 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
 	c.identify()
-	c.With, c.Self, c.Quality = c.Setup.With(), parity.Itself(c.counted, spec.Temperature), parity.QualityOf(run, spec)
+	c.With, c.Self = c.Setup.With(), parity.WithItself(c.counted, spec.Temperature)
+	c.Quality = parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {
@@ -424,7 +425,7 @@ func (c *Cell) stopped(s record.Stop) {
 	}
 	for _, figures := range lists {
 		for i := range figures {
-			figures[i].LookedAt(s)
+			figures[i].Widen(s)
 		}
 	}
 }

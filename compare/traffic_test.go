@@ -136,7 +136,7 @@ func TestOnlyRequestsOfOnePromptMustAgree(t *testing.T) {
 		{"a failed request", []*record.Attempt{launch("a", "b"), launch("failed a", "b"), launch("a")},
 			"all 2 requests gave the same text"},
 	} {
-		if got := parity.Itself(c.launches, 0); !strings.Contains(got.Verdict, c.says) {
+		if got := parity.WithItself(c.launches, 0); !strings.Contains(got.Verdict, c.says) {
 			t.Errorf("%s: %s, want %s", c.name, got.Verdict, c.says)
 		}
 	}

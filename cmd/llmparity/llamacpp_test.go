@@ -38,7 +38,7 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 	mentions(t, details(t, cmd.Dir), "identical text")
 	for _, c := range compare.Runs(opened(t, dir)).Cells {
 		for _, name := range []string{figure.Weights, figure.KVReserved, figure.KVUsed, figure.Workspaces} {
-			if f := evidence.Held(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog ||
+			if f := evidence.Find(c.Memory.Measure, name); !f.Known() || f.Method != evidence.EngineLog ||
 				f.Blind == "" {
 				t.Errorf("%s of %s: %+v", name, c.Label, f)
 			}

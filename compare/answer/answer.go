@@ -274,7 +274,7 @@ func (r view) tokens() string {
 				all = append(all, f.Center())
 			}
 		}
-		return to(all)
+		return rangeOf(all)
 	}
 	in, out := of(figure.Prompt), of(figure.Tokens)
 	switch {
@@ -286,8 +286,8 @@ func (r view) tokens() string {
 	return in + " tokens in, " + out + " out"
 }
 
-// to writes the range of numbers, or one number if all are written alike; empty for none.
-func to(all []float64) string {
+// rangeOf writes the range of numbers, or one number if all are written alike; empty for none.
+func rangeOf(all []float64) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -313,7 +313,7 @@ func (r view) launches() string {
 	if len(all) == 0 {
 		return ""
 	}
-	return to(all) + " " + explain.Plural(int(slices.Max(all)), one, many)
+	return rangeOf(all) + " " + explain.Plural(int(slices.Max(all)), one, many)
 }
 
 func (r view) when() string {

@@ -83,7 +83,7 @@ func (r view) memoryCard() Card {
 		if browser {
 			who = "the browser alone takes"
 		}
-		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, to(bases))
+		c.Text += fmt.Sprintf(" Before the model loads, %s %s MiB.", who, rangeOf(bases))
 	}
 	held := r.Distinct(func(c *compare.Cell) string { return c.Policy("kv_dtype") })
 	each := r.Distinct(func(c *compare.Cell) string {
@@ -137,7 +137,7 @@ func (r view) card(q *question) Card {
 	switch {
 	case len(known) == 0:
 	case len(pairs) == 0:
-		out = Card{Headline: to(values) + " " + q.Unit, Text: r.values(q, known)}
+		out = Card{Headline: rangeOf(values) + " " + q.Unit, Text: r.values(q, known)}
 		if len(known) == 1 {
 			out.Headline = q.value(known[0], q.Unit)
 		}

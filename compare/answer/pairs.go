@@ -268,10 +268,10 @@ func (r view) together(q *question, sides [2]string, pairs []pair) finding {
 func (r view) counts(q *question, t *tally, pairs []pair) []string {
 	var out []string
 	if len(t.times) > 0 {
-		out = append(out, fmt.Sprintf(explain.TimesOfPairs, to(t.times), q.Factor))
+		out = append(out, fmt.Sprintf(explain.TimesOfPairs, rangeOf(t.times), q.Factor))
 	}
 	if len(t.mib) > 0 {
-		out = append(out, fmt.Sprintf(explain.MiBOfPairs, to(t.mib)))
+		out = append(out, fmt.Sprintf(explain.MiBOfPairs, rangeOf(t.mib)))
 	}
 	if mean := r.meanOf(pairs[0].Figure, pairs[0].family); mean != "" {
 		out = append(out, mean)

@@ -18,8 +18,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Held finds a figure in a list; an absent one if there is none.
-func Held(list []Figure, name string) Figure {
+// Find finds a figure in a list; an absent one if there is none.
+func Find(list []Figure, name string) Figure {
 	if at := slices.IndexFunc(list, func(f Figure) bool { return f.Name == name }); at >= 0 {
 		return list[at]
 	}
@@ -176,8 +176,8 @@ func (f *Figure) TimeOrRate() bool {
 	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
 }
 
-// LookedAt widens the interval if the run checked it several times.
-func (f *Figure) LookedAt(s record.Stop) {
+// Widen widens the interval if the run checked it several times.
+func (f *Figure) Widen(s record.Stop) {
 	if f.N == 0 {
 		return
 	}

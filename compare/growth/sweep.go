@@ -190,7 +190,7 @@ func sweptFigures(first *Cell) []swept {
 			if c.Breakdown == nil {
 				return evidence.Figure{}
 			}
-			return evidence.Held(c.Breakdown.Measure, name)
+			return evidence.Find(c.Breakdown.Measure, name)
 		}
 	}
 	ours := func(name string) func(*Cell) evidence.Figure {
@@ -221,7 +221,7 @@ func settled(c *Cell) evidence.Figure {
 	if c.Breakdown == nil {
 		return evidence.Figure{}
 	}
-	f, base := evidence.Held(c.Breakdown.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
+	f, base := evidence.Find(c.Breakdown.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
 	f.Title += " after the last request"
 	if base.Known() {
 		f.Title += ", minus the baseline"
@@ -241,7 +241,7 @@ func peakOf(c *Cell, process string) evidence.Figure {
 	if c.Breakdown != nil {
 		for _, p := range c.Breakdown.Peaks {
 			if p.Process == process {
-				f := evidence.Held(p.Phases, string(record.Measure))
+				f := evidence.Find(p.Phases, string(record.Measure))
 				f.Title = process + " peak RSS"
 				return f
 			}

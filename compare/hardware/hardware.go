@@ -80,7 +80,7 @@ const (
 )
 
 // Figure finds a figure; an absent one if there is none.
-func (h Hardware) Figure(name string) evidence.Figure { return evidence.Held(h.Figures, name) }
+func (h Hardware) Figure(name string) evidence.Figure { return evidence.Find(h.Figures, name) }
 
 // raplMethod is the method of the energy that processors report.
 const raplMethod = "rapl"
@@ -150,11 +150,11 @@ func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []reco
 // isGPU reports whether a source is a GPU. Pages and servers have other values.
 func isGPU(logs []*hardwareLog, s record.Source) bool {
 	return slices.ContainsFunc([]string{usedBytes, busyPercent, watts, celsius, joules},
-		func(value string) bool { return tells(logs, s, value) })
+		func(value string) bool { return hasValue(logs, s, value) })
 }
 
-// tells reports whether a source has a value in any launch.
-func tells(logs []*hardwareLog, s record.Source, value string) bool {
+// hasValue reports whether a source has a value in any launch.
+func hasValue(logs []*hardwareLog, s record.Source, value string) bool {
 	return slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 })
 }
 
@@ -197,7 +197,7 @@ type builder struct {
 
 // all reports whether each source has a value: a sum over some of them would be something else.
 func (b *builder) all(value string) bool {
-	return !slices.ContainsFunc(b.of, func(s record.Source) bool { return !tells(b.logs, s, value) })
+	return !slices.ContainsFunc(b.of, func(s record.Source) bool { return !hasValue(b.logs, s, value) })
 }
 
 // add adds a figure with one value a launch.
@@ -269,7 +269,7 @@ func (b *builder) spread(value string, of spread) {
 // energy adds the energy of all sources over the measure phase, and the energy per token.
 func (b *builder) energy() {
 	if !slices.ContainsFunc(b.of,
-		func(s record.Source) bool { return tells(b.logs, s, joules) || tells(b.logs, s, watts) }) {
+		func(s record.Source) bool { return hasValue(b.logs, s, joules) || hasValue(b.logs, s, watts) }) {
 		return
 	}
 	var ways []string
@@ -305,7 +305,7 @@ func (b *builder) energy() {
 // fleet has the GPUs of a method together. The parts of a divided GPU take its place, except for energy and power,
 // which only the whole GPU has.
 func (b *builder) fleet() {
-	b.memory(slices.DeleteFunc(leaves(b.of), func(s record.Source) bool { return !tells(b.logs, s, usedBytes) }))
+	b.memory(slices.DeleteFunc(leaves(b.of), func(s record.Source) bool { return !hasValue(b.logs, s, usedBytes) }))
 	b.of = wholes(b.of)
 	b.combined()
 }
@@ -361,7 +361,7 @@ func (b *builder) memory(of []record.Source) {
 // held adds the highest sum of GPU memory over processes, and by device if there are several.
 func (b *builder) held() {
 	told := func(value string) bool {
-		return slices.ContainsFunc(b.of, func(s record.Source) bool { return tells(b.logs, s, value) })
+		return slices.ContainsFunc(b.of, func(s record.Source) bool { return hasValue(b.logs, s, value) })
 	}
 	names := []string{HeldBytes, systemBytes}
 	var devices []string

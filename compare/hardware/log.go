@@ -106,8 +106,8 @@ const (
 	byPower   = "the integral of the power readings (linear interpolation)"
 )
 
-// wholly is the share of the phase that readings must cover. The rest is assumed to use the same power.
-const wholly = 0.95
+// coverage is the share of the phase that readings must cover. The rest is assumed to use the same power.
+const coverage = 0.95
 
 // energy is a source's energy over the measure phase, by its counter if it has one; NaN if unknown.
 func (l *hardwareLog) energy(s record.Source) (v float64, way string) {
@@ -138,7 +138,7 @@ func (l *hardwareLog) energy(s record.Source) (v float64, way string) {
 	if way = byPower; counts {
 		way = byCounter
 	}
-	if whole := float64(l.end - l.begin); ok && spanned >= wholly*whole {
+	if whole := float64(l.end - l.begin); ok && spanned >= coverage*whole {
 		return grown * whole / spanned, way
 	}
 	return math.NaN(), way

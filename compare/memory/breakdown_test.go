@@ -87,22 +87,22 @@ func TestUnmeasuredMemoryIsAbsent(t *testing.T) {
 			Edge: at})
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	if f := evidence.Held(b.Measure, figure.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
+	if f := evidence.Find(b.Measure, figure.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
 		t.Errorf("%+v", f)
 	}
-	if f := evidence.Held(b.Load, figure.Wasm); f.N != 2 {
+	if f := evidence.Find(b.Load, figure.Wasm); f.N != 2 {
 		t.Errorf("%+v", f)
 	}
-	if f := evidence.Held(b.Retained, figure.JSHeap); f.Known() {
+	if f := evidence.Find(b.Retained, figure.JSHeap); f.Known() {
 		t.Errorf("without a baseline: %+v", f)
 	}
-	if f := evidence.Held(b.Load, figure.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
+	if f := evidence.Find(b.Load, figure.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
 		t.Errorf("two isolates, read at %d: %+v", load.EndNS, f)
 	}
-	if f := evidence.Held(b.Measure, figure.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
+	if f := evidence.Find(b.Measure, figure.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
 		t.Errorf("one isolate of two answered: %+v", f)
 	}
-	if f := evidence.Held(b.Measure, figure.UserAgent); f.Known() {
+	if f := evidence.Find(b.Measure, figure.UserAgent); f.Known() {
 		t.Errorf("%+v", f)
 	}
 }

@@ -43,7 +43,7 @@ func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.
 }
 
 // Figure finds a figure; an absent one if there is none.
-func (c *Cell) Figure(name string) evidence.Figure { return evidence.Held(c.Figures, name) }
+func (c *Cell) Figure(name string) evidence.Figure { return evidence.Find(c.Figures, name) }
 
 // Warnings are those of the ledger and of shared memory.
 func (c *Cell) Warnings() []record.Warning { return append(c.ledgerWarning(), c.sharingWarning()...) }
@@ -140,7 +140,7 @@ func (c *Cell) dtypes() DTypes {
 	d := DTypes{Weights: cmp.Or(c.Says("weights_dtype"), c.Spec.Model.DType), Activations: c.Says("activations_dtype"),
 		KVCache: c.Says("kv_dtype")}
 	if d.Activations == "" && c.Breakdown != nil &&
-		evidence.Held(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
+		evidence.Find(c.Breakdown.Load, figure.Workspaces).Method == evidence.EngineLog {
 		d.Activations = "f32" // only llama.cpp and engines built on it have such logs, and they compute in f32
 	}
 	d.Scales = dtype.ScalesOf(strings.ToLower(d.Weights))

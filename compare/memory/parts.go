@@ -102,9 +102,9 @@ func (p *Parts) add(f evidence.Figure) {
 func (c *Cell) inside(component, name string) evidence.Figure {
 	f := evidence.Figure{Name: name}
 	if c.Breakdown != nil {
-		f = evidence.Held(c.Breakdown.Measure, name)
+		f = evidence.Find(c.Breakdown.Measure, name)
 		if !f.Known() {
-			f = evidence.Held(c.Breakdown.Load, name)
+			f = evidence.Find(c.Breakdown.Load, name)
 		}
 	}
 	f.Name = component
@@ -159,7 +159,7 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
 		return f
 	}
-	ratio := evidence.Held(c.Server, "kv_cache_usage_ratio")
+	ratio := evidence.Find(c.Server, "kv_cache_usage_ratio")
 	b := c.TokenBytes()
 	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):

@@ -219,16 +219,16 @@ func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
 		}
 		for _, list := range [][]evidence.Figure{c.Memory.Load, c.Memory.Measure} {
 			for _, name := range []string{figure.Ledger, figure.Weights, figure.Workspaces, figure.TotalPSS} {
-				if f := evidence.Held(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
+				if f := evidence.Find(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
 					t.Errorf("warm-up %v: %s has %+v", warmup, name, f.Values)
 				}
 			}
 		}
-		if f := evidence.Held(c.Memory.Measure, figure.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
+		if f := evidence.Find(c.Memory.Measure, figure.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
 			record.MiB) {
 			t.Errorf("%v is not what the last repetition left", f.Center())
 		}
-		if f := evidence.Held(c.Memory.Retained, figure.JSHeap); f.N != 1 {
+		if f := evidence.Find(c.Memory.Retained, figure.JSHeap); f.N != 1 {
 			t.Errorf("%+v", f)
 		}
 		for _, f := range c.Memory.Peaks[0].Phases {

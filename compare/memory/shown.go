@@ -163,10 +163,10 @@ func sized(v, exact float64, decimals int) string {
 // so as they are written.
 func (s Shown) Inside(list []evidence.Figure) map[string]string {
 	out := map[string]string{}
-	whole := evidence.Held(list, figure.Ledger).Value(s.Launch)
+	whole := evidence.Find(list, figure.Ledger).Value(s.Launch)
 	var parts []float64
 	for _, name := range LedgerParts() {
-		parts = append(parts, evidence.Held(list, name).Value(s.Launch))
+		parts = append(parts, evidence.Find(list, name).Value(s.Launch))
 	}
 	digits := decimals(whole)
 	for i, v := range stats.Apportioned(whole, parts, digits) {

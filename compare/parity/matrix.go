@@ -123,7 +123,7 @@ func (p *Parity) short() string {
 func (d *Divergence) widest() (widest float64, known bool) {
 	for _, m := range []*Margin{d.MarginA, d.MarginB} {
 		if m != nil {
-			widest, known = max(widest, m.turn), true
+			widest, known = max(widest, m.gap), true
 		}
 	}
 	return widest, known

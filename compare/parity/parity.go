@@ -147,8 +147,8 @@ func ids(r *record.Request) []int {
 	return out
 }
 
-// Itself compares the launches of a cell: by token ids, or by text if the engine reports none.
-func Itself(counted []*record.Attempt, temperature float64) SelfParity {
+// WithItself compares the launches of a cell: by token ids, or by text if the engine reports none.
+func WithItself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
 	if temperature != 0 {
@@ -289,8 +289,8 @@ func empty(a, b int) Parity {
 		Tokenisation: explain.PromptUnknown}
 }
 
-// Said compares the outputs of one cell in the baseline run and in the run. random: tokens are drawn at random.
-func Said(base, now []*record.Attempt, random bool) Parity {
+// SameCell compares the outputs of one cell in the baseline run and in the run. random: tokens are drawn at random.
+func SameCell(base, now []*record.Attempt, random bool) Parity {
 	p := empty(0, 0)
 	a, b := outputs(base), outputs(now)
 	switch {

@@ -32,8 +32,8 @@ func ScoredBy(run *record.Run, cell int) *Scored {
 	return nil
 }
 
-// behind is the score of the position after a prompt and some tokens; false if the engine did not score it.
-func (s *Scored) behind(prompt, tokens []int) (record.Score, bool) {
+// after is the score of the position after a prompt and some tokens; false if the engine did not score it.
+func (s *Scored) after(prompt, tokens []int) (record.Score, bool) {
 	if s == nil || len(tokens) >= len(s.at) || !slices.Equal(prompt, s.prompt) || agreed(s.text, tokens) < len(tokens) {
 		return record.Score{}, false
 	}
@@ -49,7 +49,7 @@ type Margin struct {
 	// At the first difference of two outputs: the gap between the most likely token and the less likely of the two that
 	// were generated, which need not be the top two, and the id of that token. If the engine did not report it, the gap
 	// is at least that to the last token that it did report.
-	turn    float64
+	gap     float64
 	lower   int
 	atLeast bool
 }
@@ -61,14 +61,14 @@ func marginOf(s record.Score) *Margin {
 // tieOf is the margin at the first difference of two outputs, for the tokens that were generated there.
 func tieOf(s record.Score, said ...int) *Margin {
 	m := marginOf(s)
-	m.turn, m.lower = m.Nats, m.NextID
+	m.gap, m.lower = m.Nats, m.NextID
 	for _, id := range said {
 		p, known := s.LogProbOf(id)
 		if !known {
 			p = s.Top[len(s.Top)-1].LogProb
 		}
-		if apart := s.Top[0].LogProb - p; apart > m.turn {
-			m.turn, m.lower, m.atLeast = apart, id, !known
+		if apart := s.Top[0].LogProb - p; apart > m.gap {
+			m.gap, m.lower, m.atLeast = apart, id, !known
 		}
 	}
 	return m
@@ -224,10 +224,10 @@ func (d *Divergence) margins(p *Parity, a, b *Scored) {
 		return
 	}
 	before := p.IDsA[:d.Index]
-	if s, ok := a.behind(p.PromptA, before); ok {
+	if s, ok := a.after(p.PromptA, before); ok {
 		d.MarginA = tieOf(s, d.IDA, d.IDB)
 	}
-	if s, ok := b.behind(p.PromptB, before); ok {
+	if s, ok := b.after(p.PromptB, before); ok {
 		d.MarginB = tieOf(s, d.IDA, d.IDB)
 	}
 	switch {
@@ -260,12 +260,12 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 		if m.ID != side.said {
 			again += fmt.Sprintf(explain.TieAgain, side.label, m.ID)
 		}
-		if m.turn > m.Nats {
+		if m.gap > m.Nats {
 			least := ""
 			if m.atLeast {
 				least = explain.TieAtLeast
 			}
-			lower += fmt.Sprintf(explain.TieBelow, m.lower, least, Nats(m.turn), side.label)
+			lower += fmt.Sprintf(explain.TieBelow, m.lower, least, Nats(m.gap), side.label)
 		}
 	}
 	widest, _ := d.widest()

@@ -127,18 +127,18 @@ func Judge(of []*Judgement) int {
 	return stats.Distinct(tests)
 }
 
-// NoneAgrees is the note of a missing interval if the launches differ significantly and the medians do not.
-const NoneAgrees = "none: the launches differ more than the medians"
+// LaunchesDisagree is the note of a missing interval if the launches differ significantly and the medians do not.
+const LaunchesDisagree = "none: the launches differ more than the medians"
 
-// denies reports whether an interval of a change contradicts the corrected test.
-func (j *Judgement) denies(i *stats.Interval) bool {
+// contradicts reports whether an interval of a change contradicts the corrected test.
+func (j *Judgement) contradicts(i *stats.Interval) bool {
 	return i != nil && j.Significant == (i.Lo <= 0 && i.Hi >= 0)
 }
 
-// instead is the note if the test has no interval either.
-func (j *Judgement) instead() string {
+// missing is the note if the test has no interval either.
+func (j *Judgement) missing() string {
 	if j.Significant {
-		return NoneAgrees
+		return LaunchesDisagree
 	}
 	return evidence.TooFewRuns
 }
@@ -146,21 +146,21 @@ func (j *Judgement) instead() string {
 // Agree replaces intervals that contradict the corrected test by those of that test, at the level that the correction
 // leaves. Only reports use the result.
 func (x *Ratio) Agree() {
-	if x.denies(x.PercentInterval) {
+	if x.contradicts(x.PercentInterval) {
 		if x.Interval, x.PercentInterval = stats.TestedRatio(x.level, *x.Ratio, x.Sides); x.Interval == nil {
-			x.IntervalNote = x.instead()
+			x.IntervalNote = x.missing()
 		}
 	}
-	if x.denies(x.DeltaInterval) {
+	if x.contradicts(x.DeltaInterval) {
 		x.DeltaInterval = stats.TestedChange(x.level, x.Delta, x.Sides)
 	}
 }
 
 // Agree does the same for a mean.
 func (m *Mean) Agree() {
-	if m.denies(m.PercentInterval) {
+	if m.contradicts(m.PercentInterval) {
 		if m.Interval, m.PercentInterval = stats.TestedRatio(m.level, m.Ratio, m.Sides...); m.Interval == nil {
-			m.Note = m.instead()
+			m.Note = m.missing()
 		}
 	}
 }

@@ -28,7 +28,7 @@ type KindLoad struct {
 
 // Figure finds a figure of the kind.
 func (k KindLoad) Figure(name string) evidence.Figure {
-	return evidence.Held(k.Figures, name)
+	return evidence.Find(k.Figures, name)
 }
 
 // Together computes the figures of a traffic; nil if requests came one at a time.

@@ -119,20 +119,20 @@ func (l law) less(o law, t float64, strictly bool) float64 {
 	return sum
 }
 
-// beyond is the share beyond each end of an interval.
-const beyond = (1 - Confidence) / 2
+// tail is the share tail each end of an interval.
+const tail = (1 - Confidence) / 2
 
 // difference is the percentile interval of the median of l minus that of o, with a tail on each end. Swapping l and o
 // gives the same interval with its signs swapped.
 func (l law) difference(o law, tail float64) (lo, hi float64) {
 	least, most := l.values[0]-o.values[len(o.values)-1], l.values[len(l.values)-1]-o.values[0]
-	lo = turn(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
-	hi = turn(least, most, func(t float64) bool { return l.less(o, t, true) > 1-tail })
+	lo = firstHolding(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
+	hi = firstHolding(least, most, func(t float64) bool { return l.less(o, t, true) > 1-tail })
 	return lo, hi
 }
 
-// turn finds the smallest value at which a condition holds that holds from there up to most.
-func turn(least, most float64, holds func(float64) bool) float64 {
+// firstHolding finds the smallest value at which a condition holds that holds from there up to most.
+func firstHolding(least, most float64, holds func(float64) bool) float64 {
 	if holds(least) {
 		return least
 	}
@@ -178,7 +178,7 @@ func (s Sides) Ratio() (ratio, percent *Interval) {
 	if s.Few || !s.positive {
 		return nil, nil
 	}
-	return ratios(s.lawA.logs().difference(s.lawB.logs(), beyond))
+	return ratios(s.lawA.logs().difference(s.lawB.logs(), tail))
 }
 
 // ratios are the intervals of a ratio and of the change, from the logarithms of the ratio's ends.
@@ -192,7 +192,7 @@ func (s Sides) Change() *Interval {
 	if s.Few {
 		return nil
 	}
-	lo, hi := s.lawB.difference(s.lawA, beyond)
+	lo, hi := s.lawB.difference(s.lawA, tail)
 	return &Interval{Lo: Round(lo, 6), Hi: Round(hi, 6), Confidence: Confidence}
 }
 

@@ -22,15 +22,15 @@ type Test struct {
 	Same string
 }
 
-// exactly is how many values are permuted exactly; above it the normal limit is close enough.
-const exactly = 60
+// exactUpTo is how many values are permuted exactUpTo; above it the normal limit is close enough.
+const exactUpTo = 60
 
 // Chance is Mann and Whitney's two-sided test.
 func (s Sides) Chance() Test {
 	t := Test{Left: len(s.A), Right: len(s.B)}
 	t.Least = min(1, 2/math.Exp(mathx.Lchoose(t.Left+t.Right, t.Left)))
-	if len(s.ranks) <= exactly {
-		t.P = outlying(s.rankSums())
+	if len(s.ranks) <= exactUpTo {
+		t.P = twoSided(s.rankSums())
 		return t
 	}
 	x, y := s.A, s.B
@@ -85,8 +85,8 @@ func waysToDraw(n int, ranks []int) []float64 {
 	return by[n*width:]
 }
 
-// outlying is the two-sided p of a rank sum: twice the share of draws at least as extreme on the rarer side.
-func outlying(ways []float64, seen int) float64 {
+// twoSided is the two-sided p of a rank sum: twice the share of draws at least as extreme on the rarer side.
+func twoSided(ways []float64, seen int) float64 {
 	all, below, above := 0.0, 0.0, 0.0
 	for sum, w := range ways {
 		all += w
@@ -111,8 +111,8 @@ func OverCells(cells []Sides) Test {
 	}
 	n = t.Left + t.Right
 	t.Least = min(1, math.Exp(logLeast))
-	if n > 4*exactly {
-		t.P = nearly(cells)
+	if n > 4*exactUpTo {
+		t.P = approximate(cells)
 		return t
 	}
 	ways, seen := []float64{1}, 0
@@ -129,12 +129,12 @@ func OverCells(cells []Sides) Test {
 		}
 		ways, seen = next, seen+sum
 	}
-	t.P = outlying(ways, seen)
+	t.P = twoSided(ways, seen)
 	return t
 }
 
-// nearly is the same for many values, by the normal approximation.
-func nearly(cells []Sides) float64 {
+// approximate is the same for many values, by the normal approximation.
+func approximate(cells []Sides) float64 {
 	off, variance := 0.0, 0.0
 	for _, c := range cells {
 		ranks := c.ranks

@@ -78,7 +78,7 @@ func TestChanceOfManyValues(t *testing.T) {
 		x, y = append(x, float64(i%7)), append(y, float64(i%5+1))
 	}
 	ways, seen := NewSides(x, y).rankSums()
-	exact := outlying(ways, seen)
+	exact := twoSided(ways, seen)
 	for _, got := range []Test{chance(x, y), chance(y, x), chance(x, y[:25])} {
 		if got.P <= 0 || got.P > 1 || got.Least > Alpha {
 			t.Errorf("%+v", got)

@@ -102,7 +102,7 @@ func (s Sides) Shift(level float64, percent *float64) *Interval {
 // rankOf is how many of the lowest ratios of n values and m others lie outside the interval, so that at most the given
 // share of all orders lies beyond them; 0: none.
 func rankOf(share float64, n, m int) int {
-	if n+m > exactly {
+	if n+m > exactUpTo {
 		middle, deviation := float64(n*m)/2, math.Sqrt(float64(n*m*(n+m+1))/12)
 		return max(0, int(math.Floor(middle-0.5-deviation*math.Sqrt2*math.Erfinv(1-2*share))))
 	}
@@ -176,7 +176,7 @@ func tested(level, seen float64, of []Sides, move func(v, by float64) float64) (
 		if kept(from + step) {
 			return math.NaN() // whatever it is moved by, it is not rejected
 		}
-		return from + step*turn(0, 1, func(share float64) bool { return !kept(from + share*step) })
+		return from + step*firstHolding(0, 1, func(share float64) bool { return !kept(from + share*step) })
 	}
 	const least = 1e-3
 	lo, hi = end(-least), end(least)

@@ -147,7 +147,7 @@ func Drift(values []float64) (slope, p float64) {
 	}
 	fit, _ := TheilSen(points)
 	variance, distinct := kendallVariance(values)
-	if distinct == n && n <= exactly {
+	if distinct == n && n <= exactUpTo {
 		return fit.Slope, kendall(n, s)
 	}
 	if variance <= 0 || s == 0 {

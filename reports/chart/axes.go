@@ -70,7 +70,7 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 	case c.Memory == nil:
 		return evidence.Figure{}
 	}
-	return evidence.Held(c.Memory.Measure, r.Name)
+	return evidence.Find(c.Memory.Measure, r.Name)
 }
 
 // over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals, and what the

@@ -71,7 +71,7 @@ func breakdownNotes(res *compare.Result) []string {
 		for _, n := range c.Memory.Notes {
 			out = append(out, c.Label+": "+n+".")
 		}
-		if f := evidence.Held(c.Memory.Load, figure.EngineSays); f.Known() {
+		if f := evidence.Find(c.Memory.Load, figure.EngineSays); f.Known() {
 			says, _, _ := strings.Cut(f.Title, " (")
 			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, says,
 				c.Shown().Inside(c.Memory.Load)[f.Name]))

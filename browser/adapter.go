@@ -3,13 +3,11 @@ package browser
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
@@ -39,17 +37,8 @@ func ParseAdapter(s string) (Adapter, error) {
 // Software predicts whether the adapter runs on the CPU, before the browser runs, because a model library is compiled
 // for one kind of adapter. The record has the real adapter.
 func (a Adapter) Software() bool {
-	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !hasGPU()
+	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !machine.HasGPU()
 }
-
-// hasGPU looks once for the device files of GPU drivers: it is asked for every cell of a plan.
-var hasGPU = sync.OnceValue(func() bool {
-	patterns := []string{"/dev/dri/renderD*", "/dev/nvidia[0-9]*", "/dev/kfd", "/dev/dxg"}
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		found, _ := filepath.Glob(pattern) // the pattern is valid
-		return len(found) > 0
-	})
-})
 
 // adapterInfo is what the page reports about its adapter.
 type adapterInfo struct {

@@ -2,13 +2,8 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
+	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/proc"
@@ -29,76 +25,10 @@ import (
 // answers is how long a browser that llmparity attaches to may take for its first answers.
 const answers = 10 * time.Second
 
-// parseAddress parses the address of a running browser: HOST:PORT, http://HOST:PORT or
-// ws://HOST:PORT/devtools/browser/ID.
-func parseAddress(text string) (*url.URL, error) {
-	whole := text
-	if !strings.Contains(text, "://") {
-		whole = "http://" + text
-	}
-	u, err := url.Parse(whole)
-	if err != nil || u.Hostname() == "" || u.Port() == "" || !slices.Contains([]string{"http", "ws"}, u.Scheme) {
-		return nil, fault.New(fault.Usage,
-			"use HOST:PORT or ws://HOST:PORT/devtools/browser/ID of a browser started with --remote-debugging-port",
-			"--attach %q is not the address of a browser", text)
-	}
-	return u, nil
-}
-
-// endpoint returns the browser's WebSocket and its IP address; browsers refuse connections by host name.
-func endpoint(ctx context.Context, address string) (string, *net.TCPAddr, error) {
-	u, err := parseAddress(address)
-	if err != nil {
-		return "", nil, err
-	}
-	unreachable := func(err error) error {
-		return fault.Wrap(fault.NoChrome, err, "start one with --remote-debugging-port="+u.Port()+
-			" and its own --user-data-dir", "no browser answers at %s", address)
-	}
-	ctx, cancel := context.WithTimeout(ctx, answers)
-	defer cancel()
-	var dialer net.Dialer
-	line, err := dialer.DialContext(ctx, "tcp", u.Host) // picks the address that accepts connections
-	if err != nil {
-		return "", nil, unreachable(err)
-	}
-	at := line.RemoteAddr().(*net.TCPAddr)
-	_ = line.Close() // nothing was sent
-	u.Host = at.String()
-	if strings.HasPrefix(u.Path, "/devtools/browser/") {
-		u.Scheme = "ws"
-		return u.String(), at, nil
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
-	u.Scheme, u.Path = "http", "/json/version"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return "", nil, unreachable(err)
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return "", nil, unreachable(err)
-	}
-	defer answer.Body.Close()
-	var v struct {
-		Socket string `json:"webSocketDebuggerUrl"`
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<20)).Decode(&v); err != nil {
-		return "", nil, unreachable(fmt.Errorf("it is not a browser (%s): %w", answer.Status, err))
-	}
-	socket, err := url.Parse(v.Socket)
-	if err != nil || socket.Path == "" {
-		return "", nil, unreachable(errors.New("it does not report a WebSocket address"))
-	}
-	// Keep our port: a forwarded one has another number at its other end.
-	socket.Scheme, socket.Host = "ws", u.Host
-	return socket.String(), at, nil
-}
-
 // attach opens a tab in a running browser, and touches nothing else of it.
 func attach(ctx context.Context, config Config) (_ *chrome, err error) {
 	address := config.Launch.Attach
-	socket, at, err := endpoint(ctx, address)
+	socket, at, err := find.Endpoint(ctx, address, answers)
 	if err != nil {
 		return nil, err
 	}

@@ -260,7 +260,7 @@ func TestUnreachableBrowser(t *testing.T) {
 		enginetest.OneLine(t, err, fault.NoChrome, record.Other, "--remote-debugging-port", address)
 	}
 	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
-		if _, err := parseAddress(address); fault.Of(err) != fault.Usage {
+		if _, err := find.Address(address); fault.Of(err) != fault.Usage {
 			t.Errorf("%q: %v, want a usage error", address, err)
 		}
 	}

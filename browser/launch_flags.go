@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/find"
 	"llmparity/internal/kit/fault"
 )
 
@@ -19,7 +20,7 @@ type Launch struct {
 // Check refuses contradictory settings; chrome is the browser that the user chose.
 func (l Launch) Check(chrome string) error {
 	if l.Attach != "" {
-		if _, err := parseAddress(l.Attach); err != nil {
+		if _, err := find.Address(l.Attach); err != nil {
 			return err
 		}
 		for _, f := range []struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/serve"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child/childtest"
 	"llmparity/internal/host/sample/truth"
@@ -49,7 +50,7 @@ var stubSite = Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handle
 			fmt.Fprint(w, stub)
 			return
 		}
-		Files(nil).ServeHTTP(w, r)
+		serve.Files(nil).ServeHTTP(w, r)
 	})}
 
 // fresh opens the stub in a new browser.

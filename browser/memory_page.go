@@ -206,7 +206,7 @@ func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
 	}
 	var ids []target.ID
 	for _, t := range targets {
-		if t.Type == "worker" && strings.HasPrefix(t.URL, p.server.base) {
+		if t.Type == "worker" && strings.HasPrefix(t.URL, p.server.Base) {
 			ids = append(ids, t.TargetID)
 		}
 	}

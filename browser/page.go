@@ -2,9 +2,8 @@
 // processes, reads memory from outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and
 // reports how a page or GPU was lost. A Sheet draws pictures for reports.
 //
-// It knows no engine. An engine in a browser is a Runtime: its package has the engine's script, serves models to it, and
-// prepares them. Start makes it a session. What a script exports is said in assets/page/host.js; examples/page is a
-// complete engine.
+// It knows no engine. An engine in a browser is a Runtime: its package has the engine's script, and prepares models and
+// serves them. Start makes it a session. assets/page/host.js says what a script exports; examples/pagekind is complete.
 //
 // Limits: it only drives Chrome and its relatives, through DevTools. It does not see what a GPU driver allocates for
 // WebGPU. Outside Linux it only knows the processes that the browser names. Each launch starts a browser with an empty
@@ -32,6 +31,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -51,7 +51,7 @@ type Config struct {
 
 // Site is an engine's page.
 type Site struct {
-	Handler http.Handler // serves the files, index.html at "/", only to the page; see Files
+	Handler http.Handler // serves the files, index.html at "/", only to the page; see package serve
 	Page    string       // path of the page; empty: the root
 	Title   string       // of the engine, for people
 	Imports string       // what the page's script imports, for people
@@ -70,7 +70,7 @@ type Page struct {
 	path      string // of the browser
 	chrome    *chrome
 	id        target.ID
-	server    *server
+	server    *serve.Server
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
@@ -108,7 +108,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
-	server, err := serve(s.Handler)
+	server, err := serve.Loopback(s.Handler)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,12 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, server.close())
+		return nil, errors.Join(err, server.Close())
 	}
 	return p, nil
 }
 
-func openOnce(ctx context.Context, path string, config Config, site Site, s *server, warn func(record.Warning)) (
+func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
 	p := &Page{config: config, site: site, path: path, server: s, warn: warn, news: make(chan struct{}, 1),
 		watchdog:  cmp.Or(config.Watchdog, engine.Watchdog),
@@ -179,10 +179,10 @@ func (p *Page) navigate(ctx context.Context) error {
 		// End chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the browser
 		// keeps response bodies, and so a second copy of the weights.
 		command(network.Disable, cdp.Empty{}), command(css.Disable, cdp.Empty{}), command(dom.Disable, cdp.Empty{}),
-		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.base, p.site.Page, p.isolate.thread)),
+		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.Base, p.site.Page, p.isolate.thread)),
 	)
 	if err != nil {
-		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
+		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.Base)
 	}
 	// Find the page's process while the page compiles its engine.
 	found := make(chan error, 1)
@@ -212,7 +212,7 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 }
 
 // Base is the address of the site's files.
-func (p *Page) Base() string { return p.server.base }
+func (p *Page) Base() string { return p.server.Base }
 
 // Info returns the browser's part of an engine's description.
 func (p *Page) Info() *record.EngineInfo {
@@ -264,7 +264,7 @@ func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 func (p *Page) Close() error {
 	p.once.Do(func() {
 		p.processes.detach()
-		p.closeErr = errors.Join(p.chrome.close(), p.server.close())
+		p.closeErr = errors.Join(p.chrome.close(), p.server.Close())
 	})
 	return p.closeErr
 }

@@ -185,7 +185,7 @@ func (p *Page) findRenderer(ctx context.Context) error {
 			return fmt.Errorf("reading the trace: %w", p.errorOf(ctx, err))
 		}
 		for _, event := range batch.Value {
-			if pid := rendererIn(event, p.server.base); pid != 0 {
+			if pid := rendererIn(event, p.server.Base); pid != 0 {
 				p.processes.renderer.Store(int64(pid))
 				return nil
 			}

@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"llmparity/internal/engine"
@@ -78,10 +77,8 @@ func (s Served) spans(marks map[string]float64, p *Page) []record.Span {
 		if n := len(spans); n > 0 {
 			spans[n-1].End = p.At(begin)
 		}
-		spans = append(spans, record.Span{Name: stage.Name, Begin: p.At(begin), End: p.At(marks["end"]), How: stage.How})
+		spans = append(spans, record.Span{Name: stage.Name, Begin: p.At(begin), End: p.At(marks["end"]),
+			How: stage.How})
 	}
 	return spans
 }
-
-// name is the engine as errors name it.
-func (s Served) name() string { return fmt.Sprintf("%s %s", s.Title, s.Info.Version) }

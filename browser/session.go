@@ -96,13 +96,14 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		return err
 	}
 	s.Parted(o.Layout)
-	marks, err := Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", o.Options, func(Told) {})
+	marks, err := Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", o.Options,
+		func(Told) {})
 	if err != nil {
 		lacks := ""
 		if o.Lacks != nil {
 			lacks = o.Lacks()
 		}
-		return fmt.Errorf("loading %s into %s: %w%s", m.Name, s.served.name(), err, lacks)
+		return fmt.Errorf("loading %s into %s %s: %w%s", m.Name, s.served.Title, s.served.Info.Version, err, lacks)
 	}
 	s.loaded, s.context = true, o.Context
 	for _, span := range s.served.spans(marks, s.Page) {

@@ -34,8 +34,8 @@ func (s *Settings) Fields() []engine.Field {
 		{To: &s.Adapter, Flag: "adapter", Key: "adapter",
 			OneOf: []string{string(Auto), string(GPU), string(SwiftShader), string(Lavapipe)},
 			Help:  "WebGPU adapter: auto; gpu; swiftshader or lavapipe, which run on the CPU. Only lavapipe (scripts/setup lavapipe) has float16"},
-		{To: &s.Thread, Flag: "thread", Key: "thread", Run: true, OneOf: []string{string(PageThread), string(WorkerThread)},
-			Help: "thread that the engine runs on: page or worker"},
+		{To: &s.Thread, Flag: "thread", Key: "thread", Run: true,
+			OneOf: []string{string(PageThread), string(WorkerThread)}, Help: "thread that the engine runs on: page or worker"},
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"llmparity/assets/page"
+	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child"
@@ -75,7 +76,7 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 		}
 	}()
 	c.Thread = PageThread
-	site := Site{Handler: Files(nil), Page: page.Truth}
+	site := Site{Handler: serve.Files(nil), Page: page.Truth}
 	if p.page, err = Open(ctx, c, site, p); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func blank(t *testing.T) (*Page, *plain) {
 	p := shared.page
 	ctx, cancel := p.within(watched(t))
 	defer cancel()
-	check.Err(t, chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/"+page.Truth)))
+	check.Err(t, chromedp.Do(ctx, chromedp.Navigate(p.server.Base+"/"+page.Truth)))
 	return p, shared
 }
 

@@ -20,11 +20,13 @@ import (
 
 // Comparison compares two cells, or says why they cannot be compared.
 type Comparison struct {
-	A       int      `json:"a"` // indexes into Cells; A is the baseline
-	B       int      `json:"b"`
-	Family  int      `json:"family"`            // index into Families
-	Refused string   `json:"refused,omitempty"` // why there are no ratios
-	Caveats []string `json:"caveats"`           // differences that do not refuse ratios
+	A       int    `json:"a"` // indexes into Cells; A is the baseline
+	B       int    `json:"b"`
+	Family  int    `json:"family"`            // index into Families
+	Refused string `json:"refused,omitempty"` // why there are no ratios
+	// RefusedCode is the code of the reason against ratios.
+	RefusedCode string   `json:"refused_code,omitempty"`
+	Caveats     []string `json:"caveats"` // differences that do not refuse ratios
 	// Different lists what refuses ratios without --allow-different.
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
@@ -200,7 +202,7 @@ func (c *Comparison) add(reasons ...Reason) {
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused, c.forbids = d.Text, verdict.Reason{Code: d.Code, Text: d.bare}
+			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, verdict.Reason{Code: d.Code, Text: d.bare}
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
+	"llmparity/internal/axis"
 	"llmparity/internal/stats"
 )
 
@@ -58,7 +59,7 @@ func (r *Result) writeVerdicts() {
 			disturbed(x, a, b)
 			v := verdict.Of(x, a.Label, b.Label, r.Statistics.MinEffect)
 			v.Reused = a.Spec.Reused
-			x.Verdict = v.Sentence()
+			x.Verdict, x.Better = v.Sentence(), v.BetterSide()
 		}
 		for k := range c.amounts {
 			c.amounts[k].Agree()
@@ -72,7 +73,7 @@ func (r *Result) writeVerdicts() {
 			}
 			m.Agree()
 			v := verdict.OfMean(m, r.Families[f].A, r.Families[f].B, r.Statistics.MinEffect)
-			m.Verdict = v.SentenceOver(m)
+			m.Verdict, m.Better = v.SentenceOver(m), v.BetterSide()
 		}
 	}
 }
@@ -107,7 +108,7 @@ func (r *Result) means() {
 	if r.Statistics.By != nil {
 		fields = r.Statistics.By
 	}
-	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == "run" }) // a family has its runs
+	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == axis.Run }) // a family has its runs
 	for f := range r.Families {
 		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {
@@ -143,8 +144,8 @@ func (r *Result) comparedIn(comparisons []int) []string {
 // common names the values of the requested fields in both cells of a comparison.
 func (r *Result) common(c *Comparison, by []string) string {
 	a, b := r.Cells[c.A], r.Cells[c.B]
-	if !slices.Contains(by, "device") {
-		by = append(slices.Clone(by), "device")
+	if !slices.Contains(by, axis.Device) {
+		by = append(slices.Clone(by), axis.Device)
 	}
 	var words []string
 	for _, name := range by {

@@ -77,15 +77,9 @@ var reported = map[string]func(r *Result, c *Cell) string{
 	axis.KVDType: func(_ *Result, c *Cell) string {
 		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
 	},
-	byDevice: func(_ *Result, c *Cell) string { return deviceClass(c) },
-	byRun:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
+	axis.Device: func(_ *Result, c *Cell) string { return deviceClass(c) },
+	axis.Run:    func(r *Result, c *Cell) string { return r.RunName(c.Run) },
 }
-
-// Fields that are not axes.
-const (
-	byDevice = "device"
-	byRun    = "run"
-)
 
 // Fields lists the fields that cells can be grouped by, without engines' own.
 func Fields() []string { return fieldsOf() }
@@ -96,7 +90,7 @@ func fieldsOf(cells ...*record.Cell) []string {
 	for _, x := range axis.Of(cells...) {
 		out = append(out, x.ByName())
 	}
-	return append(out, byDevice, byRun)
+	return append(out, axis.Device, axis.Run)
 }
 
 // field is a cell's value of a field.

@@ -1,4 +1,4 @@
-// Package find finds installed browsers and identifies their builds. It starts none.
+// Package find finds installed and running browsers, and identifies their builds. It starts none.
 package find
 
 import (

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
+	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
 )
@@ -240,7 +241,26 @@ func (w *WebLLM) Files(m models.Model) []string {
 // Memory describes how WebLLM holds models in memory. A browser with its page was seen to use 190 to 370 MiB before it
 // loads a model.
 var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: engine.MLC, Before: 370 << 20, FourBits: "q4f32_1",
-	KVTypes: []string{F32, F16}}
+	KVTypes: []string{F32, F16}, Adapter: adapter, Cannot: func(path string, context int) error {
+		f, err := gguf.Open(path)
+		if err != nil {
+			return nil // incomplete, which others say
+		}
+		defer f.Close()
+		return Converts(f, context)
+	}}
+
+// adapter describes an adapter before a browser runs. Lavapipe's buffers may have 4 GiB, and its bindings the size that
+// every adapter has.
+func adapter(name string) (engine.Adapter, error) {
+	a, err := browser.ParseAdapter(name)
+	out := engine.Adapter{Name: string(a), Any: a == browser.Auto, Software: a.Software(),
+		CPU: a == browser.SwiftShader || a == browser.Lavapipe}
+	if a == browser.Lavapipe {
+		out.F16, out.Buffer, out.Binding = true, 4<<30, 1<<27
+	}
+	return out, err
+}
 
 // Held describes the prepared package, or before that the one that would be made from a GGUF.
 func (w *WebLLM) Held(m models.Model) engine.Held {

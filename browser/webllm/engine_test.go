@@ -34,6 +34,9 @@ func TestWebLLM(t *testing.T) {
 	}
 }
 
+// on chooses an adapter.
+func on(adapter string) Config { return Config{Settings: browser.Settings{Adapter: adapter}} }
+
 // Packages are made for the adapter, which the browser is asked for once, if necessary.
 func TestTargetFitsTheAdapter(t *testing.T) {
 	m := tinyModel(t)
@@ -47,11 +50,12 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 		kind    fault.Kind
 		refusal string
 	}{
-		{"a software adapter for certain", Config{Settings: browser.Settings{Adapter: "swiftshader"}}, "", nil, SoftwareKernels, 0, "", ""},
-		{"kernels that are given", Config{Settings: browser.Settings{Adapter: "gpu"}, Kernels: GPUKernels}, "", nil, GPUKernels, 0, "", ""},
+		{"a software adapter for certain", on("swiftshader"), "", nil, SoftwareKernels, 0, "", ""},
+		{"kernels that are given", Config{Settings: on("gpu").Settings, Kernels: GPUKernels}, "", nil,
+			GPUKernels, 0, "", ""},
 		// A GPU gets GPU kernels: the actual adapter decides, not the requested one.
-		{"an adapter to be asked for", Config{Settings: browser.Settings{Adapter: "gpu"}}, "", nil, "", 1, "", ""},
-		{"float16 on SwiftShader", Config{Settings: browser.Settings{Adapter: "swiftshader"}}, F16, &record.Device{Class: record.SoftwareAdapter},
+		{"an adapter to be asked for", on("gpu"), "", nil, "", 1, "", ""},
+		{"float16 on SwiftShader", on("swiftshader"), F16, &record.Device{Class: record.SoftwareAdapter},
 			"", 0, fault.NoF16, "--dtype f32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,7 +97,7 @@ func TestF16PackageIsRefused(t *testing.T) {
 	if s.Adapter.Class != record.SoftwareAdapter {
 		t.Fatalf("the adapter is a %s", s.Adapter.Class)
 	}
-	w := New(Config{Settings: browser.Settings{Adapter: "swiftshader"}}, engine.Settings{})
+	w := New(on("swiftshader"), engine.Settings{})
 	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	err := w.Prepare(watched(t), m, quiet)
@@ -101,7 +105,7 @@ func TestF16PackageIsRefused(t *testing.T) {
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
-	w = New(Config{Settings: browser.Settings{Adapter: "swiftshader"}, Weights: F16}, engine.Settings{})
+	w = New(Config{Settings: on("swiftshader").Settings, Weights: F16}, engine.Settings{})
 	w.device.Store(&s.Adapter)
 	w.pack = packaged(half)
 	if err := w.Prepare(watched(t), m, quiet); fault.Of(err) != fault.NoF16 ||

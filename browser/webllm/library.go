@@ -58,8 +58,8 @@ func (w *WebLLM) replacement(b Bundle, fits func(mlc.Library) error) (path, from
 	return "", ""
 }
 
-// Describe describes a library from a URL or path; empty: compiled here. Ours are marked, and MLC's have a known URL, or
-// its path on a mirror.
+// Describe describes a library from a URL or path; empty: compiled here. Ours are marked, and MLC's have a known URL,
+// or its path on a mirror.
 func Describe(given string, lib mlc.Library) record.Library {
 	l := record.Library{Usual: MLC, Source: given, Bytes: lib.Bytes}
 	if v := lib.Own; v != nil {

@@ -100,7 +100,8 @@ type session struct {
 }
 
 // opened opens a session with a filter between the page and its server.
-func opened(ctx context.Context, w *WebLLM, probe engine.Probe, between func(http.Handler) http.Handler) (*session, error) {
+func opened(ctx context.Context, w *WebLLM, probe engine.Probe, between func(http.Handler) http.Handler) (*session,
+	error) {
 	b, err := w.bundle(ctx, quiet)
 	if err != nil {
 		return nil, err

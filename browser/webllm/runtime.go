@@ -71,7 +71,8 @@ var stages = []browser.Stage{
 	{Name: "device", How: "page clock: adapter requested to device received"},
 	{Name: "tokenizer", How: "page clock: device received to WebLLM starting on the weights"},
 	{Name: "download", How: "page clock, WebLLM's progress: weights downloaded into the browser's cache"},
-	{Name: "upload", How: "page clock, WebLLM's progress: weights copied from the browser's cache to the GPU, until the GPU is done"},
+	{Name: "upload", How: "page clock, WebLLM's progress: weights copied from the browser's cache to the GPU, until the " +
+		"GPU is done"},
 	{Name: "pipeline", How: "page clock: weights uploaded to first shader compilation called; VM and KV cache"},
 	{Name: "shaders", How: "page clock: first shader compilation called to load done"},
 }
@@ -80,8 +81,8 @@ var stages = []browser.Stage{
 func (r *pageRuntime) Page() browser.Served {
 	info := record.EngineInfo{Name: Name, Version: r.bundle.version(), Origin: r.bundle.origin(),
 		Parts: map[string]string{"bundle_sha256": r.sha256}, Policy: map[string]string{"prompt_cache": "off"}}
-	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Site: browser.Site{Handler: r.serve, Title: Memory.Title,
-		Imports: r.bundle.String(), Classify: classify,
+	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Site: browser.Site{Handler: r.serve,
+		Title: Memory.Title, Imports: r.bundle.String(), Classify: classify,
 		Do: "run make setup and build again, or use another --webllm-version or --webllm-bundle"}}
 }
 
@@ -113,9 +114,9 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	if err != nil {
 		return nil, err
 	}
-	o := &browser.Offer{Context: p.Context, Library: &p.Library.Library, Policy: p.settings(), Warnings: slices.Clone(p.Warnings),
-		Lacks: r.lacks, Options: map[string]any{"model": at + "/model/", "library": at + "/library.wasm", "id": p.ID,
-			"window": p.Context, "overrides": p.Overrides}}
+	o := &browser.Offer{Context: p.Context, Library: &p.Library.Library, Policy: p.settings(),
+		Warnings: slices.Clone(p.Warnings), Lacks: r.lacks, Options: map[string]any{"model": at + "/model/",
+			"library": at + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides}}
 	if l, err := layoutOf(p); err == nil {
 		o.Layout = l
 	} else {
@@ -123,8 +124,8 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 			"WebGPU memory is not split into weights, KV cache and workspaces: %s", fault.OneLine(err.Error())))
 	}
 	if k := p.Library.Kernels; k != "" && (k == SoftwareKernels) != (kernelsFor(device) == SoftwareKernels) {
-		o.Warnings = append(o.Warnings, record.Warnf("library-for-another-adapter", "the model library has %s kernels, "+
-			"but the adapter is %s (%s): a library made for it would be faster or slower", k, device.Name, device.Class))
+		o.Warnings = append(o.Warnings, record.Warnf("library-for-another-adapter", "the model library has %s "+
+			"kernels, but the adapter is %s (%s): a library made for it would be faster or slower", k, device.Name, device.Class))
 	}
 	return o, nil
 }

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"llmparity/browser/serve"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"llmparity/browser"
 )
 
 // site serves the page, WebLLM's module and one model at a time.
@@ -34,7 +33,7 @@ func newSite(b Bundle) (*site, error) {
 	}
 	s := &site{bundle: b, sha256: fmt.Sprintf("%x", sha256.Sum256(code))}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", browser.Files(scripts))
+	mux.Handle("GET /", serve.Files(scripts))
 	mux.HandleFunc("GET /engine/web-llm.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "web-llm.js", time.Time{}, bytes.NewReader(code))
 	})
@@ -99,7 +98,7 @@ func (s *site) serveModel(w http.ResponseWriter, r *http.Request) {
 		s.missed = append(s.missed, file)
 		s.mu.Unlock()
 	}
-	http.StripPrefix(root, browser.Folder(model.FS())).ServeHTTP(w, r)
+	http.StripPrefix(root, serve.Folder(model.FS())).ServeHTTP(w, r)
 }
 
 // lacks lists missing files of the model, which WebLLM's errors do not name.

@@ -45,7 +45,8 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", path, code, body, want)
 		}
 	}
-	for _, path := range []string{"/" + offers[0] + "/library.wasm", "/" + offers[0] + "/model/resolve/main/tensor-cache.json",
+	for _, path := range []string{"/" + offers[0] + "/library.wasm",
+		"/" + offers[0] + "/model/resolve/main/tensor-cache.json",
 		"/" + offers[1] + "/model/", model, model + "link", model + "..%2fsecret"} {
 		if code, body := get(path); code == http.StatusOK || strings.Contains(body, "secret") {
 			t.Errorf("%s: %d %q, want nothing", path, code, body)

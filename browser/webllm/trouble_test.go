@@ -72,8 +72,9 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration, launches int) 
 	// each launch has its own timeout
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*launchLimit)
 	defer cancel()
+	// A score check would be a launch of its own, without a trouble.
 	cells, err := plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: plan.Texts(troublePrompt),
-		MaxTokens: 24, Context: window, Repetitions: len(list),
+		MaxTokens: 24, Context: window, Repetitions: len(list), Check: new(false),
 		Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}.Expand()
 	check.Err(t, err)
 	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Matrix: cells,

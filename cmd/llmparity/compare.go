@@ -74,7 +74,7 @@ Runs on different classes of devices are shown without ratios.`,
 		"with --format: file or folder to write instead of standard output")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
 	c.Flags().StringSliceVar(&by, "by", nil, "average over cells with the same "+
-		strings.Join(compare.Fields(), ", "))
+		strings.Join(compare.Fields(), ", ")+", or an engine's own field that the plan varied")
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect,
 		"ignore differences below this percentage")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,

@@ -57,8 +57,28 @@ func ofPlans(f engine.Field) bool    { return f.Flag != f.Axis }
 func ofParts(f engine.Field) bool    { return !f.Run }
 func ofPackages(f engine.Field) bool { return f.Make }
 
-// addFlag defines a flag for a value, under a heading.
+// shared is a flag of several engines, such as that of the browser: it sets a field of each.
+type shared struct {
+	pflag.Value
+	also pflag.Value
+}
+
+// Set sets both.
+func (s shared) Set(text string) error {
+	if err := s.Value.Set(text); err != nil {
+		return err
+	}
+	return s.also.Set(text)
+}
+
+// addFlag defines a flag for a value, under a heading. The first engine with a flag of this name describes it.
 func addFlag(flags *pflag.FlagSet, title, name string, to any, help string) {
+	if have := flags.Lookup(name); have != nil {
+		own := pflag.NewFlagSet("", pflag.ContinueOnError)
+		addFlag(own, title, name, to, help)
+		have.Value = shared{have.Value, own.Lookup(name).Value}
+		return
+	}
 	switch to := to.(type) {
 	case *string:
 		flags.StringVar(to, name, *to, help)
@@ -117,7 +137,8 @@ func (f *engineFlags) valid(given func(string) bool) error {
 func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 	for _, k := range kinds.All.Sections() {
 		config := f.chosen().Config(k)
-		if said := engine.Given(config, p.Sections[k.Section], given); said != nil {
+		said := engine.Given(config, p.Sections[k.Section], given)
+		if said != nil && (p.Sections[k.Section] != nil || sectionRuns(*p, k)) {
 			p.Say(k.Section, said)
 		}
 		for _, field := range config.Fields() {
@@ -126,6 +147,17 @@ func (f *engineFlags) change(p *plan.Plan, given func(string) bool) {
 			}
 		}
 	}
+}
+
+// sectionRuns reports whether a plan runs an engine of a kind's section: a shared flag is not for the others.
+func sectionRuns(p plan.Plan, of *engine.Kind) bool {
+	if len(p.Engines) == 0 {
+		return of.Default
+	}
+	return slices.ContainsFunc(p.Engines, func(name string) bool {
+		k, _ := kinds.All.Of(name)
+		return k != nil && k.Section == of.Section
+	})
 }
 
 // follow applies the plan to the engines' settings; other settings keep the flags' defaults.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/predict/estimate"
@@ -122,9 +123,9 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.GPULayers, "gpu-layers", 0, "llama.cpp, Ollama: number of layers on a GPU (default: none; Ollama with --gpu-memory-gb: as many as fit)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "number of GPUs (default 1)")
 	p.StringVar(&f.Adapter, "adapter", "auto", "WebLLM's WebGPU adapter: auto, swiftshader, lavapipe or gpu")
-	p.Float64Var(&f.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
-	p.Float64Var(&f.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
-	p.BoolVar(&f.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")
+	p.Float64Var(&f.Machine.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
+	p.Float64Var(&f.Machine.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
+	p.BoolVar(&f.Machine.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")
 	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
 	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantized weights: float32, float16 or bfloat16 (default: the model's dtype)")
@@ -161,7 +162,7 @@ func (f *estimateFlags) given(c *cobra.Command) error {
 		return fault.New(fault.Usage, "omit it, or give a number above 0", "--context is 0")
 	}
 	for name, value := range map[string]float64{"ram-gb": f.RAMGiB,
-		"max-buffer-mb": f.BufferMiB, "max-binding-mb": f.BindingMiB} {
+		"max-buffer-mb": f.Machine.BufferMiB, "max-binding-mb": f.Machine.BindingMiB} {
 		if !(value >= 0 && value <= 1<<20) {
 			return fault.New(fault.Usage, "use 0 to 1048576", "--%s is %g", name, value)
 		}
@@ -169,6 +170,6 @@ func (f *estimateFlags) given(c *cobra.Command) error {
 	if n := f.Setup.GPULayers; n < 0 || n > 1<<14 {
 		return fault.New(fault.Usage, "use 0 to 16384", "--gpu-layers is %d", n)
 	}
-	f.Setup.Repacks = estimate.Repacks()
+	f.Setup.Repacks, f.Machine.NoGPU = estimate.Repacks(), browser.Auto.Software
 	return nil
 }

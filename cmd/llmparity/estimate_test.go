@@ -183,7 +183,7 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s does not say what it would be started with", k.Name)
 			}
-			var run, estimated estimate.Setup
+			run, estimated := estimate.Setup{Engine: k.Memory}, estimate.Setup{}
 			run.Take(settler.Settings(models.Model{}))
 			estimated.Engine, estimated.KVDType = k.Memory, dtype
 			estimated.Started(false)

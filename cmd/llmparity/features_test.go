@@ -259,7 +259,8 @@ func nearReference(t *testing.T, kernels string, feature tinytest.Feature, s eng
 	defer cancel()
 	_, m := featureNamed(t, ctx, feature.Name)
 	s.Cache = cache.Dir(os.Getenv)
-	session := load(t, ctx, webllm.New(webllm.Config{Kernels: kernels, Settings: browser.Settings{Adapter: string(browser.Lavapipe)}}, s), m)
+	session := load(t, ctx, webllm.New(webllm.Config{Kernels: kernels,
+		Settings: browser.Settings{Adapter: string(browser.Lavapipe)}}, s), m)
 	tokens, expect := oracle(t, m.Path)
 	for _, p := range feature.Prompts() {
 		prompt := tokens.Prompt(p.Text)

@@ -74,10 +74,10 @@ func (a *Answer) Says(why verdict.Reason) bool {
 	return a.Memory.Reason == why || a.Speed.Reason == why
 }
 
-// view is a result that is being answered from.
+// view is the result that the answer is made from.
 type view struct{ *compare.Result }
 
-// Of answers from what a result holds.
+// Of makes the answer of a result.
 func Of(res *compare.Result) *Answer {
 	r := view{res}
 	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
@@ -94,7 +94,7 @@ func Of(res *compare.Result) *Answer {
 	return a
 }
 
-// gravest are all warnings: the first of each code, the gravest code first, then the others in the same order.
+// gravest are all warnings, by severity: first one of each code, then the others.
 func (r view) gravest() []evidence.Warning {
 	var first, others []evidence.Warning
 	for _, w := range r.OnceEach(r.Warnings) {
@@ -110,7 +110,7 @@ func (r view) gravest() []evidence.Warning {
 	return append(first, others...)
 }
 
-// title says what was compared: of the cells that ran, if any did.
+// title says what was compared: the cells that ran, if any did.
 func (r view) title() string {
 	r = r.ran()
 	const letters = 40 // of a name of others
@@ -183,7 +183,7 @@ func (r view) within(x *axis.Axis) bool {
 	return false
 }
 
-// runTitle names a run: one that has no name of its own goes by its folder.
+// runTitle is a run's name, or its folder if it has no name.
 func (r view) runTitle(run int) string {
 	const unnamed = "default" // the built-in plan's name
 	if name := r.RunName(run); name != unnamed {
@@ -201,7 +201,7 @@ func (r view) ran() view {
 	return view{&compare.Result{Cells: ran, Runs: r.Runs}}
 }
 
-// facts are short.
+// facts are short facts about the model, the request, the launches, the date and the machine.
 func (r view) facts() []string {
 	r = r.ran()
 	var out []string
@@ -241,7 +241,7 @@ func (r view) facts() []string {
 	return out
 }
 
-// sameness says how the weights that engines hold compare, where one of them converted the model's file.
+// sameness says how the engines' weights compare, if one of them converted the model's file.
 func (r view) sameness() string {
 	if len(r.Distinct(func(c *compare.Cell) string { return c.Spec.Engine })) < 2 {
 		return ""
@@ -265,7 +265,7 @@ func (r view) sameness() string {
 	}), "; ")
 }
 
-// tokens are those of a request, in and out.
+// tokens are the numbers of tokens of a request, in and out.
 func (r view) tokens() string {
 	of := func(name string) string {
 		var all []float64
@@ -286,7 +286,7 @@ func (r view) tokens() string {
 	return in + " tokens in, " + out + " out"
 }
 
-// to writes the range of some amounts, or the one amount that they are; empty for none.
+// to writes the range of numbers, or one number if all are written alike; empty for none.
 func to(all []float64) string {
 	if len(all) == 0 {
 		return ""
@@ -298,7 +298,7 @@ func to(all []float64) string {
 	return low + " to " + high
 }
 
-// launches says how many count in a cell; empty where none does.
+// launches is the number of counted launches a cell; empty if there are none.
 func (r view) launches() string {
 	var all []float64
 	one, many := "launch", "launches"
@@ -326,7 +326,7 @@ func (r view) when() string {
 	return from
 }
 
-// sure says how many launches there are and how wide the intervals.
+// sure says how many launches there are and how wide the intervals are.
 func (r view) sure() Card {
 	var refused, tooLarge int
 	var launches compare.Launches
@@ -424,7 +424,7 @@ func (r view) intervals() string {
 	return r.upper(strings.Join(out, ", "))
 }
 
-// refusedWords counts the cells that were not launched; empty where all were.
+// refusedWords counts the refused cells; empty if there are none.
 func refusedWords(refused, tooLarge, of int, reason string) string {
 	why := "cannot run here" + strings.TrimSuffix(reason, ".")
 	if tooLarge == refused {

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/stats"
 )
 
-// question is about a figure of the answer: which cell has more of it.
+// question is about a figure of the answer: which cell has more of it?
 type question struct {
 	*explain.Phrases
 	of      func(*compare.Cell) evidence.Figure
@@ -29,7 +29,7 @@ var (
 // peak is a cell's peak memory: total PSS, or the sum of RSS if no PSS was read.
 func peak(c *compare.Cell) evidence.Figure { return c.Points().Peak }
 
-// speed is a cell's decode speed; under traffic, that of all requests together.
+// speed is a cell's decode speed; under traffic, the rate of all requests together.
 func speed(c *compare.Cell) evidence.Figure {
 	if c.Load != nil {
 		return c.Figure(figure.AggregateTPS)
@@ -59,7 +59,7 @@ func valued(f evidence.Figure, unit string) string {
 	return s + explain.CI(&least, explain.Amount)
 }
 
-// says is value behind the verb.
+// says is value after the verb.
 func (q *question) says(c *compare.Cell) string {
 	if c.Load != nil {
 		return q.Together + " " + q.value(c, q.Unit)
@@ -120,7 +120,7 @@ func (r view) speedCard() Card {
 	return c
 }
 
-// card answers a question over all cells.
+// card answers a question for all cells.
 func (r view) card(q *question) Card {
 	var known []*compare.Cell
 	var values []float64
@@ -158,7 +158,7 @@ func (r view) card(q *question) Card {
 	return out
 }
 
-// cellTitle is a cell's name: its engine, if it has only one cell.
+// cellTitle is the engine of a cell, or its label if the engine has several cells.
 func (r view) cellTitle(c *compare.Cell) string {
 	other := func(o *compare.Cell) bool { return o.Spec.Engine == c.Spec.Engine && o.Label != c.Label }
 	if slices.ContainsFunc(r.Cells, other) {
@@ -169,7 +169,7 @@ func (r view) cellTitle(c *compare.Cell) string {
 
 const mostValues = 4
 
-// values are those of a few cells, or the extremes of many.
+// values are the values of a few cells, or the extremes of many.
 func (r view) values(q *question, known []*compare.Cell) string {
 	if len(known) > mostValues {
 		return r.extremes(q, known)
@@ -181,7 +181,7 @@ func (r view) values(q *question, known []*compare.Cell) string {
 	return strings.Join(words, ", ")
 }
 
-// extremes names the cells that have least and most.
+// extremes names the cells with the lowest and the highest value.
 func (r view) extremes(q *question, known []*compare.Cell) string {
 	order := func(a, b *compare.Cell) int { return cmp.Compare(q.of(a).Center(), q.of(b).Center()) }
 	low, high := slices.MinFunc(known, order), slices.MaxFunc(known, order)
@@ -189,7 +189,7 @@ func (r view) extremes(q *question, known []*compare.Cell) string {
 		high.Label, q.value(high, q.Unit))
 }
 
-// upper begins a sentence, unless that begins with a name.
+// upper capitalises a sentence, unless it begins with a name.
 func (r view) upper(s string) string {
 	name := func(c *compare.Cell) bool {
 		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title()) ||

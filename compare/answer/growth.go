@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// growthCard says what memory grows by with each token of the context, beside the formula of the KV cache; empty unless
-// cells differ in their contexts. Sweeps with the same answer share it.
+// growthCard says by how much memory grows with each token of the context, and what the formula of the KV cache gives.
+// It is empty if all cells have the same context. Sweeps with the same answer share it.
 func (r view) growthCard() Card {
 	var answers []string
 	of := map[string][]string{}
@@ -40,8 +40,8 @@ func (r view) growthCard() Card {
 	return Card{Name: "Growth", Headline: answers[0], Text: r.upper(strings.Join(answers[1:], ". ")) + "."}
 }
 
-// quotedSlope is the slope that the answer gives of a sweep, and what it is of: what is reserved for the KV cache, or
-// where no engine says that, all memory; nil without one.
+// quotedSlope is the slope in the answer for a sweep, and what it is the slope of: the reserved KV cache if the engine
+// reports it, else all memory. It is nil if there is none.
 func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
 	find := func(is func(r growth.Rate) bool) *growth.Rate {
 		if at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return is(r) && r.Known() }); at >= 0 {
@@ -59,7 +59,7 @@ func quotedSlope(s *growth.Sweep) (rate *growth.Rate, of string) {
 	return rate, "the KV cache"
 }
 
-// slopeWords are the slope of a sweep, its interval and the formula. title is the engine's.
+// slopeWords has the slope of a sweep, its interval and the formula. title is the engine's.
 func slopeWords(s growth.Sweep, title string) string {
 	rate, what := quotedSlope(&s)
 	if rate == nil {
@@ -106,7 +106,7 @@ func slopeWords(s growth.Sweep, title string) string {
 	return text
 }
 
-// sameInEach tells that all launches of each cell have the same value.
+// sameInEach reports whether all launches of each cell have the same value.
 func sameInEach(points []growth.GrowthPoint) bool {
 	first := map[int]float64{}
 	for _, p := range points {

@@ -10,7 +10,7 @@ import (
 	"llmparity/compare/parity"
 )
 
-// outputCard says whether cells generated the same; where none are compared, whether the launches of each cell did.
+// outputCard says whether cells generated the same output; if none are compared, whether the launches of each cell did.
 func (r view) outputCard() Card {
 	if len(r.Parity) == 0 {
 		return r.selfCard()
@@ -22,7 +22,7 @@ func (r view) outputCard() Card {
 	return r.wrong(c)
 }
 
-// wrong turns an answer about output into one about cells whose scores the reference implementation refutes.
+// wrong changes a card about output if the reference implementation refutes the scores of a cell.
 func (r view) wrong(c Card) Card {
 	var wrong, right, words []string
 	for _, cell := range r.Cells {
@@ -72,7 +72,7 @@ func (r view) selfCard() Card {
 	return r.wrong(Card{Name: "Output", Headline: "Not repeatable", Text: text + r.anchored()})
 }
 
-// orNone returns no card in place of one without a headline.
+// orNone is the card, or an empty one if it has no headline.
 func (c Card) orNone() Card {
 	if c.Headline == "" {
 		return Card{}
@@ -85,7 +85,7 @@ func (r view) right() bool {
 	return !slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return !c.Scores.Known() || c.Scores.Differs() })
 }
 
-// anchored says how far cells' scores are from the reference implementation's, of the farthest.
+// anchored says how far scores are from the reference implementation's, for the cell where they are farthest.
 func (r view) anchored() string {
 	var farthest *compare.Cell
 	for _, c := range r.Cells {

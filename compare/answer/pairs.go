@@ -20,10 +20,11 @@ type pair struct {
 	family int
 }
 
-// names are those of the sides.
+// names are the names of the sides.
 func (p *pair) names() [2]string { return [2]string{p.Sides[0].Name, p.Sides[1].Name} }
 
-// pairs are those that answer a question: of runs, if there are several. Both cells have the figure.
+// pairs are the pairs of cells that answer a question: pairs of runs if there are several runs. Both cells have the
+// figure.
 func (r view) pairs(q *question) []pair {
 	var out []pair
 	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
@@ -41,7 +42,7 @@ func (r view) pairs(q *question) []pair {
 	return out
 }
 
-// pairNames are those of two sides: their engines, or their runs, or all that differs.
+// pairNames names two cells: by their runs or engines if these differ, else by their labels.
 func (r view) pairNames(a, b *compare.Cell) (string, string) {
 	switch {
 	case a.Run != b.Run:
@@ -58,7 +59,7 @@ type finding struct {
 	named bool // the headline begins with a side's name
 }
 
-// single answers by one pair.
+// single answers for one pair.
 func (r view) single(q *question, p *pair) finding {
 	names := p.names()
 	out := finding{Card: Card{Headline: p.Headline(q.Phrases), Unknown: !p.Equal() && p.Outcome != verdict.Different,
@@ -82,7 +83,7 @@ func (r view) single(q *question, p *pair) finding {
 	return out
 }
 
-// sentence is a reason without its full stop: those that an engine's warning gives may have one.
+// sentence is a reason without its full stop, which those from an engine's warning may have.
 func sentence(of verdict.Reason) string { return strings.TrimSuffix(of.Text, ".") }
 
 // partlyShared names the side whose memory other programs share so much that the ratio misleads; empty if there is
@@ -104,7 +105,7 @@ func notAlike(p *pair) string {
 	return fmt.Sprintf(explain.NotAlike, p.Unlike)
 }
 
-// several answers by many pairs: for each two sides how many go which way, and the extremes of all cells.
+// several answers for many pairs: for each two sides the counts of both directions, and the extremes of all cells.
 func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	var by evidence.Groups[[2]string, pair]
 	for _, p := range pairs {
@@ -196,7 +197,7 @@ func anyOf(n int, two bool) string {
 	return fmt.Sprintf(explain.AnyPair, n)
 }
 
-// tally is what many pairs of the same two sides come to.
+// tally counts the pairs of the same two sides.
 type tally struct {
 	larger, other string // the side that is larger more often
 	more, less    int    // pairs in which it is larger, and smaller
@@ -286,7 +287,7 @@ func (r view) counts(q *question, t *tally, pairs []pair) []string {
 	return out
 }
 
-// meanOf is the geometric mean of a family's ratios, if there is one alone. It can differ where no pair does.
+// meanOf is the geometric mean of a family's ratios, if it has one mean only. It can differ although no pair does.
 func (r view) meanOf(name string, family int) string {
 	f := &r.Families[family]
 	means := slices.DeleteFunc(slices.Clone(f.Means), func(m ratio.Mean) bool { return m.Figure != name })

@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// qualityCard says how well a text was predicted: the forms of a model against the reference, by paired differences.
+// qualityCard says how well a text was predicted: forms of a model against the reference, by paired differences.
 func (r view) qualityCard() Card {
 	of, forms := r.scored()
 	if of == nil {
@@ -45,7 +45,7 @@ func (r view) qualityCard() Card {
 	return out
 }
 
-// scored returns the reference and the other cells that scored a text, one of those that share the scores.
+// scored returns the reference and the other cells that scored a text, one for each set of scores.
 func (r view) scored() (reference *compare.Cell, others []*compare.Cell) {
 	seen := map[[2]int]bool{}
 	for _, c := range r.Cells {
@@ -63,7 +63,7 @@ func (r view) scored() (reference *compare.Cell, others []*compare.Cell) {
 	return reference, others
 }
 
-// scoresOf tells a cell's scores from others': cells with the same start settings share them.
+// scoresOf identifies a cell's scores: cells with the same start settings share them.
 func scoresOf(c *compare.Cell) [2]int { return [2]int{c.Run, c.Quality.Windows[0].Attempt} }
 
 func textOf(c *compare.Cell) string {
@@ -71,7 +71,7 @@ func textOf(c *compare.Cell) string {
 	return fmt.Sprintf("%d %s of the text %s", c.Quality.Of, windows, explain.Cut(c.Quality.Text, 40))
 }
 
-// perplexities are those of a few cells.
+// perplexities are the perplexities of a few cells.
 func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 	var words []string
 	for _, c := range append([]*compare.Cell{of}, forms...) {
@@ -91,7 +91,7 @@ func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 	return fmt.Sprintf("Perplexity on %s: %s.", textOf(of), strings.Join(words, ", "))
 }
 
-// perplexitiesOf answers by several forms.
+// perplexitiesOf answers for several forms.
 func (r view) perplexitiesOf(of *compare.Cell, forms []*compare.Cell) string {
 	var words []string
 	for _, c := range forms[:min(len(forms), mostValues)] {

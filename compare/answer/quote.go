@@ -18,7 +18,7 @@ import (
 	"llmparity/internal/warning"
 )
 
-// subject is a set of questions that the answer has cards for.
+// subject is a set of the answer's questions.
 type subject uint8
 
 const (
@@ -28,13 +28,13 @@ const (
 	ofOutput
 )
 
-// objection is why the answers to some questions may not be quoted.
+// objection is a reason against quoting the answers to some questions.
 type objection struct {
 	about subject
 	verdict.Reason
 }
 
-// objections are the first of each code that holds.
+// objections are reasons against quoting answers, one of each code.
 type objections []objection
 
 func (o *objections) add(about subject, of explain.Reason, args ...any) {
@@ -44,8 +44,8 @@ func (o *objections) add(about subject, of explain.Reason, args ...any) {
 	*o = append(*o, objection{about, verdict.Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...)}})
 }
 
-// quote says which answers may be quoted, as browser against native where the result has both: those that no objection
-// is about. Of each the first objection that holds is given.
+// quote says which answers may be quoted: those without an objection. For the others it gives the first objection. If
+// the result has a browser and a native engine, it is about quoting them against each other.
 func (r view) quote(a *Answer) Card {
 	if slices.ContainsFunc(r.Cells, (*compare.Cell).Foreign) {
 		return Card{}
@@ -125,7 +125,7 @@ func (r view) quote(a *Answer) Card {
 	return out
 }
 
-// softwareAdapter names the adapter where WebGPU ran on the CPU; empty if it did not.
+// softwareAdapter is the adapter's name if WebGPU ran on the CPU; empty if it did not.
 func (r view) softwareAdapter() string {
 	for _, c := range r.Cells {
 		if d := c.Device; d != nil && d.Class == record.SoftwareAdapter {
@@ -135,7 +135,7 @@ func (r view) softwareAdapter() string {
 	return ""
 }
 
-// objections are all that hold, the gravest first.
+// objections are all that apply, the most serious first.
 func (r view) objections() objections {
 	var out objections
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() }) ||
@@ -178,7 +178,7 @@ func (r view) objections() objections {
 	return out
 }
 
-// addForbidden objects to pairs that are not alike. The devices are not said again if one is a software adapter.
+// addForbidden objects to pairs that may not be compared. It leaves out the devices if one is a software adapter.
 func (r view) addForbidden(out *objections, adapter string) {
 	unlike := explain.OtherWeights
 	if r.Statistics.AllowDifferent {
@@ -199,7 +199,7 @@ func (r view) addForbidden(out *objections, adapter string) {
 	}
 }
 
-// addOutputs objects to other prompts, to cells that do not repeat their output, and to outputs that differ.
+// addOutputs objects to different prompts, to cells that do not repeat their output, and to outputs that differ.
 func (r view) addOutputs(out *objections) {
 	for _, p := range r.Parity {
 		a, b := r.Cells[p.A], r.Cells[p.B]
@@ -219,7 +219,7 @@ func (r view) addOutputs(out *objections) {
 	}
 }
 
-// addUnknown objects to figures that few launches have, and to peaks that read low.
+// addUnknown objects to figures of too few launches, and to peaks that read low.
 func (r view) addUnknown(out *objections) {
 	for _, c := range r.Cells {
 		if f := c.Figure(figure.PeakPSS); c.Refused == "" && f.N < stats.MinRuns {
@@ -236,7 +236,7 @@ func (r view) addUnknown(out *objections) {
 	}
 }
 
-// slopeObjections reports whether a slope that the answer gives lacks an interval, and how wide one is that is
+// slopeObjections reports whether a slope in the answer has no interval, and how wide the widest is, or 0 if none is
 // too wide to quote.
 func (r view) slopeObjections() (few bool, widest float64) {
 	for i := range r.Sweeps {
@@ -251,7 +251,7 @@ func (r view) slopeObjections() (few bool, widest float64) {
 	return few, widest
 }
 
-// addUnsettled objects to figures with wide intervals, and to differences that cannot be seen for noise.
+// addUnsettled objects to figures with wide intervals, and to differences that noise hides.
 func (r view) addUnsettled(out *objections, q *question, about subject) {
 	widest := 0.0
 	for _, c := range r.Cells {

@@ -58,10 +58,10 @@ func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
 	return out
 }
 
-// Meaningless is the note of a perplexity that says nothing of how good a model is.
+// Meaningless is the note of a perplexity that says nothing about the quality of a model.
 const Meaningless = "meaningless"
 
-// TooFewRuns is the note of an interval that needs more launches.
+// TooFewRuns is the note of a missing interval that needs more launches.
 const TooFewRuns = "too few launches"
 
 // Figure is one quantity of a cell over its counted launches.
@@ -171,12 +171,12 @@ func (f Figure) Numbers() []float64 {
 	return out
 }
 
-// TimeOrRate tells figures that other programs on the machine make worse.
+// TimeOrRate reports whether other programs on the machine affect the figure.
 func (f *Figure) TimeOrRate() bool {
 	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
 }
 
-// LookedAt widens the interval for several looks.
+// LookedAt widens the interval if the run checked it several times.
 func (f *Figure) LookedAt(s record.Stop) {
 	if f.N == 0 {
 		return
@@ -257,7 +257,7 @@ func (f *Figure) origin() record.Origin {
 	return record.OriginMeasured
 }
 
-// Arithmetic tells figures without an interval: they were calculated, not measured.
+// Arithmetic reports whether a figure was calculated and has no interval.
 func (f *Figure) Arithmetic() bool {
 	return f.Origin == record.OriginFileSize || f.Origin == record.OriginCalculated && f.Method != ByDifference
 }
@@ -338,7 +338,7 @@ func Watch(figures []Figure, busy string) {
 type Warning struct {
 	record.Warning
 	Where string `json:"where"`
-	// RecordCode is its more detailed code in the record, where that is another one.
+	// RecordCode is the more detailed code in the record, if it differs.
 	RecordCode string `json:"record_code,omitempty"`
 
 	Run  int `json:"-"` // the run that it is about, from 1; 0: it is about none as a whole

@@ -116,7 +116,7 @@ func (l Launch) Last(p record.Phase, read func(*record.Attempt) float64) float64
 	return out
 }
 
-// Reach is from the beginning of a phase to that of the next, or to the end of the attempt.
+// Reach is the time from the beginning of a phase to that of the next, or to the end of the attempt.
 func Reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
 	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
 	if at < 0 {
@@ -137,7 +137,7 @@ func MaxKnown(a, b float64) float64 {
 	return a
 }
 
-// Groups are values by what they have in common, in the order in which that came first.
+// Groups are values grouped by a key, in the order in which keys first appear.
 type Groups[K comparable, V any] struct {
 	Keys []K
 	Of   map[K][]V

@@ -28,7 +28,7 @@ func (s *Setup) Says(key string) string {
 	return ""
 }
 
-// Policy is Says with an engine's word for what it does not know.
+// Policy is Says, with the engine's word for an unknown value.
 func (s *Setup) Policy(key string) string {
 	if s.Engine == nil {
 		return ""
@@ -137,7 +137,7 @@ func (s *Setup) ShortLibrary() string {
 	return s.ModelLibrary().String()
 }
 
-// DTypes are those of weights and KV cache, and of what the weights were made from.
+// DTypes are the dtypes of the weights and the KV cache, and what the weights were converted from.
 func (s *Setup) DTypes() string {
 	weights, kv, from := s.Policy("weights_dtype"), s.Policy("kv_dtype"), ""
 	if s.From() != "" && weights != "" {
@@ -149,7 +149,7 @@ func (s *Setup) DTypes() string {
 	return weights + from + ", KV cache " + kv
 }
 
-// From is what an engine's weights were converted from, if that was quantised: they have lost what it had lost.
+// From is the quantised form that an engine's weights were converted from: what quantisation lost, they have lost.
 func (s *Setup) From() string {
 	unquantised := func(name string) bool {
 		d, _ := dtype.Named(name)

@@ -22,7 +22,7 @@ const (
 	Unknown Answer = "unknown"
 )
 
-// Check is an item of the reproducibility checklist, answered.
+// Check is an item of the reproducibility checklist with its answer.
 type Check struct {
 	Item   string `json:"item"`
 	Answer Answer `json:"answer"`
@@ -77,7 +77,7 @@ func Checklist(run *record.Run) []Check {
 // ran has the engines that ran each value.
 type ran[T cmp.Ordered] map[T]map[string]bool
 
-// byValue finds them by the cells of a run.
+// byValue groups the engines of a run by a value of their cells.
 func byValue[T cmp.Ordered](run *record.Run, of func(*record.Cell) T) ran[T] {
 	out := ran[T]{}
 	for i := range run.Cells {
@@ -123,7 +123,7 @@ func deterministic(run *record.Run) (Answer, string) {
 	return YesIf(len(temperatures) == 1 && temperatures[0] != nil), "temperature of every cell: " + List(temperatures)
 }
 
-// YesIf answers by what is known.
+// YesIf is Yes or No.
 func YesIf(is bool) Answer {
 	if is {
 		return Yes
@@ -184,10 +184,10 @@ func sameModel(run *record.Run) (Answer, string) {
 	return Yes, how + List(models)
 }
 
-// SameForm says how the weights of two files compare that have the same ones.
+// SameForm describes two files with the same weights.
 const SameForm = "same weights, compared value by value"
 
-// Other ends what Sameness returns of weights that were rounded.
+// Other is how Sameness ends for weights that were rounded.
 const Other = "other weights"
 
 // Sameness returns how converted weights compare with those of the model's file; empty for other remarks on weights.
@@ -246,8 +246,8 @@ func Quiet(e record.Environment) Check {
 	return Check{QuietMachine, YesIf(b.Cores+b.Stolen <= quiet*all), why}
 }
 
-// Busy says what else used a run's machine; empty if little did, or it is not known. Only the load average before the
-// first launch counts: later ones include the engines.
+// Busy says what else used a run's machine; empty if that is little or unknown. Only the load average before the first
+// launch counts: later ones include the engines.
 func Busy(run *record.Run) string {
 	if c := Quiet(run.Environment); c.Answer == No {
 		return c.Why

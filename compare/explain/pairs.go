@@ -124,7 +124,7 @@ const (
 	ColumnNone      = "~ %s" // Outcome.Called
 )
 
-// The outputs of two cells: the verdict, which begins with what was found.
+// The outputs of two cells: the verdict.
 const (
 	OutputNotCompared = "not compared: %s"
 	OutputRandom      = "tokens are random at temperature %g"
@@ -155,7 +155,7 @@ const (
 	PromptDiffers = "different from prompt token %d on: %d and %d ids"
 )
 
-// Where outputs part: how near a tie the two tokens were.
+// The first difference of two outputs: how close a tie the two tokens were.
 const (
 	TieApart     = "there the top two are %s apart"
 	TieFor       = "%s for %s"

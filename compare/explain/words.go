@@ -20,7 +20,7 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Some joins at most so many words.
+// Some joins the first words and gives the number of the others.
 func Some(words []string, most int) string {
 	if more := len(words) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), more)
@@ -67,7 +67,7 @@ func AppendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// Short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
+// Short writes a figure for a sentence: four digits, or all digits of the integer part, without an exponent.
 func Short(v float64) string {
 	if v == 0 {
 		return "0"
@@ -79,7 +79,7 @@ func Short(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// Amount writes a figure for a sentence: three digits, or the whole number with its thousands set off.
+// Amount writes a figure for a sentence: three digits, or the whole number with its thousands separated.
 func Amount(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -129,7 +129,7 @@ func And(names []string, most int) string {
 	return strings.Join(names, "")
 }
 
-// Cut shortens a text to so many letters, at a word's end.
+// Cut shortens a text to so many characters, at the end of a word.
 func Cut(s string, most int) string {
 	letters := []rune(s)
 	if len(letters) <= most {

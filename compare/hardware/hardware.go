@@ -1,8 +1,8 @@
-// Package hardware computes figures, one value a launch, from what was read of GPUs, of processors' energy, and of what
-// processes hold of GPUs' memory.
+// Package hardware computes figures, one value a launch, from readings of GPUs, of the energy of processors, and of the
+// GPU memory of processes.
 //
-// It can't tell who used a GPU or its energy: whatever else ran meanwhile is in it. What a driver does not list by
-// process is not in what processes hold.
+// It cannot tell who used a GPU or its energy: other programs are included. Memory that a driver does not list by
+// process is not in the memory of processes.
 package hardware
 
 import (
@@ -21,8 +21,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Hardware is what was read of a GPU or a part of one, of several together, of processors, or of what processes hold of
-// GPUs' memory. What nobody told in any launch has no figure.
+// Hardware has the readings of a GPU or a part of one, of several GPUs together, of processors, or of the GPU memory of
+// processes. A value that no launch has read has no figure.
 type Hardware struct {
 	Kind    HardwareKind      `json:"kind"`
 	Role    string            `json:"role"`           // gpu0, gpu0.mig1, gpus, cpu0, cpus, server, processes
@@ -31,10 +31,10 @@ type Hardware struct {
 	Figures []evidence.Figure `json:"figures"`
 }
 
-// HardwareKind is what the figures are of.
+// HardwareKind is what Hardware is about.
 type HardwareKind string
 
-// The kinds, in the order in which they are shown.
+// The kinds, in the order of reports.
 const (
 	OfGPU        HardwareKind = "gpu"
 	OfGPUs       HardwareKind = "gpus" // several together
@@ -64,7 +64,7 @@ const (
 	GPUSystemHeld  = "gpu_system_memory_peak" // memory of the machine
 )
 
-// The names of values that this reads.
+// The names of values that are read.
 const (
 	usedBytes   = "memory_used_bytes"
 	freeBytes   = "memory_free_bytes"
@@ -79,13 +79,13 @@ const (
 	heldOfDevice = partOf + HeldBytes // behind a role
 )
 
-// Figure finds one; an empty one that says so where there is none.
+// Figure finds a figure; an absent one if there is none.
 func (h Hardware) Figure(name string) evidence.Figure { return evidence.Held(h.Figures, name) }
 
-// raplMethod is that of the energy that processors tell.
+// raplMethod is the method of the energy that processors report.
 const raplMethod = "rapl"
 
-// Read is what was read of GPUs and energy over the launches; nil where nothing was.
+// Read has the readings of GPUs and energy over the launches; nil if there are none.
 func Read(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 	var logs []*hardwareLog
 	for _, a := range attempts {
@@ -132,7 +132,7 @@ func Read(attempts []*record.Attempt, gpus []record.GPUInfo) []Hardware {
 	return out
 }
 
-// sources are those that are wanted, one a role and method, in the order in which they were attached.
+// sources are the matching sources, one for each role and method, in the order in which they were attached.
 func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []record.Source {
 	var out []record.Source
 	for _, a := range attempts {
@@ -147,18 +147,18 @@ func sources(attempts []*record.Attempt, wanted func(record.Source) bool) []reco
 	return out
 }
 
-// isGPU reports whether a source is a GPU: pages and servers tell other things.
+// isGPU reports whether a source is a GPU. Pages and servers have other values.
 func isGPU(logs []*hardwareLog, s record.Source) bool {
 	return slices.ContainsFunc([]string{usedBytes, busyPercent, watts, celsius, joules},
 		func(value string) bool { return tells(logs, s, value) })
 }
 
-// tells says whether a source has told a value in any launch.
+// tells reports whether a source has a value in any launch.
 func tells(logs []*hardwareLog, s record.Source, value string) bool {
 	return slices.ContainsFunc(logs, func(l *hardwareLog) bool { return len(l.of(s, value)) > 0 })
 }
 
-// byMethod groups sources by what reads them, in the order in which methods come first.
+// byMethod groups sources by method, in the order in which methods first appear.
 func byMethod(sources []record.Source) iter.Seq2[string, []record.Source] {
 	var by evidence.Groups[string, record.Source]
 	for _, s := range sources {
@@ -175,12 +175,12 @@ func roleNames(of []record.Source) string {
 	return strings.Join(names, ", ")
 }
 
-// wholes leave out the parts of divided GPUs.
+// wholes leaves out the parts of divided GPUs.
 func wholes(of []record.Source) []record.Source {
 	return slices.DeleteFunc(slices.Clone(of), func(s record.Source) bool { return strings.Contains(s.Role, partOf) })
 }
 
-// leaves leave out what is divided.
+// leaves leaves out GPUs that are divided.
 func leaves(of []record.Source) []record.Source {
 	return slices.DeleteFunc(slices.Clone(of), func(d record.Source) bool {
 		part := func(s record.Source) bool { return strings.HasPrefix(s.Role, d.Role+partOf) }
@@ -188,19 +188,19 @@ func leaves(of []record.Source) []record.Source {
 	})
 }
 
-// builder gathers the figures of some sources: of one, or of several together.
+// builder computes the figures of one source, or of several together.
 type builder struct {
 	Hardware
 	logs []*hardwareLog
 	of   []record.Source
 }
 
-// all reports whether each source has told a value: a sum over some is of something else.
+// all reports whether each source has a value: a sum over some of them would be something else.
 func (b *builder) all(value string) bool {
 	return !slices.ContainsFunc(b.of, func(s record.Source) bool { return !tells(b.logs, s, value) })
 }
 
-// add adds a figure with a value a launch.
+// add adds a figure with one value a launch.
 func (b *builder) add(f evidence.Figure, of func(*hardwareLog) float64) {
 	f.Method, f.Blind = b.Method, cmp.Or(f.Blind, b.of[0].Blind)
 	for _, l := range b.logs {
@@ -209,7 +209,7 @@ func (b *builder) add(f evidence.Figure, of func(*hardwareLog) float64) {
 	b.Figures = append(b.Figures, f)
 }
 
-// reading adds a figure of the readings of a source, where it has told any.
+// reading adds a figure of a source's readings, if it has any.
 func (b *builder) reading(value, name, title, unit, how string, of func(*hardwareLog) float64) {
 	if b.all(value) {
 		b.add(evidence.Figure{Name: name, Title: title, Unit: unit, How: how, Absent: "not read"}, of)
@@ -235,7 +235,7 @@ func (b *builder) device() {
 	b.energy()
 }
 
-// spread names mean, highest and standard deviation of readings; an empty one is left out.
+// spread names the mean, maximum and standard deviation of readings; an empty name is left out.
 type spread struct {
 	mean, highest, deviation, title, unit string
 	scale                                 float64
@@ -245,7 +245,7 @@ var power = spread{GPUPower, GPUPowerMax, GPUPowerDev, "power", "W", 1}
 
 const unread = "not read during the measure phase"
 
-// spread adds mean, highest and standard deviation of the readings of the measure phase.
+// spread adds the mean, maximum and standard deviation of the readings of the measure phase.
 func (b *builder) spread(value string, of spread) {
 	if !b.all(value) {
 		return
@@ -266,7 +266,7 @@ func (b *builder) spread(value string, of spread) {
 	}
 }
 
-// energy adds what the sources together took over the measure phase, and that by token.
+// energy adds the energy of all sources over the measure phase, and the energy per token.
 func (b *builder) energy() {
 	if !slices.ContainsFunc(b.of,
 		func(s record.Source) bool { return tells(b.logs, s, joules) || tells(b.logs, s, watts) }) {
@@ -302,15 +302,15 @@ func (b *builder) energy() {
 		how
 }
 
-// fleet has the GPUs of a method together. The parts of a divided one count in its place, but for energy and power,
-// which are the whole one's.
+// fleet has the GPUs of a method together. The parts of a divided GPU take its place, except for energy and power,
+// which only the whole GPU has.
 func (b *builder) fleet() {
 	b.memory(slices.DeleteFunc(leaves(b.of), func(s record.Source) bool { return !tells(b.logs, s, usedBytes) }))
 	b.of = wholes(b.of)
 	b.combined()
 }
 
-// combined has what several take of power and energy.
+// combined has the power and energy of several sources.
 func (b *builder) combined() {
 	if len(b.of) < 2 {
 		return
@@ -331,7 +331,7 @@ func (b *builder) combined() {
 	}
 }
 
-// memory adds sum, highest, mean and deviation over the devices, at the moment at which all together held most.
+// memory adds the sum, maximum, mean and deviation over the devices, at the time of the highest sum.
 func (b *builder) memory(of []record.Source) {
 	if len(of) < 2 {
 		return
@@ -358,7 +358,7 @@ func (b *builder) memory(of []record.Source) {
 	}
 }
 
-// held adds the highest sum of what processes hold of GPUs' memory, by device too where there are several.
+// held adds the highest sum of GPU memory over processes, and by device if there are several.
 func (b *builder) held() {
 	told := func(value string) bool {
 		return slices.ContainsFunc(b.of, func(s record.Source) bool { return tells(b.logs, s, value) })

@@ -11,7 +11,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// hardwareLog is an attempt's values of GPUs and energy, by source.
+// hardwareLog has an attempt's values of GPUs and energy, by source.
 type hardwareLog struct {
 	attempt    *record.Attempt
 	rows       map[hardwareKey][]record.MetricRow // in order of time
@@ -65,8 +65,8 @@ func (l *hardwareLog) within(s record.Source, name string) []float64 {
 	return out
 }
 
-// passes are the values of sources that were read in one pass over them; a source is read once a pass, and soon after
-// the one before it.
+// passes are the values that were read in one pass over the sources. A pass reads each source once, shortly after the
+// previous one.
 func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
 	var rows []record.MetricRow
 	every := int64(time.Second)
@@ -91,7 +91,7 @@ func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
 	return out
 }
 
-// tokens are those that were generated in the measure phase.
+// tokens are the tokens generated in the measure phase.
 func (l *hardwareLog) tokens() int {
 	n := 0
 	for _, r := range l.attempt.Measured() {
@@ -100,16 +100,16 @@ func (l *hardwareLog) tokens() int {
 	return n
 }
 
-// Ways to energy.
+// How energy is computed.
 const (
 	byCounter = "the increase of the energy counter"
 	byPower   = "the integral of the power readings (linear interpolation)"
 )
 
-// wholly is the share of the phase that readings must span: the rest is assumed to use as much power.
+// wholly is the share of the phase that readings must cover. The rest is assumed to use the same power.
 const wholly = 0.95
 
-// energy is what a source took over the measure phase, by its counter where it has one. NaN where that is not known.
+// energy is a source's energy over the measure phase, by its counter if it has one; NaN if unknown.
 func (l *hardwareLog) energy(s record.Source) (v float64, way string) {
 	if !l.measured || l.end <= l.begin {
 		return math.NaN(), ""

@@ -208,7 +208,7 @@ func off(v float64) string {
 	return fmt.Sprintf("%+.1f", v)
 }
 
-// otherwise lists settings that the engine reports differently from what was assumed.
+// otherwise lists settings that the engine reports and that differ from those assumed.
 func (c *Cell) otherwise(p record.Prediction) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Setup)) {

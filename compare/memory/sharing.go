@@ -77,7 +77,7 @@ func alone(a *record.Attempt) (record.TotalRow, bool) {
 	return peak, peak.Processes == 1
 }
 
-// OthersWords says so; empty if there is none.
+// OthersWords says what other programs share; empty if that is nothing.
 func (c *Cell) OthersWords() string {
 	if c.Others > 0 {
 		return explain.Others.With(explain.Short(c.Others)).Text
@@ -85,8 +85,8 @@ func (c *Cell) OthersWords() string {
 	return c.ProgramWords()
 }
 
-// ProgramWords says which file programs outside a launch shared with one of several processes; empty if there is none.
-// How much they shared is then unknown.
+// ProgramWords says which file other programs shared with one of several processes; empty if there is none. How much
+// they shared is unknown.
 func (c *Cell) ProgramWords() string {
 	for _, a := range c.Counted {
 		if _, ok := alone(a); !ok {

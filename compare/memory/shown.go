@@ -110,7 +110,7 @@ func (c *Cell) show(launch int) Shown {
 	return s
 }
 
-// put rounds a size that is split no further, or not yet.
+// put rounds a size that is not split further.
 func (s *Shown) put(name string, v float64) {
 	if !math.IsNaN(v) {
 		s.sizes[name], s.exact[name] = stats.Round(v, s.decimals), v
@@ -143,7 +143,7 @@ func (s Shown) Known(name string) bool { return !math.IsNaN(s.Size(name)) }
 // Text writes a size; a dash where it is unknown.
 func (s Shown) Text(name string) string { return sized(s.Size(name), s.exact[name], s.decimals) }
 
-// sized writes a rounded size; what rounds to 0 and is more says so.
+// sized writes a rounded size, and marks one above 0 that rounds to 0.
 func sized(v, exact float64, decimals int) string {
 	least := strconv.FormatFloat(math.Pow10(-decimals), 'f', decimals, 64)
 	switch {
@@ -190,7 +190,8 @@ func Sum(whole float64, parts []float64) (string, []string) {
 	return sized(stats.Round(whole, digits), whole, digits), out
 }
 
-// hostShare is what the components have in host memory although a GPU computes, taken off so that they add up.
+// hostShare is the part of the components that is in host memory although a GPU computes. It is subtracted so that the
+// parts add up.
 func hostShare(all []evidence.Launch, w whole) evidence.Figure {
 	f := evidence.Figure{Name: figure.HostParts, Method: evidence.EngineLog, Absent: "the model is in host memory",
 		How: "the size, below zero, of weights, KV cache and workspaces that are in host memory although a GPU computes: other " +

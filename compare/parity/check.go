@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/record/rounding"
 )
 
-// Checked is what a cell's engine scored for the score check, or the reference implementation.
+// Checked has the scores of a cell's engine, or of the reference implementation, for the score check.
 type Checked struct {
 	from, asPrompt int   // where scoring begins, and how many positions were computed as a prompt
 	ids            []int // the whole text
@@ -20,7 +20,7 @@ type Checked struct {
 	Failed         string         // why there are no scores; empty: there are
 }
 
-// CheckedBy finds the score check of a cell's engine, under any cell with the same start settings; nil: there is none.
+// CheckedBy finds the score check of a cell's engine, of any cell with the same start settings; nil if there is none.
 func CheckedBy(run *record.Run, spec record.Cell) *Checked {
 	for _, a := range slices.Backward(run.Scorings) {
 		by := run.CellByID(a.Cell)
@@ -31,7 +31,7 @@ func CheckedBy(run *record.Run, spec record.Cell) *Checked {
 	return nil
 }
 
-// AnchorOf finds what the reference implementation computed of a cell's weights; nil if it did not.
+// AnchorOf finds the reference implementation's scores for a cell's weights; nil if it has none.
 func AnchorOf(run *record.Run, spec record.Cell) *Checked {
 	for _, a := range slices.Backward(run.Scorings) {
 		if a.Scoring.Anchored() && a.Scoring.Check.Anchor.SHA256 == spec.Model.Values() && len(a.Scores) > 0 {
@@ -57,27 +57,27 @@ func newChecked(a *record.Attempt) *Checked {
 	return c
 }
 
-// Check is how far the log-probabilities of two sides lie apart, of all tokens that both report at each position.
+// Check is how far apart the log-probabilities of two sides are, over all tokens that both report at each position.
 type Check struct {
 	With      string `json:"with"` // the other side
 	Positions int    `json:"positions"`
 	AsPrompt  int    `json:"as_prompt"` // positions that were computed as a prompt; the others step by step
 	Compared  int    `json:"compared"`  // log-probabilities
-	// Max is the largest difference in nats, at position MaxAt, from 1; MaxSteps is that of positions computed step by
-	// step.
+	// Max is the largest difference in nats, at position MaxAt, from 1. MaxSteps is the largest at positions computed
+	// step by step.
 	Max       float64 `json:"max_abs"`
 	MaxAt     int     `json:"max_at"`
 	MaxSteps  float64 `json:"max_abs_steps"`
 	Tolerance `json:"tolerance"`
 	Within    bool `json:"within"` // the tolerance
-	// Absent says why nothing was compared; empty: something was.
+	// Absent says why no scores are compared; empty if some are.
 	Absent string `json:"absent,omitempty"`
 }
 
 // Known reports whether scores were compared.
 func (c *Check) Known() bool { return c != nil && c.Absent == "" }
 
-// Differs reports whether scores lie further apart than rounding explains.
+// Differs reports whether scores are further apart than rounding explains.
 func (c *Check) Differs() bool { return c.Known() && !c.Within }
 
 // Words says how far apart the scores are.
@@ -91,18 +91,18 @@ func (c *Check) Words() string {
 	return fmt.Sprintf(explain.ScoresBeyond, Nats(c.Max), c.explains(), Nats(c.Nats))
 }
 
-// Tolerance is how far apart rounding moves log-probabilities, and by which rule.
+// Tolerance is how far apart rounding moves log-probabilities, and the rule behind it.
 type Tolerance struct {
 	Nats       float64 `json:"nats"`
 	Arithmetic string  `json:"arithmetic"` // of both sides: float32, or what is coarser
-	// Yardstick is how far a rounding step moves this model's scores, in the reference implementation; absent: unknown,
-	// and the tolerance is that of the table.
+	// Yardstick is how far a rounding step moves this model's scores in the reference implementation. Without one the
+	// tolerance is from a table.
 	Yardstick *float64 `json:"yardstick,omitempty"`
 
 	kinds int // of arithmetic
 }
 
-// Explains states the rule.
+// Explains is the rule as a sentence.
 func (t Tolerance) Explains() string {
 	if t.Yardstick != nil {
 		return fmt.Sprintf(explain.ScoresByYardstick, t.explains(), Nats(t.Nats), Nats(*t.Yardstick))
@@ -110,16 +110,16 @@ func (t Tolerance) Explains() string {
 	return fmt.Sprintf(explain.ScoresExplained, t.explains(), Nats(t.Nats))
 }
 
-// explains is the subject and the verb of the rule.
+// explains is the subject and the verb of that sentence.
 func (t Tolerance) explains() string {
 	return fmt.Sprintf(explain.Plural(t.kinds, explain.ScoresExplains, explain.ScoresExplain), t.Arithmetic)
 }
 
-// steps is how many rounding steps at once explain a difference: an engine rounds at more places than a yardstick
-// moves.
+// steps is how many rounding steps explain a difference: an engine rounds in more places than a yardstick moves.
 const steps = 2
 
-// tolerance is that of sides which compute in some arithmetics. An unknown one is judged as float32. anchor may be nil.
+// tolerance is the tolerance for sides with these arithmetics. An unknown arithmetic counts as float32. anchor may be
+// nil.
 func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {
 	all := rounding.Sorted(slices.Concat(append(sides, []rounding.Arithmetic{rounding.Single})...))
 	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all), kinds: len(all)}
@@ -139,10 +139,10 @@ func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance 
 	return t
 }
 
-// smallest is the log-probability below which a float32 loses digits; engines that report probabilities lose them, too.
+// smallest is the log-probability below which a float32 loses digits. Engines that report probabilities lose them too.
 var smallest = math.Log(0x1p-126)
 
-// against compares what two sides scored, as far as they scored one text.
+// against compares the scores of two sides, as far as their texts agree.
 func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 	out := &Check{With: with, Tolerance: t}
 	switch {
@@ -154,7 +154,7 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 	if out.Absent != "" {
 		return out
 	}
-	// The position behind what both texts begin with has the same tokens before it, too.
+	// The position after the common beginning of both texts has the same tokens before it, so it counts too.
 	out.Positions = min(len(c.at), len(other.at), agreed(c.ids, other.ids)-c.from+1)
 	out.AsPrompt = min(c.asPrompt, out.Positions)
 	for at := range out.Positions {
@@ -171,9 +171,9 @@ func (c *Checked) against(other *Checked, with string, t Tolerance) *Check {
 	return out
 }
 
-// farthest is how far apart two engines put a token at a position, of n that both report. What only one of them reports
-// is at most as likely for the other as that one's last token, so it is at least as far apart as from that. What lies
-// below the smallest counts as that: how far below is not known, and of two such tokens nothing is.
+// farthest is the largest difference of a token's log-probability at a position, over n tokens that both report. A
+// token that only one side reports is at most as likely for the other as that side's last token, which bounds the
+// difference from below. Values below smallest count as smallest; two of them are not compared.
 func farthest(x, y record.Score) (apart float64, n int) {
 	for _, c := range x.Top {
 		if p, known := y.LogProbOf(c.ID); known && max(c.LogProb, p) > smallest {
@@ -215,7 +215,8 @@ func checked(left, right Party) *Check {
 	return a.against(b, right.Label, toleranceOf(left, right))
 }
 
-// toleranceOf is that of two cells. There is a yardstick if the reference implementation computed the weights of both.
+// toleranceOf is the tolerance for two cells. It has a yardstick if the reference implementation computed both cells'
+// weights.
 func toleranceOf(left, right Party) Tolerance {
 	var anchor *record.Anchor
 	if left.Anchor != nil && right.Anchor != nil && left.Anchor.Anchor.SHA256 == right.Anchor.Anchor.SHA256 {

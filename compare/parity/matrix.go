@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Matrix sets all cells of one model and prompt against each other.
+// Matrix is a table of all cells of one model and prompt against each other.
 type Matrix struct {
 	Title string          `json:"title"` // the model and the prompt, in words
 	Cells []int           `json:"cells"` // indexes into Result.Cells: the rows, and the columns
 	Rows  [][]MatrixEntry `json:"rows"`
 }
 
-// MatrixEntry is one pair, in few words.
+// MatrixEntry is one pair of cells.
 type MatrixEntry struct {
 	Parity int    `json:"parity"` // index into Result.Parity; -1: none
 	State  string `json:"state"`  // Agreeing, Shorter, Parting, ByItself …
@@ -30,8 +30,8 @@ const (
 	ByItself    = "itself" // a cell's launches against each other
 )
 
-// Matrices puts the pairs into tables, in the order of the cells. alike tells whether two are about the same task, self
-// how each agrees with itself.
+// Matrices puts pairs into tables, in the order of the cells. alike reports whether two cells have the same task, and
+// self how each agrees with itself.
 func Matrices(pairs []Parity, alike func(a, b int) bool, self func(cell int) SelfParity) []Matrix {
 	out := []Matrix{}
 	for _, p := range pairs {
@@ -88,7 +88,7 @@ func (s SelfParity) entry() MatrixEntry {
 	return e
 }
 
-// State is what came of the comparison.
+// State is the code of the comparison's result.
 func (p *Parity) State() string {
 	switch {
 	case !p.Compared:
@@ -119,7 +119,7 @@ func (p *Parity) short() string {
 	return fmt.Sprintf(explain.TableAgreed, p.Agreed, p.Tokens)
 }
 
-// widest is the larger of the distances that had to be turned, of those that are known.
+// widest is the largest known gap that the two tokens had to close.
 func (d *Divergence) widest() (widest float64, known bool) {
 	for _, m := range []*Margin{d.MarginA, d.MarginB} {
 		if m != nil {
@@ -129,8 +129,8 @@ func (d *Divergence) widest() (widest float64, known bool) {
 	return widest, known
 }
 
-// Answer says whether pairs of cells generated the same, in a headline and a text; false where that is not known.
-// refuted tells that the reference implementation has decided about scores, so that pairs say nothing of them.
+// Answer says in a headline and a text whether pairs of cells generated the same output; known is false if none was
+// compared. With refuted, the reference implementation has judged the scores, and the pairs' scores are left out.
 func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline, text string, known bool) {
 	compared := slices.DeleteFunc(slices.Clone(pairs), func(p Parity) bool { return !p.Compared })
 	identical := 0
@@ -171,7 +171,7 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 	return explain.AnswerDiffers, p.Verdict + words, true
 }
 
-// same is the headline of pairs that all generated the same.
+// same is the headline for pairs that all generated the same.
 func same(pairs []Parity) string {
 	unlike := func(p Parity) bool { return !p.Scores.Known() || p.Scores.Differs() }
 	switch {
@@ -185,7 +185,7 @@ func same(pairs []Parity) string {
 	return explain.AnswerSame
 }
 
-// scores says what came of the pairs' score checks: of those that differ, or in which least is known, first.
+// scores is the result of the pairs' score checks: first of those that differ, then of those within the tolerance.
 func scores(pairs []Parity, label func(cell int) string) string {
 	var differ, within *Parity
 	n, absent := 0, ""
@@ -216,7 +216,7 @@ func scores(pairs []Parity, label func(cell int) string) string {
 	return absent
 }
 
-// fromWhat claims no more of the weights than is known.
+// fromWhat says what the outputs come from, and claims no more about the weights than is known.
 func fromWhat(pairs []Parity) string {
 	if slices.ContainsFunc(pairs, func(p Parity) bool { return len(p.Unverified) > 0 }) {
 		return explain.FromUnverified

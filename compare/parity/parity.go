@@ -1,9 +1,9 @@
-// Package parity compares what cells generated, token by token: where two texts part, how near a tie it
-// was there, whether engines that are forced to one text would say the same, and whether a cell agrees with itself.
+// Package parity compares outputs of cells token by token: where two texts differ first, how close a tie it was there,
+// whether engines that are forced to one text predict the same, and whether a cell agrees with itself.
 //
-// It can't see why engines differ. It has margins only of places that engines were asked about when all was measured:
-// the rest of a record holds ids and whole texts. Texts of engines that report no token ids are compared as text. It
-// compares one request of a cell, the first.
+// It cannot see why engines differ. Gaps are known only where engines scored a text after the measurement; the rest of
+// a record has ids and whole texts. Outputs without token ids are compared as text. Of each cell it compares one
+// request, the first.
 package parity
 
 import (
@@ -19,16 +19,16 @@ import (
 	"llmparity/internal/record/rounding"
 )
 
-// Parity is one pair of cells, token by token.
+// Parity compares the outputs of two cells token by token.
 type Parity struct {
 	A int `json:"a"` // indexes into Cells
 	B int `json:"b"`
-	// Compared is false where one side has no data; Verdict then says which.
+	// Compared is false if one side has no output; Verdict then says which.
 	Compared  bool   `json:"compared"`
 	Identical bool   `json:"identical"`
 	ByText    bool   `json:"by_text,omitempty"` // texts were compared: of a side there are no ids
 	Verdict   string `json:"verdict"`
-	// Unverified are the cells of which nobody has verified that their weights are the same.
+	// Unverified are the cells whose weights are not verified to be the same.
 	Unverified []string `json:"weights_not_verified,omitempty"`
 
 	Tokenisation string `json:"tokenisation"`       // in words
@@ -46,10 +46,10 @@ type Parity struct {
 	TextB  string `json:"text_b"`
 	Shared int    `json:"text_shared_bytes"` // length of what both texts begin with
 
-	// Scores is what came of the score check; nil: no engine of the two was checked.
+	// Scores is the result of the score check; nil if neither engine was checked.
 	Scores *Check `json:"scores,omitempty"`
 
-	// Forced is what both would have said of one text; nil where they were not asked, and Unforced says why.
+	// Forced compares what both predict for one text; nil if they did not score one, and Unforced says why.
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
 
@@ -63,13 +63,13 @@ type Divergence struct {
 	Index int `json:"index"` // from 0
 	IDA   int `json:"id_a"`
 	IDB   int `json:"id_b"`
-	// How near a tie it was, by either side; nil where it was not asked about this place, and Unknown says why neither
-	// was.
+	// How close a tie it was for each side; nil if the engine did not score this position. Unknown says why neither
+	// did.
 	MarginA *Margin `json:"margin_a,omitempty"`
 	MarginB *Margin `json:"margin_b,omitempty"`
 	Unknown string  `json:"margin_absent,omitempty"`
 	Words   string  `json:"margin_words,omitempty"` // what follows from them
-	// Rounding tells that it was so near a tie that rounding is enough to turn it; false where that is not known.
+	// Rounding is true if the tie was so close that rounding explains the difference; false if that is not known.
 	Rounding bool `json:"rounding_is_enough"`
 }
 
@@ -91,16 +91,16 @@ type output struct {
 	count       int    // of tokens, as they came or as the engine counts them
 }
 
-// mute tells that tokens came without ids and without text: nothing can be compared with them.
+// mute reports whether tokens came without ids and without text, so that nothing can be compared.
 func (o output) mute() bool { return o.count > 0 && len(o.ids) == 0 && o.text == "" }
 
-// Mute tells that no request of a cell has token ids or text, although tokens came.
+// Mute reports whether no request of a cell has token ids or text, although tokens came.
 func Mute(counted []*record.Attempt) bool {
 	all := outputs(counted)
 	return len(all) > 0 && !slices.ContainsFunc(all, func(o output) bool { return !o.mute() })
 }
 
-// outputs are those of all launches, of requests that ask for the same.
+// outputs are the outputs of all launches, for requests with the same prompt.
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
 	var first *record.Request
@@ -116,8 +116,8 @@ func outputs(attempts []*record.Attempt) []output {
 	return out
 }
 
-// alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
-// a conversation have other prompts.
+// alikeRequests are the requests of a launch with the same prompt as the one that was due first. The kinds of a mix and
+// the turns of a conversation have other prompts.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -135,7 +135,7 @@ func alikeRequests(requests []*record.Request) []*record.Request {
 	return out
 }
 
-// ids gives nil when the engine gives none: such tokens carry a negative id.
+// ids is nil if the engine reports no ids: such tokens have a negative one.
 func ids(r *record.Request) []int {
 	var out []int
 	for _, t := range r.Tokens {
@@ -147,7 +147,7 @@ func ids(r *record.Request) []int {
 	return out
 }
 
-// Itself says whether the launches of a cell agree: by token ids, or by text where an engine reports none.
+// Itself compares the launches of a cell: by token ids, or by text if the engine reports none.
 func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
@@ -189,7 +189,7 @@ func Itself(counted []*record.Attempt, temperature float64) SelfParity {
 	return s
 }
 
-// agreed is the length of what two sequences begin with.
+// agreed is the length of the common beginning of two sequences.
 func agreed[E comparable](a, b []E) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -198,7 +198,7 @@ func agreed[E comparable](a, b []E) int {
 	return n
 }
 
-// Party is one of two cells that are held against each other.
+// Party is one of two cells that are compared.
 type Party struct {
 	Cell        int // index into Cells
 	Label       string
@@ -218,7 +218,7 @@ type Party struct {
 	Chunk       int                   // with kernels that merge chunks of a prompt wrongly, the tokens of a chunk; 0: with others
 }
 
-// Of compares the first measured request of either side.
+// Of compares the first measured requests of two cells.
 func Of(left, right Party) Parity {
 	p := compared(left, right)
 	p.say()
@@ -268,7 +268,7 @@ func compared(left, right Party) Parity {
 	return p
 }
 
-// found says what outputs have in common, or why they are not compared.
+// found sets what the outputs have in common, or why they are not compared.
 func (p *Parity) found(format string, args ...any) { p.detail = fmt.Sprintf(format, args...) }
 
 // say writes the verdict.
@@ -289,8 +289,7 @@ func empty(a, b int) Parity {
 		Tokenisation: explain.PromptUnknown}
 }
 
-// Said sets what launches of the same cell of the baseline run and of the run generated against each other. random:
-// tokens are drawn at random.
+// Said compares the outputs of one cell in the baseline run and in the run. random: tokens are drawn at random.
 func Said(base, now []*record.Attempt, random bool) Parity {
 	p := empty(0, 0)
 	a, b := outputs(base), outputs(now)
@@ -306,7 +305,7 @@ func Said(base, now []*record.Attempt, random bool) Parity {
 	return p
 }
 
-// of is the output with the name of whose it is.
+// of names the cell or run of the output.
 func (o output) of(label string) output {
 	o.label = label
 	return o
@@ -391,7 +390,7 @@ func (p *Parity) byText(a, b output) {
 	}
 }
 
-// sharedText is the length in bytes of what two texts begin with, never cutting a character.
+// sharedText is the length in bytes of the common beginning of two texts, in whole characters.
 func sharedText(a, b string) int {
 	n := agreed([]byte(a), []byte(b))
 	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {

@@ -28,7 +28,7 @@ type Window struct {
 	Attempt int      `json:"attempt"`
 	Tokens  int      `json:"tokens"`
 	NLL     *float64 `json:"nll,omitempty"` // negative log-likelihood, in nats
-	// What follows is against the reference; nil: it scored other tokens here, or nothing.
+	// The fields below compare with the reference; nil if it scored other tokens here, or none.
 
 	Paired int      `json:"paired,omitempty"`     // tokens whose log-probabilities both engines report
 	Change *float64 `json:"nll_change,omitempty"` // by how much NLL is higher over these tokens

@@ -10,14 +10,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// Scored is what a cell's engine thinks of a text.
+// Scored has an engine's scores for a text.
 type Scored struct {
 	prompt, text []int
 	at           []record.Score
 	Reference    int // the record's number of the cell whose text it is
 }
 
-// ScoredBy finds the last text that a cell scored whole; nil where there is none.
+// ScoredBy finds the last text that a cell scored completely; nil if there is none.
 func ScoredBy(run *record.Run, cell int) *Scored {
 	for _, a := range slices.Backward(run.Scorings) {
 		if a.Cell != cell || len(a.Scores) == 0 || a.Scoring.Window != nil || a.Scoring.Checks() {
@@ -32,8 +32,7 @@ func ScoredBy(run *record.Run, cell int) *Scored {
 	return nil
 }
 
-// behind gives what the engine thinks of the place behind a prompt and some tokens; false where it was not asked about
-// that.
+// behind is the score of the position after a prompt and some tokens; false if the engine did not score it.
 func (s *Scored) behind(prompt, tokens []int) (record.Score, bool) {
 	if s == nil || len(tokens) >= len(s.at) || !slices.Equal(prompt, s.prompt) || agreed(s.text, tokens) < len(tokens) {
 		return record.Score{}, false
@@ -41,16 +40,15 @@ func (s *Scored) behind(prompt, tokens []int) (record.Score, bool) {
 	return s.at[len(tokens)], true
 }
 
-// Margin is how far an engine's likeliest token lies above its next one at a place, in natural logarithms of their
-// probabilities.
+// Margin is the gap at a position: the log-probability of the most likely token minus that of the next, in nats.
 type Margin struct {
 	Nats   float64 `json:"nats"`
 	ID     int     `json:"id"`      // the likeliest
 	NextID int     `json:"next_id"` // the next one
 
-	// Where free runs part: how far the likeliest token lies above the less likely of the two that were said, which are
-	// not always its top two; and that one. Where the engine told nothing of it that is at least as far as to the last
-	// one of which it did.
+	// At the first difference of two outputs: the gap between the most likely token and the less likely of the two that
+	// were generated, which need not be the top two, and the id of that token. If the engine did not report it, the gap
+	// is at least that to the last token that it did report.
 	turn    float64
 	lower   int
 	atLeast bool
@@ -60,7 +58,7 @@ func marginOf(s record.Score) *Margin {
 	return &Margin{Nats: s.Margin(), ID: s.Top[0].ID, NextID: s.Top[1].ID}
 }
 
-// tieOf is the margin where two runs parted, by what was said there: one alone of the top two may have been.
+// tieOf is the margin at the first difference of two outputs, for the tokens that were generated there.
 func tieOf(s record.Score, said ...int) *Margin {
 	m := marginOf(s)
 	m.turn, m.lower = m.Nats, m.NextID
@@ -76,9 +74,8 @@ func tieOf(s record.Score, said ...int) *Margin {
 	return m
 }
 
-// Forced is what two engines would have said at every place of one and the same text: what one of them said before
-// changes nothing of what the other is asked. That text is what a third cell, or one of the two, said when it ran
-// freely.
+// Forced compares what two engines predict at every position of one text, so that an earlier difference does not change
+// later positions. The text is the output of a third cell, or of one of the two.
 type Forced struct {
 	Of        string     `json:"text_of"` // the label of the cell whose text it is
 	Positions int        `json:"positions"`
@@ -90,33 +87,34 @@ type Forced struct {
 	Distance  *Distance  `json:"distance,omitempty"`
 }
 
-// Differed is a place at which two engines that were forced to the same text would have said different things.
+// Differed is a position of the text at which two engines predict different tokens.
 type Differed struct {
 	Index   int    `json:"index"` // from 0
 	MarginA Margin `json:"margin_a"`
 	MarginB Margin `json:"margin_b"`
 }
 
-// Distance is how far the log-probabilities of two engines lie apart, over the tokens that both told of at each place.
+// Distance is how far apart the log-probabilities of two engines are, over the tokens that both report at each
+// position.
 type Distance struct {
 	Compared  int     `json:"compared"` // log-probabilities that both sides have
 	Max       float64 `json:"max_abs"`
 	Mean      float64 `json:"mean_abs"`
 	MaxAt     int     `json:"max_at"`         // its place, from 0
 	MaxLikely float64 `json:"max_abs_likely"` // of tokens that either side gives at least one percent
-	// KL is the Kullback-Leibler divergence of B from A in nats, from below: it is that of the tokens that both told of
-	// and of all others taken together, and the whole distributions can only lie further apart.
+	// KL is a lower bound of the Kullback-Leibler divergence of B from A in nats. It treats all tokens that are not
+	// reported by both as one, and the whole distributions can only be further apart.
 	KLMean float64 `json:"kl_mean_at_least"`
 	KLMax  float64 `json:"kl_max_at_least"`
 }
 
-// forced compares what two cells scored, as far as it is the same text; nil where that is nowhere.
+// forced compares the scores of two cells, as far as they scored the same text; nil if they did not.
 func forced(left, right Party) *Forced {
 	a, b := left.Scored, right.Scored
 	if a == nil || b == nil || !slices.Equal(a.prompt, b.prompt) {
 		return nil
 	}
-	// The place behind what both texts begin with has the same tokens before it too.
+	// The position after the common beginning of both texts has the same tokens before it, so it counts too.
 	n := min(agreed(a.text, b.text)+1, len(a.at), len(b.at))
 	f := &Forced{Of: textOf(left, right), Positions: n, Differing: []Differed{}}
 	d := &Distance{}
@@ -147,7 +145,7 @@ func one(yes bool) int {
 	return 0
 }
 
-// textOf names the cell whose text was scored; cells of two runs may each have scored their own's.
+// textOf names the cell whose text was scored. Cells of two runs may each have scored the text of their own run.
 func textOf(a, b Party) string {
 	if a.TextOf == b.TextOf || slices.Equal(a.Scored.text, b.Scored.text) {
 		return a.TextOf
@@ -158,7 +156,7 @@ func textOf(a, b Party) string {
 // likely is the log-probability of one percent.
 var likely = math.Log(0.01)
 
-// add takes in a place, and gives how far its likely tokens lie apart.
+// add adds a position and returns the largest difference over its likely tokens.
 func (d *Distance) add(at int, x, y record.Score) (farthest float64) {
 	kl, restX, restY := 0.0, 1.0, 1.0
 	ids := append(slices.Clone(x.Top), y.Top...)
@@ -185,7 +183,7 @@ func (d *Distance) add(at int, x, y record.Score) (farthest float64) {
 		kl += math.Exp(p) * (p - q)
 		restX, restY = restX-math.Exp(p), restY-math.Exp(q)
 	}
-	// What is left of both is a difference of numbers near 1, which were written with six digits.
+	// The rest of both is a difference of numbers near 1, which were written with six digits.
 	if restX > resolution {
 		kl += restX * math.Log(restX/max(restY, resolution))
 	}
@@ -195,10 +193,10 @@ func (d *Distance) add(at int, x, y record.Score) (farthest float64) {
 	return farthest
 }
 
-// resolution is as fine as the record has log-probabilities.
+// resolution is that of log-probabilities in the record.
 const resolution = 1e-6
 
-// unforced says why two cells were not asked about one text.
+// unforced says why two cells did not score one text.
 func unforced(a, b Party) string {
 	unasked := func(s Party) string {
 		if s.NoTokenIDs {
@@ -219,8 +217,7 @@ func unforced(a, b Party) string {
 	return explain.ForcedPrompts
 }
 
-// margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about
-// that place.
+// margins sets the gaps at the first difference of two outputs, if an engine scored that position.
 func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	if p.SamePrompt != nil && !*p.SamePrompt {
 		d.Unknown = explain.TiePrompts
@@ -242,7 +239,7 @@ func (d *Divergence) margins(p *Parity, a, b *Scored) {
 	}
 }
 
-// words judges a divergence by its margins, in words; empty where none is known.
+// words says what the margins at a divergence mean; empty if none is known.
 func (d *Divergence) words(a, b Party, p *Parity) string {
 	if d.MarginA == nil && d.MarginB == nil {
 		return ""
@@ -282,7 +279,7 @@ func (d *Divergence) words(a, b Party, p *Parity) string {
 	return text + fmt.Sprintf(explain.TieExplained, t.explains(), Nats(2*t.Nats))
 }
 
-// unmerged names the fault of kernels that merge the chunks of a prompt of so many tokens; empty where there is none.
+// unmerged names the fault of kernels that merge the chunks of a long prompt; empty if it does not apply.
 func unmerged(prompt int, sides ...Party) (words string) {
 	for _, s := range sides {
 		if s.Chunk > 0 && prompt > s.Chunk {
@@ -292,7 +289,7 @@ func unmerged(prompt int, sides ...Party) (words string) {
 	return words
 }
 
-// ties says of pairs that part how many do so at a tie that rounding turns.
+// ties counts the pairs that differ at a tie that rounding explains.
 func ties(pairs []Parity) string {
 	parted, rounding, unknown := 0, 0, 0
 	for _, p := range pairs {
@@ -316,7 +313,7 @@ func ties(pairs []Parity) string {
 	return fmt.Sprintf(explain.TiesOfPairs, parted, rounding)
 }
 
-// Nats writes a difference of logarithms: with three digits after the point, or as many as it takes to see it.
+// Nats writes a difference of logarithms with three digits after the point, or as many as show it.
 func Nats(v float64) string {
 	switch {
 	case v == 0:

@@ -1,8 +1,8 @@
-// Package ratio compares a figure of one side with that of another: ratio, change and their intervals, what tests call
-// them in a family of questions, and the sentence that says it.
+// Package ratio compares a figure of two sides: their ratio, the change from one to the other, the intervals of both,
+// and the tests of a family of questions.
 //
-// It can't tell whether two sides may be compared, nor why they differ: package compare decides the one, and nobody
-// knows the other. Figures and the sides' values by launch are given to it.
+// It does not know whether two sides may be compared, which package compare decides, or why they differ. Callers pass
+// the figures and their values by launch.
 package ratio
 
 import (
@@ -14,30 +14,30 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Ratio compares a figure of A with that of B.
+// Ratio compares a figure of cell A with that of cell B.
 type Ratio struct {
 	Figure string `json:"figure"`
 	Title  string `json:"title"`
 	Unit   string `json:"unit"`
 	Left   Side   `json:"left"`  // A's
 	Right  Side   `json:"right"` // B's
-	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches
-	// (percentiles); nil where launches are too few, or a value is not above zero.
+	// Ratio is A's median over B's; nil unless both are above zero. Its interval is a percentile bootstrap over
+	// launches; nil with too few launches, or a value that is not above zero.
 	Ratio    *float64        `json:"ratio"`
 	Interval *stats.Interval `json:"ratio_interval"`
-	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
+	// Delta is B's median minus A's. Percent is Delta in percent of A's median; nil unless that is above zero.
 	Delta           float64         `json:"delta"`
 	DeltaInterval   *stats.Interval `json:"delta_interval"`
 	Percent         *float64        `json:"delta_percent"`
 	PercentInterval *stats.Interval `json:"delta_percent_interval"`
 	IntervalNote    string          `json:"interval_note,omitempty"` // why there is no interval
-	// Note says in which way the two are not quite alike.
+	// Note names differences of the two cells that affect the figure and allow comparing it.
 	Note string `json:"note,omitempty"`
-	// Different says in which way they are not alike at all: such ratios are given on request alone.
+	// Different names differences that forbid a ratio, which --allow-different gives nevertheless.
 	Different string `json:"different,omitempty"`
 	Judgement        // Mann-Whitney's over launches
 	Verdict   string `json:"verdict"`
-	// Warnings are those beside the figures of either side.
+	// Warnings are those of the figure in either cell.
 	Warnings []evidence.Warning `json:"warnings,omitempty"`
 
 	Headline bool        `json:"-"` // a figure of the answer
@@ -52,9 +52,9 @@ type Side struct {
 	N        int             `json:"launches"`
 }
 
-// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
-// of cells of the two sides, and those of the means over the pairs. Holm corrects for their number, so that of families
-// of equals at most alpha have any difference in them at all.
+// Family is the tests that answer one question: does B differ from A? There is one for each figure in each pair of
+// cells, and one for each mean over pairs. Holm's correction keeps the chance that equal sides show any difference in
+// the family at alpha.
 type Family struct {
 	A     string `json:"a"` // names of the two sides: runs, or engines of one run
 	B     string `json:"b"`
@@ -87,21 +87,31 @@ type Mean struct {
 	Headline bool          `json:"-"` // the answer is made of it
 }
 
-// Judgement is what is to be thought of a difference.
+// Letter is a side.
+type Letter string
+
+// The sides.
+const (
+	SideA Letter = "a"
+	SideB Letter = "b"
+)
+
+// Judgement is the result of a test.
 type Judgement struct {
 	Family int `json:"family"` // index into Families
-	// Raw is the p of the test alone, P is corrected by Holm for the tests of the family.
+	// Raw is the p of the test alone; P is corrected by Holm for the number of tests in the family.
 	Raw         float64    `json:"p"`
 	P           float64    `json:"p_holm"`
 	Significant bool       `json:"significant"` // P is at most alpha
 	Call        stats.Call `json:"call"`
+	// Better is the better side. It is empty if no difference was found, or no direction of the figure is better.
+	Better Letter `json:"better,omitempty"`
 
 	Test  stats.Test `json:"-"`
 	level float64    // of the test: what Holm's correction leaves it of alpha
 }
 
-// Judge corrects questions that are asked together for their number, by Holm, and says what they are called. It gives
-// how many of them are told apart.
+// Judge corrects the tests of a family by Holm and sets their calls. It returns how many distinct tests there are.
 func Judge(of []*Judgement) int {
 	tests := make([]stats.Test, len(of))
 	for i, j := range of {
@@ -117,15 +127,15 @@ func Judge(of []*Judgement) int {
 	return stats.Distinct(tests)
 }
 
-// NoneAgrees is the note of an interval where the medians are not as far apart as the launches are.
+// NoneAgrees is the note of a missing interval if the launches differ significantly and the medians do not.
 const NoneAgrees = "none: the launches differ more than the medians"
 
-// denies tells that an interval of a change contradicts the corrected test.
+// denies reports whether an interval of a change contradicts the corrected test.
 func (j *Judgement) denies(i *stats.Interval) bool {
 	return i != nil && j.Significant == (i.Lo <= 0 && i.Hi >= 0)
 }
 
-// instead is the note where the test has no interval either.
+// instead is the note if the test has no interval either.
 func (j *Judgement) instead() string {
 	if j.Significant {
 		return NoneAgrees
@@ -134,7 +144,7 @@ func (j *Judgement) instead() string {
 }
 
 // Agree replaces intervals that contradict the corrected test by those of that test, at the level that the correction
-// leaves it. Reports show the intervals that it leaves, and nothing else decides on them.
+// leaves. Only reports use the result.
 func (x *Ratio) Agree() {
 	if x.denies(x.PercentInterval) {
 		if x.Interval, x.PercentInterval = stats.TestedRatio(x.level, *x.Ratio, x.Sides); x.Interval == nil {
@@ -146,7 +156,7 @@ func (x *Ratio) Agree() {
 	}
 }
 
-// Agree is the same of a mean.
+// Agree does the same for a mean.
 func (m *Mean) Agree() {
 	if m.denies(m.PercentInterval) {
 		if m.Interval, m.PercentInterval = stats.TestedRatio(m.level, m.Ratio, m.Sides...); m.Interval == nil {
@@ -155,10 +165,10 @@ func (m *Mean) Agree() {
 	}
 }
 
-// NotPositive is an interval's note where launches suffice, and a ratio of what some of them have makes no sense.
+// NotPositive is the note of a missing interval if there are enough launches but some values are not above zero.
 const NotPositive = "not all values above 0"
 
-// New sets a figure against another by their launches.
+// New compares two figures by their launches.
 func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
 	a, b := fa.Center(), fb.Center()
 	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
@@ -180,8 +190,8 @@ func New(fa, fb evidence.Figure, s stats.Sides) Ratio {
 	return r
 }
 
-// Spread warns of a difference that may be one of how much launches vary: one side's vary so much more that Mann and
-// Whitney's test, which takes for granted that equals vary alike, calls equal medians different too often.
+// Spread warns if one side's launches vary much more than the other's. Mann and Whitney's test assumes equal spread,
+// and calls equal medians different too often without it.
 func (x *Ratio) Spread(a, b string) {
 	times, right, ok := x.Sides.Wider()
 	if !x.Significant || !ok {

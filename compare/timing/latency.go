@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled numbers
-// describe; intervals go by launches, because what was measured in one launch shares its luck.
+// Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled values
+// describe it. Intervals treat each launch as one observation, because values of one launch are not independent.
 type Distribution struct {
 	Name      string     `json:"name"`
 	Title     string     `json:"title"`
@@ -20,24 +20,23 @@ type Distribution struct {
 	N         int        `json:"n"`
 	Launches  int        `json:"launches"`
 	Quantiles []Quantile `json:"quantiles"`
-	// Steps are the empirical distribution: the share of all values that are not above each. Of many values some are
+	// Steps are the empirical distribution: at each value, the share of all values up to it. Of many values some are
 	// left out.
 	Steps  []stats.Step `json:"-"`
 	Absent string       `json:"absent,omitempty"`
 	How    string       `json:"how"`
 }
 
-// Quantile is the value that a share of all is not above: by nearest rank, so that it is one that occurred. Of few
-// values the highest ones are all the same.
+// Quantile is a quantile by nearest rank, so it is a value that occurred. With few values, the highest quantiles are
+// equal.
 type Quantile struct {
 	Share float64 `json:"share"`
 	Value float64 `json:"value"` // over all that was pooled
-	// ByLaunch is the median over launches of each launch's own quantile, nil where launches have too few values for
-	// one.
+	// ByLaunch is the median over launches of each launch's own quantile; nil if launches have too few values for one.
 	ByLaunch *evidence.Figure `json:"by_launch,omitempty"`
 }
 
-// Distributions are those of the times that a reader waits for.
+// Distributions are those of the times that a user waits for.
 func Distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 	gapTitle, gapOf := "inter-token latency", "gaps between tokens"
 	if evidence.Uncounted(spec, counted) {
@@ -63,7 +62,7 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 	var all []float64
 	launches := byLaunch(counted, of)
 	for i, values := range launches {
-		// A negative time is one of a clock that ran backwards.
+		// A clock that ran backwards gives a negative time.
 		launches[i] = slices.DeleteFunc(values, func(v float64) bool { return v < 0 })
 		if all = append(all, launches[i]...); len(launches[i]) > 0 {
 			d.Launches++

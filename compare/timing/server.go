@@ -11,12 +11,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// counters are figures that a server counts up since its start. Others go up and down.
+// counters are figures that a server counts up from its start. Others go up and down.
 var counters = []string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count",
 	"cached_prompt_tokens_count"}
 
-// Server is what servers say of themselves, in the order of names: of what is counted, by how much it grew; of
-// the rest, its peak.
+// Server is what servers report about themselves, by name: of counters the increase, of other figures the peak.
 func Server(attempts []*record.Attempt) []evidence.Figure {
 	sees := map[string]string{}
 	for _, a := range attempts {
@@ -57,8 +56,8 @@ func serverFigure(attempts []*record.Attempt, name, sees string) evidence.Figure
 	return f.Over(attempts, func(a *record.Attempt) float64 { return served(a, name, counted) })
 }
 
-// served is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. NaN where it was
-// not read, and where a count was not read twice or went down, which it does where a server starts anew.
+// served is a launch's figure over all its sources: the highest peak, or the sum of increases. It is NaN if it was not
+// read, or if a counter was read once only or fell, as it does when a server restarts.
 func served(a *record.Attempt, name string, counted bool) float64 {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {
@@ -85,7 +84,7 @@ func served(a *record.Attempt, name string, counted bool) float64 {
 	return highest
 }
 
-// Reported are the engine's own, in the order of their names.
+// Reported are the engine's own figures, by name.
 func Reported(attempts []*record.Attempt) []evidence.Figure {
 	names := map[string]float64{}
 	for _, r := range evidence.Requests(attempts) {

@@ -1,8 +1,8 @@
-// Package timing computes what a cell's requests took, alone and together, as figures over launches and as
-// distributions; and what engines and servers report of themselves.
+// Package timing computes the times and rates of a cell's requests, alone and together, as figures over launches and as
+// distributions. It also has what engines and servers report about themselves.
 //
-// It has no times that nobody recorded: of tokens that come in clumps, or of prompts out of a cache that does not say
-// so, figures are absent and say why.
+// It has recorded times only. If tokens come in groups, or prompts from a cache that does not report its hits, figures
+// are absent and say why.
 package timing
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const ms = 1e6 // nanoseconds
 
-// Figures are a cell's load time and those of its requests, in the order of the table.
+// Figures are a cell's load time and the figures of its requests, in the order of the table.
 func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 	load := evidence.New(figure.LoadTime)
 	if spec.PerGeneration {
@@ -81,8 +81,8 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 	return out
 }
 
-// loadTook is how many milliseconds a load took; NaN without one. Of an engine with a process a generation the phase
-// goes on until its process has been read and ended; that is ours.
+// loadTook is the time of a load in ms; NaN without one. If an engine starts a process for each generation, the phase
+// includes reading and ending that process, which are not part of the load.
 func loadTook(spec record.Cell, a *record.Attempt) float64 {
 	if p, ok := a.Phase(record.Load); ok && !spec.PerGeneration {
 		return float64(p.EndNS-p.BeginNS) / ms
@@ -95,7 +95,7 @@ func loadTook(spec record.Cell, a *record.Attempt) float64 {
 	return math.NaN()
 }
 
-// withoutRate warns of a decode rate that only some launches have, once for each reason.
+// withoutRate warns if only some launches have a decode rate, once for each reason.
 func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
 	if len(f.Values) == 0 {
 		return
@@ -111,7 +111,7 @@ func withoutRate(f *evidence.Figure, attempts []*record.Attempt) {
 	}
 }
 
-// clumped says why there is no decode; empty where tokens came one by one, or nearly.
+// clumped says why there is no decode rate; empty if tokens came one by one, or nearly.
 func clumped(attempts []*record.Attempt) string {
 	for _, r := range evidence.Requests(attempts) {
 		if why := figure.Untimed(r); why != "" {
@@ -121,14 +121,14 @@ func clumped(attempts []*record.Attempt) string {
 	return ""
 }
 
-// unreported reports whether an engine whose cache is on did not say of every request what came from it.
+// unreported reports whether an engine with its cache on did not report the hits of every request.
 func unreported(spec record.Cell, attempts []*record.Attempt) bool {
 	return spec.PromptCache == record.CacheOn && slices.ContainsFunc(evidence.Requests(attempts),
 		func(r *record.Request) bool { return r.CachedTokens == record.CacheUnknown })
 }
 
-// UnknownPrefills are the requests of which an unknown part of the prompt may have come from a cache, because a server
-// of others may have seen it before. A server that we started has not: it was warmed up with another prompt.
+// UnknownPrefills are the requests whose prompt may have come in part from a cache, because a server that llmparity did
+// not start may have seen it before. A server that llmparity started has not: its warm-up uses another prompt.
 func UnknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
 	out := map[*record.Request]bool{}
 	for _, a := range attempts {
@@ -151,7 +151,7 @@ func spanHow(attempts []*record.Attempt) string {
 	return "as the engine reports it"
 }
 
-// Sampler is what measuring itself took.
+// Sampler has the cost of sampling.
 func Sampler(attempts []*record.Attempt) []evidence.Figure {
 	cpu, read, busy := evidence.New(figure.SamplerCPU), evidence.New(figure.SamplerUS), evidence.New(figure.SamplerBusy)
 	cpu.Method, busy.Method = evidence.ByClock, evidence.ByClock
@@ -165,7 +165,7 @@ func Sampler(attempts []*record.Attempt) []evidence.Figure {
 	return []evidence.Figure{busy, read, cpu}
 }
 
-// readShare is the share of one core that reading took while the engine had something to do; NaN if nothing was read.
+// readShare is the share of one core that sampling used while the engine worked; NaN if nothing was read.
 func readShare(a *record.Attempt) float64 {
 	var length, reading int64
 	for _, p := range []record.Phase{record.Load, record.Warmup, record.Measure} {

@@ -13,25 +13,25 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Load is what a launch's requests came to together, where there are several.
+// Load has the figures of all requests of a launch together, if there are several.
 type Load struct {
 	Figures []evidence.Figure `json:"figures"`
 	Kinds   []KindLoad        `json:"kinds,omitempty"` // of a mix, each alone
 	Caveats []string          `json:"caveats,omitempty"`
 }
 
-// KindLoad is what requests of one kind came to, among the others.
+// KindLoad has the figures of the requests of one kind.
 type KindLoad struct {
 	Kind    string            `json:"kind"`
 	Figures []evidence.Figure `json:"figures"`
 }
 
-// Figure finds one of a kind's.
+// Figure finds a figure of the kind.
 func (k KindLoad) Figure(name string) evidence.Figure {
 	return evidence.Held(k.Figures, name)
 }
 
-// Together gathers the figures of a traffic; nil where requests came one at a time.
+// Together computes the figures of a traffic; nil if requests came one at a time.
 func Together(spec record.Cell, counted []*record.Attempt) *Load {
 	if spec.Traffic == nil || len(counted) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func Together(spec record.Cell, counted []*record.Attempt) *Load {
 	return l
 }
 
-// kindPlace is where a kind stands in the mix; those that it lacks come last.
+// kindPlace is the place of a kind in the mix; unknown kinds come last.
 func kindPlace(spec record.Cell, kind string) int {
 	at := slices.IndexFunc(spec.Traffic.Mix, func(k record.Kind) bool { return k.Name == kind })
 	if at < 0 {
@@ -63,7 +63,7 @@ func kindPlace(spec record.Cell, kind string) int {
 	return at
 }
 
-// percentiles are those of every launch, of requests of a kind; empty: of all.
+// percentiles are the percentiles of every launch, for requests of a kind, or all requests if kind is empty.
 func percentiles(counted []*record.Attempt, kind string) []evidence.Figure {
 	var out []evidence.Figure
 	for _, t := range figure.TimesOfTraffic() {
@@ -99,7 +99,7 @@ func percentiles(counted []*record.Attempt, kind string) []evidence.Figure {
 	return evidence.Summarised(out)
 }
 
-// byLaunch has the values of each launch's requests in order, without those that are no numbers.
+// byLaunch has the values of each launch's requests in order, without NaN.
 func byLaunch(counted []*record.Attempt, of func(*record.Request) []float64) [][]float64 {
 	out := make([][]float64, len(counted))
 	for i, a := range counted {
@@ -115,8 +115,8 @@ func byLaunch(counted []*record.Attempt, of func(*record.Request) []float64) [][
 	return out
 }
 
-// supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest,
-// whichever is asked for.
+// supports is how many values a percentile needs for one of them to lie at or above it. With fewer, every such
+// percentile is the highest value.
 func supports(share float64) int {
 	if share <= 0.5 {
 		return 1
@@ -124,7 +124,7 @@ func supports(share float64) int {
 	return int(math.Ceil(1/(1-share) - 1e-9))
 }
 
-// rates are what all requests of a launch come to.
+// rates are the rates of all requests of a launch.
 func rates(t record.Traffic, counted []*record.Attempt) []evidence.Figure {
 	tps, rate := evidence.New(figure.AggregateTPS), evidence.New(figure.RequestRate)
 	good, share := evidence.New(figure.Goodput), evidence.New(figure.GoodShare)
@@ -161,8 +161,8 @@ func rates(t record.Traffic, counted []*record.Attempt) []evidence.Figure {
 	return evidence.Summarised([]evidence.Figure{tps, rate, good, share})
 }
 
-// keeps reports whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
-// there is no time per token.
+// keeps reports whether a request met the goal. It does not if it lacks what the goal is about, such as a first token.
+// A request with one token has no time per token.
 func keeps(r *record.Request, g *record.Goal) bool {
 	if g == nil {
 		return false
@@ -191,7 +191,7 @@ func goalWords(g *record.Goal) string {
 	return words[2:]
 }
 
-// trafficCaveats say what is in the times of a traffic.
+// trafficCaveats say what the times of a traffic include.
 func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	most, asked, longest := 0, spec.Traffic.Concurrency, 0.0
 	waited := evidence.Figure{Unit: "ms"}

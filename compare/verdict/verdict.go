@@ -160,6 +160,17 @@ func OfPerplexity(of evidence.Figure, reference, form string) Verdict {
 	return v
 }
 
+// BetterSide is Better as the JSON has it.
+func (v *Verdict) BetterSide() ratio.Letter {
+	switch v.Better {
+	case 0:
+		return ratio.SideA
+	case 1:
+		return ratio.SideB
+	}
+	return ""
+}
+
 // outcome is that of a call. Without a significant difference it depends on whether one of a tenth is ruled out.
 func outcome(call stats.Call, change *stats.Interval) Outcome {
 	const wide = 10 // percentage points

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"llmparity/browser"
+	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
@@ -124,7 +125,7 @@ type runtime struct {
 func (r *runtime) Page() browser.Served {
 	scripts, _ := fs.Sub(embedded, "scripts") // it exists
 	mux := http.NewServeMux()
-	mux.Handle("GET /", browser.Files(scripts))
+	mux.Handle("GET /", serve.Files(scripts))
 	mux.HandleFunc("GET /model/weights", r.offered(r.serveWeights))
 	mux.HandleFunc("GET /model/ids", r.offered(func(w http.ResponseWriter, q *http.Request) {
 		_ = json.NewEncoder(w).Encode(r.tokenizer.Prompt(q.FormValue("text"))) // fails if the browser has gone
@@ -203,7 +204,8 @@ func (r *runtime) Offer(_ context.Context, m models.Model, _ record.Device) (*br
 		r.weights, tensors = append(r.weights, t), append(tensors, tensor{t.Name, n})
 	}
 	return &browser.Offer{Context: m.Context, Layout: layout{}, Options: map[string]any{"context": m.Context,
-		"tensors": tensors, "layers": a.BlockCount, "heads": a.HeadCount, "kvHeads": a.HeadCountKV, "headDim": a.HeadDim,
+		"tensors": tensors, "layers": a.BlockCount, "heads": a.HeadCount, "kvHeads": a.HeadCountKV,
+		"headDim": a.HeadDim,
 		"epsilon": a.RMSEpsilon, "ropeBase": a.RopeBase, "eos": v.EOS}}, nil
 }
 

@@ -53,10 +53,10 @@ func TestKindIsBuiltIn(t *testing.T) {
 		ok   bool
 		want string
 	}{
-		{[]string{"generate", "--engine", "page-example", "--max-tokens", "4", "--prompt", "The third clock", "--thread", "worker"},
-			true, "generated  4 tokens"},
-		{[]string{"run", "--engines", "page-example,webllm", "--repetitions", "1", "--max-tokens", "8", "--out", "results"},
-			true, "peak memory  "},
+		{[]string{"generate", "--engine", "page-example", "--max-tokens", "4", "--prompt", "The third clock",
+			"--thread", "worker"}, true, "generated  4 tokens"},
+		{[]string{"run", "--engines", "page-example,webllm", "--repetitions", "1", "--max-tokens", "8",
+			"--out", "results"}, true, "peak memory  "},
 		{[]string{"generate", "--engine", "llamacpp", "--adapter", "gpu"}, false,
 			"--adapter applies only to webllm or page-example"},
 	} {

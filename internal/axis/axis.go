@@ -116,9 +116,22 @@ func Of(cells ...*record.Cell) []*Axis {
 // versionField ends the names of fields with an engine's version.
 const versionField = "_version"
 
+// setting ends the names of engines' own fields that are named like another axis.
+const setting = "_setting"
+
+// taken reports whether an engine's own field needs another name than its key.
+func taken(key string) bool {
+	return key == Device || key == Run ||
+		slices.ContainsFunc(table, func(a *Axis) bool { return a.Name == key || a.By == key })
+}
+
 // own is the axis of an engine's own field.
 func own(key string) *Axis {
-	a := &Axis{Name: key, Title: key, Phrase: "values of " + key, Label: key + " %s", Role: Setting, Own: true,
+	name := key
+	if taken(key) {
+		name += setting
+	}
+	a := &Axis{Name: name, Title: key, Phrase: "values of " + key, Label: key + " %s", Role: Setting, Own: true,
 		Of: func(c *record.Cell) string { return c.Settings[key] }, Number: func(c *record.Cell) float64 {
 			if v, err := strconv.ParseFloat(c.Settings[key], 64); err == nil {
 				return v
@@ -141,6 +154,9 @@ func Named(name string) *Axis {
 		if a.Name == name || a.By == name {
 			return a
 		}
+	}
+	if key, ok := strings.CutSuffix(name, setting); ok && taken(key) {
+		return own(key)
 	}
 	return own(name)
 }

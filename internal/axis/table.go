@@ -29,6 +29,12 @@ const (
 	PromptCache = "cache"
 )
 
+// Fields of results beside the axes.
+const (
+	Device = "device"
+	Run    = "run"
+)
+
 // table is in the order in which labels and sentences name axes.
 var table = []*Axis{
 	{Name: Engine, Title: "engine", Phrase: "engines", Role: Task,

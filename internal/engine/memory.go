@@ -18,6 +18,21 @@ type Memory struct {
 	FourBits string
 	// Starts returns the settings that a run starts the engine with, under the names that records use; nil: unknown.
 	Starts func(Settings) map[string]string
+	// Adapter returns the WebGPU adapter of a name; nil: it has none.
+	Adapter func(name string) (Adapter, error)
+	// Cannot returns why it cannot run a GGUF of any size in a context; nil: it runs those that it reads.
+	Cannot func(path string, context int) error
+}
+
+// Adapter is a WebGPU adapter, as far as it is known before a browser runs.
+type Adapter struct {
+	Name     string
+	Any      bool // none is chosen
+	Software bool // runs on the CPU, here
+	CPU      bool // runs on the CPU, on every machine
+	F16      bool // runs on the CPU and has shader-f16
+	// Buffer and Binding are the largest buffer and storage binding in bytes; 0: unknown.
+	Buffer, Binding int64
 }
 
 // Runtime is the library that an engine computes with. Engines with the same runtime use memory in the same way.

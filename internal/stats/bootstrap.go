@@ -10,19 +10,17 @@ import (
 	"github.com/aclements/go-moremath/mathx"
 )
 
-// law is how the median of a sample drawn anew from its own values is distributed: the bootstrap's answer to what
-// another series of launches might have given. No draws are needed for it: of n values the chance that each is the
-// middle one is known in closed form, so all n^n ways to draw are counted, and there is no seed that an interval hangs
-// on.
+// law is the bootstrap distribution of the median. It is exact: the chance that each of n values is the middle one of n
+// draws has a closed form, so no draws and no seed are needed.
 type law struct {
 	values []float64 // rising
 	upTo   []float64 // the chance of at most that value
 }
 
-// negligible is a chance that no interval notices.
+// negligible is a chance too small to change an interval.
 const negligible = 1e-12
 
-// medianLaw works that out; of an even number of values the median lies between two.
+// medianLaw is the law of a sample. The median of an even number of values lies between two of them.
 func medianLaw(sample []float64) law {
 	x := slices.Sorted(slices.Values(sample))
 	n := len(x)
@@ -78,7 +76,7 @@ func newLaw(atoms []atom) law {
 	return l
 }
 
-// atLeast is the chance that of n draws k or more succeed, each with the chance p.
+// atLeast is the chance of k or more successes in n draws, each with chance p.
 func atLeast(n, k int, p float64) float64 {
 	if p >= 1 {
 		return 1
@@ -98,12 +96,12 @@ func (l law) logs() law {
 	return out
 }
 
-// drawn is the value at a share of all draws.
+// drawn is the quantile at u.
 func (l law) drawn(u float64) float64 {
 	return l.values[min(sort.SearchFloat64s(l.upTo, u), len(l.values)-1)]
 }
 
-// less is the chance that a value of l less one of o is at most t; strictly less where that is asked for.
+// less is the chance that a value of l minus a value of o is at most t, or strictly less than t.
 func (l law) less(o law, t float64, strictly bool) float64 {
 	sum, before := 0.0, 0.0
 	at := 0 // the values of o from here on are large enough
@@ -121,11 +119,11 @@ func (l law) less(o law, t float64, strictly bool) float64 {
 	return sum
 }
 
-// beyond is what lies beyond either end of an interval.
+// beyond is the share beyond each end of an interval.
 const beyond = (1 - Confidence) / 2
 
-// difference is the percentile interval, but for a tail on either end, of what a median of l is above one of o. What it
-// says of the difference the other way round is the same.
+// difference is the percentile interval of the median of l minus that of o, with a tail on each end. Swapping l and o
+// gives the same interval with its signs swapped.
 func (l law) difference(o law, tail float64) (lo, hi float64) {
 	least, most := l.values[0]-o.values[len(o.values)-1], l.values[len(l.values)-1]-o.values[0]
 	lo = turn(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
@@ -133,7 +131,7 @@ func (l law) difference(o law, tail float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// turn finds where a condition begins to hold that holds for the most and all that is near it.
+// turn finds the smallest value at which a condition holds that holds from there up to most.
 func turn(least, most float64, holds func(float64) bool) float64 {
 	if holds(least) {
 		return least
@@ -153,13 +151,13 @@ func turn(least, most float64, holds func(float64) bool) float64 {
 type Sides struct {
 	A, B       []float64
 	lawA, lawB law
-	// of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
+	// a side has too few launches for an interval: draws of three values cannot show what a fourth would be
 	Few      bool
 	positive bool // there are values on both sides, all above zero: a ratio of their medians makes sense
 	ranks    []int
 }
 
-// NewSides works out what both tests and intervals go by.
+// NewSides prepares the tests and intervals.
 func NewSides(a, b []float64) Sides {
 	s := ranked(a, b)
 	s.positive = len(a) > 0 && len(b) > 0 && min(slices.Min(a), slices.Min(b)) > 0
@@ -169,13 +167,13 @@ func NewSides(a, b []float64) Sides {
 	return s
 }
 
-// ranked has what tests go by.
+// ranked prepares the tests alone.
 func ranked(a, b []float64) Sides {
 	return Sides{A: a, B: b, ranks: doubledRanks(a, b)}
 }
 
-// Ratio is the interval of the median of a over that of b, and what it says of the change from A to B in percent; nil
-// where there are too few launches, or ratios make no sense.
+// Ratio has the intervals of the median of A over that of B, and of the change from A to B in percent; nil if there are
+// too few launches or a ratio has no meaning.
 func (s Sides) Ratio() (ratio, percent *Interval) {
 	if s.Few || !s.positive {
 		return nil, nil
@@ -183,13 +181,13 @@ func (s Sides) Ratio() (ratio, percent *Interval) {
 	return ratios(s.lawA.logs().difference(s.lawB.logs(), beyond))
 }
 
-// ratios are the intervals of a ratio and of the change, by the logarithms of the ratio's ends.
+// ratios are the intervals of a ratio and of the change, from the logarithms of the ratio's ends.
 func ratios(lo, hi float64) (ratio, percent *Interval) {
 	return exponentials(lo, hi), &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6),
 		Confidence: Confidence}
 }
 
-// Change is the interval of the median of b less that of a.
+// Change is the interval of the median of B minus that of A.
 func (s Sides) Change() *Interval {
 	if s.Few {
 		return nil
@@ -198,13 +196,12 @@ func (s Sides) Change() *Interval {
 	return &Interval{Lo: Round(lo, 6), Hi: Round(hi, 6), Confidence: Confidence}
 }
 
-// draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so
-// that the interval of A over B is that of B over A turned round.
+// draws is how many means over cells are drawn, twice each. The second time the sides swap their random streams, so
+// that the interval of A over B is the inverse of that of B over A.
 const draws = 500
 
-// MeanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none.
-// There are too many ways to draw to count them: they are drawn, with a seed that is always the same, so that the same
-// records give the same interval.
+// MeanRatio is the interval of the geometric mean over cells of ratios of medians; nil if one of them has none. There
+// are too many samples to count, so they are drawn with a fixed seed: the same records give the same interval.
 func MeanRatio(cells []Sides) (ratio, percent *Interval) {
 	var all [][2]law
 	for _, s := range cells {
@@ -216,7 +213,7 @@ func MeanRatio(cells []Sides) (ratio, percent *Interval) {
 	return ratios(drawnMean(all))
 }
 
-// MeanOf is the same of medians alone.
+// MeanOf is the same for medians alone.
 func MeanOf(samples [][]float64) *Interval {
 	var all [][2]law
 	for _, s := range samples {
@@ -232,7 +229,7 @@ func exponentials(lo, hi float64) *Interval {
 	return &Interval{Lo: Round(math.Exp(lo), 6), Hi: Round(math.Exp(hi), 6), Confidence: Confidence}
 }
 
-// drawnMean is the interval of the mean of what lies between the logarithms of both sides.
+// drawnMean is the interval of the mean difference of the logarithms of both sides.
 func drawnMean(all [][2]law) (lo, hi float64) {
 	seeded := rand.New(rand.NewPCG(1, uint64(len(all))))
 	sums := make([]float64, 0, 2*draws)

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Test is what can be said of whether two samples differ by more than chance.
+// Test is the result of a test whether two samples differ.
 type Test struct {
 	P           float64
 	Least       float64 // the smallest p that samples of these sizes can have
 	Left, Right int
 	Weight      float64 // in its family
-	// tests of one family with the same words here order the same launches in the same way: they are one test
+	// tests of a family with the same text here order the same launches in the same way, and count as one
 	Same string
 }
 
-// exactly is up to how many values permutations are counted; of more the distribution is near enough to its limit.
+// exactly is how many values are permuted exactly; above it the normal limit is close enough.
 const exactly = 60
 
-// Chance is Mann and Whitney's test, two-sided.
+// Chance is Mann and Whitney's two-sided test.
 func (s Sides) Chance() Test {
 	t := Test{Left: len(s.A), Right: len(s.B)}
 	t.Least = min(1, 2/math.Exp(mathx.Lchoose(t.Left+t.Right, t.Left)))
@@ -45,7 +45,7 @@ func sampleOf(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(values, &benchmath.DefaultThresholds)
 }
 
-// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a.
+// rankSums counts the ways to draw as many values as a has, by their rank sum. It also returns the rank sum of a.
 func (s Sides) rankSums() (ways []float64, seen int) {
 	for _, r := range s.ranks[:len(s.A)] {
 		seen += r
@@ -62,7 +62,7 @@ func (s Sides) rankSums() (ways []float64, seen int) {
 	return known.([]float64), seen
 }
 
-// untied has the ways to draw from values without ties, by how many are drawn of how many.
+// untied counts the ways to draw from values without ties, by the number of values and of draws.
 var untied sync.Map
 
 func waysToDraw(n int, ranks []int) []float64 {
@@ -85,8 +85,7 @@ func waysToDraw(n int, ranks []int) []float64 {
 	return by[n*width:]
 }
 
-// outlying is the share of all ways to draw whose sum of ranks lies as far out as what was seen, on the side where
-// fewer do, and as many again for the other side.
+// outlying is the two-sided p of a rank sum: twice the share of draws at least as extreme on the rarer side.
 func outlying(ways []float64, seen int) float64 {
 	all, below, above := 0.0, 0.0, 0.0
 	for sum, w := range ways {
@@ -101,8 +100,8 @@ func outlying(ways []float64, seen int) float64 {
 	return min(1, 2*min(below, above)/all)
 }
 
-// OverCells is Mann and Whitney's test over several cells at once: values are drawn within each cell alone, and the
-// sums of ranks added. A cell's level cancels out, a shift that all have in common adds up.
+// OverCells is Mann and Whitney's test over several cells: values are permuted within each cell, and rank sums added.
+// The level of a cell cancels out; a shift that all cells share adds up.
 func OverCells(cells []Sides) Test {
 	t, n := Test{}, 0
 	logLeast := math.Log(2)
@@ -134,7 +133,7 @@ func OverCells(cells []Sides) Test {
 	return t
 }
 
-// nearly is the same of many values, by the bell curve that sums of ranks come to.
+// nearly is the same for many values, by the normal approximation.
 func nearly(cells []Sides) float64 {
 	off, variance := 0.0, 0.0
 	for _, c := range cells {
@@ -161,9 +160,8 @@ func nearly(cells []Sides) float64 {
 	return math.Erfc(max(0, math.Abs(off)-1) / math.Sqrt(2*variance))
 }
 
-// OrderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it
-// is turned round: a time and its inverse are one question. Where some pairs are turned round and others not it is
-// another one.
+// OrderOf describes the ranks of both sides' values in each pair. A figure and its inverse have the same description,
+// because they are one question; pairs of which only some are inverted have another one.
 func OrderOf(all ...Sides) string {
 	var ranked, reversed []string
 	for _, s := range all {
@@ -176,7 +174,7 @@ func OrderOf(all ...Sides) string {
 	return min(strings.Join(ranked, " "), strings.Join(reversed, " "))
 }
 
-// doubledRanks are those of x, then of y, among all; doubled, so that those of ties are whole.
+// doubledRanks are the ranks of x, then of y, among all values, doubled so that those of ties are integers.
 func doubledRanks(x, y []float64) []int {
 	values := append(append([]float64{}, x...), y...)
 	sorted := append([]float64{}, values...)
@@ -193,10 +191,10 @@ func doubledRanks(x, y []float64) []int {
 	return ranks
 }
 
-// Call is what the statistics call what was seen.
+// Call is the conclusion of a test.
 type Call string
 
-// What they call it.
+// The calls.
 const (
 	Differs     Call = "different"
 	TooSmall    Call = "too small to matter" // significant, but below the minimum effect
@@ -204,11 +202,12 @@ const (
 	TooFewToSay Call = "too few launches" // no values could have been significant
 )
 
-// Weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would
-// else hide a change of a tenth in them: three at eight and three others at one leave each the level of 0.0148, which a
-// shift of two standard deviations reaches nine times in ten with ten launches a side. Of six a side no others could
-// ever be called different at that; there they weigh six, which costs headlines nothing: p comes in steps. It hangs on
-// how many launches there are alone, and never on what they gave.
+// Weight is the weight of a figure in Holm's correction. Headlines weigh more: with equal weights, the other figures of
+// a family would hide a change of a tenth in a headline. Three headlines at 8 and three others at 1 leave each headline
+// a level of 0.0148, which a shift of two standard deviations reaches in nine of ten cases with ten launches a side.
+// With six launches a side, no other figure could ever differ significantly at that level. There, headlines weigh 6,
+// which costs them nothing because p takes only a few values. The weight depends on the number of launches, never on
+// their values.
 func Weight(headline bool, least float64) float64 {
 	const ofThree, heavy, lighter = 3, 8, 6
 	switch {
@@ -220,7 +219,7 @@ func Weight(headline bool, least float64) float64 {
 	return heavy
 }
 
-// CallOf says what a corrected test is called; best is the least that its corrected p could have been.
+// CallOf is the call of a corrected test; best is the smallest corrected p that its launches allow.
 func CallOf(significant bool, best float64) Call {
 	switch {
 	case significant:
@@ -231,7 +230,7 @@ func CallOf(significant bool, best float64) Call {
 	return Chance
 }
 
-// Distinct counts tests that are not the same.
+// Distinct counts tests that differ.
 func Distinct(tests []Test) int {
 	seen := map[string]bool{}
 	for _, t := range tests {
@@ -240,8 +239,8 @@ func Distinct(tests []Test) int {
 	return len(seen)
 }
 
-// Holm corrects p values for their number, by the weights of the tests. Of tests that are the same one counts, with the
-// largest weight among them.
+// Holm corrects p values for the number of tests, by their weights. Equal tests count once, with the largest of their
+// weights.
 func Holm(tests []Test, of func(Test) float64) []float64 {
 	var order []int // one of each
 	heaviest := map[string]float64{}

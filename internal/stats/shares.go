@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Apportioned rounds the parts of a whole to so many decimals, so that they add up to the rounded whole: each is
-// rounded down, and what is left goes to those with the largest remainders (Hamilton's method). No part moves by a
-// whole unit of the last place. Parts that do not come to the whole are each rounded on their own; one that is not a
-// number stays so, and counts nothing.
+// Apportioned rounds the parts of a whole so that they add up to the rounded whole: it rounds each down and gives the
+// rest to those with the largest remainders (Hamilton's method). No part moves by a whole unit of the last place. Parts
+// that do not add up to the whole are rounded one by one. NaN stays NaN and counts as nothing.
 func Apportioned(whole float64, parts []float64, decimals int) []float64 {
 	unit := math.Pow10(decimals)
 	out, order, left := make([]float64, len(parts)), []int{}, math.Round(whole*unit)

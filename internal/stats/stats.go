@@ -1,11 +1,10 @@
-// Package stats is the statistics of a comparison: floats in, floats out. It has intervals of medians, of their
-// ratios and of changes, Student's interval of a mean, Mann and Whitney's test with Holm's correction, lines by Theil
-// and Sen, trends, quantiles, and how many launches it takes to see a change. Nothing is assumed of a distribution but
-// that launches are independent.
+// Package stats has the statistics of a comparison: floats in, floats out. It has intervals of medians, ratios, changes
+// and means, Mann and Whitney's test with Holm's correction, lines by Theil and Sen, trends, quantiles, and how many
+// launches it takes to see a change. It assumes that launches are independent, and nothing about their distribution.
 //
-// It knows no figures, units or records, and can't tell whether values are independent: who gives it several values of
-// one launch gets intervals that are too narrow. Fewer than six values a side have no interval. Means over many cells
-// are drawn, always with the same seed; everything else is counted.
+// It knows no figures, units or records, and cannot check that values are independent: with several values of one
+// launch, intervals are too narrow. Fewer than six values a side have no interval. Means over many cells are drawn with
+// a fixed seed; everything else is exact.
 package stats
 
 import (
@@ -18,16 +17,16 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// A regression is found where the interval of 99% lies beyond what is tolerated: gates ask at every change of a
-// program, often of runs that were made at other times, between which a machine changes in ways that no launch shows.
-// One is ruled out by the interval of 90%, which is a test at 5% on the side that matters: every check of a gate must
-// pass, so that wrong passes do not add up as wrong failures do.
+// A gate finds a regression if the 99% interval lies beyond the tolerance. It is that strict because gates check every
+// change of a program, often against runs of another day, between which a machine changes in ways that no launch shows.
+// A gate rules a regression out by the 90% interval, which is a test at 5% on the side that matters: every check must
+// pass, so wrong passes do not add up as wrong failures do.
 const (
 	Sure  = 0.99
 	Usual = 0.90
 )
 
-// Suffice is the fewest launches a side with which each of so many questions can be answered, and has an interval.
+// Suffice is the fewest launches a side that can decide each of so many questions and give it an interval.
 func Suffice(questions int) int {
 	for n := MinRuns; ; n++ {
 		if least := 2 / math.Exp(mathx.Lchoose(2*n, n)); least*float64(max(questions, 1)) <= Alpha {
@@ -36,21 +35,20 @@ func Suffice(questions int) int {
 	}
 }
 
-// Alpha is the most families of equals, as a share, in which any difference may be called one.
+// Alpha is the largest share of families without a difference in which one may be found.
 const Alpha = 0.05
 
-// Confidence is that of every interval.
+// Confidence is the confidence of intervals.
 const Confidence = 0.95
 
-// Interval is an order-statistic interval of the median. Its confidence is at least the one asked for.
+// Interval is an order-statistic interval of the median. Its confidence is at least the requested one.
 type Interval struct {
 	Lo         float64 `json:"lo"`
 	Hi         float64 `json:"hi"`
 	Confidence float64 `json:"confidence"`
 }
 
-// MedianInterval is that of the median with at least a confidence, and the one it has; nil where values are too few for
-// one.
+// MedianInterval is an interval of the median with at least the given confidence; nil if there are too few values.
 func MedianInterval(values []float64, confidence float64) *Interval {
 	s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence)
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
@@ -59,7 +57,7 @@ func MedianInterval(values []float64, confidence float64) *Interval {
 	return &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence}
 }
 
-// MeanInterval is Student's interval of the mean, for values that vary around it alike; nil for fewer than two values.
+// MeanInterval is Student's interval of the mean, for values that are about normal; nil for fewer than two values.
 func MeanInterval(values []float64, confidence float64) *Interval {
 	if len(values) < 2 {
 		return nil
@@ -68,7 +66,7 @@ func MeanInterval(values []float64, confidence float64) *Interval {
 	return &Interval{Lo: lo, Hi: hi, Confidence: confidence}
 }
 
-// Median of nothing is NaN.
+// Median is NaN for no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -76,21 +74,21 @@ func Median(values []float64) float64 {
 	return middle(slices.Sorted(slices.Values(values)))
 }
 
-// Round is to so many digits behind the point.
+// Round rounds to so many digits after the decimal point.
 func Round(v float64, digits int) float64 {
 	if math.Abs(v) > 1e15 {
-		// It has no such digits, and times p it might be no number. What is more than any number is the largest: it can
-		// be written.
+		// Such a number has no digits after the point, and v*p may overflow. Infinity becomes the largest number, which
+		// JSON can hold.
 		return max(min(v, math.MaxFloat64), -math.MaxFloat64)
 	}
 	p := math.Pow(10, float64(digits))
 	return math.Round(v*p) / p
 }
 
-// MinRuns is the least number of launches with a 95% order-statistic interval of the median.
+// MinRuns is the smallest number of launches with a 95% order-statistic interval of the median.
 const MinRuns = 6
 
-// Moments are those of all values, not of a sample of them; NaN of none.
+// Moments treats the values as the whole population, not a sample; NaN for no values.
 func Moments(values []float64) (mean, most, deviation float64) {
 	if len(values) == 0 {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -105,10 +103,10 @@ func Moments(values []float64) (mean, most, deviation float64) {
 // Step is a point of an empirical distribution.
 type Step struct{ Value, Share float64 }
 
-// StepsAtMost bounds what is drawn of a distribution.
+// StepsAtMost is how many steps of a distribution are drawn.
 const StepsAtMost = 200
 
-// Ranked is the smallest of sorted values that a share of all is not above, by nearest rank; NaN of nothing.
+// Ranked is the quantile of sorted values by nearest rank; NaN for no values.
 func Ranked(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -116,7 +114,7 @@ func Ranked(sorted []float64, share float64) float64 {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
 }
 
-// Steps are all of an empirical distribution, or as many as are drawn, evenly; the least and the highest among them.
+// Steps are the steps of an empirical distribution: all, or an even selection that keeps the first and the last.
 func Steps(sorted []float64) []Step {
 	n := len(sorted)
 	var out []Step

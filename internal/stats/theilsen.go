@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Point is a point of a line that is to be found.
+// Point is a point to fit a line to.
 type Point struct{ X, Y float64 }
 
 // Line is a line through points.
@@ -15,15 +15,15 @@ type Line struct {
 	Distinct         int     // different x
 }
 
-// PointsAtMost bounds what a line is fitted to: all pairs of points are looked at.
+// PointsAtMost is how many points a line is fitted to, because all pairs of them are compared.
 const PointsAtMost = 200
 
-// TheilSen fits a line: its slope is the median over the slopes between all pairs of points with different x, which a
-// quarter of the points may spoil. The interval is Sen's: by ranks of those slopes, for points whose errors are
-// independent. false where all points have one x.
+// TheilSen fits a line: its slope is the median slope of all pairs of points with different x, which a quarter of wrong
+// points does not spoil. The interval is Sen's, by ranks of those slopes, for points with independent errors. It
+// returns false if all points have the same x.
 func TheilSen(points []Point) (Line, bool) { return LineThrough(Bucketed(points, PointsAtMost)) }
 
-// LineThrough is the same of all points: several may have one x, and stretches of x would leave most of those out.
+// LineThrough does the same without thinning the points: if several have the same x, thinning would drop most of them.
 func LineThrough(points []Point) (Line, bool) {
 	slopes := make([]float64, 0, len(points)*(len(points)-1)/2)
 	for i, a := range points {
@@ -60,8 +60,8 @@ func middle(sorted []float64) float64 {
 	return sorted[n/2-1]/2 + sorted[n/2]/2
 }
 
-// senInterval is that of Sen (1968), with his variance for points of equal x; ranks are rounded outwards. distinct is
-// how many x there are.
+// senInterval is the interval of Sen (1968), with his variance for points of equal x; ranks are rounded outwards.
+// distinct is the number of different x.
 func senInterval(slopes []float64, points []Point) (lo, hi float64, distinct int) {
 	const z = 1.959963984540054 // of 95%
 	xs := make([]float64, len(points))
@@ -78,8 +78,7 @@ func senInterval(slopes []float64, points []Point) (lo, hi float64, distinct int
 	return slopes[lower-1], slopes[upper-1], distinct
 }
 
-// kendallVariance is that of how many more pairs are in order than not, with equal values among them; and how many
-// values are distinct.
+// kendallVariance is the variance of Kendall's S with ties, and the number of distinct values.
 func kendallVariance(values []float64) (variance float64, distinct int) {
 	same := map[float64]float64{}
 	for _, v := range values {
@@ -93,7 +92,7 @@ func kendallVariance(values []float64) (variance float64, distinct int) {
 	return variance / 18, len(same)
 }
 
-// Bucketed keeps at most n points: the first of each of n equal stretches of x.
+// Bucketed keeps at most n points: the first in each of n equal stretches of x.
 func Bucketed(points []Point, n int) []Point {
 	if len(points) <= n {
 		return points
@@ -117,8 +116,8 @@ func Bucketed(points []Point, n int) []Point {
 	return out
 }
 
-// RobustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0
-// where more than half of all values are equal.
+// RobustDeviation is the median distance from the median, scaled to the standard deviation of normal values; 0 if more
+// than half of all values are equal.
 func RobustDeviation(values []float64) float64 {
 	center := Median(values)
 	distances := make([]float64, len(values))
@@ -128,7 +127,7 @@ func RobustDeviation(values []float64) float64 {
 	return 1.4826 * Median(distances)
 }
 
-// Drift is Theil and Sen's slope from one value to the next, and Mann and Kendall's p of there being none.
+// Drift is the Theil-Sen slope from one value to the next, and the p of Mann and Kendall's test that there is none.
 func Drift(values []float64) (slope, p float64) {
 	n, s := len(values), 0
 	points := make([]Point, n)
@@ -157,8 +156,7 @@ func Drift(values []float64) (slope, p float64) {
 	return fit.Slope, math.Erfc((math.Abs(float64(s)) - 1) / math.Sqrt(2*variance))
 }
 
-// kendall is the share of all orders of n values whose pairs are in order, less those that are not, by as many as s or
-// more, either way.
+// kendall is the p of Kendall's S for n values without ties: the share of all orders whose S is at least as far from 0.
 func kendall(n, s int) float64 {
 	ways := []float64{1} // by the number of pairs that are not in order, as a share
 	for k := 2; k <= n; k++ {

@@ -2,10 +2,6 @@ package openai_test
 
 import (
 	"bufio"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,17 +13,6 @@ import (
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
-
-// asServer makes the test binary act as a server with a list of models. It prints its address.
-const asServer = "LLMPARITY_TEST_SERVER"
-
-func serve() {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"data":[{"id":"m"}]}`)
-	}))
-	fmt.Println(s.URL)
-	select {}
-}
 
 // A forwarder is not the server, and its memory has nothing to do with the model.
 func TestForwarderIsNotSampled(t *testing.T) {

@@ -1,7 +1,10 @@
 package openai_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -166,6 +169,17 @@ func TestOllama(t *testing.T) {
 	if slices.ContainsFunc(p.Warnings(), func(w record.Warning) bool { return strings.Contains(w.Code, "counts") }) {
 		t.Errorf("%v", p.Warnings())
 	}
+}
+
+// asServer makes the test binary act as a server with a list of models. It prints its address.
+const asServer = "LLMPARITY_TEST_SERVER"
+
+func serve() {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	}))
+	fmt.Println(s.URL)
+	select {}
 }
 
 func TestMain(m *testing.M) {

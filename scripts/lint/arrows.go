@@ -22,7 +22,7 @@ var importers = map[string]string{
 	"compare": "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
 	"internal/stats": "cmd compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit " +
 		"reports",
-	"browser": "cmd internal/predict/fit internal/predict/inspect internal/kinds",
+	"browser": "cmd examples internal/predict/fit internal/predict/inspect internal/kinds",
 	"native":  "cmd internal/kinds",
 
 	"internal/kinds":            "cmd scripts/reference",

@@ -27,10 +27,10 @@ type Field struct {
 	// Read writes a value into a cell; nil: Expand does, because it needs more than the value.
 	Read func(Value, *record.Cell)
 
-	one   func(*Plan) any // the field of a single value, *int or *string; nil: none
-	list  func(*Axes) any // the field of List, *[]int or *[]string; nil: none
-	none  int             // the number of a plan that does not set it
-	check func(int) error // of a number, in place of Least and Most
+	one   func(*Plan) any   // the field of a single value, *int, *float64 or *string; nil: none
+	list  func(*Axes) any   // the field of List, *[]int, *[]float64 or *[]string; nil: none
+	none  int               // the number of a plan that does not set it
+	check func(Value) error // in place of Least, Most and Known
 
 	kind *engine.Kind // whose version, or whose section's field, this is; nil: any engine's
 	set  engine.Field // the field of kind's section; a version: the one that may name a build instead of it
@@ -90,7 +90,7 @@ func Fields(kinds engine.Kinds) []*Field {
 	return slices.Concat([]*Field{
 		{Axis: axis.Named(axis.Context), List: "contexts", Flag: "contexts", Heading: request,
 			Help: "several context windows, e.g. 1024,4096",
-			Most: mostTokens, check: checkContext, none: Unsaid, Launch: true,
+			Most: mostTokens, check: func(v Value) error { return checkContext(v.N) }, none: Unsaid, Launch: true,
 			Read: func(v Value, c *record.Cell) { c.Model.Context = max(v.N, 0) },
 			one:  func(p *Plan) any { return &p.Context }, list: func(x *Axes) any { return &x.Contexts }},
 		{Axis: axis.Named(axis.DType), List: "dtypes", Flag: "dtype", Heading: whatToRun, Help: dtypesHelp(kinds),
@@ -226,6 +226,12 @@ func (f *Field) value(text string) (Value, error) {
 	switch {
 	case f.Name == axis.DType, f.Name == axis.KVDType:
 		return Value{Text: ownDType(text)}, nil
+	case f.fractions():
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return Value{}, fmt.Errorf("must be a number, not %q", text)
+		}
+		return fraction(n), nil
 	case f.Text():
 		return Value{Text: text}, nil
 	}
@@ -238,6 +244,23 @@ func (f *Field) value(text string) (Value, error) {
 
 func number(n int) Value { return Value{strconv.Itoa(n), n} }
 
+// fractions reports whether its values are numbers with fractions. A Value has them as text.
+func (f *Field) fractions() bool {
+	if f.list == nil {
+		return false
+	}
+	_, ok := f.list(new(Axes)).(*[]float64)
+	return ok
+}
+
+func fraction(n float64) Value { return Value{Text: strconv.FormatFloat(n, 'g', -1, 64)} }
+
+// float is the number of a fraction; that of no text is 0.
+func (v Value) float() float64 {
+	n, _ := strconv.ParseFloat(v.Text, 64)
+	return n
+}
+
 func texts(all []string) (out []Value) {
 	for _, text := range all {
 		out = append(out, Value{Text: text})
@@ -248,14 +271,14 @@ func texts(all []string) (out []Value) {
 // known refuses values that it cannot have.
 func (f *Field) known(v Value) error {
 	switch {
+	case f.check != nil:
+		return f.check(v)
 	case f.ofVersion() && v.Text == "":
 		return errors.New("must be a version such as 0.2.86")
 	case f.Text() && (f.Known == nil || v.Text == "" && f.Empty || slices.Contains(f.Known, v.Text)):
 		return nil
 	case f.Text():
 		return unknown(v.Text, f.Known)
-	case f.check != nil:
-		return f.check(v.N)
 	}
 	return within(v.N, f.Least, f.Most)
 }
@@ -270,6 +293,10 @@ func (f *Field) values(x *Axes) (out []Value) {
 		for _, n := range *list {
 			out = append(out, number(n))
 		}
+	case *[]float64:
+		for _, n := range *list {
+			out = append(out, fraction(n))
+		}
 	case *[]string:
 		return texts(*list)
 	}
@@ -280,8 +307,9 @@ func (f *Field) values(x *Axes) (out []Value) {
 func (f *Field) setList(x *Axes, values []Value) {
 	var texts []string
 	var numbers []int
+	var floats []float64
 	for _, v := range values {
-		texts, numbers = append(texts, v.Text), append(numbers, v.N)
+		texts, numbers, floats = append(texts, v.Text), append(numbers, v.N), append(floats, v.float())
 	}
 	if f.ofVersion() {
 		x.VersionLists = with(x.VersionLists, f.Name, texts, len(texts) > 0)
@@ -294,6 +322,8 @@ func (f *Field) setList(x *Axes, values []Value) {
 		*to = texts
 	case *[]int:
 		*to = numbers
+	case *[]float64:
+		*to = floats
 	}
 }
 
@@ -305,6 +335,8 @@ func (f *Field) single(p *Plan) (v Value, ok bool) {
 	switch of := f.one(p).(type) {
 	case *int:
 		return number(*of), true
+	case *float64:
+		return fraction(*of), true
 	case *string:
 		return Value{Text: *of}, true
 	}
@@ -315,7 +347,7 @@ func (f *Field) single(p *Plan) (v Value, ok bool) {
 func (f *Field) said(p *Plan) bool {
 	v, ok := f.single(p)
 	if f.Text() {
-		return ok && v.Text != ""
+		return ok && v.Text != "" && !(f.fractions() && v.float() == 0)
 	}
 	return ok && v.N != f.none && v.N != 0
 }
@@ -327,6 +359,8 @@ func (f *Field) setSingle(p *Plan, v Value) {
 		switch of := f.one(p).(type) {
 		case *int:
 			*of = v.N
+		case *float64:
+			*of = v.float()
 		case *string:
 			*of = v.Text
 		}

@@ -38,8 +38,8 @@ func (r *Resolver) estimated(ctx context.Context, e Engine, of *Chosen, input, o
 	m := e.form(of.Model)
 	held = e.Kind.Holds(e.Engine, m)
 	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType,
-		KVDType: held.KVDType, Weights: held.Weights,
-		PrefillChunk: held.PrefillChunk, Context: m.Context}
+		KVDType: held.KVDType, Context: m.Context,
+		MLCSettings: estimate.MLCSettings{Weights: held.Weights, PrefillChunk: held.PrefillChunk}}
 	if held.As != nil { // an unknown engine may not repack
 		s.Repacks = estimate.Repacks()
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"llmparity/internal/bench/plan"
-	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/predict/estimate"
@@ -245,7 +244,7 @@ const noteworthy = time.Minute
 func (r *Resolver) slow(s *Chosen, at int) string {
 	e := s.launch.set.engines[at]
 	m := e.form(s.Model)
-	if held := e.Kind.Holds(e.Engine, m); held.As == nil || held.As.Runtime != engine.MLC || held.OnGPU {
+	if held := e.Kind.Holds(e.Engine, m); held.As == nil || held.As.Adapter == nil || held.OnGPU {
 		return ""
 	}
 	past := pastKey{e.Name(), s.Model.Name}

@@ -3,6 +3,7 @@
 package modelsize
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -80,4 +81,13 @@ func Dominant(stored map[string]int64) string {
 		}
 	}
 	return most
+}
+
+// GGUF reports whether it was read from a GGUF.
+func (m Model) GGUF() bool { return m.Source == "gguf" }
+
+// Noted returns the model with a note before its own.
+func (m Model) Noted(format string, args ...any) Model {
+	m.Notes = append([]string{fmt.Sprintf(format, args...)}, m.Notes...)
+	return m
 }

@@ -14,13 +14,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"llmparity/internal/dtype"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/kit/nearest"
 	"llmparity/internal/models/modelsize"
 )
 
@@ -54,22 +52,15 @@ type Setup struct {
 	Concurrency    int // simultaneous requests
 	DType          string
 	KVDType        string
-	ValueType      string // dtype of the cached values if it differs from the keys'; llama.cpp only
 	Quantization   string
 	GroupSize      int
 	TensorParallel int
-	GPUUtilization float64
 	GPUMemoryGiB   float64
-	UBatch         int      // llama.cpp: tokens computed at a time
-	NoFlash        bool     // llama.cpp: no flash attention
-	NoMmap         bool     // llama.cpp: reads the file instead of mapping it
-	GPULayers      int      // llama.cpp, Ollama: layers on the GPU
-	Repacks        []string // types that llama.cpp repacks for the processor; see the function Repacks
-	OnGPU          bool     // WebLLM's adapter is a GPU; Ollama may use a GPU
-	OnCPU          bool     // transformers has no GPU
-	MaxBatched     int      // vLLM: tokens computed at a time
-	PrefillChunk   int      // WebLLM: prompt tokens computed at a time
-	Weights        string   // WebLLM: those of a GGUF's package: as-is (or ""), f32 or f16
+	OnGPU          bool // it may use a GPU: WebLLM's adapter is one, or Ollama's server sees one
+	GGMLSettings
+	MLCSettings
+	VLLMSettings
+	TorchSettings
 }
 
 // Component is one part of the memory, in bytes over all devices.
@@ -126,6 +117,8 @@ type Estimate struct {
 	plain  dtype.DType // dtype of everything that is not quantised
 	extra  int64       // bytes of weights that all devices together have beyond one copy
 	packed []int64     // bytes of the tensors of a package that keeps a file's types; nil: another one
+	asked  Setup       // as given, without defaults
+	other  bool        // the weights are not in memory as the files have them
 }
 
 // Component returns the component with that name, or the zero value.
@@ -148,7 +141,7 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if err := s.check(m); err != nil {
 		return Estimate{}, err
 	}
-	e := &Estimate{Model: m, Setup: s, Warnings: slices.Clone(m.Notes)}
+	e := &Estimate{Model: m, Setup: s, asked: s, Warnings: slices.Clone(m.Notes)}
 	e.choose()
 	if m.Stated != nil {
 		e.stated()
@@ -166,16 +159,14 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	reserved, used, err := e.cache()
+	reserved, used, err := e.keysAndValues()
 	if err != nil {
 		return Estimate{}, err
 	}
 	e.Components = []Component{weights, reserved, used, e.activations()}
-	e.Components = append(e.Components, e.framework(weights.Best), e.several())
+	e.Components = append(e.Components, e.runtime().itself(e, weights.Best), e.several())
 	e.Components = slices.DeleteFunc(e.Components, func(c Component) bool { return c.Name == "" })
-	if e.runs(engine.VLLM) {
-		e.upFront()
-	}
+	e.runtime().settle(e)
 	e.total()
 	if c, ok := e.increase(); ok {
 		e.Components = append(e.Components, c)
@@ -193,9 +184,8 @@ func (s Setup) check(m Model) error {
 		within("--input-len", s.InputLen, maxTokens), within("--output-len", s.OutputLen, maxTokens),
 		within("--batch-size", s.BatchSize, 1<<16), within("--concurrency", s.Concurrency, 1<<16),
 		within("--tensor-parallel-size", s.TensorParallel, 1<<10),
-		within("--group-size", s.GroupSize, 1<<16), within("--ubatch", s.UBatch, 1<<20),
-		within("--max-num-batched-tokens", s.MaxBatched, 1<<24),
-		within("--prefill-chunk", s.PrefillChunk, 1<<20)); err != nil {
+		within("--group-size", s.GroupSize, 1<<16), share("--gpu-memory-gb", s.GPUMemoryGiB, 1<<20),
+		s.GGMLSettings.valid(), s.MLCSettings.valid(), s.VLLMSettings.valid()); err != nil {
 		return err
 	}
 	if s.Context > 0 && s.InputLen+s.OutputLen > s.Context {
@@ -203,73 +193,31 @@ func (s Setup) check(m Model) error {
 			"--input-len and --output-len are %d tokens together, which exceeds --context %d",
 			s.InputLen+s.OutputLen, s.Context)
 	}
-	for _, f := range []struct {
-		name        string
-		value, most float64
-	}{{"--gpu-memory-utilization", s.GPUUtilization, 1}, {"--gpu-memory-gb", s.GPUMemoryGiB, 1 << 20}} {
-		if !(f.value >= 0 && f.value <= f.most) {
-			return fault.New(fault.Usage, fmt.Sprintf("use more than 0 and at most %g", f.most), "%s is %g",
-				f.name, f.value)
-		}
-	}
-	if err := s.packageCheck(m); err != nil {
+	if err := runtimeOf(s.Engine).check(m, s); err != nil {
 		return err
 	}
-	if t := s.TensorParallel; t > 1 {
-		switch {
-		case s.Engine.Runtime == engine.MLC:
-			return fault.New(fault.Usage, "omit --tensor-parallel-size", "%s uses one device", s.Engine.Title)
-		case m.Heads > 0 && m.Heads%t != 0:
-			return fault.New(fault.Usage, "choose a divisor",
-				"--tensor-parallel-size %d does not divide %d attention heads", t, m.Heads)
-		}
+	if t := s.TensorParallel; t > 1 && m.Heads > 0 && m.Heads%t != 0 {
+		return fault.New(fault.Usage, "choose a divisor", "--tensor-parallel-size %d does not divide %d attention heads", t,
+			m.Heads)
+	}
+	return nil
+}
+
+// share refuses a flag that is not from 0 to a maximum.
+func share(flag string, value, most float64) error {
+	if !(value >= 0 && value <= most) {
+		return fault.New(fault.Usage, fmt.Sprintf("use more than 0 and at most %g", most), "%s is %g", flag, value)
 	}
 	return nil
 }
 
 // choose fills in the defaults.
 func (e *Estimate) choose() {
-	s, m := &e.Setup, e.Model
+	s := &e.Setup
 	s.BatchSize, s.Concurrency, s.TensorParallel = max(s.BatchSize, 1), max(s.Concurrency, 1), max(s.TensorParallel, 1)
 	e.chooseText()
 	e.Sequences = s.BatchSize * s.Concurrency
-	if e.runs(engine.MLC) && e.Sequences > 1 {
-		e.warn("%s processes one sequence at a time: %d requests wait for one another", s.Engine.Title, e.Sequences)
-		e.Sequences = 1
-	}
-	if e.publishedWide() {
-		e.warn("the weights are published in float32; vLLM loads them in 16 bits unless --dtype float32 is given")
-	}
-	s.UBatch, s.MaxBatched, s.GPUUtilization = cmp.Or(s.UBatch, 512), cmp.Or(s.MaxBatched, 8192),
-		cmp.Or(s.GPUUtilization, 0.9)
-	s.PrefillChunk = cmp.Or(s.PrefillChunk, m.Chunk, min(s.Context, 128))
-}
-
-// Choose returns the engine with that name; without a name, the first whose runtime fits the model.
-func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Memory, error) {
-	runtime := engine.Torch
-	switch {
-	case m.Source == "gguf":
-		runtime = engine.GGML
-	case m.Packaged():
-		runtime = engine.MLC
-	case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
-		runtime = engine.VLLM
-	}
-	var names []string
-	for _, e := range engines {
-		if e.Name == name || name == "" && e.Runtime == runtime {
-			return e, nil
-		}
-		names = append(names, e.Name)
-	}
-	do := strings.TrimSpace(nearest.Question(name, names) + " Choose one of " + strings.Join(names, ", "))
-	return nil, fault.New(fault.UnknownEngine, do, "--engine %s is unknown", name)
-}
-
-// runs reports whether the engine has one of the runtimes.
-func (e Estimate) runs(runtimes ...engine.Runtime) bool {
-	return slices.Contains(runtimes, e.Setup.Engine.Runtime)
+	e.runtime().choose(e)
 }
 
 // defaultContext is the longest context that a run uses without --context.
@@ -322,7 +270,7 @@ func (e *Estimate) total() {
 		float64(largest+e.Component(KVReserved).Best) > 0.8*float64(sum.Best) && e.Model.Trust != Low {
 		sum.Confidence, used.Confidence = Medium, Medium // the uncertain part is the smaller one
 	}
-	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 && e.Component(KVReserved).Best > 0 {
+	if e.runtime().fills(e.Setup) && e.Component(KVReserved).Best > 0 {
 		sum.Low, sum.High = sum.Best, sum.Best // the KV cache takes all that is left
 	}
 	e.Components = append(e.Components, sum)
@@ -349,38 +297,4 @@ func scaled(name string, best, low, high float64, dtype, method string, c Confid
 // exact returns a component without a range.
 func exact(name string, n int64, dtype, method string, c Confidence) Component {
 	return Component{Name: name, Low: n, Best: n, High: n, DType: dtype, Method: method, Confidence: c}
-}
-
-// hasKV reports whether a dtype is that of a package's KV cache, which is the dtype of its activations.
-func hasKV(m Model, given string) bool {
-	own := "f32"
-	if strings.Contains(m.DType, "f16") {
-		own = "f16"
-	}
-	return dtype.Canonical(given) == own
-}
-
-// packageCheck refuses settings that a package fixes.
-func (s Setup) packageCheck(m Model) error {
-	if !m.Packaged() {
-		return nil
-	}
-	if s.Engine.Runtime != engine.MLC {
-		do := "name a config.json of this model, or give its sizes: --num-layers, --num-heads, --hidden-size, --head-dim"
-		if s.Engine.Runtime == engine.GGML {
-			do = fmt.Sprintf("write its GGUF file with \"llmparity model convert %s --to gguf\", and name that", m.Name)
-		}
-		if m.Stated != nil {
-			do = "name a GGUF file or a config.json of this model; its shape is unknown here"
-		}
-		return fault.New(fault.Usage, do, "%s does not run WebLLM packages such as %s", s.Engine.Name, m.Name)
-	}
-	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
-		{"--kv-cache-dtype", s.KVDType}} {
-		if f.value != "" && !(f.name == "--kv-cache-dtype" && hasKV(m, f.value)) {
-			return fault.New(fault.Usage, "omit it", "%s %s has no effect on package %s, which has fixed dtypes (%s)",
-				f.name, f.value, m.Name, m.DType)
-		}
-	}
-	return nil
 }

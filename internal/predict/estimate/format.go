@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/nearest"
 	"llmparity/internal/models/hfconfig"
@@ -64,78 +63,28 @@ func groupsOf(cols int64, group int) int64 {
 	return ceil(cols, int64(group))
 }
 
-// mlcFormat returns one of MLC's formats.
-func mlcFormat(name string) (format, bool) {
-	p, ok := dtype.PackedAs(name)
-	if !ok || p.Bits == 0 {
-		return format{name: p.Plain.Name, plain: p.Plain}, ok
-	}
-	return format{name: name, scales: p.Plain.Name, plain: p.Plain, all: !p.Layers,
-		matrix: func(rows, cols int64, _ hfconfig.Weight) (s stored) {
-			s.values, s.scales = p.Size(rows, cols)
-			return s
-		}}, true
-}
-
 // format returns how the engine stores the weights.
 func (e *Estimate) format() (format, error) {
-	s, m, plain := &e.Setup, e.Model, e.plain
-	q := m.Quantized
-	if s.Quantization != "" {
-		q = nil
-		name := strings.ToLower(s.Quantization)
-		if f, ok := mlcFormat(name); ok && (f.scales == "" || e.runs(engine.MLC)) {
-			return f, nil
-		} else if ok {
-			return format{}, fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm",
-				"%s does not run MLC's format %s", s.Engine.Title, name)
-		}
-		var packed *dtype.DType
-		if e.keepsTypes() {
-			packed = &float32s
-			if s.DType != "" && s.DType != "auto" {
-				packed = &plain
-			}
-		}
-		f, ok := ggufFormat(name, m, packed)
-		switch n, plain := dtype.Number(name); {
-		case ok && (!e.runs(engine.MLC) || readable(name)):
-			return f, nil
-		case plain && n.Bits() >= 16:
-			return format{name: n.Name, plain: n}, nil
-		case !ok:
-			var err error
-			if q, err = named(name, s.GroupSize); err != nil {
-				return format{}, err
-			}
-		}
-		if e.runs(engine.MLC) {
-			return format{}, fault.New(fault.Usage, "choose one of MLC's formats (q4f16_1) or a GGUF type (q4_0)",
-				"%s does not run %s weights", s.Engine.Title, name)
-		}
-	}
-	if q == nil || m.Stored != nil && s.Quantization == "" {
+	m, plain := e.Model, e.plain
+	switch name := strings.ToLower(e.Setup.Quantization); {
+	case name != "":
+		return e.runtime().named(e, name)
+	case m.Quantized == nil || m.Stored != nil:
 		return format{name: plain.Name, plain: plain}, nil
 	}
-	return quantizedFormat(q, plain, m.Layers), nil
+	return quantizedFormat(m.Quantized, plain, m.Layers), nil
 }
 
 // unquantised returns the dtype of everything that is not quantised.
 func (e *Estimate) unquantised() (dtype.DType, error) {
-	name := e.Setup.DType
+	name, given := e.Setup.DType, true
 	if name == "" || name == "auto" {
-		name = e.Model.DType
-		if e.runs(engine.VLLM) && (name == "float32" || name == "f32") {
-			name = "bf16"
-		}
+		name, given = e.Model.DType, false
 	}
-	if name == "" {
+	if name = e.runtime().unquantised(name, given); name == "" {
 		return float16s, nil
 	}
 	n, ok := dtype.Number(name)
-	if n.Name == "bf16" && e.runs(engine.MLC) { // WebGPU has no bf16
-		n = float16s
-	}
 	if !ok && e.Setup.DType == "" {
 		return float16s, nil
 	}

@@ -2,8 +2,6 @@ package estimate
 
 import (
 	"strings"
-
-	"llmparity/internal/engine"
 )
 
 // increase predicts the growth of the engine's processes from before the load to their peak, as PSS: what a run
@@ -14,22 +12,15 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	if cache.Method == "" || e.Model.Hidden == 0 {
 		return Component{}, false
 	}
-	framework, touched := e.Component(Framework), e.Component(Activation)
-	var how []string
-	switch s := e.Setup; {
-	case s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1:
+	s, framework := e.Setup, e.Component(Framework)
+	if s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1 {
 		return Component{}, false // depends on the GPU's driver
-	case e.runs(engine.MLC):
-		how = []string{"weights, KV cache and workspaces (SwiftShader keeps them in the GPU process)",
-			"what the browser itself grows by while the model loads"}
-	case e.runs(engine.GGML):
-		how = append(e.places(), "the KV cache, zeroed at load")
-		var part string
-		touched, part = e.touched()
-		how = append(how, part, "the program and its vocabulary")
-	default:
+	}
+	how := e.runtime().grows(e)
+	if how == nil {
 		return Component{}, false
 	}
+	touched, _ := e.runtime().touched(e)
 	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(how, "; ") +
 		". A page that n processes share counts as 1/n", Confidence: High}
 	for _, part := range []Component{weights, cache, touched, framework} {

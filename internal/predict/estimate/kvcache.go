@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models/hfconfig"
@@ -18,9 +17,7 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	name, own := strings.ToLower(given), e.Setup.Engine.KVTypes
 	chosen := name != "" && name != "auto"
 	if !chosen {
-		if name = e.DTypes.Activations; e.runs(engine.GGML) {
-			name = "f16"
-		}
+		name = e.runtime().caches(e)
 	}
 	d, known := dtype.Named(name)
 	if chosen && (!known || own != nil && !slices.Contains(own, d.Name)) {
@@ -33,53 +30,19 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	return d, nil
 }
 
-// The units, in tokens, in which engines reserve the KV cache.
-const (
-	webllmPage = 16
-	llamaPad   = 256
-	vllmBlock  = 16
-)
-
 func padded(n, to int64) int64 { return ceil(n, to) * to }
-
-// slots returns the number of tokens that a group of layers reserves and uses, for one sequence.
-func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
-	s := e.Setup
-	context, tokens, window := int64(s.Context), e.Tokens, int64(c.Window)
-	seen := tokens
-	if window > 0 {
-		seen = min(tokens, window)
-	}
-	switch s.Engine.Runtime {
-	case engine.MLC:
-		return (ceil(context, webllmPage) + 1) * webllmPage, tokens
-	case engine.GGML:
-		cells := padded(context, llamaPad)
-		if window > 0 && windowed(e.Model.Type) {
-			ubatch := min(int64(s.UBatch), cells)
-			cells = min(cells, padded(window+ubatch, llamaPad))
-			return cells, min(seen, cells)
-		}
-		return cells, tokens
-	case engine.VLLM:
-		return padded(seen, vllmBlock), seen
-	}
-	return seen, seen
-}
 
 // perLayer returns the bytes per token in one layer. Keys and values are separate rows.
 func (e *Estimate) perLayer(c hfconfig.Cache, t, v dtype.DType) int64 {
-	values, keys := c.Values, c.Keys
-	if c.Expanded > 0 && e.runs(engine.Torch) {
-		values, keys = c.Expanded, c.ExpandedKeys
-	}
+	values, keys := e.runtime().row(c)
 	return t.Size(1, keys) + v.Size(1, values-keys)
 }
 
-// cache predicts the KV cache: reserved, and used at the end of the text.
-func (e *Estimate) cache() (reserved, used Component, err error) {
+// keysAndValues predicts the KV cache: reserved, and used at the end of the text.
+func (e *Estimate) keysAndValues() (reserved, used Component, err error) {
 	m, s := e.Model, e.Setup
-	e.DTypes.Activations = e.activationType()
+	r := e.runtime()
+	e.DTypes.Activations = r.computes(e)
 	t, err := e.kvType(s.KVDType)
 	if err != nil {
 		return reserved, used, err
@@ -97,15 +60,15 @@ func (e *Estimate) cache() (reserved, used Component, err error) {
 	for _, c := range m.Caches {
 		one := e.perLayer(c, t, v) * int64(c.Layers)
 		e.PerToken += one
-		r, u := e.slots(c)
-		room += float64(one) * float64(r) * float64(e.Sequences)
-		filled += float64(one) * float64(u) * float64(e.Sequences)
-		if heads := int64(c.Heads); devices > 1 && e.runs(engine.VLLM, engine.Torch) {
+		held, seen := r.slots(e, c)
+		room += float64(one) * float64(held) * float64(e.Sequences)
+		filled += float64(one) * float64(seen) * float64(e.Sequences)
+		if heads := int64(c.Heads); devices > 1 && r.splits() {
 			copies := one * (devices - 1) // a latent: each device has all of it
 			if heads > 0 {
 				copies = one*ceil(heads, devices)*devices/heads - one
 			}
-			extra += copies * u * int64(e.Sequences)
+			extra += copies * seen * int64(e.Sequences)
 		}
 	}
 	if room > 1<<54 {
@@ -123,33 +86,7 @@ func (e *Estimate) cache() (reserved, used Component, err error) {
 		exact(KVUsed, int64(filled)+extra, t.Name, usedHow, trust), nil
 }
 
-// activationType returns the dtype in which the engine computes.
-func (e *Estimate) activationType() string {
-	switch {
-	case e.runs(engine.GGML):
-		return "f32"
-	case e.runs(engine.MLC):
-		name := strings.ToLower(e.Setup.Quantization)
-		if name == "" && e.Model.Packaged() {
-			name = e.Model.DType
-		}
-		if f, ok := mlcFormat(name); ok {
-			return f.plain.Name
-		}
-		if e.ofGGUF() && e.Setup.DType == "" {
-			return "f32"
-		}
-	case e.runs(engine.Torch) && e.ofGGUF() && e.Setup.DType == "":
-		return "f32"
-	}
-	if e.plain.Bits() < 16 {
-		return "bf16"
-	}
-	return e.plain.Name
-}
-
 func (e *Estimate) cacheMethod() (reserved, used string) {
-	s := e.Setup
 	per := fmt.Sprintf("%d bytes per token for keys and values of all layers", e.PerToken)
 	windowed := func(c hfconfig.Cache) bool { return c.Window > 0 }
 	if i := slices.IndexFunc(e.Model.Caches, windowed); i >= 0 {
@@ -157,13 +94,5 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 	}
 	sequences := words.Count(e.Sequences, "sequence")
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences)
-	switch s.Engine.Runtime {
-	case engine.MLC:
-		return per + fmt.Sprintf(" × the context window in pages of %d tokens, rounded up, and one page more; reserved at load", webllmPage), used
-	case engine.GGML:
-		return per + fmt.Sprintf(" × the context window, rounded up to a multiple of %d tokens, × %s; reserved at load", llamaPad, sequences), used
-	case engine.VLLM:
-		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences), used
-	}
-	return used + "; grows with the text", used
+	return e.runtime().reserves(per, used, sequences), used
 }

@@ -1,7 +1,5 @@
 package estimate
 
-import "llmparity/internal/engine"
-
 // AsMeasured returns the components as a run defines them, so that equal names can be compared: the framework overhead
 // is the increase less the other components, and the total is the peak. Both are missing if the increase, or the memory
 // before the load, is not predicted.
@@ -41,8 +39,7 @@ func (e Estimate) leftOver() (Component, bool) {
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
-	if e.runs(engine.GGML) {
-		touched, _ := e.touched()
+	if touched, how := e.runtime().touched(&e); how != "" {
 		c.Low += min(touched.Low-reserved.High, 0)
 		c.Method += ", less workspaces that are never touched"
 	}

@@ -133,12 +133,6 @@ func ggufFormat(name string, m Model, plain *dtype.DType) (format, bool) {
 	return f, true
 }
 
-// readable reports whether WebLLM's weights can be made from a mixture: its base type can be read.
-func readable(name string) bool {
-	t, ok := gguf.TypeNamed(mixtures()[name].base)
-	return ok && t.Readable()
-}
-
 // part returns the type of a matrix. A tied embedding counts as the head.
 func (x mixture) part(w hfconfig.Weight, tied, grouped bool) part {
 	p := part{x.base, 1}

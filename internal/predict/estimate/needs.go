@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/words"
 )
 
@@ -28,7 +27,8 @@ type Need struct {
 // Needs returns what must fit where. Needs that are unknown are left out.
 func (e Estimate) Needs() []Need {
 	s := e.Setup
-	onGPU := s.OnGPU || s.GPULayers > 0 || e.runs(engine.VLLM) || e.runs(engine.Torch) && !s.OnCPU
+	r := e.runtime()
+	onGPU := r.onGPU(s)
 	var out []Need
 	before := s.Engine.Before
 	ram := Need{Place: RAM, Low: before, Best: before, High: before, What: "all of the engine's processes"}
@@ -42,13 +42,10 @@ func (e Estimate) Needs() []Need {
 	} else {
 		ram.add(1, e.Component(Total))
 	}
-	if !onGPU || !e.runs(engine.VLLM, engine.Torch) { // their main memory beside a GPU is not modelled
+	if !onGPU || !r.wholly() { // their main memory beside a GPU is not modelled
 		out = append(out, ram)
 	}
-	if e.runs(engine.MLC) {
-		out = append(out, e.page()...)
-	}
-	return out
+	return append(out, r.further(e)...)
 }
 
 // NeedAt returns what a place must hold; false if it holds nothing, or that is unknown.
@@ -65,13 +62,13 @@ func (e Estimate) vram() Need {
 	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
 	n.add(e.offloaded(), e.Component(Weights), e.Component(KVReserved))
 	n.add(1, e.Component(Activation), e.Component(MultiGPU), e.Component(Together))
-	// vLLM's KV cache takes what is left; at least one sequence must fit.
-	if e.runs(engine.VLLM) && e.Setup.GPUMemoryGiB > 0 {
+	r := e.runtime()
+	if r.fills(e.Setup) { // at least one sequence must fit
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Low, n.Best, n.High, n.Hard = n.Low-c.Low+one, n.Best-c.Best+one, n.High-c.High+one, true
 	}
-	if e.runs(engine.VLLM, engine.Torch) { // the CUDA context and graphs are on the device
+	if r.wholly() { // the CUDA context and graphs are on the device
 		n.add(1, e.Component(Framework))
 		n.What = "everything on its devices"
 	}
@@ -100,8 +97,8 @@ func (e *Estimate) parts() string {
 	var list []string
 	for _, of := range [][2]string{{Weights, "weights"}, {KVReserved, "KV cache"}, {Activation, "workspaces"}} {
 		c := e.Component(of[0])
-		if c.Name == Activation && e.runs(engine.GGML) && e.Component(Increase).Name != "" {
-			c, _ = e.touched() // reserved but untouched memory counts nothing
+		if c.Name == Activation && e.Component(Increase).Name != "" {
+			c, _ = e.runtime().touched(e) // reserved but untouched memory counts nothing
 		}
 		if c.Best > 0 {
 			list = append(list, of[1]+" "+words.Size(c.Best))
@@ -109,3 +106,6 @@ func (e *Estimate) parts() string {
 	}
 	return strings.Join(list, ", ")
 }
+
+// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
+func (e Estimate) NeedsF16() bool { return e.runtime().needsF16(e) }

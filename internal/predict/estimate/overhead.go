@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 )
 
 // width returns the bytes of a value.
@@ -24,33 +23,13 @@ func (e *Estimate) activations() Component {
 		return scaled(Activation, float64(m.Parameters)*0.05, 0.2, 3, e.DTypes.Activations,
 			"rule of thumb: a few percent of the weights", Low)
 	}
-	switch e.Setup.Engine.Runtime {
-	case engine.MLC:
-		return e.pageWorkspaces()
-	case engine.GGML:
-		return e.computeBuffer()
-	case engine.VLLM:
-		return e.vllmPeak()
-	}
-	return e.transformersPeak()
+	return e.runtime().activations(e)
 }
 
 // sizes returns the sizes of a token's tensors, in values.
 func sizes(m Model) (hidden, inter, queries, keys float64) {
 	return float64(m.Hidden), float64(cmp.Or(m.Inter, 4*m.Hidden)), float64(m.Heads * m.HeadDim),
 		float64(m.KVHeads * m.HeadDim)
-}
-
-// framework predicts the memory of the engine itself.
-func (e *Estimate) framework(weights int64) Component {
-	if e.runs(engine.MLC) {
-		return e.browserOwn(weights)
-	}
-	p, devices := e.Setup.Engine.Program, 1.0
-	if p.Devices {
-		devices = float64(e.Setup.TensorParallel)
-	}
-	return scaled(Framework, p.Bytes*devices+p.Token*float64(e.Model.Vocab), p.Low, p.High, "", p.How, Low)
 }
 
 // several predicts the overhead of several devices.
@@ -60,7 +39,7 @@ func (e *Estimate) several() Component {
 		return Component{}
 	}
 	devices := float64(s.TensorParallel)
-	if e.runs(engine.GGML) {
+	if !e.runtime().splits() {
 		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "",
 			"rule of thumb: a compute buffer and a context on each device", Low)
 	}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 )
@@ -101,7 +99,7 @@ func (e Estimate) reason(p record.Place) string {
 		if parts := e.parts(); parts != "" {
 			text += ": " + parts
 		}
-		if e.settable() && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
+		if e.runtime().mapped(e.Setup) && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; the OS can drop mapped weights and reread them from disk for each token"
 		}
 	}
@@ -210,18 +208,7 @@ func (e Estimate) changes(rooms map[string]Room) []change {
 	for _, n := range e.contexts(rooms) {
 		add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) { *c = e.at(n) })
 	}
-	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
-	if e.runs(engine.GGML) && wide {
-		add("KV cache in q8_0 (llama.cpp needs flash attention for it)",
-			func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
-	}
-	if e.settable() && s.UBatch > 128 {
-		add("smaller batches (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
-	}
-	if n, _ := e.repacked(); n > 0 && !s.NoMmap {
-		add("without mmap (--llamacpp-mmap off), so that repacked weights exist once",
-			func(c *Setup) { c.NoMmap = true })
-	}
+	e.runtime().changes(e, add)
 	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 &&
 		bits > 6 {
 		quantization := s.Engine.FourBits

@@ -13,23 +13,25 @@ import (
 // Take reads the settings that an engine reports before it is opened, under the names that records use. Unknown
 // settings are ignored. Take and Settings are inverse to each other.
 func (s *Setup) Take(settings map[string]string) {
-	for name, to := range map[string]*int{"context": &s.Context, "ubatch": &s.UBatch, "prefill_chunk": &s.PrefillChunk,
-		"parallel": &s.Concurrency, "gpu_layers": &s.GPULayers} {
-		first, _, _ := strings.Cut(settings[name], " ") // "3 of 4"
-		if n, err := strconv.Atoi(first); err == nil && n > 0 {
-			*to = n
-		}
-	}
+	s.takeNumbers(settings, map[string]*int{"context": &s.Context})
 	s.KVDType, s.ValueType = settings["kv_dtype"], ""
 	if keys, values, both := strings.Cut(s.KVDType, ", V "); both {
 		s.KVDType, s.ValueType = strings.TrimPrefix(keys, "K "), values
 	}
-	s.NoFlash = settings["flash_attention"] == "off"
-	s.NoMmap = settings["mmap"] == "off"
-	if settings["repacking"] == "off" {
-		s.Repacks = nil
-	}
 	s.OnGPU = s.OnGPU || settings["gpu"] == "allowed" // the number of layers is known only after the load
+	if s.Engine != nil {
+		runtimeOf(s.Engine).take(s, settings)
+	}
+}
+
+// takeNumbers reads numbers, such as "3 of 4".
+func (s *Setup) takeNumbers(settings map[string]string, to map[string]*int) {
+	for name, to := range to {
+		first, _, _ := strings.Cut(settings[name], " ")
+		if n, err := strconv.Atoi(first); err == nil && n > 0 {
+			*to = n
+		}
+	}
 }
 
 // Settings returns the assumed settings under the names that records use.
@@ -41,19 +43,7 @@ func (e Estimate) Settings() map[string]string {
 	}
 	out := map[string]string{"context": strconv.Itoa(s.Context), "weights_dtype": e.DTypes.Weights, "kv_dtype": kv,
 		"activations_dtype": e.DTypes.Activations}
-	switch s.Engine.Runtime {
-	case engine.MLC:
-		out["prefill_chunk"] = strconv.Itoa(s.PrefillChunk)
-	case engine.GGML:
-		out["ubatch"] = strconv.Itoa(s.UBatch)
-		onOff := map[bool]string{false: "off", true: "on"}
-		n, _ := e.repacked()
-		out["flash_attention"], out["mmap"], out["repacking"] = onOff[!s.NoFlash], onOff[!s.NoMmap], onOff[n > 0]
-		out["gpu_layers"] = strconv.Itoa(s.GPULayers)
-		if s.Engine.Itself || s.Concurrency > 1 {
-			out["parallel"] = strconv.Itoa(s.Concurrency)
-		}
-	}
+	e.runtime().settings(&e, out)
 	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
 }

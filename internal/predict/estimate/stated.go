@@ -3,7 +3,6 @@ package estimate
 import (
 	"fmt"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
@@ -26,7 +25,7 @@ func (e *Estimate) stated() {
 	}
 	all := scaled(Together, float64(s.Bytes+further*s.PerToken), 0.8, 1.2, m.DType,
 		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)
-	e.Components = []Component{all, e.framework(all.Best)}
+	e.Components = []Component{all, e.runtime().itself(e, all.Best)}
 	e.total()
 	e.label()
 }
@@ -50,7 +49,7 @@ func (e *Estimate) label() {
 		case c.Name == Weights && c.Low == c.High && e.asStored():
 			c.Label = fileSize
 		case c.Name == Weights && c.Low == c.High, c.Name == KVUsed,
-			c.Name == KVReserved && (!e.runs(engine.VLLM) || e.Setup.GPUMemoryGiB == 0):
+			c.Name == KVReserved && !e.runtime().fills(e.Setup):
 			c.Label = calculated
 		default:
 			c.Label = predicted
@@ -60,9 +59,7 @@ func (e *Estimate) label() {
 
 // asStored reports whether the weights are in memory as the files have them.
 func (e *Estimate) asStored() bool {
-	_, _, other := e.dequantised()
-	n, _ := e.repacked()
-	return e.Model.Stored != nil && e.Setup.Quantization == "" && e.Setup.DType == "" && !other && n == 0
+	return e.Model.Stored != nil && e.Setup.Quantization == "" && e.Setup.DType == "" && !e.other
 }
 
 // LayersIn returns how many layers fit safely into that much GPU memory, beside the workspaces.

@@ -2,14 +2,10 @@ package estimate
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
-	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/hfconfig"
-	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
 )
 
@@ -20,23 +16,21 @@ func (e *Estimate) weigh(f format) (Component, error) {
 		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
 		return exact(Weights, n, name, how, m.Trust), e.possible(n)
 	}
-	if e.packed = e.asIs(); e.packed != nil && s.Weights == mlc.Requantized {
-		return inOneType(sum(e.packed), s.Weights, "the tensors of WebLLM's package, requantized")
-	} else if e.packed != nil {
-		return inOneType(sum(e.packed), m.DType, "the tensors of WebLLM's package, in the types of the file")
-	}
-	if as, how, ok := e.dequantised(); ok {
-		return inOneType(as.Size(1, m.Parameters), as.Name, how)
+	if c, ok := e.runtime().converted(e); ok {
+		e.other = true
+		return inOneType(c.bytes, c.name, c.how)
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
-		types := e.loaded(f)
+		types := e.runtime().loaded(e, f)
 		for _, n := range types {
 			sum += n
 		}
 		name := modelsize.Dominant(types)
 		whole := exact(Weights, sum, name, "tensor sizes in the model's files", High)
-		e.copies(&whole)
+		before := whole.Method
+		e.runtime().copies(e, &whole)
+		e.other = whole.Method != before
 		e.DTypes.Weights, e.ByFormat = name, types
 		e.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
@@ -74,47 +68,25 @@ func (e *Estimate) ofGGUF() bool {
 		_, ok := mixtures()[name]
 		return ok
 	}
-	return e.Model.Source == "gguf"
+	return e.Model.GGUF()
 }
 
-// keepsTypes reports whether the engine is WebLLM with a package that keeps the types of a GGUF's matrices.
-func (e *Estimate) keepsTypes() bool {
-	return e.runs(engine.MLC) && slices.Contains([]string{"", mlc.AsIs, mlc.Requantized}, e.Setup.Weights)
-}
+// dequantises begins what says to which dtype a GGUF's weights are dequantised.
+const dequantises = "parameters × bytes: the engine dequantises the GGUF to "
 
-// asIs returns the sizes of the tensors of WebLLM's package of a GGUF, if it keeps the types of the matrices.
-func (e *Estimate) asIs() []int64 {
-	if as, _, ok := e.dequantised(); ok && e.keepsTypes() {
-		if e.Setup.Weights == mlc.Requantized {
-			return e.Model.AsIs[mlc.Requantized+" "+as.Name]
-		}
-		return e.Model.AsIs[as.Name]
-	}
-	return nil
-}
-
-// dequantised returns the dtype to which an engine dequantises a GGUF's weights; ok is false if it does not.
-func (e *Estimate) dequantised() (as dtype.DType, how string, ok bool) {
-	if !e.ofGGUF() || !e.runs(engine.MLC, engine.Torch) || e.keepsTypes() && e.Setup.Quantization != "" {
-		return as, "", false
-	}
-	as = float32s
-	if e.Setup.Weights == "f16" && e.runs(engine.MLC) {
-		return float16s, "parameters × bytes: the weights are rounded to f16", true
-	}
-	if e.Setup.Weights == "f32" && e.runs(engine.MLC) {
-		return as, "parameters × bytes: the engine dequantises the GGUF to f32", true
-	}
+// dequantised returns the weights of a GGUF in the dtype of everything unquantised, f32 unless one is given.
+func (e *Estimate) dequantised() converted {
+	as := float32s
 	if name := e.Setup.DType; name != "" && name != "auto" {
 		as = e.plain
 	}
-	return as, "parameters × bytes: the engine dequantises the GGUF to " + as.Name, true
+	return converted{as.Size(1, e.Model.Parameters), as.Name, dequantises + as.Name}
 }
 
 // replicated returns the bytes that all devices together have beyond one copy.
 func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	t := int64(e.Setup.TensorParallel)
-	if t == 1 || !e.runs(engine.VLLM, engine.Torch) {
+	if t == 1 || !e.runtime().splits() {
 		return 0
 	}
 	var extra int64

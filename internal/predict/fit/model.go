@@ -1,18 +1,12 @@
 package fit
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
-	"llmparity/browser/webllm"
 	"llmparity/internal/bench/resolve"
-	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
-	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/predict/estimate"
 )
@@ -62,32 +56,15 @@ func (q *Question) named(ctx context.Context, name string) (estimate.Model, erro
 
 // published returns the model that a package was made from, for engines that do not run packages.
 func (q *Question) published(m, of estimate.Model) estimate.Model {
-	s := &q.Setup
-	e, err := estimate.Choose(q.Engines, q.Engine, m, *s)
-	if err != nil || e.Runtime == engine.MLC {
+	e, err := estimate.Choose(q.Engines, q.Engine, m, q.Setup)
+	if err != nil {
 		return m
 	}
-	note := fmt.Sprintf("predicted for the published %s weights, because the package is for WebLLM only", of.DType)
-	if e.Runtime == engine.GGML {
-		packed, _ := dtype.PackedAs(m.DType)
-		s.Quantization = cmp.Or(s.Quantization, packed.GGUF())
-		note = fmt.Sprintf("predicted for a GGUF file in %s, because the package (%s) is for WebLLM only; for another type, "+
-			"use --quantization", s.Quantization, m.DType)
+	var only []string
+	for _, other := range q.Engines {
+		if estimate.RunsPackages(other) {
+			only = append(only, other.Title)
+		}
 	}
-	of.Notes = append([]string{note}, of.Notes...)
-	return of
-}
-
-// unrunnable returns why WebLLM cannot run a GGUF of any size, such as an architecture that cannot be converted. It
-// returns "" if the file is not a complete GGUF.
-func unrunnable(path string, context int) string {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if err := webllm.Converts(f, context); err != nil {
-		return "WebLLM: " + fault.OneLine(err.Error())
-	}
-	return ""
+	return q.Setup.Published(e, m, of, strings.Join(only, " and "))
 }

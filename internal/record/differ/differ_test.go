@@ -55,7 +55,8 @@ func TestMachines(t *testing.T) {
 // Of what goes with a version or a name, only that is named.
 func TestEngines(t *testing.T) {
 	info := func(version, sha, origin string, of *record.Library, parts map[string]string) record.EngineInfo {
-		return record.EngineInfo{Name: "webllm", Version: version, SHA256: sha, Origin: origin, Library: of, Parts: parts}
+		return record.EngineInfo{Name: "webllm", Version: version, SHA256: sha, Origin: origin, Library: of,
+			Parts: parts}
 	}
 	ours := func(variant, sha string) *record.Library {
 		return &record.Library{Maker: record.Llmparity, Variant: variant, SHA256: sha}

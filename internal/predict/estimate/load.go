@@ -9,9 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/words"
-	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
 )
 
@@ -123,8 +121,8 @@ func sum(sizes []int64) int64 {
 	return total
 }
 
-// browserOwn predicts the browser's memory beyond the model's own components.
-func (e *Estimate) browserOwn(weights int64) Component {
+// itself is the browser's memory beyond the model's own components.
+func (browserMLC) itself(e *Estimate, weights int64) Component {
 	shards, count := e.shards(weights)
 	l := e.follow(shards)
 	best := l.highest
@@ -244,131 +242,3 @@ func placeOf(name string, which int) place {
 	}
 	return at
 }
-
-// Sizes of WebGPU buffers.
-const (
-	GrantedBuffer     = 1 << 27 // storage binding that every adapter has
-	SwiftShaderBuffer = 1 << 30 // SwiftShader's limit in current Chromium
-
-	wishedBuffer   = 1 << 30 // WebLLM asks for this, or else for fallbackBuffer and GrantedBuffer
-	fallbackBuffer = 1 << 28
-)
-
-// Grants returns the largest buffer that WebLLM gets from an adapter with these limits.
-func Grants(whole, bound int64) Room {
-	room := Room{Free: wishedBuffer, How: "WebLLM's request to the adapter"}
-	if whole < wishedBuffer {
-		room.Free = fallbackBuffer
-	}
-	if bound < wishedBuffer {
-		room.Free = min(room.Free, GrantedBuffer)
-	}
-	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
-	switch {
-	case whole < fallbackBuffer || bound < GrantedBuffer:
-		room = Room{How: limits + "; WebLLM does not start with these limits"}
-	case room.Free < wishedBuffer:
-		room.How = limits + "; WebLLM then requests less"
-	}
-	return room
-}
-
-// LargestBuffer is the largest buffer that WebLLM gets from an adapter whose limits are unknown.
-func LargestBuffer(onGPU bool) Room {
-	if onGPU {
-		return Room{Free: wishedBuffer, How: "WebLLM's request to a GPU"}
-	}
-	return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
-}
-
-// page returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
-func (e Estimate) page() []Need {
-	m := e.Model
-	largest, what := e.largest(), largestTensor
-	layers := 0
-	for _, c := range m.Caches {
-		layers += c.Layers
-	}
-	if layers > 0 {
-		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
-			largest, what = n, "the KV cache of one layer"
-		}
-	}
-	if m.Stated != nil {
-		largest, what = m.Stated.Buffer, "the model, as "+m.Stated.By+" states,"
-	}
-	wasm := int64(49*mib + 72*m.Vocab)
-	staged := e.Component(Framework)
-	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
-		What: e.Setup.Engine.Title + "'s runtime and the tokenizer"},
-		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
-			What: "the page and copies of weights in transit"}}
-	if largest > 0 {
-		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
-	}
-	return out
-}
-
-const largestTensor = "the largest tensor"
-
-// largest returns the size of WebLLM's largest tensor: the package's, or calculated from the model's shape. Packages
-// store gate and up projection as one tensor, and queries, keys and values as one.
-func (e Estimate) largest() int64 {
-	m := e.Model
-	if len(e.packed) > 0 {
-		return slices.Max(e.packed)
-	}
-	if m.Largest > 0 {
-		return m.Largest
-	}
-	var all, most float64
-	for _, w := range m.Weights {
-		all += float64(w.Values())
-		if w.Name != modelsize.AllLayers {
-			most = max(most, float64(w.Rows)*float64(w.Cols))
-		}
-	}
-	if h := float64(m.Hidden); m.Active == 0 { // experts: Inter spans several tensors
-		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
-	}
-	if all == 0 {
-		return 0
-	}
-	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
-}
-
-// pageWorkspaces predicts WebLLM's workspaces: the KV cache's for a prefill chunk, and the library functions'.
-func (e *Estimate) pageWorkspaces() Component {
-	m := e.Model
-	h, i, q, kv := sizes(m)
-	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
-	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
-	of := fmt.Sprintf("queries, keys, values and outputs of %.0f prompt tokens, the tables of the KV cache, and ", chunk)
-	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
-		sum, most := usage(l)
-		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
-			of+"the largest workspace that the model library states", Medium)
-		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
-		if l.Own == nil { // MLC's own libraries keep more
-			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
-		}
-		return c
-	}
-	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
-	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations,
-		of+"hidden state, feed-forward part and logits (no library reports its memory_usage)", Low)
-}
-
-// tables is the size of the KV cache's bookkeeping in WebLLM, for any model.
-const tables = 548 * kib
-
-func usage(l *mlc.Library) (sum, most int64) {
-	for _, n := range l.MemoryUsage {
-		n = min(max(n, 0), 1<<44)
-		sum, most = sum+n, max(most, n)
-	}
-	return sum, most
-}
-
-// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
-func (e Estimate) NeedsF16() bool { return e.runs(engine.MLC) && e.DTypes.Activations == "f16" }

@@ -1,4 +1,5 @@
-package browser
+// Package serve serves an engine's page and its files to the browser, and to nobody else.
+package serve
 
 import (
 	"crypto/rand"
@@ -13,20 +14,20 @@ import (
 	"llmparity/assets/page"
 )
 
-// server serves a site on loopback, only to those who know the token in the path.
-type server struct {
-	base string // http://127.0.0.1:port/token
+// Server serves a site on loopback, only to those who know the token in the path.
+type Server struct {
+	Base string // http://127.0.0.1:port/token
 	http *http.Server
 }
 
-// serve starts a server on a free port.
-func serve(site http.Handler) (*server, error) {
+// Loopback starts a server on a free port.
+func Loopback(site http.Handler) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening on loopback: %w", err)
 	}
 	token := "/" + rand.Text()
-	s := &server{base: "http://" + l.Addr().String() + token}
+	s := &Server{Base: "http://" + l.Addr().String() + token}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, site))
 	s.http = &http.Server{Handler: isolated(mux), ReadHeaderTimeout: 10 * time.Second}
@@ -77,5 +78,5 @@ func Folder(files fs.FS) http.Handler {
 	})
 }
 
-// close frees the port.
-func (s *server) close() error { return s.http.Close() }
+// Close frees the port.
+func (s *Server) Close() error { return s.http.Close() }

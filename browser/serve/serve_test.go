@@ -1,4 +1,4 @@
-package browser
+package serve
 
 import (
 	"io"
@@ -22,14 +22,15 @@ func get(t *testing.T, url string) (int, string, http.Header) {
 }
 
 func TestServer(t *testing.T) {
-	s, err := serve(Files(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/lib.js": {Data: []byte("code")}}))
+	s, err := Loopback(Folder(fstest.MapFS{"index.html": {Data: []byte("page")},
+		"dist/lib.js": {Data: []byte("code")}}))
 	check.Err(t, err)
-	defer s.close()
-	if !strings.HasPrefix(s.base, "http://127.0.0.1:") {
-		t.Fatalf("the server listens at %s", s.base)
+	defer s.Close()
+	if !strings.HasPrefix(s.Base, "http://127.0.0.1:") {
+		t.Fatalf("the server listens at %s", s.Base)
 	}
 	for path, want := range map[string]string{"/": "page", "/dist/lib.js": "code"} {
-		code, body, header := get(t, s.base+path)
+		code, body, header := get(t, s.Base+path)
 		if code != http.StatusOK || body != want {
 			t.Errorf("%s: %d %q, want %q", path, code, body, want)
 		}
@@ -39,9 +40,9 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s does not isolate the page: %v", path, header)
 		}
 	}
-	root := s.base[:strings.LastIndex(s.base, "/")]
+	root := s.Base[:strings.LastIndex(s.Base, "/")]
 	for _, url := range []string{root + "/", root + "/index.html", root + "/0123456789abcdef0123456789abcdef/",
-		s.base + "/dist", s.base + "/dist/", s.base + "/..%2f..%2fetc/passwd"} {
+		s.Base + "/dist", s.Base + "/dist/", s.Base + "/..%2f..%2fetc/passwd"} {
 		if code, body, _ := get(t, url); code != http.StatusNotFound {
 			t.Errorf("%s: %d %q, want nothing", url, code, body)
 		}

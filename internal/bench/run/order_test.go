@@ -108,3 +108,20 @@ func TestCoolDown(t *testing.T) {
 		}
 	})
 }
+
+// A shuffled run without a seed draws one, records it, and all its setups have that order.
+func TestDrawnSeedIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := manyCells(t)
+		o.Plan.Order = plan.Shuffled
+		of, err := o.options()
+		check.Err(t, err)
+		_, err = run.Do(t.Context(), of)
+		check.Err(t, err)
+		for _, s := range of.Setups {
+			if s.Plan.OrderSeed == 0 || s.Plan.OrderSeed != of.Plan.OrderSeed {
+				t.Errorf("setup %d has the seed %d, the run %d", s.ID, s.Plan.OrderSeed, of.Plan.OrderSeed)
+			}
+		}
+	})
+}

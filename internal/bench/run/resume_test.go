@@ -414,3 +414,31 @@ func unended(t *testing.T, dir string) {
 	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"done":`) })
 	check.Err(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644))
 }
+
+// The plan in a run's folder has defaults that nobody requested. Cells of a resumed run have what the others have.
+func TestResumedCellsHaveTheFirstRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		e := &scripted{name: "a"}
+		e.do = at(2, interrupts(cancel))
+		o := options(t, e)
+		o.Plan.Contexts, o.Plan.Context, o.Plan.Order = []int{16, 32}, 0, plan.Grouped // the second is prepared last
+		first, err := o.options()
+		check.Err(t, err)
+		first.Plan.Threads, first.Plan.DType = 1, "f32" // as the command completes it
+		dir, err := run.Do(ctx, first)
+		if fault.Of(err) != fault.Interrupted {
+			t.Fatal(err)
+		}
+		o.Plan.Threads, o.Plan.DType, e.do = 1, "f32", nil
+		r, err := resumed(t, o, dir)
+		if err != nil || len(r.Cells) != 2 {
+			t.Fatalf("%v, %d cells", err, len(r.Cells))
+		}
+		for _, c := range r.Cells {
+			if c.Threads != 0 || c.DType != "" || c.Isolation == "" {
+				t.Errorf("cell %d: %d threads, dtype %q, %+v", c.ID, c.Threads, c.DType, c)
+			}
+		}
+	})
+}

@@ -104,8 +104,9 @@ func fieldSchemas() map[string]string {
 	const positive, count = `{"type": ["number", "null"], "minimum": 0}`, `{"type": ["integer", "null"], "minimum": 0}`
 	const number, share = `{"type": "number", "minimum": 0}`, `{"type": ["number", "null"], "minimum": 0, "maximum": 1}`
 	fields := map[string]string{"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`,
-		"Plan.prompts": prompts,
-		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": valuesOf(axis.Temperature),
+		"Plan.prompts":            prompts,
+		"Plan.models":             `{"anyOf": [` + text + `, ` + schematest.Own + `]}`,
+		"Plan.temperature":        valuesOf(axis.Temperature),
 		"Plan.max_tokens":         lengths(),
 		"Plan.threads":            list(numbers(0, tokens)),
 		"UntilCI.max_repetitions": numbers(0, 100_000),

@@ -15,6 +15,7 @@ type Settings struct {
 	Chrome  string
 	Launch  Launch
 	Adapter string
+	Power   string // power preference; empty: as the engine asks
 	Thread  string
 }
 
@@ -34,6 +35,8 @@ func (s *Settings) Fields() []engine.Field {
 		{To: &s.Adapter, Flag: "adapter", Key: "adapter",
 			OneOf: []string{string(Auto), string(GPU), string(SwiftShader), string(Lavapipe)},
 			Help:  "WebGPU adapter: auto; gpu; swiftshader or lavapipe, which run on the CPU. Only lavapipe (scripts/setup lavapipe) has float16"},
+		{To: &s.Power, Flag: "power-preference", Key: "power_preference", OneOf: []string{"high-performance", "low-power"},
+			Help: "which of several GPUs the page asks for: high-performance or low-power (default: the engine's choice)"},
 		{To: &s.Thread, Flag: "thread", Key: "thread", Run: true,
 			OneOf: []string{string(PageThread), string(WorkerThread)}, Help: "thread that the engine runs on: page or worker"},
 	}
@@ -49,6 +52,6 @@ func (s *Settings) Check() error {
 
 // Browser is the browser to start or to attach to.
 func (s *Settings) Browser(watchdog time.Duration) Config {
-	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Thread: Thread(s.Thread),
-		Watchdog: watchdog}
+	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Power: s.Power,
+		Thread: Thread(s.Thread), Watchdog: watchdog}
 }

@@ -100,6 +100,15 @@ function watchDevices() {
 }
 watchDevices();
 
+// preferPower makes adapters those of the power preference that was asked for, whatever the runtime asks for.
+function preferPower() {
+  const powerPreference = new URLSearchParams(location.search).get("power");
+  if (!globalThis.GPU || !powerPreference) return;
+  const requestAdapter = GPU.prototype.requestAdapter;
+  GPU.prototype.requestAdapter = function (options) { return requestAdapter.call(this, { ...options, powerPreference }); };
+}
+preferPower();
+
 function watchDevice(device) {
   const gpuError = (error) => error && tell({ gpu: { kind: error.constructor.name, message: error.message } });
   device.lost.then(({ reason, message }) => unloading || tell({ lost: { reason, message } }));

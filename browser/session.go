@@ -69,7 +69,7 @@ func (s *Session) info(o *Offer) *record.EngineInfo {
 		info.Parts["page_sha256"] = sum
 	}
 	if o != nil {
-		info.Library = o.Library
+		info.Library, info.Weights = o.Library, o.Weights
 		maps.Copy(info.Policy, o.Policy)
 	}
 	return info

@@ -52,15 +52,13 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 		}
 		own.Path, own.Was, own.SHA256 = path, file.Was, file.SHA256
 	}
-	m.Policy = map[string]string{"weights": g.Same.String()}
-	own.Policy = map[string]string{"weights": g.Same.String(), "model_file": fmt.Sprintf("GGUF (%s) of the package",
-		g.File.Dominant())}
+	m.Weights, own.Weights = g.Same, g.Same
+	own.Policy = map[string]string{"model_file": fmt.Sprintf("GGUF (%s) of the package", g.File.Dominant())}
 	m.GGUF = &own
 	return m, nil
 }
 
-// unpackedName identifies a package by its weights, settings and tokenizer. Older versions, which did not check the
-// shards, left out "-checked".
+// unpackedName identifies a package by its weights, settings and tokenizer.
 func unpackedName(m Model) (string, error) {
 	all := sha256.New()
 	fmt.Fprintln(all, m.SHA256, m.Name)
@@ -71,7 +69,7 @@ func unpackedName(m Model) (string, error) {
 		}
 		fmt.Fprintln(all, file, sum)
 	}
-	return fmt.Sprintf("%s-v%d-checked-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
+	return fmt.Sprintf("%s-v%d-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
 }
 
 // unpack writes a GGUF into the cache.

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"testing"
-
 	"llmparity/internal/engine"
 )
 
@@ -10,14 +8,6 @@ import (
 func Bare(p Plan) Plan {
 	p.from = source{}
 	return p
-}
-
-// CountExpansions counts how often plans are expanded during a test.
-func CountExpansions(t *testing.T) *int {
-	was, n := expanded, new(int)
-	expanded = func() { *n++ }
-	t.Cleanup(func() { expanded = was })
-	return n
 }
 
 // ScopeNames are the axes that checks of a gate are restricted by.

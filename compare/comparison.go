@@ -197,7 +197,7 @@ func (c *Comparison) add(reasons ...Reason) {
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, verdict.Reason{Code: d.Code, Text: d.bare}
+			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, d.bare
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:
@@ -298,10 +298,10 @@ func noteOn(name string, a, b *Cell) string {
 func Unlike(name string, a, b *Cell) verdict.Reason {
 	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
 	if name == figure.Increase && whole(a) != whole(b) {
-		return verdict.Reason{Code: explain.BaselinesDiffer.Code, Text: explain.BaselinesDiffer.Text}
+		return verdict.ReasonOf(explain.BaselinesDiffer)
 	}
 	if all := moved(name, a, b, true); len(all) > 0 {
-		return verdict.Reason{Code: all[0].Code, Text: all[0].Text}
+		return all[0].bare
 	}
 	return verdict.Reason{}
 }

@@ -281,7 +281,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {
 		for i := range c.Figures {
-			c.Figures[i].Absent = "no launch counts"
+			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0
 		}
 	}
 	c.Load = timing.Together(spec, c.counted)
@@ -454,7 +454,7 @@ func (c *Cell) refuse(why string) {
 	c.Refused = why
 	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
 		for i := range list {
-			list[i].Absent = "refused"
+			list[i].Absent, list[i].Lacks = "refused", evidence.Refused
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
@@ -296,7 +295,7 @@ func noteOn(name string, a, b *Cell) string {
 
 // Unlike says why a figure cannot be compared, because it means another thing on each side; without a code it can.
 func Unlike(name string, a, b *Cell) verdict.Reason {
-	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
+	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Lacks == evidence.NoProcess }
 	if name == figure.Increase && whole(a) != whole(b) {
 		return verdict.ReasonOf(explain.BaselinesDiffer)
 	}

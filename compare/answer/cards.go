@@ -128,7 +128,7 @@ func (r view) card(q *question) Card {
 	for _, c := range r.Cells {
 		if f := q.of(c); f.Known() {
 			known, values = append(known, c), append(values, f.Center())
-		} else if f.Absent != "refused" {
+		} else if f.Lacks != evidence.Refused {
 			absent = cmp.Or(absent, f.Absent)
 		}
 	}

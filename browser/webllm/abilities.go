@@ -104,7 +104,7 @@ func runsWith(l mlc.Library) (string, error) {
 	if p, ok := dtype.PackedAs(l.Quantization); ok && slices.Contains(mlc.Convertible, l.Quantization) {
 		as = p.Plain.Name
 	}
-	if l.Own != nil && l.Own.Shape != nil && l.Own.Shape.DType == mlc.Float16 {
+	if l.Own != nil && l.Own.Shape.DType == mlc.Float16 {
 		as = F16
 	} else if l.Own != nil {
 		as = F32

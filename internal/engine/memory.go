@@ -12,6 +12,8 @@ type Memory struct {
 	Before int64
 	// Itself: the engine itself chooses GPU layers, batch size and slots.
 	Itself bool
+	// Formats are those of models that not every engine's files can be made from, by their names in models.
+	Formats []string
 	// KVTypes are the dtypes that its KV cache can have, by canonical names; nil: unknown.
 	KVTypes []string
 	// FourBits is the weight format to recommend if memory is short.
@@ -35,16 +37,8 @@ type Adapter struct {
 	Buffer, Binding int64
 }
 
-// Runtime is the library that an engine computes with. Engines with the same runtime use memory in the same way.
+// Runtime names the library that an engine computes with. Engines with the same runtime use memory in the same way.
 type Runtime string
-
-// Runtimes with known formulas.
-const (
-	GGML  Runtime = "ggml"
-	MLC   Runtime = "mlc" // in a browser
-	VLLM  Runtime = "vllm"
-	Torch Runtime = "torch"
-)
 
 // Program is a size with its range and how it was determined.
 type Program struct {

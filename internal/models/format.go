@@ -110,6 +110,14 @@ func named(name string) *Format {
 	return nil
 }
 
+// Title returns the name of a format for people.
+func Title(name string) string {
+	if f := named(name); f != nil {
+		return f.Title
+	}
+	return name
+}
+
 // Reads reports whether weights and vocabulary of the model's format can be read.
 func (m Model) Reads() bool {
 	f := named(m.Format)

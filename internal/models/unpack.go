@@ -58,8 +58,7 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 	return m, nil
 }
 
-// unpackedName identifies a package by its weights, settings and tokenizer. Older versions, which did not check the
-// shards, left out "-checked".
+// unpackedName identifies a package by its weights, settings and tokenizer.
 func unpackedName(m Model) (string, error) {
 	all := sha256.New()
 	fmt.Fprintln(all, m.SHA256, m.Name)
@@ -70,7 +69,7 @@ func unpackedName(m Model) (string, error) {
 		}
 		fmt.Fprintln(all, file, sum)
 	}
-	return fmt.Sprintf("%s-v%d-checked-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
+	return fmt.Sprintf("%s-v%d-gguf", hex.EncodeToString(all.Sum(nil))[:12], mlc.Version), nil
 }
 
 // unpack writes a GGUF into the cache.

@@ -64,7 +64,7 @@ func kind(oneShot bool, k engine.Kind) *engine.Kind {
 }
 
 // Memory describes how llama.cpp holds models in memory.
-var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: engine.GGML, FourBits: "q4_k_m",
+var Memory = &engine.Memory{Name: Name, Title: "llama.cpp", Runtime: "ggml", FourBits: "q4_k_m",
 	KVTypes: cacheTypes,
 	Program: engine.Program{Bytes: 16.6 * record.MiB, Token: 360, Low: 0.5, High: 1.6,
 		How: "PSS of llama-server's code, HTTP and vocabulary, on Linux with a CPU, while no other process shares its libraries; " +

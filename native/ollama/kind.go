@@ -35,7 +35,7 @@ var Kind = &engine.Kind{
 }
 
 // Memory describes how Ollama holds models in memory. Its server uses some before it holds a model.
-var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: engine.GGML, Before: 30 << 20, Itself: true,
+var Memory = &engine.Memory{Name: Name, Title: "Ollama", Runtime: "ggml", Before: 30 << 20, Itself: true,
 	KVTypes: []string{"f16", "q8_0", "q4_0"}, FourBits: "q4_k_m",
 	Program: engine.Program{Bytes: 36 << 20, Token: 360, Low: 0.5, High: 2,
 		How: "PSS of Ollama's runner minus its idle server, on Linux with a CPU; a GPU context adds to it"},

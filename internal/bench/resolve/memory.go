@@ -223,21 +223,21 @@ func (p *predictor) buffer(ctx context.Context, e estimatedCell, need int64) est
 		}
 		d, err := e.device(ctx)
 		if err == nil { // the launch reports errors
-			room = bufferOf(d)
+			room = bufferOf(e.Estimate, d)
 		}
 		return room, err
 	})
 	return room
 }
 
-// bufferOf returns the limit that WebLLM will get from an adapter; none if the adapter reports none.
-func bufferOf(d record.Device) estimate.Room {
+// bufferOf returns the limit that the engine will get from an adapter; none if the adapter reports none.
+func bufferOf(e estimate.Estimate, d record.Device) estimate.Room {
 	whole, err := strconv.ParseInt(d.Detail["maxBufferSize"], 10, 64)
 	bound, err2 := strconv.ParseInt(d.Detail["maxStorageBufferBindingSize"], 10, 64)
 	if err != nil || err2 != nil {
 		return estimate.Room{}
 	}
-	return estimate.Grants(whole, bound)
+	return e.Buffer(whole, bound)
 }
 
 // Limits of all current browsers.

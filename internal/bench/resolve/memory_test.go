@@ -110,6 +110,7 @@ func TestPromptsAreCounted(t *testing.T) {
 }
 
 func TestBuffersOfAdapters(t *testing.T) {
+	e := estimate.Estimate{Setup: estimate.Setup{Engine: webllm.Memory}}
 	for _, c := range []struct {
 		whole, bound string
 		free         int64
@@ -121,7 +122,7 @@ func TestBuffersOfAdapters(t *testing.T) {
 		{"536870912", "1073741824", 1 << 28},
 		{"", "1073741824", 0}, {"x", "y", 0},
 	} {
-		room := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole,
+		room := bufferOf(e, record.Device{Detail: map[string]string{"maxBufferSize": c.whole,
 			"maxStorageBufferBindingSize": c.bound}})
 		if room.Free != c.free {
 			t.Errorf("%q and %q: %+v", c.whole, c.bound, room)

@@ -91,10 +91,7 @@ func (l Library) sameShape(w wanted) error {
 		lib.NumKeyValueHeads, lib.HeadDim = kv.KVHeads, kv.HeadDim
 	}
 	if l.Own != nil {
-		if l.Own.Shape == nil {
-			return l.differs("an earlier llmparity compiled it and did not record rotation and window; compile it again")
-		}
-		lib = *l.Own.Shape
+		lib = l.Own.Shape
 	}
 	for i := range reflect.TypeFor[modellib.Shape]().NumField() {
 		field := reflect.TypeFor[modellib.Shape]().Field(i)
@@ -185,7 +182,7 @@ func tokens(window int) string {
 // reaches checks that the library supports the context. Our own have a table of rotations of that length.
 func (l Library) reaches(w wanted) error {
 	longest := l.ContextWindowSize
-	if l.Own != nil && l.Own.Shape != nil {
+	if l.Own != nil {
 		longest = l.Own.Shape.ContextWindowSize
 	}
 	switch asked := w.shape.ContextWindowSize; {

@@ -55,7 +55,7 @@ type KVShape struct {
 // Own is what only our own libraries report.
 type Own struct {
 	modellib.Variant
-	Shape *modellib.Shape `json:"shape"` // nil in libraries compiled by an earlier version
+	Shape modellib.Shape `json:"shape"`
 }
 
 // Param is a weight that a library needs or a package has.

@@ -117,7 +117,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{1}, 16) })
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
 		},
-		"an earlier llmparity compiled it": func(l *Library, _ *modellib.Shape) {
+		"is 0 in the library": func(l *Library, _ *modellib.Shape) {
 			l.Own = &Own{Variant: l.Own.Variant}
 		},
 		"its prefill chunk of 2048 tokens": func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
@@ -154,9 +154,9 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 
 // ownWith returns a library's description with a change.
 func ownWith(l *Library, change func(*modellib.Shape)) *Own {
-	s := *l.Own.Shape
+	s := l.Own.Shape
 	change(&s)
-	return &Own{l.Own.Variant, &s}
+	return &Own{l.Own.Variant, s}
 }
 
 // The first difference between a library and a package is named.
@@ -167,7 +167,7 @@ func TestLibraryAgainstPackage(t *testing.T) {
 	own := s
 	own.ContextWindowSize = 256
 	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: p.Params(),
-		PrefillChunkSize: 128, Own: &Own{Shape: &own}}}
+		PrefillChunkSize: 128, Own: &Own{Shape: own}}}
 	lib.KVCache = &KVShape{s.NumHiddenLayers, s.NumAttentionHeads, s.NumKeyValueHeads, s.HeadDim}
 	check.Err(t, lib.MatchesPackage(p))
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }

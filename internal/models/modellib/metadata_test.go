@@ -23,7 +23,7 @@ func TestMetadata(t *testing.T) {
 	if l.Own == nil || l.Own.Variant != v {
 		t.Errorf("variant %v, want %v", l.Own, v)
 	}
-	if l.Own == nil || l.Own.Shape == nil || !reflect.DeepEqual(*l.Own.Shape, s) {
+	if l.Own == nil || !reflect.DeepEqual(l.Own.Shape, s) {
 		t.Errorf("compiled for %+v, want %+v", l.Own, s)
 	}
 	if l.Quantization != "q0f32" {

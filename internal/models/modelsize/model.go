@@ -28,6 +28,7 @@ const (
 type Model struct {
 	hfconfig.Model
 	Source     string // gguf, webllm-package, hf-config, safetensors, numbers
+	Only       string // the format that an engine must load to hold these weights; "": others hold them, too
 	LongestIn  string // where the maximum context stands; "": nowhere
 	Parameters int64
 	Active     int64 // parameters used for a token; 0: all
@@ -46,9 +47,6 @@ type Model struct {
 	Stated  *Stated // memory that a catalogue states, if the sizes are unknown
 }
 
-// Packaged reports whether only WebLLM can run the model.
-func (m Model) Packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
-
 // Stated is the memory that a catalogue states for a model whose sizes are unknown.
 type Stated struct {
 	By      string // the catalogue
@@ -65,13 +63,16 @@ var quantized = regexp.MustCompile(`(?:^|[-_])(q[0348](?:f16|f32|bf16)(?:_(?:[0-
 
 // FromStatement returns a model of which only the statement of WebLLM's catalogue is known.
 func FromStatement(id string, s Stated) Model {
-	m := Model{Source: "webllm-catalogue", Stated: &s, Trust: Low}
+	m := Model{Source: "webllm-catalogue", Only: packageFormat, Stated: &s, Trust: Low}
 	m.Name = id
 	if name := quantized.FindStringSubmatch(id); name != nil {
 		m.DType = name[1]
 	}
 	return m
 }
+
+// packageFormat is the name of packages among formats.
+const packageFormat = "webllm"
 
 // Dominant returns the type with the most bytes.
 func Dominant(stored map[string]int64) string {

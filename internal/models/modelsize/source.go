@@ -89,7 +89,7 @@ func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Model: hfconfig.Model{Name: name, Type: s.ModelType, Layers: s.NumHiddenLayers, Hidden: s.HiddenSize,
 		Heads: s.NumAttentionHeads, KVHeads: s.NumKeyValueHeads, HeadDim: s.HeadDim, Vocab: s.VocabSize,
 		MaxContext: p.Longest(), DType: p.Quantization, Inter: s.IntermediateSize},
-		Source:    "webllm-package",
+		Source: "webllm-package", Only: packageFormat,
 		LongestIn: "of its mlc-chat-config.json", Chunk: s.PrefillChunkSize,
 		Stored: map[string]int64{}, Trust: High}
 	for _, w := range p.Weights {

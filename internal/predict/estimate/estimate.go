@@ -1,6 +1,6 @@
 // Package estimate predicts how much memory a language model needs in an engine. It only calculates; no engine starts.
 //
-// A Model comes from a GGUF, a WebLLM package, a Hugging Face config.json, or from sizes alone. A Setup names the
+// A Model comes from a file or folder, a catalogue, or from sizes alone. A Setup names the
 // engine and its settings. The result has a Component each for weights, KV cache, activations, the engine itself and
 // the overhead of several devices, each with its range, method and confidence.
 //
@@ -56,7 +56,7 @@ type Setup struct {
 	GroupSize      int
 	TensorParallel int
 	GPUMemoryGiB   float64
-	OnGPU          bool // it may use a GPU: WebLLM's adapter is one, or Ollama's server sees one
+	OnGPU          bool // it may use a GPU
 	GGMLSettings
 	MLCSettings
 	VLLMSettings
@@ -137,7 +137,7 @@ const (
 
 // Of predicts the memory of a model.
 func Of(m Model, s Setup) (Estimate, error) {
-	s.Engine = cmp.Or(s.Engine, &engine.Memory{Name: "an unknown engine", Runtime: engine.GGML})
+	s.Engine = cmp.Or(s.Engine, &engine.Memory{Name: "an unknown engine", Runtime: ggml{}.traits().name})
 	if err := s.check(m); err != nil {
 		return Estimate{}, err
 	}
@@ -184,16 +184,20 @@ func (s Setup) check(m Model) error {
 		within("--input-len", s.InputLen, maxTokens), within("--output-len", s.OutputLen, maxTokens),
 		within("--batch-size", s.BatchSize, 1<<16), within("--concurrency", s.Concurrency, 1<<16),
 		within("--tensor-parallel-size", s.TensorParallel, 1<<10),
-		within("--group-size", s.GroupSize, 1<<16), share("--gpu-memory-gb", s.GPUMemoryGiB, 1<<20),
-		s.GGMLSettings.valid(), s.MLCSettings.valid(), s.VLLMSettings.valid()); err != nil {
+		within("--group-size", s.GroupSize, 1<<16), share("--gpu-memory-gb", s.GPUMemoryGiB, 1<<20)); err != nil {
 		return err
+	}
+	for _, r := range runtimes {
+		if err := r.limits(s); err != nil {
+			return err
+		}
 	}
 	if s.Context > 0 && s.InputLen+s.OutputLen > s.Context {
 		return fault.New(fault.Usage, "raise --context or shorten the text",
 			"--input-len and --output-len are %d tokens together, which exceeds --context %d",
 			s.InputLen+s.OutputLen, s.Context)
 	}
-	if err := runtimeOf(s.Engine).check(m, s); err != nil {
+	if err := cmp.Or(s.loads(m), runtimeOf(s.Engine).check(m, s)); err != nil {
 		return err
 	}
 	if t := s.TensorParallel; t > 1 && m.Heads > 0 && m.Heads%t != 0 {
@@ -272,7 +276,7 @@ func (e *Estimate) total() {
 		float64(largest+e.Component(KVReserved).Best) > 0.8*float64(sum.Best) && e.Model.Trust != Low {
 		sum.Confidence, used.Confidence = Medium, Medium // the uncertain part is the smaller one
 	}
-	if e.runtime().fills(e.Setup) && e.Component(KVReserved).Best > 0 {
+	if e.fills() && e.Component(KVReserved).Best > 0 {
 		sum.Low, sum.High = sum.Best, sum.Best // the KV cache takes all that is left
 	}
 	e.Components = append(e.Components, sum)

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/dtype"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/layout"
 )
 
 // GGMLSettings are the settings of llama.cpp and of engines built on it.
@@ -26,19 +27,22 @@ type GGMLSettings struct {
 	Repacks   []string // types that are repacked for the processor; see the function Repacks
 }
 
-func (s GGMLSettings) valid() error { return modelsize.Within("--ubatch", s.UBatch, 1<<20) }
-
 // ggmlPad is the unit, in tokens, of the KV cache.
 const ggmlPad = 256
 
 // ggml is the library of llama.cpp. It computes in f32, and keeps the weights as the file has them.
 type ggml struct{ usual }
 
+func (ggml) traits() traits {
+	return traits{name: "ggml", flags: []string{"gpu-layers", "ram-gb"}, layers: true, kv: "f16"}
+}
+
+func (ggml) limits(s Setup) error { return modelsize.Within("--ubatch", s.UBatch, 1<<20) }
+
 func (ggml) suits(m Model, _ Setup) bool { return m.GGUF() }
 
-func (ggml) check(m Model, s Setup) error {
-	return refusePackage(m, s,
-		fmt.Sprintf("write its GGUF file with \"llmparity model convert %s --to gguf\", and name that", m.Name))
+func (ggml) file(m Model) string {
+	return fmt.Sprintf("write its GGUF file with \"llmparity model convert %s --to gguf\", and name that", m.Name)
 }
 
 func (ggml) choose(e *Estimate) { e.Setup.UBatch = cmp.Or(e.Setup.UBatch, 512) }
@@ -63,11 +67,7 @@ func (g ggml) settings(e *Estimate, out map[string]string) {
 	}
 }
 
-func (ggml) splits() bool { return false }
-
 func (ggml) computes(*Estimate) string { return "f32" }
-
-func (ggml) caches(*Estimate) string { return "f16" }
 
 func (ggml) slots(e *Estimate, c hfconfig.Cache) (reserved, used int64) {
 	cells := padded(int64(e.Setup.Context), ggmlPad)
@@ -183,20 +183,17 @@ func (e *Estimate) repacked() (n int64, types []string) {
 	return n, types
 }
 
-// copies adds the repacked weights, which a mapped file does not replace.
-func (ggml) copies(e *Estimate, c *Component) {
-	n, types := e.repacked()
-	if n == 0 {
-		return
+// loaded has the repacked weights twice, if the file is mapped.
+func (ggml) loaded(e *Estimate, _ layout.Format) (types map[string]int64, twice int64, how string) {
+	n, of := e.repacked()
+	which := fmt.Sprintf("%.2f MiB of %s repacked for the processor", float64(n)/mib, strings.Join(of, ", "))
+	switch {
+	case n == 0:
+		return e.Model.Stored, 0, ""
+	case e.Setup.NoMmap:
+		return e.Model.Stored, 0, "; " + which + ", in place of the original"
 	}
-	if e.Setup.NoMmap {
-		c.Method += fmt.Sprintf("; %.2f MiB of %s repacked for the processor, in place of the original",
-			float64(n)/mib, strings.Join(types, ", "))
-		return
-	}
-	c.Low, c.Best, c.High = c.Low+n, c.Best+n, c.High+n
-	c.Method += fmt.Sprintf(", mapped; plus %.2f MiB of %s repacked for the processor", float64(n)/mib,
-		strings.Join(types, ", "))
+	return e.Model.Stored, n, ", mapped; plus " + which
 }
 
 func (ggml) mapped(s Setup) bool { return !s.Engine.Itself && !s.NoMmap }
@@ -215,8 +212,6 @@ func (ggml) changes(e Estimate, add func(say string, set func(*Setup))) {
 			func(c *Setup) { c.NoMmap = true })
 	}
 }
-
-func (ggml) flags() []string { return []string{"gpu-layers", "ram-gb"} }
 
 func (ggml) place(s *Setup, _ Machine) error {
 	switch vram := s.GPUMemoryGiB > 0; {

@@ -17,7 +17,7 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	name, own := strings.ToLower(given), e.Setup.Engine.KVTypes
 	chosen := name != "" && name != "auto"
 	if !chosen {
-		name = e.runtime().caches(e)
+		name = cmp.Or(e.runtime().traits().kv, e.DTypes.Activations)
 	}
 	d, known := dtype.Named(name)
 	if chosen && (!known || own != nil && !slices.Contains(own, d.Name)) {
@@ -29,6 +29,9 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	}
 	return d, nil
 }
+
+// fills reports whether the KV cache takes all that the rest leaves of a GPU's memory.
+func (e Estimate) fills() bool { return e.Setup.GPUMemoryGiB > 0 && e.Share() > 0 }
 
 func padded(n, to int64) int64 { return ceil(n, to) * to }
 
@@ -63,7 +66,7 @@ func (e *Estimate) keysAndValues() (reserved, used Component, err error) {
 		held, seen := r.slots(e, c)
 		room += float64(one) * float64(held) * float64(e.Sequences)
 		filled += float64(one) * float64(seen) * float64(e.Sequences)
-		if heads := int64(c.Heads); devices > 1 && r.splits() {
+		if heads := int64(c.Heads); devices > 1 && !r.traits().layers {
 			copies := one * (devices - 1) // a latent: each device has all of it
 			if heads > 0 {
 				copies = one*ceil(heads, devices)*devices/heads - one

@@ -1,16 +1,13 @@
 package estimate
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"llmparity/internal/kit/words"
-	"llmparity/internal/models/modelsize"
+	"llmparity/internal/predict/layout"
 )
 
 // Memory of a browser while WebLLM loads a model. WebLLM reads the shards one after another from the browser's cache
@@ -122,7 +119,7 @@ func sum(sizes []int64) int64 {
 }
 
 // itself is the browser's memory beyond the model's own components.
-func (browserMLC) itself(e *Estimate, weights int64) Component {
+func (mlcWeb) itself(e *Estimate, weights int64) Component {
 	shards, count := e.shards(weights)
 	l := e.follow(shards)
 	best := l.highest
@@ -149,96 +146,8 @@ func (e *Estimate) shards(weights int64) ([][]int64, string) {
 		tensors = e.packed
 	}
 	if total := sum(tensors); total == 0 || math.Abs(float64(total-weights)) > 0.01*float64(weights) {
-		tensors, count = e.guessed(weights), "%d shards (assumed)"
+		tensors, count = layout.Tensors(e.Model, weights, shardLimit), "%d shards (assumed)"
 	}
-	var out [][]int64
-	size := int64(0)
-	for _, n := range tensors {
-		if len(out) == 0 || size+n > shardLimit {
-			out, size = append(out, nil), 0
-		}
-		out[len(out)-1] = append(out[len(out)-1], n)
-		size += n
-	}
+	out := layout.Shards(tensors, shardLimit)
 	return out, fmt.Sprintf(count, len(out))
-}
-
-// mostTensors limits the simulation; models have some hundred tensors.
-const mostTensors = 1 << 16
-
-// guessed returns the tensors that a package of these weights would have: queries, keys and values are one tensor, and
-// so are gate and up projection.
-func (e *Estimate) guessed(weights int64) []int64 {
-	values, layers := int64(0), int64(max(e.Model.Layers, 1))
-	lumped := false
-	for _, w := range e.Model.Weights {
-		values, lumped = values+w.Values(), lumped || w.Name == modelsize.AllLayers
-	}
-	if values == 0 || lumped || layers*int64(len(e.Model.Weights)) > mostTensors {
-		return e.unnamed(weights)
-	}
-	scale := float64(weights) / float64(values)
-	sizes := map[place]float64{}
-	for n, w := range e.Model.Weights {
-		at := placeOf(w.Name, n)
-		each, times := scale*float64(w.Values()), int64(1)
-		if w.Times > 1 { // the same in each layer
-			each, times = each/float64(layers), layers
-		}
-		for layer := range times {
-			if times > 1 {
-				at.layer = layer
-			}
-			sizes[at] += each
-		}
-	}
-	var out []int64
-	for _, at := range slices.SortedFunc(maps.Keys(sizes), place.compare) {
-		out = append(out, int64(sizes[at]))
-	}
-	return out
-}
-
-// unnamed returns tensors if only their sum is known: the embedding, and the rest in whole shards.
-func (e *Estimate) unnamed(weights int64) []int64 {
-	var out []int64
-	if m := e.Model; m.Parameters > 0 {
-		share := float64(m.Vocab) * float64(m.Hidden) / float64(m.Parameters)
-		out = append(out, int64(min(share, 1)*float64(weights)))
-	}
-	for rest := weights - sum(out); rest > 0; rest -= shardLimit {
-		out = append(out, min(rest, shardLimit))
-	}
-	return out
-}
-
-// place is a tensor's position in a package. Weights with the same place form one tensor.
-type place struct {
-	layer       int64
-	part, which int
-}
-
-func (p place) compare(o place) int {
-	return cmp.Or(cmp.Compare(p.layer, o.layer), cmp.Compare(p.part, o.part), cmp.Compare(p.which, o.which))
-}
-
-// placeOf finds the place of a weight by its name in a GGUF or in transformers.
-func placeOf(name string, which int) place {
-	at := place{part: 4, which: which}
-	switch {
-	case strings.HasPrefix(name, "token_embd") || strings.Contains(name, "embed"):
-		at.layer = -1
-	case strings.HasPrefix(name, "output") || strings.Contains(name, "lm_head"):
-		at.layer = math.MaxInt64
-	default:
-		_, _ = fmt.Sscanf(name, "blk.%d.", &at.layer)
-	}
-	for part, names := range [][]string{{"attn_q.", "attn_k.", "attn_v.", "q_proj", "k_proj", "v_proj"},
-		{"attn_output.", "o_proj"},
-		{"ffn_gate", "ffn_up", "gate_proj", "up_proj"}, {"ffn_down", "down_proj"}} {
-		if slices.ContainsFunc(names, func(s string) bool { return strings.Contains(name, s) }) {
-			at.part, at.which = part, 0
-		}
-	}
-	return at
 }

@@ -19,7 +19,8 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 		values = append(values, int64(vocab)*h)
 	}
 	m := Model{Model: hfconfig.Model{Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: headDim,
-		Inter: inter, Vocab: vocab, DType: "q0f32"}, Source: "webllm-package", Trust: High}
+		Inter: inter, Vocab: vocab, DType: "q0f32"}, Source: "webllm-package", Only: "webllm",
+		Trust: High}
 	for _, n := range values {
 		m.Tensors, m.Parameters = append(m.Tensors, 4*n), m.Parameters+n
 	}

@@ -21,18 +21,24 @@ type MLCSettings struct {
 	Weights      string // those of a GGUF's package: as-is (or ""), f32 or f16
 }
 
-func (s MLCSettings) valid() error { return modelsize.Within("--prefill-chunk", s.PrefillChunk, 1<<20) }
-
 const mlcPage = 16 // tokens, the unit of the KV cache
 
-// browserMLC is MLC in a browser, which runs packages: those of a GGUF are written first.
-type browserMLC struct{ usual }
+// mlcWeb is MLC in a browser, which runs packages: those of a GGUF are written first.
+type mlcWeb struct{ inBrowser }
 
-func (browserMLC) suits(m Model, _ Setup) bool { return m.Packaged() }
+func (r mlcWeb) traits() traits {
+	t := r.inBrowser.traits()
+	t.name = "mlc"
+	return t
+}
+
+func (mlcWeb) limits(s Setup) error {
+	return modelsize.Within("--prefill-chunk", s.PrefillChunk, 1<<20)
+}
 
 // check refuses settings that a package fixes.
-func (browserMLC) check(m Model, s Setup) error {
-	if m.Packaged() {
+func (mlcWeb) check(m Model, s Setup) error {
+	if m.Only != "" {
 		for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 			{"--kv-cache-dtype", s.KVDType}} {
 			if f.value != "" && !(f.name == "--kv-cache-dtype" && hasKV(m, f.value)) {
@@ -56,7 +62,7 @@ func hasKV(m Model, given string) bool {
 	return dtype.Canonical(given) == own
 }
 
-func (browserMLC) choose(e *Estimate) {
+func (mlcWeb) choose(e *Estimate) {
 	s := &e.Setup
 	if e.Sequences > 1 {
 		e.warn("%s processes one sequence at a time: %d requests wait for one another", s.Engine.Title, e.Sequences)
@@ -65,29 +71,23 @@ func (browserMLC) choose(e *Estimate) {
 	s.PrefillChunk = cmp.Or(s.PrefillChunk, e.Model.Chunk, min(s.Context, 128))
 }
 
-func (browserMLC) take(s *Setup, settings map[string]string) {
+func (mlcWeb) take(s *Setup, settings map[string]string) {
 	s.takeNumbers(settings, map[string]*int{"prefill_chunk": &s.PrefillChunk})
 }
 
-func (browserMLC) settings(e *Estimate, out map[string]string) {
+func (mlcWeb) settings(e *Estimate, out map[string]string) {
 	out["prefill_chunk"] = strconv.Itoa(e.Setup.PrefillChunk)
 }
 
 // unquantised has no bf16, because WebGPU has none.
-func (browserMLC) unquantised(name string, _ bool) string {
+func (mlcWeb) unquantised(name string, _ bool) string {
 	if dtype.Canonical(name) == "bf16" {
 		return "f16"
 	}
 	return name
 }
 
-// notMLC refuses one of MLC's formats.
-func notMLC(title, name string) error {
-	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
-		name)
-}
-
-func (browserMLC) named(e *Estimate, name string) (layout.Format, error) {
+func (mlcWeb) named(e *Estimate, name string) (layout.Format, error) {
 	if f, ok := layout.Packed(name); ok {
 		return f, nil
 	}
@@ -118,7 +118,7 @@ func (e *Estimate) keepsTypes() bool {
 }
 
 // converted returns the weights of a GGUF's package.
-func (r browserMLC) converted(e *Estimate) (c converted, ok bool) {
+func (r mlcWeb) converted(e *Estimate) (c converted, ok bool) {
 	if !e.ofGGUF() || e.keepsTypes() && e.Setup.Quantization != "" {
 		return c, false
 	}
@@ -142,9 +142,9 @@ func (r browserMLC) converted(e *Estimate) (c converted, ok bool) {
 	}
 }
 
-func (browserMLC) computes(e *Estimate) string {
+func (mlcWeb) computes(e *Estimate) string {
 	name := strings.ToLower(e.Setup.Quantization)
-	if name == "" && e.Model.Packaged() {
+	if name == "" && e.Model.Only != "" {
 		name = e.Model.DType
 	}
 	if f, ok := layout.Packed(name); ok {
@@ -156,17 +156,17 @@ func (browserMLC) computes(e *Estimate) string {
 	return usual{}.computes(e)
 }
 
-func (browserMLC) slots(e *Estimate, _ hfconfig.Cache) (reserved, used int64) {
+func (mlcWeb) slots(e *Estimate, _ hfconfig.Cache) (reserved, used int64) {
 	return (ceil(int64(e.Setup.Context), mlcPage) + 1) * mlcPage, e.Tokens
 }
 
-func (browserMLC) reserves(perToken, _, _ string) string {
+func (mlcWeb) reserves(perToken, _, _ string) string {
 	return perToken + fmt.Sprintf(" × the context window in pages of %d tokens, rounded up, and one page more; reserved at load",
 		mlcPage)
 }
 
 // activations are WebLLM's workspaces: the KV cache's for a prefill chunk, and the library functions'.
-func (browserMLC) activations(e *Estimate) Component {
+func (mlcWeb) activations(e *Estimate) Component {
 	m := e.Model
 	h, i, q, kv := sizes(m)
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
@@ -198,9 +198,41 @@ func usage(l *mlc.Library) (sum, most int64) {
 	return sum, most
 }
 
-func (browserMLC) grows(*Estimate) []string {
+func (mlcWeb) grows(*Estimate) []string {
 	return []string{"weights, KV cache and workspaces (SwiftShader keeps them in the GPU process)",
 		"what the browser itself grows by while the model loads"}
 }
 
-func (browserMLC) needsF16(e Estimate) bool { return e.DTypes.Activations == "f16" }
+func (mlcWeb) published(_ *Setup, m, _ Model, _ string) Model { return m }
+
+// WebLLM asks for wishedBuffer, or else for fallbackBuffer and GrantedBuffer.
+const (
+	wishedBuffer   = 1 << 30
+	fallbackBuffer = 1 << 28
+)
+
+// buffer is what WebLLM asks for.
+func (mlcWeb) buffer(s Setup, whole, bound int64) Room {
+	name := s.Engine.Title
+	if whole == 0 && bound == 0 {
+		if s.OnGPU {
+			return Room{Free: wishedBuffer, How: name + "'s request to a GPU"}
+		}
+		return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
+	}
+	room := Room{Free: wishedBuffer, How: name + "'s request to the adapter"}
+	if whole < wishedBuffer {
+		room.Free = fallbackBuffer
+	}
+	if bound < wishedBuffer {
+		room.Free = min(room.Free, GrantedBuffer)
+	}
+	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
+	switch {
+	case whole < fallbackBuffer || bound < GrantedBuffer:
+		room = Room{How: limits + "; " + name + " does not start with these limits"}
+	case room.Free < wishedBuffer:
+		room.How = limits + "; " + name + " then requests less"
+	}
+	return room
+}

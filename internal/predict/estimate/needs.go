@@ -42,7 +42,7 @@ func (e Estimate) Needs() []Need {
 	} else {
 		ram.add(1, e.Component(Total))
 	}
-	if !onGPU || !r.wholly() { // their main memory beside a GPU is not modelled
+	if !onGPU || !r.traits().wholly { // their main memory beside a GPU is not modelled
 		out = append(out, ram)
 	}
 	return append(out, r.further(e)...)
@@ -63,12 +63,12 @@ func (e Estimate) vram() Need {
 	n.add(e.offloaded(), e.Component(Weights), e.Component(KVReserved))
 	n.add(1, e.Component(Activation), e.Component(MultiGPU), e.Component(Together))
 	r := e.runtime()
-	if r.fills(e.Setup) { // at least one sequence must fit
+	if e.fills() { // at least one sequence must fit
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Low, n.Best, n.High, n.Hard = n.Low-c.Low+one, n.Best-c.Best+one, n.High-c.High+one, true
 	}
-	if r.wholly() { // the CUDA context and graphs are on the device
+	if r.traits().wholly { // the CUDA context and graphs are on the device
 		n.add(1, e.Component(Framework))
 		n.What = "everything on its devices"
 	}

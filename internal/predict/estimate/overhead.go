@@ -39,7 +39,7 @@ func (e *Estimate) several() Component {
 		return Component{}
 	}
 	devices := float64(s.TensorParallel)
-	if !e.runtime().splits() {
+	if e.runtime().traits().layers {
 		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "",
 			"rule of thumb: a compute buffer and a context on each device", Low)
 	}

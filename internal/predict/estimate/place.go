@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/models/modelsize"
 )
 
 // Machine is what a user says about the machine, beside its memory.
@@ -19,12 +18,11 @@ type Machine struct {
 
 // placer settles where a model is on a machine.
 type placer interface {
-	// flags lists the flags about the machine that it uses, of those that not all runtimes use.
-	flags() []string
 	// place settles on which device the model is, and refuses flags that contradict.
 	place(s *Setup, m Machine) error
-	// rooms sets what it gets of the places.
+	// rooms sets what it gets of the places, and buffer what it gets of an adapter with these limits; 0: unknown.
 	rooms(e Estimate, m Machine, rooms map[string]Room)
+	buffer(s Setup, whole, bound int64) Room
 	// refused returns why it cannot run the model on this machine, or "".
 	refused(e Estimate, m Machine) string
 	// notes says what is assumed, or "".
@@ -34,11 +32,11 @@ type placer interface {
 	published(s *Setup, m, of Model, only string) Model
 }
 
-func (usual) flags() []string { return nil }
-
 func (usual) place(*Setup, Machine) error { return nil }
 
 func (usual) rooms(Estimate, Machine, map[string]Room) {}
+
+func (usual) buffer(Setup, int64, int64) Room { return Room{} }
 
 func (usual) refused(Estimate, Machine) string { return "" }
 
@@ -62,7 +60,7 @@ var flagNeeds = []struct{ flag, why string }{
 func (s *Setup) Place(m Machine, given func(flag string) bool) error {
 	r := runtimeOf(s.Engine)
 	for _, c := range flagNeeds {
-		if given(c.flag) && !slices.Contains(r.flags(), c.flag) {
+		if given(c.flag) && !slices.Contains(r.traits().flags, c.flag) {
 			return noEffect(c.flag, "omit it", c.why, s.Engine.Title)
 		}
 	}
@@ -84,10 +82,11 @@ func (s *Setup) Published(e *engine.Memory, m, of Model, only string) Model {
 	return runtimeOf(e).published(s, m, of, only)
 }
 
-// RunsPackages reports whether an engine runs WebLLM's packages.
-func RunsPackages(e *engine.Memory) bool {
-	return runtimeOf(e).check(Model{Stated: &modelsize.Stated{}}, Setup{Engine: e}) == nil
-}
+// Buffer returns the largest buffer that the engine gets from a WebGPU adapter with these limits; 0: unknown.
+func (e Estimate) Buffer(whole, bound int64) Room { return e.runtime().buffer(e.Setup, whole, bound) }
+
+// Share returns the part of each GPU's memory that the engine reserves, whatever the model takes; 0: what it takes.
+func (e Estimate) Share() float64 { return e.runtime().share(e.Setup) }
 
 // General reports whether the engine is assumed for any model, without a reason in the model or the machine.
-func (s Setup) General() bool { return s.Engine.Runtime == runtimes[len(runtimes)-1].name }
+func (s Setup) General() bool { return s.Engine.Runtime == runtimes[len(runtimes)-1].traits().name }

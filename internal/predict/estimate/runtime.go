@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/nearest"
+	"llmparity/internal/models"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/predict/layout"
 )
@@ -24,30 +25,42 @@ type Runtime interface {
 	placer
 }
 
-// runtimes are those with known formulas, by their names in engines, in the order in which they are asked whether they
-// suit a model. The last suits any.
-var runtimes = []struct {
-	name engine.Runtime
-	Runtime
-}{{engine.GGML, ggml{}}, {engine.MLC, browserMLC{}}, {engine.VLLM, vllm{}}, {engine.Torch, torch{}}}
+// runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last suits
+// any.
+var runtimes = []Runtime{ggml{}, mlcWeb{}, vllm{}, torch{}}
 
 func runtimeOf(m *engine.Memory) Runtime {
 	for _, r := range runtimes {
-		if r.name == m.Runtime {
-			return r.Runtime
+		if r.traits().name == m.Runtime {
+			return r
 		}
 	}
 	return usual{}
+}
+
+// traits are what is the same for every model and setup.
+type traits struct {
+	name   engine.Runtime // in the Memory of engines
+	flags  []string       // flags about the machine that it uses, of those that not all runtimes use
+	layers bool           // several devices hold whole layers; else parts of each tensor
+	// wholly: on a GPU there is also the program, and nothing is known of main memory.
+	wholly bool
+	kv     string // dtype of the KV cache if none is chosen; empty: that of activations
 }
 
 func (e *Estimate) runtime() Runtime { return runtimeOf(e.Setup.Engine) }
 
 // chooser settles the settings.
 type chooser interface {
-	// suits reports whether it is assumed for a model if no engine is named.
+	traits() traits
+	// suits reports whether it is assumed for a model that any engine can run, if no engine is named.
 	suits(m Model, s Setup) bool
+	// limits refuses its own settings if they are out of range, whichever engine is asked about.
+	limits(s Setup) error
 	// check refuses settings that it does not have.
 	check(m Model, s Setup) error
+	// file says how users get a file that it runs of a model that it does not.
+	file(m Model) string
 	// choose fills in its defaults, and warns.
 	choose(e *Estimate)
 	// take reads its own settings, and settings adds them, under the names that records use.
@@ -63,11 +76,8 @@ type weigher interface {
 	named(e *Estimate, name string) (layout.Format, error)
 	// converted returns the weights if they are stored otherwise than in the files of the model.
 	converted(e *Estimate) (c converted, ok bool)
-	// loaded returns the weights by type after loading, and copies adds what is held twice.
-	loaded(e *Estimate, f layout.Format) map[string]int64
-	copies(e *Estimate, c *Component)
-	// splits reports whether several devices hold parts of each tensor; else they hold whole layers.
-	splits() bool
+	// loaded returns the weights by type after loading, the bytes that are held twice, and how they come to be.
+	loaded(e *Estimate, f layout.Format) (types map[string]int64, twice int64, how string)
 }
 
 // converted are weights of one dtype, with the way in which they came to be.
@@ -78,17 +88,17 @@ type converted struct {
 
 // cacher says how keys and values are in memory.
 type cacher interface {
-	// computes returns the dtype of activations, and caches that of the KV cache if none is chosen.
+	// computes returns the dtype of activations.
 	computes(e *Estimate) string
-	caches(e *Estimate) string
 	// row returns the values of a token in one layer, and the keys among them.
 	row(c hfconfig.Cache) (values, keys int64)
 	// slots returns the number of tokens that a group of layers reserves and uses, for one sequence.
 	slots(e *Estimate, c hfconfig.Cache) (reserved, used int64)
 	// reserves says how the reserved size follows from the size of a token.
 	reserves(perToken, used, sequences string) string
-	// fills reports whether the cache takes all memory that is left; settle then sets it.
-	fills(s Setup) bool
+	// share is the part of a GPU's memory that it reserves, whatever the model takes; 0: what the model takes. The cache
+	// gets all that is left, which settle sets.
+	share(s Setup) float64
 	settle(e *Estimate)
 }
 
@@ -105,9 +115,8 @@ type worker interface {
 
 // needer says what must fit where.
 type needer interface {
-	// onGPU reports whether a GPU holds layers. wholly: then also the program, and nothing is known of main memory.
+	// onGPU reports whether a GPU holds layers.
 	onGPU(s Setup) bool
-	wholly() bool
 	// further returns needs beside those of main and GPU memory.
 	further(e Estimate) []Need
 	// needsF16 reports whether a WebGPU adapter must have shader-f16.
@@ -121,7 +130,17 @@ type needer interface {
 // usual is a runtime without special ways: it holds weights and cache as they are, on devices with CUDA.
 type usual struct{}
 
+func (usual) traits() traits { return traits{} }
+
 func (usual) suits(Model, Setup) bool { return false }
+
+func (usual) limits(Setup) error { return nil }
+
+func (usual) check(Model, Setup) error { return nil }
+
+func (usual) file(Model) string {
+	return "name a config.json of this model, or give its sizes: --num-layers, --num-heads, --hidden-size, --head-dim"
+}
 
 func (usual) choose(*Estimate) {}
 
@@ -133,17 +152,13 @@ func (usual) unquantised(name string, _ bool) string { return name }
 
 func (usual) converted(*Estimate) (c converted, ok bool) { return c, false }
 
-func (usual) loaded(e *Estimate, _ layout.Format) map[string]int64 { return e.Model.Stored }
-
-func (usual) copies(*Estimate, *Component) {}
-
-func (usual) splits() bool { return true }
-
-func (usual) caches(e *Estimate) string { return e.DTypes.Activations }
+func (usual) loaded(e *Estimate, _ layout.Format) (types map[string]int64, twice int64, how string) {
+	return e.Model.Stored, 0, ""
+}
 
 func (usual) row(c hfconfig.Cache) (values, keys int64) { return c.Values, c.Keys }
 
-func (usual) fills(Setup) bool { return false }
+func (usual) share(Setup) float64 { return 0 }
 
 func (usual) settle(*Estimate) {}
 
@@ -153,8 +168,6 @@ func (usual) grows(*Estimate) []string { return nil }
 
 func (usual) onGPU(s Setup) bool { return s.OnGPU || s.GPULayers > 0 }
 
-func (usual) wholly() bool { return false }
-
 func (usual) further(Estimate) []Need { return nil }
 
 func (usual) needsF16(Estimate) bool { return false }
@@ -163,27 +176,29 @@ func (usual) mapped(Setup) bool { return false }
 
 func (usual) changes(Estimate, func(string, func(*Setup))) {}
 
-// check refuses packages, which only one runtime reads.
-func (usual) check(m Model, s Setup) error {
-	return refusePackage(m, s,
-		"name a config.json of this model, or give its sizes: --num-layers, --num-heads, --hidden-size, --head-dim")
-}
-
-func refusePackage(m Model, s Setup, do string) error {
-	if !m.Packaged() {
+// loads refuses a model in a form that only other engines load.
+func (s Setup) loads(m Model) error {
+	if m.Only == "" || slices.Contains(s.Engine.Formats, m.Only) {
 		return nil
 	}
+	do := runtimeOf(s.Engine).file(m)
 	if m.Stated != nil {
 		do = "name a GGUF file or a config.json of this model; its shape is unknown here"
 	}
-	return fault.New(fault.Usage, do, "%s does not run WebLLM packages such as %s", s.Engine.Name, m.Name)
+	return fault.New(fault.Usage, do, "%s does not run %ss such as %s", s.Engine.Name, models.Title(m.Only), m.Name)
+}
+
+// notPackaged refuses a format of weights that only packages have.
+func notPackaged(title, name string) error {
+	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
+		name)
 }
 
 func (usual) named(e *Estimate, name string) (layout.Format, error) {
 	if f, ok := layout.Packed(name); ok && f.Scales == "" {
 		return f, nil
 	} else if ok {
-		return f, notMLC(e.Setup.Engine.Title, name)
+		return f, notPackaged(e.Setup.Engine.Title, name)
 	}
 	if f, ok := layout.Mixture(name, e.Model, nil); ok {
 		return f, nil
@@ -248,17 +263,21 @@ func (usual) activations(e *Estimate) Component {
 	return c
 }
 
-// Choose returns the engine with that name; without a name, the first whose runtime suits the model.
+// Choose returns the engine with that name; without a name, the first that loads the model's form, if not all can, or
+// whose runtime suits the model.
 func Choose(engines []*engine.Memory, name string, m Model, s Setup) (*engine.Memory, error) {
 	var suiting engine.Runtime
 	for _, r := range slices.Backward(runtimes) {
 		if r.suits(m, s) {
-			suiting = r.name
+			suiting = r.traits().name
 		}
+	}
+	suits := func(e *engine.Memory) bool {
+		return m.Only != "" && slices.Contains(e.Formats, m.Only) || m.Only == "" && e.Runtime == suiting
 	}
 	var names []string
 	for _, e := range engines {
-		if e.Name == name || name == "" && e.Runtime == suiting {
+		if e.Name == name || name == "" && suits(e) {
 			return e, nil
 		}
 		names = append(names, e.Name)

@@ -35,7 +35,7 @@ func TestShapesNeedWhatWebLLMStates(t *testing.T) {
 		}
 		m, _, err := f.Estimated(t.Context(), e.ID)
 		check.Err(t, err)
-		got, err := estimate.Of(of, estimate.Setup{Engine: &engine.Memory{Name: "webllm", Runtime: engine.MLC},
+		got, err := estimate.Of(of, estimate.Setup{Engine: &engine.Memory{Name: "webllm", Runtime: "mlc"},
 			Context: e.Context(), OnGPU: true, Quantization: m.DType})
 		check.Err(t, err)
 		// Some libraries have logits for all of the 1024 tokens that they compute at once.

@@ -49,7 +49,7 @@ func (e *Estimate) label() {
 		case c.Name == Weights && c.Low == c.High && e.asStored():
 			c.Label = fileSize
 		case c.Name == Weights && c.Low == c.High, c.Name == KVUsed,
-			c.Name == KVReserved && !e.runtime().fills(e.Setup):
+			c.Name == KVReserved && !e.fills():
 			c.Label = calculated
 		default:
 			c.Label = predicted

@@ -7,7 +7,7 @@ import (
 )
 
 // Transformers is an engine that llmparity only predicts.
-var Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: engine.Torch, FourBits: "nf4",
+var Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: "torch", FourBits: "nf4",
 	KVTypes: []string{"f32", "f16", "bf16", "int8"},
 	Program: engine.Program{Bytes: 0.6 * gib, Devices: true, Low: 0.5, High: 2,
 		How: "rule of thumb: a CUDA context, cuBLAS workspace and PyTorch's rounding on each device; similar on a CPU"}}
@@ -19,6 +19,8 @@ type TorchSettings struct {
 
 // torch is PyTorch with Hugging Face's transformers.
 type torch struct{ usual }
+
+func (torch) traits() traits { return traits{name: "torch", flags: []string{"ram-gb"}, wholly: true} }
 
 func (torch) suits(Model, Setup) bool { return true }
 
@@ -45,10 +47,6 @@ func (torch) row(c hfconfig.Cache) (values, keys int64) {
 }
 
 func (torch) onGPU(s Setup) bool { return s.OnGPU || s.GPULayers > 0 || !s.OnCPU }
-
-func (torch) wholly() bool { return true }
-
-func (torch) flags() []string { return []string{"ram-gb"} }
 
 func (torch) place(s *Setup, m Machine) error {
 	vram := s.GPUMemoryGiB > 0

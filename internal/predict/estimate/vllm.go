@@ -14,7 +14,7 @@ import (
 )
 
 // VLLM is an engine that llmparity only predicts.
-var VLLM = &engine.Memory{Name: "vllm", Title: "vLLM", Runtime: engine.VLLM, FourBits: "awq",
+var VLLM = &engine.Memory{Name: "vllm", Title: "vLLM", Runtime: "vllm", FourBits: "awq",
 	KVTypes: []string{"f16", "bf16", "fp8", "fp8_e5m2"},
 	Program: engine.Program{Bytes: 0.9 * gib, Devices: true, Low: 0.4, High: 2.5,
 		How: "rule of thumb: a CUDA context and captured graphs on each device; excludes main memory"}}
@@ -25,15 +25,17 @@ type VLLMSettings struct {
 	MaxBatched     int     // tokens computed at a time
 }
 
-func (s VLLMSettings) valid() error {
-	return cmp.Or(modelsize.Within("--max-num-batched-tokens", s.MaxBatched, 1<<24),
-		share("--gpu-memory-utilization", s.GPUUtilization, 1))
-}
-
 const vllmBlock = 16 // tokens, the unit of the KV cache
 
 // vllm reserves a share of each GPU's memory, and gives the KV cache all that the rest leaves.
 type vllm struct{ usual }
+
+func (vllm) traits() traits { return traits{name: "vllm", wholly: true} }
+
+func (vllm) limits(s Setup) error {
+	return cmp.Or(modelsize.Within("--max-num-batched-tokens", s.MaxBatched, 1<<24),
+		share("--gpu-memory-utilization", s.GPUUtilization, 1))
+}
 
 func (vllm) suits(_ Model, s Setup) bool { return s.GPUMemoryGiB > 0 || s.GPUUtilization > 0 }
 
@@ -54,15 +56,15 @@ func (vllm) unquantised(name string, given bool) string {
 }
 
 // loaded has 32-bit tensors in 16 bits.
-func (vllm) loaded(e *Estimate, f layout.Format) map[string]int64 {
+func (vllm) loaded(e *Estimate, f layout.Format) (types map[string]int64, twice int64, how string) {
 	m := e.Model
 	if m.GGUF() || m.Quantized != nil || m.Stored["f32"] == 0 || f.Plain.Bits() != 16 {
-		return m.Stored
+		return m.Stored, 0, ""
 	}
-	types := maps.Clone(m.Stored)
+	types = maps.Clone(m.Stored)
 	types[f.Plain.Name] += types["f32"] / 2
 	delete(types, "f32")
-	return types
+	return types, 0, ""
 }
 
 func (vllm) slots(e *Estimate, c hfconfig.Cache) (reserved, used int64) {
@@ -87,7 +89,7 @@ func (vllm) activations(e *Estimate) Component {
 			"a layer, logits of %d sequences", tokens, sampled), Low)
 }
 
-func (vllm) fills(s Setup) bool { return s.GPUMemoryGiB > 0 }
+func (vllm) share(s Setup) float64 { return s.GPUUtilization }
 
 // settle gives the KV cache all the memory that --gpu-memory-utilization allows and the other components leave.
 func (vllm) settle(e *Estimate) {
@@ -125,8 +127,6 @@ func (vllm) settle(e *Estimate) {
 }
 
 func (vllm) onGPU(Setup) bool { return true }
-
-func (vllm) wholly() bool { return true }
 
 func (vllm) rooms(e Estimate, _ Machine, rooms map[string]Room) {
 	s := e.Setup

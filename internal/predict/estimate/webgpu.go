@@ -2,15 +2,23 @@ package estimate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"llmparity/internal/models/modelsize"
 )
 
+// inBrowser is what runtimes in a browser share: WebGPU's limits, WebAssembly's, and those of the page.
+type inBrowser struct{ usual }
+
+func (inBrowser) traits() traits {
+	return traits{flags: []string{"adapter", "max-buffer-mb", "max-binding-mb", "no-shader-f16", "ram-gb"}}
+}
+
+func (inBrowser) needsF16(e Estimate) bool { return e.DTypes.Activations == "f16" }
+
 // further returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
-func (browserMLC) further(e Estimate) []Need {
+func (inBrowser) further(e Estimate) []Need {
 	m := e.Model
 	largest, what := e.largest(), largestTensor
 	layers := 0
@@ -39,8 +47,8 @@ func (browserMLC) further(e Estimate) []Need {
 
 const largestTensor = "the largest tensor"
 
-// largest returns the size of WebLLM's largest tensor: the package's, or calculated from the model's shape. Packages
-// store gate and up projection as one tensor, and queries, keys and values as one.
+// largest returns the size of the largest tensor: the package's, or calculated from the model's shape. Packages store
+// gate and up projection as one tensor, and queries, keys and values as one.
 func (e Estimate) largest() int64 {
 	m := e.Model
 	if len(e.packed) > 0 {
@@ -69,43 +77,9 @@ func (e Estimate) largest() int64 {
 const (
 	GrantedBuffer     = 1 << 27 // storage binding that every adapter has
 	SwiftShaderBuffer = 1 << 30 // SwiftShader's limit in current Chromium
-
-	wishedBuffer   = 1 << 30 // WebLLM asks for this, or else for fallbackBuffer and GrantedBuffer
-	fallbackBuffer = 1 << 28
 )
 
-// Grants returns the largest buffer that WebLLM gets from an adapter with these limits.
-func Grants(whole, bound int64) Room {
-	room := Room{Free: wishedBuffer, How: "WebLLM's request to the adapter"}
-	if whole < wishedBuffer {
-		room.Free = fallbackBuffer
-	}
-	if bound < wishedBuffer {
-		room.Free = min(room.Free, GrantedBuffer)
-	}
-	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
-	switch {
-	case whole < fallbackBuffer || bound < GrantedBuffer:
-		room = Room{How: limits + "; WebLLM does not start with these limits"}
-	case room.Free < wishedBuffer:
-		room.How = limits + "; WebLLM then requests less"
-	}
-	return room
-}
-
-// LargestBuffer is the largest buffer that WebLLM gets from an adapter whose limits are unknown.
-func LargestBuffer(onGPU bool) Room {
-	if onGPU {
-		return Room{Free: wishedBuffer, How: "WebLLM's request to a GPU"}
-	}
-	return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
-}
-
-func (browserMLC) flags() []string {
-	return []string{"adapter", "max-buffer-mb", "max-binding-mb", "no-shader-f16", "ram-gb"}
-}
-
-func (browserMLC) place(s *Setup, m Machine) error {
+func (inBrowser) place(s *Setup, m Machine) error {
 	vram := s.GPUMemoryGiB > 0
 	if vram && m.Adapter.CPU {
 		return noEffect("gpu-memory-gb", "omit one of them", "--adapter %s keeps everything in main memory", m.Adapter.Name)
@@ -114,7 +88,7 @@ func (browserMLC) place(s *Setup, m Machine) error {
 	return nil
 }
 
-func (browserMLC) notes(e Estimate, m Machine) string {
+func (inBrowser) notes(e Estimate, m Machine) string {
 	switch s := e.Setup; {
 	case !s.OnGPU && m.Adapter.Any:
 		return "this assumes WebGPU on the CPU (SwiftShader), because this machine has no GPU; for a GPU, give its memory " +
@@ -125,10 +99,8 @@ func (browserMLC) notes(e Estimate, m Machine) string {
 	return ""
 }
 
-func (browserMLC) published(_ *Setup, m, _ Model, _ string) Model { return m }
-
 // refused returns why the adapter cannot run the model, or "".
-func (browserMLC) refused(e Estimate, m Machine) string {
+func (inBrowser) refused(e Estimate, m Machine) string {
 	switch {
 	case e.NeedsF16() && m.NoF16:
 		return "needs f16; the adapter has no shader-f16" + e.inF32()
@@ -140,7 +112,7 @@ func (browserMLC) refused(e Estimate, m Machine) string {
 
 // inF32 returns the advice that makes the model run without f16, or "". It names only flags that have this effect.
 func (e Estimate) inF32() string {
-	if e.Model.Packaged() {
+	if e.Model.Only != "" {
 		return "; use a package in f32, such as one in q4f32_1"
 	}
 	dtype, quantization := e.asked, e.asked
@@ -163,17 +135,15 @@ func (e Estimate) inF32() string {
 	return "; use " + strings.Join(flags, " or ")
 }
 
-// rooms sets the largest buffer that WebLLM gets from the adapter, by the flags.
-func (browserMLC) rooms(e Estimate, m Machine, rooms map[string]Room) {
+// rooms sets the largest buffer that the engine gets from the adapter, by the flags.
+func (inBrowser) rooms(e Estimate, m Machine, rooms map[string]Room) {
 	limit := func(mib float64) int64 { return cmp.Or(int64(mib*(1<<20)), SwiftShaderBuffer) }
 	switch {
 	case m.BufferMiB > 0 || m.BindingMiB > 0:
-		room := Grants(limit(m.BufferMiB), limit(m.BindingMiB))
+		room := e.Buffer(limit(m.BufferMiB), limit(m.BindingMiB))
 		room.How = "with --max-buffer-mb and --max-binding-mb: " + room.How
 		rooms[Buffer] = room
-	case m.Adapter.Buffer > 0:
-		rooms[Buffer] = Grants(m.Adapter.Buffer, m.Adapter.Binding)
 	default:
-		rooms[Buffer] = LargestBuffer(e.Setup.OnGPU)
+		rooms[Buffer] = e.Buffer(m.Adapter.Buffer, m.Adapter.Binding)
 	}
 }

@@ -23,15 +23,13 @@ func (e *Estimate) weigh(f layout.Format) (Component, error) {
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
-		types := e.runtime().loaded(e, f)
+		types, twice, how := e.runtime().loaded(e, f)
 		for _, n := range types {
 			sum += n
 		}
 		name := modelsize.Dominant(types)
-		whole := exact(Weights, sum, name, "tensor sizes in the model's files", High)
-		before := whole.Method
-		e.runtime().copies(e, &whole)
-		e.other = whole.Method != before
+		whole := exact(Weights, sum+twice, name, "tensor sizes in the model's files"+how, High)
+		e.other = how != ""
 		e.DTypes.Weights, e.ByFormat = name, types
 		e.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
@@ -86,7 +84,7 @@ func (e *Estimate) dequantised() converted {
 // replicated returns the bytes that all devices together have beyond one copy.
 func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	t := int64(e.Setup.TensorParallel)
-	if t == 1 || !e.runtime().splits() {
+	if t == 1 || e.runtime().traits().layers {
 		return 0
 	}
 	var extra int64

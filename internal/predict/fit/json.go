@@ -90,7 +90,7 @@ func (e Answer) JSON() Document {
 	if s.TensorParallel > 1 || s.GPUMemoryGiB > 0 {
 		j.GPU = &estimatedGPU{Count: s.TensorParallel, Overhead: gibOf(e.Component(estimate.MultiGPU).Best),
 			MemoryGB: s.GPUMemoryGiB}
-		j.GPU.Utilization = s.GPUUtilization
+		j.GPU.Utilization = e.Share()
 		each := e.Component(estimate.Total).Best / int64(s.TensorParallel)
 		j.GPU.PerDevice = slices.Repeat([]float64{gibOf(each)}, s.TensorParallel)
 	}

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"llmparity/internal/bench/resolve"
@@ -60,9 +61,9 @@ func (q *Question) published(m, of estimate.Model) estimate.Model {
 	if err != nil {
 		return m
 	}
-	var only []string
+	var only []string // those that load the package
 	for _, other := range q.Engines {
-		if estimate.RunsPackages(other) {
+		if slices.Contains(other.Formats, m.Only) {
 			only = append(only, other.Title)
 		}
 	}

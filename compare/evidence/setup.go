@@ -90,7 +90,8 @@ func (s *Setup) Set() string {
 
 // With describes in a line what the engine ran with. It leaves out the engine's name if that is one of the known.
 func (s *Setup) With(known ...string) string {
-	with := []string{s.version(known), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
+	with := []string{s.version(known), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(),
+		s.capped()}
 	return words.Version(strings.Join(slices.DeleteFunc(with, func(s string) bool { return s == "" }), ", "))
 }
 

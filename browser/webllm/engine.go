@@ -120,7 +120,7 @@ func (w *WebLLM) fits(b Bundle, m models.Model) error {
 	return b.Fits(mlc.OwnImports())
 }
 
-func isPackage(m models.Model) bool { return m.Format != "" && m.Format != models.GGUF }
+func isPackage(m models.Model) bool { return m.Format == models.WebLLM }
 
 // Accepts leaves float16 open, because only a running browser knows its adapter.
 func (w *WebLLM) Accepts(ctx context.Context, m models.Model) engine.Verdict {

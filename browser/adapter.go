@@ -10,6 +10,8 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+
+	"github.com/chromedp/chromedp"
 )
 
 // Adapter selects what WebGPU computes on.
@@ -38,6 +40,15 @@ func ParseAdapter(s string) (Adapter, error) {
 // for one kind of adapter. The record has the real adapter.
 func (a Adapter) Software() bool {
 	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !machine.HasGPU()
+}
+
+// flags make the browser offer the adapter.
+func (a Adapter) flags() (out []chromedp.ExecAllocatorOption) {
+	if a.Software() { // with developer features, lavapipe says its name
+		out = append(out, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
+			chromedp.Flag("enable-webgpu-developer-features", a == Lavapipe))
+	}
+	return out
 }
 
 // adapterInfo is what the page reports about its adapter.

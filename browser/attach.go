@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/remote"
 
 	"llmparity/browser/find"
+	"llmparity/browser/flags"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/proc"
@@ -105,7 +106,7 @@ func (c *chrome) warn(code, format string, args ...any) {
 var needed = []struct{ flag, without string }{
 	{"enable-unsafe-webgpu", "WebGPU may be missing, or have fewer features"},
 	{"enable-precise-memory-info", "performance.memory is rounded"},
-	{eagerMeasuring, "measureUserAgentSpecificMemory would wait for a garbage collection, so it is not read"},
+	{flags.EagerMeasuring, "measureUserAgentSpecificMemory would wait for a garbage collection, so it is not read"},
 	{"disable-renderer-backgrounding", "a covered tab is slowed down"},
 }
 
@@ -135,7 +136,7 @@ func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) erro
 		return nil
 	}
 	c.args = strings.Fields(system.CommandLine)
-	c.eager = strings.Contains(system.CommandLine, eagerMeasuring)
+	c.eager = strings.Contains(system.CommandLine, flags.EagerMeasuring)
 	for _, n := range needed {
 		if !strings.Contains(system.CommandLine, n.flag) {
 			c.warn("attached-flags", "the browser at %s lacks the flag %s: %s", address, n.flag, n.without)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"llmparity/browser/display"
 	"llmparity/browser/find"
+	"llmparity/browser/flags"
 	"llmparity/internal/host/child"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
@@ -34,7 +36,7 @@ type chrome struct {
 	cmd      *exec.Cmd
 	pid      int // 0: its processes are not visible from here
 	attached bool
-	eager    bool // has eagerMeasuring
+	eager    bool // has flags.EagerMeasuring
 	scratch  string
 	display  *display.Display
 	version  browser.GetVersionResult
@@ -130,7 +132,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		}
 		env = append(env, variable+"="+dir)
 	}
-	flags, err := flagOptions(config.Adapter, config.Launch)
+	given, err := flags.Options(config.Launch.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +171,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 		}
 		o = append(o, chromedp.Flag("headless", false), chromedp.Env(screen...))
 	}
-	return append(o, flags...), nil
+	return slices.Concat(o, config.Adapter.flags(), given), nil
 }
 
 // close kills every process of the browser, since the profile need not be saved, and removes its folders. An attached

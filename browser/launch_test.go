@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/browser/flags"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/check"
@@ -30,7 +31,8 @@ func TestFlagsArePassedOn(t *testing.T) {
 	if err != nil || agent != "parity/1" {
 		t.Errorf("the browser's user agent is %q (%v)", agent, err)
 	}
-	both := "--enable-features=" + strings.Join(features["enable-features"], ",") + ",OfTheTest"
+	// Chrome uses the last list only, so it has ours, too.
+	both := "--enable-features=NetworkService,NetworkServiceInProcess,TracingServiceInProcess,OfTheTest"
 	for _, want := range []string{"--user-agent=parity/1", both, "--hide-scrollbars"} {
 		if !slices.Contains(c.args, want) {
 			t.Errorf("the record lacks %s: %q", want, c.args)
@@ -40,14 +42,14 @@ func TestFlagsArePassedOn(t *testing.T) {
 
 func TestConflictingFlagsAreRefused(t *testing.T) {
 	for text, do := range map[string]string{
-		"user-data-dir=/x":                         "profile",
-		"--remote-debugging-port=9222":             "--attach",
-		"remote-debugging-pipe":                    "pipe",
-		"headless=old":                             "--headed",
-		"use-webgpu-adapter=swiftshader":           "--adapter",
-		"enable-features=A,Translate":              "measuring",
-		"disable-features=TracingServiceInProcess": "measuring",
-		"disable-blink-features=" + eagerMeasuring: "measuring",
+		"user-data-dir=/x":                               "profile",
+		"--remote-debugging-port=9222":                   "--attach",
+		"remote-debugging-pipe":                          "pipe",
+		"headless=old":                                   "--headed",
+		"use-webgpu-adapter=swiftshader":                 "--adapter",
+		"enable-features=A,Translate":                    "measuring",
+		"disable-features=TracingServiceInProcess":       "measuring",
+		"disable-blink-features=" + flags.EagerMeasuring: "measuring",
 		"":          "NAME",
 		"--":        "NAME",
 		"two words": "NAME",

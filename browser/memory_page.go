@@ -38,10 +38,6 @@ const (
 	heapEvery        = time.Second
 )
 
-// eagerMeasuring is the browser feature without which measureUserAgentSpecificMemory waits many seconds for a garbage
-// collection.
-const eagerMeasuring = "ForceEagerMeasureMemory"
-
 // pageSource reads figures of the page or one of its workers through DevTools.
 type pageSource struct {
 	sample.Func

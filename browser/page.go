@@ -42,6 +42,7 @@ type Config struct {
 	Chrome  string  // path or name; empty: see find.Chrome
 	Launch  Launch  // how the browser comes to run
 	Adapter Adapter // empty: Auto
+	Power   string  // power preference of the adapter; empty: as the engine asks
 	Thread  Thread  // PageThread (or empty), WorkerThread
 	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
 	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
@@ -179,7 +180,8 @@ func (p *Page) navigate(ctx context.Context) error {
 		// End chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the browser
 		// keeps response bodies, and so a second copy of the weights.
 		command(network.Disable, cdp.Empty{}), command(css.Disable, cdp.Empty{}), command(dom.Disable, cdp.Empty{}),
-		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.Base, p.site.Page, p.isolate.thread)),
+		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.isolate.thread,
+			p.config.Power)),
 	)
 	if err != nil {
 		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.Base)
@@ -222,6 +224,9 @@ func (p *Page) Info() *record.EngineInfo {
 		Policy: map[string]string{"thread": string(p.isolate.thread),
 			"garbage": "collected before the baseline and after the unload"}}
 	maps.Copy(info.Policy, p.chrome.policy)
+	if p.config.Power != "" {
+		info.Policy["power_preference"] = p.config.Power
+	}
 	if id := find.BuildID(fmt.Sprintf("/proc/%d/exe", p.chrome.pid)); id != "" {
 		info.Parts["browser_build_id"] = id
 	}

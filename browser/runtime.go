@@ -41,6 +41,7 @@ type Offer struct {
 	Layout  Layout // splits the ledger; nil: it is not split
 	Library *record.Library
 	Policy  map[string]string // settings of the engine with this model
+	Weights record.Sameness   // how those that it converted compare with the file's; empty: it converted none
 	// Warnings apply to a launch once the model is loaded.
 	Warnings []record.Warning
 	// Lacks adds to an error of the load which files the page requested in vain; nil: it never does.

@@ -69,7 +69,7 @@ func (s *Session) info(o *Offer) *record.EngineInfo {
 		info.Parts["page_sha256"] = sum
 	}
 	if o != nil {
-		info.Library = o.Library
+		info.Library, info.Weights = o.Library, o.Weights
 		maps.Copy(info.Policy, o.Policy)
 	}
 	return info
@@ -172,10 +172,14 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
 	g := generation{Text: engine.Text{Token: token}, session: s, sent: time.Now()}
+	seed := r.NewSeed()
 	answer, err := Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
-		"ids": r.IDs,
+		"ids": r.IDs, "seed": seed,
 	}, g.take)
+	if r.Temperature > 0 && answer.Reported != nil {
+		answer.Reported["seed"] = float64(seed)
+	}
 	if err != nil {
 		return g.usage(answer), fmt.Errorf("generating with %s: %w", s.served.Title, err)
 	}

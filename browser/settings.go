@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"llmparity/browser/find"
+	"llmparity/browser/flags"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 )
@@ -15,6 +16,7 @@ type Settings struct {
 	Chrome  string
 	Launch  Launch
 	Adapter string
+	Power   string // power preference; empty: as the engine asks
 	Thread  string
 }
 
@@ -34,8 +36,12 @@ func (s *Settings) Fields() []engine.Field {
 		{To: &s.Adapter, Flag: "adapter", Key: "adapter",
 			OneOf: []string{string(Auto), string(GPU), string(SwiftShader), string(Lavapipe)},
 			Help:  "WebGPU adapter: auto; gpu; swiftshader or lavapipe, which run on the CPU. Only lavapipe (scripts/setup lavapipe) has float16"},
+		{To: &s.Power, Flag: "power-preference", Key: "power_preference",
+			OneOf: []string{"high-performance", "low-power"},
+			Help:  "which of several GPUs the page asks for: high-performance or low-power (default: the engine's choice)"},
 		{To: &s.Thread, Flag: "thread", Key: "thread", Run: true,
-			OneOf: []string{string(PageThread), string(WorkerThread)}, Help: "thread that the engine runs on: page or worker"},
+			OneOf: []string{string(PageThread), string(WorkerThread)},
+			Help:  "thread that the engine runs on: page or worker"},
 	}
 }
 
@@ -49,6 +55,32 @@ func (s *Settings) Check() error {
 
 // Browser is the browser to start or to attach to.
 func (s *Settings) Browser(watchdog time.Duration) Config {
-	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Thread: Thread(s.Thread),
-		Watchdog: watchdog}
+	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Power: s.Power,
+		Thread: Thread(s.Thread), Watchdog: watchdog}
+}
+
+// Launch says which browser is used and how.
+type Launch struct {
+	Headed bool     // with a window, on a private display if there is none
+	Attach string   // HOST:PORT or ws://… of a running browser; nothing is started
+	Flags  []string // NAME[=VALUE]: flags in addition to ours
+}
+
+// Check refuses contradictory settings; chrome is the browser that the user chose.
+func (l Launch) Check(chrome string) error {
+	if l.Attach != "" {
+		if _, err := find.Address(l.Attach); err != nil {
+			return err
+		}
+		for _, f := range []struct {
+			name  string
+			given bool
+		}{{"chrome", chrome != ""}, {"headed", l.Headed}, {"chrome-flag", len(l.Flags) > 0}} {
+			if f.given {
+				return fault.New(fault.Usage, "give only one",
+					"--%s applies to a browser that llmparity starts, --attach to one that is running", f.name)
+			}
+		}
+	}
+	return flags.Check(l.Flags)
 }

@@ -65,6 +65,11 @@ func TestNewAxisInOneRun(t *testing.T) {
 		}
 	}
 	check.Err(t, compare.Options{By: []string{"power_preference"}}.Check(run))
+	asPlanned := compare.Options{By: []string{"webllm.power_preference", "output_length"}} // as a plan names them
+	check.Err(t, asPlanned.Check(run))
+	if g := compare.With(asPlanned, run).Groups; len(g) != 3 {
+		t.Errorf("%d groups by the names of a plan, want 3", len(g))
+	}
 	if err := (compare.Options{By: []string{"power_preference"}}).Check(); err == nil {
 		t.Error("no run has the field, and it is accepted")
 	}

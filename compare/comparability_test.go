@@ -145,7 +145,8 @@ func TestFormsAreComparedByTheirWeights(t *testing.T) {
 	if c := model(r); c.Answer != explain.Yes || !strings.Contains(c.Why, "compared value by value") {
 		t.Errorf("%+v", c)
 	}
-	b.Cell.Model.SameAs, b.Cell.Model.Differs = "", "tensor output.weight differs"
+	b.Cell.Model.SameAs, b.Cell.Model.Differs = "",
+		record.Relation{Code: record.OtherValues, Detail: "tensor output.weight differs"}
 	r = forms()
 	if all := r.Comparisons[0].Different; !slices.Contains(all,
 		"weights: same model, other weights: tensor output.weight differs") {
@@ -154,7 +155,7 @@ func TestFormsAreComparedByTheirWeights(t *testing.T) {
 	if c := model(r); c.Answer != explain.No || !strings.Contains(c.Why, "of b tensor output.weight differs") {
 		t.Errorf("%+v", c)
 	}
-	b.Cell.Model.Differs = record.NotCompared + "why"
+	b.Cell.Model.Differs = record.Relation{Code: record.NotCompared, Detail: "why"}
 	if all := forms().Comparisons[0].Different; !slices.Contains(all, "weights: same model, weights not compared: why") {
 		t.Errorf("%q", all)
 	}
@@ -243,17 +244,18 @@ func TestUnpairedRunsSayWhy(t *testing.T) {
 
 // Each form of a converted model's weights is compared with the engine that has one form, and described correctly.
 func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
-	web := func(id int, form, same string) comparetest.Engine {
+	web := func(id int, form string, same record.Sameness) comparetest.Engine {
 		e := comparetest.Browser(6)
 		e.Cell.ID, e.Cell.Setup, e.Cell.Weights = id, id-1, form
 		e.Device = record.Device{Class: record.CPU}
-		e.Info.Policy = map[string]string{"weights": same, "weights_dtype": "q4_0", "kv_dtype": "f32"}
+		e.Info.Weights = same
+		e.Info.Policy = map[string]string{"weights_dtype": "q4_0", "kv_dtype": "f32"}
 		return e
 	}
 	native := comparetest.Native(6)
 	native.Cell.ID, native.Cell.Setup = 1, 1
-	r := compare.Runs(comparetest.Run(t, "forms", native, web(2, "", "same weights, bit for bit"),
-		web(3, "f32", "same model, other weights")))
+	r := compare.Runs(comparetest.Run(t, "forms", native, web(2, "", record.SameBits),
+		web(3, "f32", record.OtherValues)))
 	if len(r.Comparisons) != 2 {
 		t.Fatalf("%d pairs, want 2: %+v", len(r.Comparisons), r.Comparisons)
 	}

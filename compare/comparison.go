@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,36 +118,30 @@ func (r *Result) nearer(a, b *Cell) bool {
 	return false
 }
 
-// Sameness says how the weights of two engines compare, where one of them converted the model's file.
-func Sameness(a, b *Cell) string {
+// Sameness says how the weights of two engines compare, where one of them converted the model's file; its zero value:
+// neither did, or both.
+func Sameness(a, b *Cell) record.Relation {
 	if a.FormOf(b) {
 		return otherForm(a, b)
 	}
 	if m, n := a.Spec.Model, b.Spec.Model; m.SHA256 != n.SHA256 && m.Values() == n.Values() {
-		return explain.SameForm
+		return record.Relation{Code: record.SameCompared}
 	}
-	x, y := explain.Sameness(a.Policy("weights")), explain.Sameness(b.Policy("weights"))
+	x, y := a.Weights(), b.Weights()
 	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
-		return ""
+		return record.Relation{}
 	}
-	return x + y
+	return record.Relation{Code: cmp.Or(x, y)}
 }
 
 // otherForm says how the weights of two forms of a model compare that are not known to be the same.
-func otherForm(a, b *Cell) string {
+func otherForm(a, b *Cell) record.Relation {
 	x, y := a.Spec.Model.Differs, b.Spec.Model.Differs
-	switch words := x + y; {
-	case words == "" || x != "" && y != "": // each is compared with the first form
-		return OtherForm
-	case strings.HasPrefix(words, record.NotCompared):
-		return "same model, weights " + words
-	default:
-		return OtherForm + ": " + words
+	if (x.Code == "") == (y.Code == "") { // each is compared with the first form
+		return record.Relation{Code: record.OtherValues}
 	}
+	return cmp.Or(x, y)
 }
-
-// OtherForm says that two forms of a model have other weights.
-const OtherForm = "same model, " + explain.Other
 
 // FormOf reports whether a plan names two files as forms of one model for two engines.
 func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
@@ -184,7 +179,7 @@ func (r *Result) pair(i, j int) {
 		c.fill(a, b)
 		c.add(caveats(a, b)...)
 	}
-	if same := Sameness(a, b); same != "" && !a.FormOf(b) {
+	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
@@ -225,7 +220,7 @@ func (r *Result) party(cell int) parity.Party {
 	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
 		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
 		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor, Values: c.Spec.Model.Values(),
-		Rounded: strings.HasSuffix(c.Policy("weights"), explain.Other)}
+		Rounded: c.Weights() == record.OtherValues}
 	// To float16, weights are rounded as activations are, which tolerances cover.
 	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
 	if c.ModelLibrary().ByMLC() {

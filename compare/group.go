@@ -57,7 +57,7 @@ func (o Options) Check(runs ...*record.Run) error {
 	}
 	known := fieldsOf(specs...)
 	for _, name := range o.By {
-		if !slices.Contains(known, name) {
+		if !slices.Contains(known, name) && !slices.Contains(known, axis.Named(name).ByName()) {
 			return fault.New(fault.Usage, "use "+strings.Join(known, ", "), "unknown field %q", name)
 		}
 	}

@@ -157,7 +157,7 @@ func TestScoresOfRoundedWeights(t *testing.T) {
 	for dtype, known := range map[string]bool{"f16": true, "q4_0": false} {
 		web, llama := pairOf(faint(0.1), still)
 		web.Check.Arithmetic = []string{"float16 activations"}
-		web.Info.Policy["weights"], web.Info.Policy["weights_dtype"] = "same model, other weights", dtype
+		web.Info.Weights, web.Info.Policy["weights_dtype"] = record.OtherValues, dtype
 		web.Info.Policy["activations_dtype"] = "f16"
 		anchored(&llama, 1e-5)
 		llama.Check.Anchor.Yardsticks["float16 activations"] = 0.1

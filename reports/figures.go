@@ -325,18 +325,13 @@ var sources = []struct{ id, from string }{
 	{"tokens-", "tokens.csv: index, t_ns; totals.csv: t_ns, rss_sum_mb, pss_mb; samples.csv: t_ns, source, rss_mb; metrics.csv: t_ns, name, value; journal.jsonl: source, event (clocks)"},
 }
 
-// axisSources are where a record has the axis of charts, by the beginning of their ids.
-var axisSources = map[string]string{"growth-context": "cell (model)", "growth-output": "cell (max_tokens)",
-	"fig1": "cell (traffic)", "fig2": "cell (traffic)", "fig3": "request (prompt_ids)", "fig4": "request (prompt_ids)",
-	"latency": "cell (traffic)"}
-
 // sourceOf says what a chart of some cells is drawn from.
 func sourceOf(c *chart.Chart, d chart.Drawing, cells []*compare.Cell) string {
 	if len(cells) == 1 && cells[0].Foreign() && cells[0].Engine != nil {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}
 	if row := figure.Of(d.Figure); row != nil { // a chart along an axis has a drawing a figure
-		return row.Source() + ", " + axisSources[strings.SplitN(c.ID, "_", 2)[0]]
+		return row.Source() + ", " + c.Along
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

@@ -140,8 +140,8 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	all := []section.Section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
-		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], folded("latency"), folded("reported"),
-			folded("server")),
+		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
+			folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),
 		chapter("where", "Where memory goes", bare("components"), grows, of["hardware"], folded("forecast"),
 			folded("breakdown")),

@@ -123,6 +123,51 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 	}
 }
 
+// A sweep along an axis that no chart is written for has charts: of the table, or an engine's own field. Values that
+// are no numbers have none.
+func TestFiguresOverAnyAxis(t *testing.T) {
+	var engines []comparetest.Engine
+	for n, value := range []float64{0, 0.7, 1.5} {
+		hot, wide, low := comparetest.Native(6), comparetest.Native(6), comparetest.Browser(6)
+		hot.Cell.ID, hot.Cell.Temperature = 10+n, value
+		wide.Cell.ID, wide.Cell.Settings = 20+n, map[string]string{"ubatch": fmt.Sprint(64 << n)}
+		low.Cell.ID, low.Cell.Settings = 30+n, map[string]string{"power_preference": fmt.Sprint("p", n)}
+		engines = append(engines, hot, wide, low)
+	}
+	run := comparetest.Run(t, "any", engines...)
+	res := compare.Runs(run)
+	charts := drawn(t, res, run)
+	for axis, want := range map[string][]float64{"temperature": {0, 0.7, 1.5}, "ubatch": {64, 128, 256}} {
+		for id, name := range map[string]string{"latency_vs_": "Time to first token (ms)",
+			"speed_vs_": "Decode", "memory_vs_": "Peak memory (MiB)"} {
+			d := named(t, charts, id+axis, name)
+			var at []float64
+			for _, s := range res.Sweeps {
+				if s.Axis == axis {
+					for _, p := range d.points(t, s.Label) {
+						at = append(at, p[0])
+					}
+				}
+			}
+			if !slices.Equal(at, want) || !slices.Equal(d.Options.XAxis[0].AxisLabel.CustomValues, want) {
+				t.Errorf("%s%s: points at %v, ticks at %v", id, axis, at, d.Options.XAxis[0].AxisLabel.CustomValues)
+			}
+		}
+	}
+	for id := range charts {
+		if strings.HasSuffix(id, "power_preference") {
+			t.Errorf("%s is drawn without numbers", id)
+		}
+	}
+	figures, err := colours.Figures(false, res, run)
+	check.Err(t, err)
+	at := slices.Index(reports.FigureNames(figures), "latency_vs_ubatch")
+	if at < 0 || !strings.HasPrefix(figures[at].Title, "Latency by ubatch: ") ||
+		!strings.HasSuffix(figures[at].Source, ", cell") {
+		t.Errorf("figures %q", reports.FigureNames(figures))
+	}
+}
+
 // One chart over contexts has a line for each engine, the calculated line of its KV cache, and ticks where something
 // was measured.
 func TestFigureOverContexts(t *testing.T) {

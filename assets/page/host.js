@@ -4,8 +4,9 @@
 // An engine is the module engine/engine.js, which imports host from here, so that everything that uses WebGPU comes after
 // the ledger. It exports
 //   load(options)      loads a model; options are what its Go package offers. No model is loaded before, and none after an error
-//   generate(request)  { prompt, ids, maxTokens, temperature, ignoreEOS }: calls host.token(id) when it has sampled a token, and
-//                      returns { promptIDs, text, finish, reported, sent }, or { tooLong, context } before it computes anything
+//   generate(request)  { prompt, ids, maxTokens, temperature, seed, ignoreEOS }: calls host.token(id) when it has sampled
+//                      a token, and returns { promptIDs, text, finish, reported, sent }, or { tooLong, context } before it computes
+//                      anything. At a temperature above 0 it draws from all tokens, by the seed
 //   interrupt()        makes generate or score return soon
 //   unload()           frees the model, if there is one; afterwards host destroys the WebGPU devices
 // and may export
@@ -99,6 +100,15 @@ function watchDevices() {
   };
 }
 watchDevices();
+
+// preferPower makes adapters those of the power preference that was asked for, whatever the runtime asks for.
+function preferPower() {
+  const powerPreference = new URLSearchParams(location.search).get("power");
+  if (!globalThis.GPU || !powerPreference) return;
+  const requestAdapter = GPU.prototype.requestAdapter;
+  GPU.prototype.requestAdapter = function (options) { return requestAdapter.call(this, { ...options, powerPreference }); };
+}
+preferPower();
 
 function watchDevice(device) {
   const gpuError = (error) => error && tell({ gpu: { kind: error.constructor.name, message: error.message } });

@@ -1,12 +1,12 @@
 // The page that llmparity opens. With ?thread=worker, the engine runs in a worker of the page, otherwise on the page's own
-// thread, both by host.js.
+// thread, both by host.js, which reads the rest of the query.
 
 const state = document.getElementById("state");
 const show = (text) => { state.textContent = text; };
 
 // inWorker starts the worker, which reports its status in messages.
 function inWorker() {
-  const worker = new Worker("worker.js", { type: "module", name: "llmparity" });
+  const worker = new Worker(`worker.js${location.search}`, { type: "module", name: "llmparity" });
   return new Promise((resolve, reject) => {
     worker.onmessage = ({ data: { text, started, failed } }) => {
       if (text) show(text);

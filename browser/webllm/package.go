@@ -29,6 +29,7 @@ type Package struct {
 	NeedsF16     bool   // of the adapter
 	Library      Library
 	Policy       map[string]string // how it was made: kv_dtype …
+	Weights      record.Sameness   // with those of its GGUF; empty: it is not made from one
 	Warnings     []record.Warning  // for every run with it
 	Context      int               // tokens
 	PrefillChunk int
@@ -179,13 +180,13 @@ func otherArithmetic(p *Package, f *gguf.File, options mlc.Options, stored strin
 	if err != nil {
 		return err
 	}
-	p.Policy["weights_dtype"], p.Policy["weights"] = weights.DType, weights.Same.String()
+	p.Policy["weights_dtype"], p.Weights = weights.DType, weights.Same
 	if weights.Kept {
 		p.Policy["weights_dtype"] = stored
 	}
-	switch {
-	case weights.Same == mlc.BitForBit:
-	case weights.Same == mlc.SameValues:
+	switch weights.Same {
+	case record.SameBits:
+	case record.SameValues:
 		p.warn(fmt.Sprintf("the model's weights are %s: WebLLM dequantises them to %s; a native engine uses the stored ones "+
 			"with rounded activations, so greedy tokens may differ", stored, weights.DType))
 	default:

@@ -16,24 +16,29 @@ import (
 	"llmparity/internal/models/modellib"
 	"llmparity/internal/models/tiny"
 	"llmparity/internal/models/tiny/tinytest"
+	"llmparity/internal/record"
 )
 
 func TestWhatBecomesOfWeightsIsReported(t *testing.T) {
-	for _, c := range []struct{ dtype, weights, kind, same, dtypes, warns string }{
-		{F32, mlc.AsIs, "", "same weights, bit for bit", "f32", ""},
-		{F32, mlc.AsIs, "Q4_0", "same weights, bit for bit", "q4_0", ""},
-		{F32, mlc.AsIs, "Q6_K", "same weights, bit for bit", "q6_k", ""},
-		{F32, F32, "Q8_0", "same values", "f32", "dequantises them to f32"},
-		{F16, mlc.AsIs, "", "same model, other weights", "f16", "rounds matrices and norms and biases"},
-		{F16, mlc.AsIs, "Q4_0", "same model, other weights", "q4_0", "rounds norms and biases"},
-		{F16, F16, "Q4_0", "same model, other weights", "f16", "rounds matrices and norms and biases"},
+	for _, c := range []struct {
+		dtype, weights, kind string
+		same                 record.Sameness
+		dtypes, warns        string
+	}{
+		{F32, mlc.AsIs, "", record.SameBits, "f32", ""},
+		{F32, mlc.AsIs, "Q4_0", record.SameBits, "q4_0", ""},
+		{F32, mlc.AsIs, "Q6_K", record.SameBits, "q6_k", ""},
+		{F32, F32, "Q8_0", record.SameValues, "f32", "dequantises them to f32"},
+		{F16, mlc.AsIs, "", record.OtherValues, "f16", "rounds matrices and norms and biases"},
+		{F16, mlc.AsIs, "Q4_0", record.OtherValues, "q4_0", "rounds norms and biases"},
+		{F16, F16, "Q4_0", record.OtherValues, "f16", "rounds matrices and norms and biases"},
 	} {
 		f := tinytest.Random(t, tiny.Spec{Hidden: 256, Type: c.kind})
 		p := Package{DType: c.dtype, Policy: map[string]string{}}
 		stored := strings.ToLower(f.Dominant().String())
 		check.Err(t, otherArithmetic(&p, f, Options(256, c.dtype, "", c.weights), stored))
-		if p.Policy["weights"] != c.same || p.Policy["weights_dtype"] != c.dtypes {
-			t.Errorf("%+v: %v", c, p.Policy)
+		if p.Weights != c.same || p.Policy["weights_dtype"] != c.dtypes {
+			t.Errorf("%+v: %q, %v", c, p.Weights, p.Policy)
 		}
 		text := ""
 		for _, w := range p.Warnings {

@@ -114,7 +114,7 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	if err != nil {
 		return nil, err
 	}
-	o := &browser.Offer{Context: p.Context, Library: &p.Library.Library, Policy: p.settings(),
+	o := &browser.Offer{Context: p.Context, Library: &p.Library.Library, Policy: p.settings(), Weights: p.Weights,
 		Warnings: slices.Clone(p.Warnings), Lacks: r.lacks, Options: map[string]any{"model": at + "/model/",
 			"library": at + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides}}
 	if l, err := layoutOf(p); err == nil {

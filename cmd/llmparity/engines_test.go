@@ -26,8 +26,8 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop",
 		"max-repetitions",
 		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
-		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts",
-		"timeout", "turns", "until-ci",
+		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "temperature",
+		"thread-counts", "timeout", "turns", "until-ci",
 		"until-figure", "chat", "allow-fallback"}
 	run := runCommand()
 	of := map[string]bool{}

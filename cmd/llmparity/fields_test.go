@@ -50,6 +50,7 @@ var resolvedMoves = map[string]change{
 	"kv_cache_dtypes":           {"", "kv_cache_dtypes: [f16, q8_0]"},
 	"contexts":                  {"", "contexts: [256, 512]"},
 	"thread_counts":             {"", "thread_counts: [1, 2]"},
+	"temperatures":              {"", "temperatures: [0, 0.7]"},
 	"weights":                   {"engines: [webllm]", "weights: f32"},
 	"starts":                    {"", "starts: [warm, cold]"},
 	"include":                   {"", "include: [{engine: llamacpp, output_length: 9}]"},
@@ -99,6 +100,7 @@ var launchedMoves = map[string]change{
 	"seed":                     {"prompts: [a, b, c, d]\norder: shuffled", "seed: 3"},
 	"order_seed":               {"prompts: [a, b, c, d]\norder: shuffled", "order_seed: 3"},
 	"cool_down":                {"repetitions: 2", "cool_down: 4s"},
+	"temperature":              {"", "temperature: 0.7"},
 	"until_ci.width":           {"repetitions: 6", "until_ci: {width: 1%, max_repetitions: 8}"},
 	"until_ci.figure":          {untilCI("decode_tps", 8), untilCI("peak_pss_mb", 8)},
 	"until_ci.max_repetitions": {untilCI("decode_tps", 8), untilCI("decode_tps", 9)},
@@ -119,6 +121,7 @@ var launchedMoves = map[string]change{
 	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
 	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
 	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
+	"webllm.power_preference":  {"engines: [webllm]", "webllm: {power_preference: low-power}"},
 	"webllm.kernels":           {"engines: [webllm]", "webllm: {kernels: gpu}"},
 	"webllm.requantize":        {"engines: [webllm]", "webllm: {requantize: q4_0}"},
 	"webllm.sort":              {"engines: [webllm]", "webllm: {sort: full}"},
@@ -138,7 +141,7 @@ const (
 )
 
 // still are fields that have no effect: one value is possible, or a note says that they are ignored.
-var still = []string{"temperature", "container_name", "gpu_memory_utilization"}
+var still = []string{"container_name", "gpu_memory_utilization"}
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",

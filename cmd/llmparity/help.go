@@ -206,8 +206,8 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	switch {
 	case same >= 0:
 		do = "did you mean --" + all[same][0] + "?"
-	case slices.Contains([]string{"temp", "temperature", "top-k", "top-p"}, plain):
-		do = "every engine decodes greedily, as at temperature 0"
+	case plain == "top-k" || plain == "top-p":
+		do = "every engine draws from all tokens; --temperature says how"
 	case c.Name() == "run" && slices.Contains(others, "gate"):
 		do = "checks are in the plan's gate, or flags of \"llmparity gate\"; --baseline names a run to compare with"
 	case len(others) > 0:

@@ -29,7 +29,8 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 		l["mmap"] != "off" || l["batch_threads"] != 1 {
 		t.Errorf("the plan that was run: %+v", p.Sections["llamacpp"])
 	}
-	for name, policy := range policies(t, dir) {
+	for name, engine := range ran(t, dir) {
+		policy := engine.Policy
 		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" ||
 			policy["mmap"] != "off" {
 			t.Errorf("%s: %v", name, policy)

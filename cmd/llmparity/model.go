@@ -324,7 +324,7 @@ func unpack(c *cobra.Command, g *models.Converted, target string) error {
 	}
 	err := writeModel(c, target, func() error { return writeFault(g.Write(c.Context(), target), target) })
 	if err == nil {
-		said(c)("compared with the package: " + g.Same)
+		said(c)("compared with the package: " + g.Same.String())
 		err = tokenizes(target, said(c))
 	}
 	return err

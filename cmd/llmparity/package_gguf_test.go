@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/tiny"
+	"llmparity/internal/record"
 )
 
 // quantised is a small model whose matrices are Q4_0.
@@ -31,16 +32,16 @@ func sameFile(t *testing.T, dir, stdout string, engines ...string) {
 		e, ok := a.Engine()
 		c := r.Cells[a.Cell-1]
 		if !ok || c.Model.Format != models.WebLLM || c.Model.DType != "q4f32_1" ||
-			e.Policy["weights"] != mlc.BitForBit.String() ||
+			e.Weights != record.SameBits ||
 			(e.Policy["model_file"] == "GGUF (Q4_0) of the package") != (e.Name == "llamacpp") {
-			t.Errorf("%s %s: %v", e.Name, c.Model.DType, e.Policy)
+			t.Errorf("%s %s: %q, %v", e.Name, c.Model.DType, e.Weights, e.Policy)
 		}
 		seen[e.Name] = true
 	}
 	if len(seen) != len(engines) {
 		t.Errorf("%v ran, want %v", seen, engines)
 	}
-	if both := len(engines) > 1; strings.Contains(stdout, mlc.BitForBit.String()) != both {
+	if both := len(engines) > 1; strings.Contains(stdout, record.SameBits.String()) != both {
 		t.Errorf("the weights are compared in the answer: %v wanted\n%s", both, stdout)
 	}
 }
@@ -82,7 +83,7 @@ func TestDamagedPackageIsRefusedEverywhere(t *testing.T) {
 	put(t, dir, shard, string(b))
 	says := shard + " is damaged: its MD5 is "
 	stdout, stderr := ends(t, program(t, "model", "convert", dir, "--to", "gguf"), fault.BadModel, says)
-	if strings.Contains(stdout+stderr, mlc.BitForBit.String()) {
+	if strings.Contains(stdout+stderr, record.SameBits.String()) {
 		t.Errorf("%s%s", stdout, stderr)
 	}
 	cmd := program(t, "run", "--model", dir, "--engines", "llamacpp", "--max-tokens", "4", "--repetitions", "1",

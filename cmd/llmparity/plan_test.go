@@ -53,20 +53,20 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	if !reflect.DeepEqual(p, again.Plan) {
 		t.Errorf("%+v, then %+v", p, again.Plan)
 	}
-	if a := policies(t, first); len(a) != 2 || a["llamacpp"]["threads"] != "2" ||
-		!strings.Contains(a["webllm"]["model_library"], "software kernels, full sort") ||
-		a["webllm"]["thread"] != "worker" {
-		t.Errorf("%v", a)
+	a := ran(t, first)
+	if web := a["webllm"]; len(a) != 2 || a["llamacpp"].Policy["threads"] != "2" ||
+		!strings.Contains(web.Library.String(), "software kernels, full sort") || web.Policy["thread"] != "worker" {
+		t.Errorf("%+v", a)
 	}
 }
 
-// policies are the recorded settings by engine.
-func policies(t *testing.T, run string) map[string]map[string]string {
+// ran are the recorded engines by name.
+func ran(t *testing.T, run string) map[string]record.EngineInfo {
 	t.Helper()
 	r := opened(t, run)
-	out := map[string]map[string]string{}
+	out := map[string]record.EngineInfo{}
 	for _, a := range r.Attempts {
-		out[r.CellByID(a.Cell).Engine] = lastEngine(a).Policy
+		out[r.CellByID(a.Cell).Engine] = lastEngine(a)
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func TestContextIsCapped(t *testing.T) {
 	if m := r.Cells[0].Model; m.Context != 5120 || m.MaxContext != 8192 || resolved(t, r.Dir).Context != 5120 {
 		t.Errorf("the record has %+v", m)
 	}
-	if policy := policies(t, r.Dir)["llamacpp"]; policy["context"] != "5120" {
+	if policy := ran(t, r.Dir)["llamacpp"].Policy; policy["context"] != "5120" {
 		t.Errorf("%v", policy)
 	}
 	mentions(t, readFile(t, filepath.Join(r.Dir, "report.html")), "capped")

@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/internal/stats"
 	"llmparity/internal/warning"
 )
@@ -248,11 +249,11 @@ func (r view) sameness() string {
 	}
 	of := func(c *compare.Cell) string {
 		for _, other := range r.Cells {
-			if same := compare.Sameness(c, other); c.FormOf(other) || same == explain.SameForm {
-				return same
+			if same := compare.Sameness(c, other); c.FormOf(other) || same.Code == record.SameCompared {
+				return same.String()
 			}
 		}
-		return explain.Sameness(c.Policy("weights"))
+		return c.Weights().String()
 	}
 	if all := r.Distinct(of); len(all) < 2 {
 		return strings.Join(all, "")

@@ -36,6 +36,14 @@ func (s *Setup) Policy(key string) string {
 	return s.Engine.Policy[key]
 }
 
+// Weights says how weights that the engine converted compare with the file's; empty: it converted none, or unknown.
+func (s *Setup) Weights() record.Sameness {
+	if s.Engine == nil {
+		return ""
+	}
+	return s.Engine.Weights
+}
+
 // Part is a part of the engine, by its name in the record; empty if there is none.
 func (s *Setup) Part(name string) string {
 	if s.Engine == nil {

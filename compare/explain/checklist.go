@@ -148,8 +148,8 @@ func sameModel(run *record.Run) (Answer, string) {
 		if ok && e.Policy["weights_dtype"] != "" {
 			held[a.Cell] = e.Policy["weights_dtype"]
 		}
-		if same := Sameness(e.Policy["weights"]); ok && same != "" {
-			said[same+": "] = true
+		if ok && e.Weights != "" {
+			said[e.Weights.String()+": "] = true
 		}
 	}
 	differs := ""
@@ -159,10 +159,10 @@ func sameModel(run *record.Run) (Answer, string) {
 			return Unknown, fmt.Sprintf("the weights of %s in %s are not verified", m.Name, c.Engine)
 		}
 		if m.SameAs != "" {
-			said[SameForm+": "] = true
+			said[record.SameCompared.String()+": "] = true
 		}
-		if m.Differs != "" {
-			differs = fmt.Sprintf("; of %s %s", m.Form, m.Differs)
+		if m.Differs.Code != "" {
+			differs = fmt.Sprintf(formDiffers[m.Differs.Code], m.Form, m.Differs.Detail)
 		}
 	}
 	how := List(said)
@@ -184,18 +184,10 @@ func sameModel(run *record.Run) (Answer, string) {
 	return Yes, how + List(models)
 }
 
-// SameForm describes two files with the same weights.
-const SameForm = "same weights, compared value by value"
-
-// Other is how Sameness ends for weights that were rounded.
-const Other = "other weights"
-
-// Sameness returns how converted weights compare with those of the model's file; empty for other remarks on weights.
-func Sameness(weights string) string {
-	if strings.HasPrefix(weights, "same ") {
-		return weights
-	}
-	return ""
+// formDiffers says how a form of a model differs from the first one.
+var formDiffers = map[record.Sameness]string{
+	record.OtherValues: "; of %s %s",
+	record.NotCompared: "; of %s not compared: %s",
 }
 
 // samePrompt compares the prompts' texts: every engine must have run each.

@@ -201,6 +201,7 @@ func partsChanged(b, n *compare.Cell) (out differences) {
 		}
 		out.take(what, d)
 	}
+	out.add(gates.TestSettings, engine+" weights", b.Weights().String(), n.Weights().String())
 	was, is := b.Engine.Policy, n.Engine.Policy
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if key != "context" { // it was requested

@@ -69,6 +69,7 @@ func Of(s *evidence.Setup, versions bool) map[string]string {
 			out[name] = value
 		}
 	}
+	set("weights", s.Weights().String())
 	set("model_library", s.ModelLibrary().String())
 	if versions {
 		out["version"] = s.Engine.Version

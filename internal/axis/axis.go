@@ -108,7 +108,7 @@ func Of(cells ...*record.Cell) []*Axis {
 	}
 	out := slices.Clone(table)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = append(out, own(key))
+		out = append(out, OfField(key))
 	}
 	return out
 }
@@ -121,12 +121,12 @@ const setting = "_setting"
 
 // taken reports whether an engine's own field needs another name than its key.
 func taken(key string) bool {
-	return key == Device || key == Run ||
+	return key == Device || key == Run || strings.Contains(key, ".") ||
 		slices.ContainsFunc(table, func(a *Axis) bool { return a.Name == key || a.By == key })
 }
 
-// own is the axis of an engine's own field.
-func own(key string) *Axis {
+// OfField is the axis of an engine's own field. Plans name it by the engine's section, too: llamacpp.ubatch.
+func OfField(key string) *Axis {
 	name := key
 	if taken(key) {
 		name += setting
@@ -156,9 +156,12 @@ func Named(name string) *Axis {
 		}
 	}
 	if key, ok := strings.CutSuffix(name, setting); ok && taken(key) {
-		return own(key)
+		return OfField(key)
 	}
-	return own(name)
+	if _, key, ok := strings.Cut(name, "."); ok {
+		return OfField(key)
+	}
+	return OfField(name)
 }
 
 // Differ returns the axes for which keep returns true and in which two cells differ. It omits parts of other axes, and

@@ -56,8 +56,8 @@ var table = []*Axis{
 		Rest: butTurns}, turns),
 	{Name: Traffic, Title: "traffic", Phrase: "kinds of traffic", Role: Task, Across: Unpaired, Of: trafficWords,
 		Same: sameTraffic, Key: func(c *record.Cell) string { return trafficKey(c.Traffic) }},
-	{Name: Temperature, Title: "temperature", Phrase: "temperatures", Label: "temperature %s", Role: Measurement,
-		Across: Nothing, Of: func(c *record.Cell) string { return strconv.FormatFloat(c.Temperature, 'g', -1, 64) },
+	{Name: Temperature, Title: "temperature", Phrase: "temperatures", Label: "temperature %s", Unset: "0",
+		Role: Measurement, Across: Nothing, Of: temperature,
 		Number: func(c *record.Cell) float64 { return c.Temperature }},
 	count(Axis{Name: Context, Title: "context window", Phrase: "contexts", Label: "context %s", Role: Setting},
 		func(c *record.Cell) int { return c.Model.Context }),
@@ -100,6 +100,14 @@ func given(c *record.Cell) string {
 		return ""
 	}
 	return c.Prompt
+}
+
+// temperature is empty for greedy requests, as for plans that set none.
+func temperature(c *record.Cell) string {
+	if c.Temperature == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(c.Temperature, 'g', -1, 64)
 }
 
 func promptNumber(c *record.Cell) string {

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/models/tokenizer"
+	"llmparity/internal/record"
 )
 
 // Format is a format of models: how it is recognised, and its reader.
@@ -51,8 +52,8 @@ type Format struct {
 
 // Converted is a model of another format as the GGUF that it becomes.
 type Converted struct {
-	File   *gguf.File // its description; the data is not there yet
-	Same   string     // how its weights compare with the model's, for people
+	File   *gguf.File      // its description; the data is not there yet
+	Same   record.Sameness // how its weights compare with the model's
 	Intact func(context.Context) error
 	Write  func(ctx context.Context, path string) error
 	// plain is the dtype of the GGUF, and id names it in the cache.
@@ -289,7 +290,7 @@ func packageAsGGUF(path, name string) (*Converted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Converted{File: g.File, Same: g.Same.String(), Intact: g.Intact, Write: g.Write, plain: mlc.Plain,
+	return &Converted{File: g.File, Same: g.Same, Intact: g.Intact, Write: g.Write, plain: mlc.Plain,
 		id: packageID}, nil
 }
 

@@ -254,22 +254,24 @@ func TestCompareFindsSameWeights(t *testing.T) {
 		return forms
 	}
 	forms := compared(folder, file, half, other, "served:tiny")
-	if a, b := forms[0], forms[1]; b.SameAs != a.SHA256 || b.Differs != "" || a.Values() != b.Values() ||
+	if a, b := forms[0], forms[1]; b.SameAs != a.SHA256 || b.Differs.Code != "" || a.Values() != b.Values() ||
 		a.SHA256 == b.SHA256 {
 		t.Errorf("the package %+v, its GGUF %+v", a.Model, b.Model)
 	}
-	for i, want := range []string{"", "", "tensor blk.0.attn_k.weight differs: value ", "tensor ",
-		"not compared: there is no file"} {
-		if m := forms[i]; !strings.HasPrefix(m.Differs, want) || (m.Differs == "") != (want == "") ||
+	for i, want := range []record.Relation{{}, {},
+		{Code: record.OtherValues, Detail: "tensor blk.0.attn_k.weight differs: value "},
+		{Code: record.OtherValues, Detail: "tensor "}, {Code: record.NotCompared, Detail: "there is no file"}} {
+		m := forms[i]
+		if is := m.Differs; is.Code != want.Code || !strings.HasPrefix(is.Detail, want.Detail) ||
 			(m.SameAs != "") != (i == 1) {
-			t.Errorf("%s: %q, same as %q; want %q", m.Name, m.Differs, m.SameAs, want)
+			t.Errorf("%s: %q, same as %q; want %q", m.Name, is, m.SameAs, want)
 		}
 	}
 	said = nil
 	if again := compared(folder, file); again[1].SameAs != again[0].SHA256 || len(said) > 0 {
 		t.Errorf("again: %+v; %q", again[1].Model, said)
 	}
-	if like := compared(other, folder, file); like[1].Differs == "" || like[2].SameAs != like[1].SHA256 {
+	if like := compared(other, folder, file); like[1].Differs.Code == "" || like[2].SameAs != like[1].SHA256 {
 		t.Errorf("forms that are unlike the first: %+v, %+v", like[1].Model, like[2].Model)
 	}
 }

@@ -96,9 +96,9 @@ func (f Finder) compare(ctx context.Context, m *Model, earlier []*Model) error {
 			return nil
 		case n > 0:
 		case err != nil:
-			m.Differs = record.NotCompared + fault.What(err)
+			m.Differs = record.Relation{Code: record.NotCompared, Detail: fault.What(err)}
 		default:
-			m.Differs = words
+			m.Differs = record.Relation{Code: record.OtherValues, Detail: words}
 		}
 	}
 	return nil

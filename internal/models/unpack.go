@@ -52,9 +52,8 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 		}
 		own.Path, own.Was, own.SHA256 = path, file.Was, file.SHA256
 	}
-	m.Policy = map[string]string{"weights": g.Same}
-	own.Policy = map[string]string{"weights": g.Same, "model_file": fmt.Sprintf("GGUF (%s) of the package",
-		g.File.Dominant())}
+	m.Weights, own.Weights = g.Same, g.Same
+	own.Policy = map[string]string{"model_file": fmt.Sprintf("GGUF (%s) of the package", g.File.Dominant())}
 	m.GGUF = &own
 	return m, nil
 }

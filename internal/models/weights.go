@@ -29,6 +29,8 @@ type Model struct {
 	From string
 	// Policy is added to what engines report of their settings.
 	Policy map[string]string
+	// Weights says how the weights of a package and of its GGUF compare; empty: it has none.
+	Weights record.Sameness
 	// Held keeps the files in the cache while this process may use them.
 	Held *os.File
 }

@@ -126,12 +126,9 @@ type Model struct {
 	MaxContext int    `json:"max_context,omitempty"` // the model's maximum context window, in tokens; absent: unknown
 	// SHA-256 of the first form of the model that has the same weights in another file, compared value by value
 	SameAs string `json:"same_as,omitempty"`
-	// in what the weights first differ from those of the model's first form, or why they are not compared
-	Differs string `json:"differs,omitempty"`
+	// how the weights differ from those of the model's first form, or why they are not compared; absent: they don't
+	Differs Relation `json:"differs,omitzero"`
 }
-
-// NotCompared begins Differs if the weights are not compared.
-const NotCompared = "not compared: "
 
 // Values identifies the values of the weights, as far as files are compared; empty if the file is unknown.
 func (m Model) Values() string { return cmp.Or(m.SameAs, m.SHA256) }
@@ -373,6 +370,7 @@ type EngineInfo struct {
 	Parts   map[string]string `json:"parts,omitempty"`   // versions and hashes of parts: browser, user_agent …
 	Library *Library          `json:"library,omitempty"` // the model's code; absent: it is the engine's own
 	Policy  map[string]string `json:"policy,omitempty"`  // settings: kv_dtype, weights_dtype, threads …
+	Weights Sameness          `json:"weights,omitempty"` // how converted weights compare with the file's; absent: not converted
 }
 
 // BuiltIn is the Origin of an engine that is part of llmparity.

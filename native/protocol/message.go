@@ -65,7 +65,8 @@ type message struct {
 	// done, of hello and of load
 	Policy map[string]string `json:"policy"`
 	// done, of load
-	Context int `json:"context"`
+	Context int             `json:"context"`
+	Weights record.Sameness `json:"weights"`
 
 	Stage string `json:"stage"`
 
@@ -159,6 +160,8 @@ func (m message) check() error {
 		{m.Token != nil && *m.Token < 0, `"token" is negative`},
 		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative id`},
 		{min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0, "a count is negative"},
+		{m.Weights != "" && !slices.Contains(record.Converted(), m.Weights),
+			fmt.Sprintf(`"weights" is %.40q; use same_bits, same_values or other_values`, string(m.Weights))},
 		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error lacks "message"`},
 		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage lacks its name in "stage"`},
 	} {

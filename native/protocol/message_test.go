@@ -29,6 +29,7 @@ func TestParse(t *testing.T) {
 		`{"id":1,"event":"finished"}`:                      `"event" is "finished"`,
 		`{"id":1,"event":"token","token":-1}`:              `"token" is negative`,
 		`{"id":1,"event":"token","text":7}`:                `"text" has the wrong type (number)`,
+		`{"id":1,"event":"done","weights":"rounded"}`:      `"weights" is "rounded"; use same_bits`,
 		`{"id":1,"event":"done","generated":-3}`:           "a count is negative",
 		`{"id":1,"event":"done","prompt_ids":[1,-2]}`:      `"prompt_ids"`,
 		`{"id":1,"event":"done","reported":{"ms":NaN}}`:    "not a JSON object",

@@ -171,7 +171,7 @@ func (s *session) isLoaded(m models.Model, got message) {
 		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
 		Args:   s.engine.config.Argv[1:],
 		Parts:  map[string]string{"engine": tidy(s.hello.Name), "protocol": strconv.Itoa(Version)},
-		Policy: policy,
+		Policy: policy, Weights: got.Weights,
 	}})
 }
 

@@ -74,6 +74,7 @@ var scripts = map[string][]string{
 	"gagged":        {hello, "<close stdout>"},
 	"line of 5 MiB": {hello, "<flood one line>"},
 
+	"rounds weights": {hello, `{"id":2,"event":"done","weights":"other_values"}`, token + "\n" + generated},
 	"endless words": {strings.Replace(hello, `"caps"`,
 		`"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
 		strings.Repeat(token+"\n", 4) + generated,
@@ -486,6 +487,14 @@ func TestReportedNamesAreBounded(t *testing.T) {
 	}
 	if w := warned(o.probe); len(w) != 1 || w[0].Code != "too-many-names" {
 		t.Errorf("warnings %v", w)
+	}
+}
+
+// An engine that converts the weights says what became of them.
+func TestConvertedWeightsAreRecorded(t *testing.T) {
+	o := play(t, scripted("rounds weights", healthy), enginetest.TinyModel(t))
+	if got := o.probe.Engine().Weights; got != record.OtherValues {
+		t.Errorf("the record says %q of the weights (%v)", string(got), o.err)
 	}
 }
 

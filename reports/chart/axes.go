@@ -18,26 +18,47 @@ import (
 	"llmparity/reports/plain"
 )
 
-// alongAxes are the charts of cells that differ in their contexts, in the lengths of prompts or outputs, or in the
-// number of concurrent requests.
-var alongAxes = []struct {
-	over            figure.Over
+// drawnOver is a chart of cells that differ along one axis.
+type drawnOver struct {
+	over            figure.Over // its figures; those of these units
 	axis, id, title string
 	units           []string
-}{
-	{figure.Contexts, growth.AxisContext, "growth-context", "Memory by context", []string{"MiB"}},
-	{figure.Contexts, growth.AxisOutput, "growth-output_len", "Memory by output length", []string{"MiB"}},
+	from            string // where a record has the axis
+}
+
+// named are the charts over lengths and numbers of requests, whose names other programs and readers know. All other
+// sweeps have those of unnamed.
+var named = []drawnOver{
+	{figure.Contexts, growth.AxisContext, "growth-context", "Memory by context", inMemory, "cell (model)"},
+	{figure.Contexts, growth.AxisOutput, "growth-output_len", "Memory by output length", inMemory, "cell (max_tokens)"},
 	{figure.Lengths, growth.AxisPrompt, "fig3_latency_vs_seqlen", "Latency by prompt length",
-		[]string{"ms", "tokens/s"}},
-	{figure.Lengths, growth.AxisPrompt, "fig4_mem_vs_seqlen", "Memory by prompt length", []string{"MiB"}},
-	{figure.Requests, growth.AxisClients, "fig1_mem_vs_concurrency", "Memory by number of clients", []string{"MiB"}},
-	{figure.Requests, growth.AxisBatch, "fig1_mem_vs_batch_size", "Memory by batch size", []string{"MiB"}},
-	{figure.Requests, growth.AxisClients, "fig2_tps_vs_concurrency", "Tokens/s by number of clients",
-		[]string{"tokens/s", "requests/s"}},
-	{figure.Requests, growth.AxisBatch, "fig2_tps_vs_batch_size", "Tokens/s by batch size",
-		[]string{"tokens/s", "requests/s"}},
-	{figure.Requests, growth.AxisClients, "latency_vs_concurrency", "Latency by number of clients", []string{"ms"}},
-	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", []string{"ms"}},
+		append(inTime, "tokens/s"), "request (prompt_ids)"},
+	{figure.Lengths, growth.AxisPrompt, "fig4_mem_vs_seqlen", "Memory by prompt length", inMemory,
+		"request (prompt_ids)"},
+	{figure.Requests, growth.AxisClients, "fig1_mem_vs_concurrency", "Memory by number of clients", inMemory, inTraffic},
+	{figure.Requests, growth.AxisBatch, "fig1_mem_vs_batch_size", "Memory by batch size", inMemory, inTraffic},
+	{figure.Requests, growth.AxisClients, "fig2_tps_vs_concurrency", "Tokens/s by number of clients", inSpeed, inTraffic},
+	{figure.Requests, growth.AxisBatch, "fig2_tps_vs_batch_size", "Tokens/s by batch size", inSpeed, inTraffic},
+	{figure.Requests, growth.AxisClients, "latency_vs_concurrency", "Latency by number of clients", inTime, inTraffic},
+	{figure.Requests, growth.AxisBatch, "latency_vs_batch_size", "Latency by batch size", inTime, inTraffic},
+}
+
+var (
+	inMemory  = []string{"MiB"}
+	inSpeed   = []string{"tokens/s", "requests/s"}
+	inTime    = []string{"ms"}
+	inTraffic = "cell (traffic)"
+)
+
+// unnamed are the charts of an axis of sweeps that has none by name: temperature, threads, an engine's own field.
+func unnamed(s growth.Sweep) []drawnOver {
+	all := figure.Lengths | figure.Requests | figure.Contexts
+	title := plain.Line(s.Title)
+	return []drawnOver{
+		{all, s.Axis, "latency_vs_" + s.Axis, "Latency by " + title, inTime, "cell"},
+		{all, s.Axis, "speed_vs_" + s.Axis, "Speed by " + title, inSpeed, "cell"},
+		{all, s.Axis, "memory_vs_" + s.Axis, "Memory by " + title, inMemory, "cell"},
+	}
 }
 
 // DrawnOver draws the charts over contexts, lengths or requests.
@@ -48,18 +69,40 @@ func (v *View) DrawnOver(what figure.Over) []Chart {
 	if what == figure.Contexts && slices.ContainsFunc(v.Res.Cells, pss) {
 		without = figure.PeakRSS
 	}
-	for _, a := range alongAxes {
-		if a.over != what {
-			continue
+	for _, a := range named {
+		if a.over == what {
+			out = append(out, v.drawn(a, without)...)
 		}
-		figures := figure.Rows(func(r *figure.Row) bool {
-			return r.Over&what != 0 && slices.Contains(a.units, r.Unit) && r.Name != without
-		})
-		aggregateFirst := func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) }
-		slices.SortStableFunc(figures, aggregateFirst)
-		out = append(out, v.over(a.axis, Chart{ID: a.id, Title: a.title}, figures)...)
 	}
 	return out
+}
+
+// DrawnOverOthers draws the charts of sweeps that DrawnOver does not draw. Axes without numbers have none.
+func (v *View) DrawnOverOthers() []Chart {
+	var out []Chart
+	seen := map[string]bool{}
+	for _, a := range named {
+		seen[a.axis] = true
+	}
+	for _, s := range v.Res.Sweeps {
+		if seen[s.Axis] || s.Names != nil {
+			continue
+		}
+		seen[s.Axis] = true
+		for _, a := range unnamed(s) {
+			out = append(out, v.drawn(a, "")...)
+		}
+	}
+	return out
+}
+
+func (v *View) drawn(a drawnOver, without string) []Chart {
+	figures := figure.Rows(func(r *figure.Row) bool {
+		return r.Over&a.over != 0 && slices.Contains(a.units, r.Unit) && r.Name != without
+	})
+	aggregateFirst := func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) }
+	slices.SortStableFunc(figures, aggregateFirst)
+	return v.over(a.axis, Chart{ID: a.id, Title: a.title, Along: a.from}, figures)
 }
 
 // along is a cell's figure, or what its engine holds at the end of the measurement.
@@ -81,7 +124,7 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 	var cells []*compare.Cell
 	for _, s := range v.Res.Sweeps {
 		if s.Axis == axis {
-			title, at = s.Title, append(at, s.At...)
+			title, at = plain.Line(s.Title), append(at, s.At...)
 			for _, i := range s.Cells {
 				cells = append(cells, v.Res.Cells[i])
 			}

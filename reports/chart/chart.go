@@ -64,9 +64,10 @@ type Chart struct {
 	Choice   string // what tells the drawings apart
 	Chosen   int    // the drawing shown first
 	Table    *plain.Grid
-	Wide     bool // on paper it takes both columns
-	Height   int  // of the plot in pixels; 0: as the style sheet says
-	Cell     int  // the number of the one cell that it shows, from 1
+	Wide     bool   // on paper it takes both columns
+	Height   int    // of the plot in pixels; 0: as the style sheet says
+	Cell     int    // the number of the one cell that it shows, from 1
+	Along    string // where a record has the axis along which cells differ; empty: it is not drawn along one
 }
 
 // Drawing is one of a chart's drawings.

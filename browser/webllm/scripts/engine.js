@@ -133,8 +133,11 @@ const first = (p) => p.config?.prompt_prefix_token_ids ?? [];
 // held returns the number of tokens in the KV cache, by WebLLM's own count.
 export const held = () => pipeline?.filledKVCacheLength ?? -1;
 
+// plainly has no penalties, which a package may have and other engines don't.
+const plainly = { frequency_penalty: 0, presence_penalty: 0, repetition_penalty: 1 };
+
 // generate completes a raw prompt, whose ids may be given. It reports WebLLM's usage counts, but never counts by them.
-export async function generate({ prompt, ids, maxTokens, temperature, ignoreEOS }) {
+export async function generate({ prompt, ids, maxTokens, temperature, seed, ignoreEOS }) {
   if (!pipeline) throw new Error("no model is loaded");
   const length = ids ? ids.length : first(pipeline).length + pipeline.tokenizer.encode(prompt).length;
   if (length + maxTokens > context) return { tooLong: length, context };
@@ -142,7 +145,8 @@ export async function generate({ prompt, ids, maxTokens, temperature, ignoreEOS 
   try {
     const sent = host.now();
     const stream = await engine.completions.create({
-      prompt, temperature, max_tokens: maxTokens, ignore_eos: ignoreEOS,
+      prompt, temperature, max_tokens: maxTokens, ignore_eos: ignoreEOS, ...plainly,
+      ...(temperature > 0 && { seed, top_p: 1 }), // the package may have another top_p; at 0 nothing is drawn
       stream: true, stream_options: { include_usage: true },
     });
     const { text, finish, usage } = await drain(stream);

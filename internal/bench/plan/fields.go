@@ -185,7 +185,7 @@ func flagOf(list string) string { return strings.TrimSuffix(strings.ReplaceAll(l
 func (p Plan) ofSections() (out []*Field, err error) {
 	for _, k := range p.kinds.Sections() {
 		for _, set := range k.Config().Fields() {
-			f := &Field{Axis: settingOf(k, set.Key), List: k.Field(set.Key), Launch: true, kind: k, set: set}
+			f := &Field{Axis: axis.OfField(set.Key), List: k.Field(set.Key), Launch: true, kind: k, set: set}
 			all := p.Sections[k.Section].Varied(set)
 			for i, v := range all {
 				if slices.Contains(all[:i], v) {
@@ -202,10 +202,12 @@ func (p Plan) ofSections() (out []*Field, err error) {
 	return out, nil
 }
 
-// settingOf is the axis of a section's field, whose name may be that of another section's.
-func settingOf(k *engine.Kind, key string) *axis.Axis {
-	return &axis.Axis{Name: k.Field(key), Role: axis.Setting, Own: true,
-		Of: func(c *record.Cell) string { return c.Settings[key] }}
+// entry is its name in entries of include and exclude. Sections may have fields of the same name.
+func (f *Field) entry() string {
+	if f.ofSection() {
+		return f.List
+	}
+	return f.Name
 }
 
 // ofSection reports whether it is a field of an engine's section.

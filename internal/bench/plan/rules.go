@@ -139,7 +139,7 @@ func (x *expansion) called(name string) *Field {
 		return x.prompt
 	}
 	for _, f := range x.fields {
-		if f.Name == name {
+		if f.entry() == name {
 			return f
 		}
 	}
@@ -162,7 +162,7 @@ func (x *expansion) names(r *rule, name string, values []string) error {
 	case r.named[f] != nil:
 		other := axis.Prompt
 		if f != x.prompt {
-			other = f.Name
+			other = f.entry()
 		}
 		return fmt.Errorf("%s.%s: cannot be combined with %s; remove one", r.path, name, other)
 	}

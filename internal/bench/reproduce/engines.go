@@ -63,16 +63,26 @@ func enginesOf(was *record.Run) []ranEngine {
 	return out
 }
 
+// policyOf is what an engine reported of its settings, and how it converted the weights.
+func policyOf(info *record.EngineInfo) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, info.Policy)
+	if info.Weights != "" {
+		out["weights"] = info.Weights.String()
+	}
+	return out
+}
+
 // policies are an engine's settings, each with its values in all setups.
 func (e *ranEngine) policies() (out [][2]string) {
 	names := map[string]string{}
 	for _, s := range e.setups {
-		maps.Copy(names, s.info.Policy)
+		maps.Copy(names, policyOf(s.info))
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var values []string
 		for _, s := range e.setups {
-			values = explain.AppendNew(values, cmp.Or(s.info.Policy[name], "not reported"))
+			values = explain.AppendNew(values, cmp.Or(policyOf(s.info)[name], "not reported"))
 		}
 		out = append(out, [2]string{name, strings.Join(values, " or ")})
 	}

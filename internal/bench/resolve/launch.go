@@ -138,7 +138,7 @@ func (r *Resolver) unpack(ctx context.Context, l *launch) {
 	}
 	of, err := r.unpacked(ctx, m)
 	if l.packed = err; err == nil {
-		l.model.GGUF, l.model.Policy = of.GGUF, of.Policy
+		l.model.GGUF, l.model.Weights = of.GGUF, of.Weights
 	}
 }
 

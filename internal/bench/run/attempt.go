@@ -187,7 +187,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	a.fromDisk(ctx)
 	model := a.setup.Of(e)
 	model.Context = a.setup.Plan.Context
-	l.relay.policy = model.Policy
+	l.relay.model = model
 	if l.session, err = e.Open(ctx, probe{l.relay, l.sampler, a.gpus}); err == nil {
 		err = a.asked()
 	}

@@ -169,7 +169,7 @@ func (r *runner) checkLate(ctx context.Context, s *current) {
 
 // checkAlone launches an engine for its score check alone.
 func (r *runner) checkAlone(ctx context.Context, s *current, c *series, text *score.Check) (err error) {
-	q := unmeasured{&relay{policy: s.Of(c.engine).Policy}}
+	q := unmeasured{&relay{model: s.Of(c.engine)}}
 	limit := time.Duration(s.Plan.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s: %w", limit,
 		context.DeadlineExceeded))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/gpu"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -26,7 +28,7 @@ type relay struct {
 	events   []record.Event    // that hold for the session
 	warnings []record.Warning  // that hold for the session
 	late     []record.Warning  // received between attempts
-	policy   map[string]string // added to what the engine reports of its settings
+	model    models.Model      // adds to what the engine reports
 	judged   *record.Device    // the last device that device returned
 
 	memory *atomic.Int64             // last total RSS; nil: nobody asks
@@ -128,11 +130,12 @@ func (r *relay) Span(s record.Span) {
 // Event writes an event. What the engine, its device and its clocks are holds for the session.
 func (r *relay) Event(e record.Event) {
 	defer r.lock()()
-	if e.Engine != nil && len(r.policy) > 0 {
+	if m := r.model; e.Engine != nil && (len(m.Policy) > 0 || m.Weights != "") {
 		info := *e.Engine
 		info.Policy = map[string]string{}
 		maps.Copy(info.Policy, e.Engine.Policy)
-		maps.Copy(info.Policy, r.policy)
+		maps.Copy(info.Policy, m.Policy)
+		info.Weights = cmp.Or(m.Weights, info.Weights)
 		e.Engine = &info
 	}
 	if e.Engine != nil || e.Device != nil || e.Clock != nil {

@@ -161,7 +161,7 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 
 // scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
 func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
-	q := unmeasured{&relay{policy: s.Of(js[0].engine).Policy}}
+	q := unmeasured{&relay{model: s.Of(js[0].engine)}}
 	var session engine.Session
 	defer func() {
 		if session != nil {

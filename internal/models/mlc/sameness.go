@@ -7,27 +7,14 @@ import (
 
 	"llmparity/internal/dtype"
 	"llmparity/internal/models/gguf"
+	"llmparity/internal/record"
 )
-
-// Sameness says how the weights of a package and of its GGUF compare.
-type Sameness int
-
-// The kinds of sameness: the same bits; other bits with the same values; rounded.
-const (
-	BitForBit Sameness = iota
-	SameValues
-	OtherWeights
-)
-
-func (s Sameness) String() string {
-	return [...]string{"same weights, bit for bit", "same values", "same model, other weights"}[s]
-}
 
 // Weights describes the weights of a package.
 type Weights struct {
 	DType   string // f32, f16, or the types of the matrices
 	Kept    bool   // all matrices are in the bits of the file
-	Same    Sameness
+	Same    record.Sameness
 	Rounded string // what has other values than in the file
 }
 
@@ -37,7 +24,7 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 	if err != nil {
 		return Weights{}, err
 	}
-	w := Weights{Kept: true, Same: BitForBit}
+	w := Weights{Kept: true, Same: record.SameBits}
 	names, rounded := map[string]bool{}, map[string]bool{}
 	for _, p := range params(m.architecture) {
 		matrix := len(p.shape) == 2
@@ -50,7 +37,7 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 				if !decoded {
 					names[name] = true
 					if name != strings.ToLower(t.Type.String()) {
-						w.Kept, w.Same, rounded["matrices"] = false, OtherWeights, true
+						w.Kept, w.Same, rounded["matrices"] = false, record.OtherValues, true
 					}
 					continue
 				}
@@ -61,9 +48,9 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 			if err != nil {
 				return w, err
 			}
-			w.Same = max(w.Same, same)
-			w.Kept = w.Kept && (!matrix || same == BitForBit)
-			if same == OtherWeights {
+			w.Same = worse(w.Same, same)
+			w.Kept = w.Kept && (!matrix || same == record.SameBits)
+			if same == record.OtherValues {
 				rounded[what] = true
 			}
 		}
@@ -73,21 +60,27 @@ func WeightsOf(f *gguf.File, options Options) (Weights, error) {
 	return w, nil
 }
 
+// worse returns which of two says more against the weights.
+func worse(a, b record.Sameness) record.Sameness {
+	order := record.Converted()
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
 // decodedTo compares a tensor with its values in a dtype. Matrices are not read: some of their values do not fit.
-func decodedTo(f *gguf.File, t gguf.Tensor, dtype string, matrix bool) (Sameness, error) {
+func decodedTo(f *gguf.File, t gguf.Tensor, dtype string, matrix bool) (record.Sameness, error) {
 	switch {
 	case t.Type == gguf.F32 && dtype == Float32, t.Type == gguf.F16 && dtype == Float16:
-		return BitForBit, nil
+		return record.SameBits, nil
 	case dtype == Float32:
-		return SameValues, nil
+		return record.SameValues, nil
 	case matrix:
-		return OtherWeights, nil
+		return record.OtherValues, nil
 	}
 	values, err := f.Floats(t)
 	for _, v := range values {
 		if h, ok := half(v); !ok || gguf.Half(h) != v {
-			return OtherWeights, err
+			return record.OtherValues, err
 		}
 	}
-	return SameValues, err
+	return record.SameValues, err
 }

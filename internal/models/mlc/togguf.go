@@ -18,12 +18,13 @@ import (
 	"llmparity/internal/kit/whole"
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/mlc/vocab"
+	"llmparity/internal/record"
 )
 
 // GGUF is a package as the GGUF that it becomes.
 type GGUF struct {
 	File     *gguf.File // its description; the data is not there yet
-	Same     Sameness
+	Same     record.Sameness
 	dir      string
 	shards   []Shard
 	metadata []gguf.Entry
@@ -270,6 +271,7 @@ func (p Existing) architecture(own ownConfig) (a gguf.Architecture, err error) {
 // weights lists the tensors, and checks that the package has exactly the model's weights.
 func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 	all, pieces := p.located(), map[string][]piece{}
+	g.Same = record.SameBits
 	for _, want := range params(a) {
 		for _, group := range want.groups(p.Shape.WeightTypes[want.stem()]) {
 			m, err := all.matrixOf(want, group)
@@ -277,7 +279,7 @@ func (g *GGUF) weights(p Existing, a gguf.Architecture) error {
 				return err
 			}
 			if m.vector && m.plain.dtype == Float16 {
-				g.Same = SameValues // widened
+				g.Same = record.SameValues // widened
 			}
 			at := int64(0)
 			for _, of := range group.parts {

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/models/mlc/vocab"
 	"llmparity/internal/models/tiny"
 	"llmparity/internal/models/tiny/tinytest"
+	"llmparity/internal/record"
 )
 
 // back converts a package to a GGUF, and opens that.
@@ -72,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v (%v)", feature.Name, got, want, err)
 			}
 		}
-		if g.Same != BitForBit {
+		if g.Same != record.SameBits {
 			t.Errorf("%s: %v", feature.Name, g.Same)
 		}
 		want, err := was.Vocabulary()
@@ -95,7 +96,7 @@ func TestRoundTripOfTypes(t *testing.T) {
 		for _, dtype := range []string{Float32, Float16} {
 			was, p := packageOf(t, feature.Spec, Options{DType: dtype, Weights: AsIs})
 			is, g := back(t, p.Dir, "model")
-			if g.Same == BitForBit {
+			if g.Same == record.SameBits {
 				sameTensors(t, feature.Name, is, was)
 				continue
 			}
@@ -291,7 +292,7 @@ func TestPackagesOfMLC(t *testing.T) {
 			if strings.HasPrefix(quantization, "q4") {
 				kind = gguf.Q4_0
 			}
-			same := map[bool]Sameness{true: BitForBit, false: SameValues}[scaleType == Float32]
+			same := map[bool]record.Sameness{true: record.SameBits, false: record.SameValues}[scaleType == Float32]
 			if f.Dominant() != kind || g.Same != same {
 				t.Errorf("%s %s becomes %v: %v", arch, quantization, f.Dominant(), g.Same)
 			}
@@ -328,7 +329,7 @@ func TestWeightsOfMLCsLibrary(t *testing.T) {
 	if err := g.weights(p, a); err != nil {
 		t.Error(err)
 	}
-	if len(g.tensors) != 24*12+2 || g.Same != BitForBit {
+	if len(g.tensors) != 24*12+2 || g.Same != record.SameBits {
 		t.Errorf("%d tensors, %v", len(g.tensors), g.Same)
 	}
 }

@@ -1,4 +1,6 @@
-package browser
+// Package flags has the flags that change what a browser measures and how much memory it takes, and combines them with
+// those of users. It can't say what a flag does: browsers ignore those that they don't know.
+package flags
 
 import (
 	"slices"
@@ -6,35 +8,17 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"llmparity/browser/find"
 	"llmparity/internal/kit/fault"
 )
 
-// Launch says which browser is used and how.
-type Launch struct {
-	Headed bool     // with a window, on a private display if there is none
-	Attach string   // HOST:PORT or ws://… of a running browser; nothing is started
-	Flags  []string // NAME[=VALUE]: flags in addition to ours
-}
+// EagerMeasuring is the browser feature without which measureUserAgentSpecificMemory waits many seconds for a garbage
+// collection.
+const EagerMeasuring = "ForceEagerMeasureMemory"
 
-// Check refuses contradictory settings; chrome is the browser that the user chose.
-func (l Launch) Check(chrome string) error {
-	if l.Attach != "" {
-		if _, err := find.Address(l.Attach); err != nil {
-			return err
-		}
-		for _, f := range []struct {
-			name  string
-			given bool
-		}{{"chrome", chrome != ""}, {"headed", l.Headed}, {"chrome-flag", len(l.Flags) > 0}} {
-			if f.given {
-				return fault.New(fault.Usage, "give only one",
-					"--%s applies to a browser that llmparity starts, --attach to one that is running", f.name)
-			}
-		}
-	}
-	for _, f := range l.Flags {
-		if _, _, err := parseFlag(f); err != nil {
+// Check refuses flags of users, NAME[=VALUE], that llmparity needs otherwise.
+func Check(users []string) error {
+	for _, text := range users {
+		if _, _, err := parse(text); err != nil {
 			return err
 		}
 	}
@@ -52,8 +36,8 @@ var refused = map[string]string{
 	"no-startup-window":        "the page needs a window",
 }
 
-// parseFlag parses NAME[=VALUE], with or without dashes. Without =VALUE, the value is true.
-func parseFlag(text string) (name string, value any, err error) {
+// parse parses NAME[=VALUE], with or without dashes. Without =VALUE, the value is true.
+func parse(text string) (name string, value any, err error) {
 	name, said, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 		return "", nil, fault.New(fault.Usage, "write NAME or NAME=VALUE", "invalid --chrome-flag %q", text)
@@ -84,7 +68,7 @@ var features = map[string][]string{
 	// page. The first two are chromedp's.
 	"disable-features": {"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
 		"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"},
-	"enable-blink-features": {eagerMeasuring},
+	"enable-blink-features": {EagerMeasuring},
 }
 
 // opposite maps a list of features to the one that undoes it.
@@ -93,19 +77,14 @@ var opposite = map[string]string{
 	"disable-blink-features": "enable-blink-features",
 }
 
-// flagOptions returns the adapter's flag and the user's.
-func flagOptions(a Adapter, l Launch) (o []chromedp.ExecAllocatorOption, err error) {
-	if a.Software() {
-		// With developer features, lavapipe says its name.
-		o = append(o, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
-			chromedp.Flag("enable-webgpu-developer-features", a == Lavapipe))
-	}
+// Options returns our flags and the users'.
+func Options(users []string) (out []chromedp.ExecAllocatorOption, err error) {
 	lists := map[string][]string{}
 	for name, ours := range features {
 		lists[name] = slices.Clone(ours)
 	}
-	for _, text := range l.Flags {
-		name, value, err := parseFlag(text)
+	for _, text := range users {
+		name, value, err := parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -113,10 +92,10 @@ func flagOptions(a Adapter, l Launch) (o []chromedp.ExecAllocatorOption, err err
 			lists[name] = append(lists[name], value.(string))
 			continue
 		}
-		o = append(o, chromedp.Flag(name, value))
+		out = append(out, chromedp.Flag(name, value))
 	}
 	for name, all := range lists {
-		o = append(o, chromedp.Flag(name, strings.Join(all, ",")))
+		out = append(out, chromedp.Flag(name, strings.Join(all, ",")))
 	}
-	return o, nil
+	return out, nil
 }

@@ -188,17 +188,11 @@ func (s Setup) loads(m Model) error {
 	return fault.New(fault.Usage, do, "%s does not run %ss such as %s", s.Engine.Name, models.Title(m.Only), m.Name)
 }
 
-// notPackaged refuses a format of weights that only packages have.
-func notPackaged(title, name string) error {
-	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
-		name)
-}
-
 func (usual) named(e *Estimate, name string) (layout.Format, error) {
 	if f, ok := layout.Packed(name); ok && f.Scales == "" {
 		return f, nil
 	} else if ok {
-		return f, notPackaged(e.Setup.Engine.Title, name)
+		return f, notMLC(e.Setup.Engine.Title, name)
 	}
 	if f, ok := layout.Mixture(name, e.Model, nil); ok {
 		return f, nil

@@ -146,7 +146,7 @@ func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
 		Model: record.Model{Name: e.ID, Format: models.OfCatalogue, Context: max(e.Context(), 0)},
 		Notes: []string{"not downloaded; llmparity run downloads the chat models of the catalogue",
 			"package: " + e.Model, "model library: " + e.Library,
-			"GPU memory, as WebLLM states it: " + words.Size(int64(e.VRAM*record.MiB))}}}
+			"GPU memory, as the catalogue states it: " + words.Size(int64(e.VRAM*record.MiB))}}}
 	can := "downloads and runs it"
 	if e.Needs(catalogue.ShaderF16) {
 		can += ", if the WebGPU adapter has " + catalogue.ShaderF16

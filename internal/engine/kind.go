@@ -52,10 +52,10 @@ type Kind struct {
 	DTypeOf string
 	// KVTypes lists the KV cache dtypes that can be chosen; nil: none can.
 	KVTypes []string
-	// Formats of models that it runs, by their names in models; nil: GGUF, or what it says when it starts. Can says what
-	// it does with one that models.Find does not describe, or returns why it cannot.
+	// Formats of models that it runs, by their names in models; nil: GGUF, or what it says when it starts.
 	Formats []string
-	Can     func(path string) (string, error)
+	// Can says what it does with a model whose Facts have none for engines, or returns why it cannot.
+	Can func(path string) (string, error)
 	// Library says where a compiled model library comes from, and which model runs with it, or returns why none does;
 	// nil: it has no such libraries.
 	Library func(path string, l mlc.Library) (origin, can string, err error)

@@ -82,7 +82,8 @@ var formats []*Format
 
 func init() { // their functions use the table
 	formats = []*Format{
-		{Name: WebLLM, Title: "WebLLM package", Kind: "webllm-package", Named: "the folder of a WebLLM package", Folder: true,
+		{Name: WebLLM, Title: "WebLLM package", Kind: "webllm-package",
+			Named: "the folder of a WebLLM package", Folder: true,
 			is: func(path string, info fs.FileInfo, _ string) bool {
 				return info.IsDir() && isThere(filepath.Join(path, packageConfig))
 			},

@@ -101,7 +101,8 @@ func engines(t *testing.T, path string, m models.Model, theirs *engine.Kind) {
 		}
 	}
 	m.Format = models.GGUF
-	if err := theirs.Accepts(t.Context(), plain{}, m).Err(); err == nil || !strings.Contains(err.Error(), "toys needs a toy file") {
+	if err := theirs.Accepts(t.Context(), plain{}, m).Err(); err == nil ||
+		!strings.Contains(err.Error(), "toys needs a toy file") {
 		t.Errorf("a GGUF: %v", err)
 	}
 }

@@ -93,8 +93,8 @@ func hubModel(name string) (string, error) {
 					of, _ := filepath.Rel(dir, path) // it is below
 					names = append(names, of)
 				}
-				return "", fault.New(fault.Usage, "name one, as in hf:"+repo+"/"+names[0], "model %s has %d %s files: %s",
-					repo, len(names), f.Title, strings.Join(names, ", "))
+				return "", fault.New(fault.Usage, "name one, as in hf:"+repo+"/"+names[0],
+					"model %s has %d %s files: %s", repo, len(names), f.Title, strings.Join(names, ", "))
 			} else if len(files) == 1 {
 				return files[0], nil
 			}

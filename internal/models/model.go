@@ -94,7 +94,7 @@ func Stored(id string) (dir string, ok bool) {
 	return p.Dir, err == nil
 }
 
-// Convertible describes a model that is here, a stored one of the catalogue included, as the GGUF that it becomes. It is
+// Convertible describes a model that is here, a stored one of the catalogue included, as the GGUF that it becomes. g is
 // nil if the model is one, or is of a format that cannot become one.
 func Convertible(name string) (g *Converted, title string, err error) {
 	path, title := name, titled(name)

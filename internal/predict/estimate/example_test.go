@@ -8,7 +8,8 @@ import (
 )
 
 func ExampleOf() {
-	m, err := modelsize.FromNumbers(modelsize.Numbers{Parameters: 6.7e9, Layers: 32, Heads: 32, KVHeads: 8, Hidden: 4096})
+	m, err := modelsize.FromNumbers(modelsize.Numbers{Parameters: 6.7e9, Layers: 32, Heads: 32, KVHeads: 8,
+		Hidden: 4096})
 	if err != nil {
 		fmt.Println(err)
 		return

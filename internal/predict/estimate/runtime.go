@@ -25,8 +25,8 @@ type Runtime interface {
 	placer
 }
 
-// runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last suits
-// any.
+// runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last
+// suits any.
 var runtimes = []Runtime{ggml{}, mlcWeb{}, vllm{}, torch{}}
 
 func runtimeOf(m *engine.Memory) Runtime {
@@ -96,8 +96,8 @@ type cacher interface {
 	slots(e *Estimate, c hfconfig.Cache) (reserved, used int64)
 	// reserves says how the reserved size follows from the size of a token.
 	reserves(perToken, used, sequences string) string
-	// share is the part of a GPU's memory that it reserves, whatever the model takes; 0: what the model takes. The cache
-	// gets all that is left, which settle sets.
+	// share is the part of a GPU's memory that it reserves, whatever the model takes; 0: what the model takes. The
+	// cache gets all that is left, which settle sets.
 	share(s Setup) float64
 	settle(e *Estimate)
 }

@@ -46,7 +46,7 @@ type Format struct {
 	weights func(ctx context.Context, m Model) (tensors []gguf.Weights, done func(), err error)
 	// toGGUF describes the GGUF of the same weights that it becomes; nil: it is one, or cannot become one.
 	toGGUF func(path, name string) (*Converted, error)
-	// Advice says where to get a GGUF of it, if no engine runs it.
+	// Advice says where to get a GGUF of it, if it cannot become one here.
 	Advice string
 }
 

@@ -95,7 +95,7 @@ func Stored(id string) (dir string, ok bool) {
 }
 
 // Convertible describes a model that is here, a stored one of the catalogue included, as the GGUF that it becomes. g is
-// nil if the model is one, or is of a format that cannot become one.
+// nil if the model is one.
 func Convertible(name string) (g *Converted, title string, err error) {
 	path, title := name, titled(name)
 	if dir, stored := Stored(name); Listed(name) && stored {
@@ -105,11 +105,12 @@ func Convertible(name string) (g *Converted, title string, err error) {
 	} else if found, is, err := Local(name); is && err == nil {
 		path = found
 	}
-	of := assumed(path).toGGUF
-	if of == nil {
-		return nil, title, nil
+	switch f := assumed(path); {
+	case f.toGGUF != nil:
+		g, err = f.toGGUF(path, title)
+	case f.weights == nil:
+		err = fault.New(fault.BadModel, f.Advice, "%s is a %s, which cannot be converted here", name, f.Title)
 	}
-	g, err = of(path, title)
 	return g, title, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,9 +26,12 @@ func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 	t.Helper()
 	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			m, err := f.matrix(c, args)
+			got, err := f.plan(c, args)
 			if err == nil {
-				p = m.Plan
+				_, err = f.resolver(got, true, func(string, string) {}, io.Discard)
+			}
+			if err == nil {
+				p = got
 			}
 			return err
 		}}

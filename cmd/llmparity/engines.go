@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -241,11 +242,16 @@ func threadsHelp() string {
 	})
 }
 
-// resolver resolves the plan. With dry, nothing is downloaded, compiled or started.
-func (f *runFlags) resolver(dry bool, say func(engine, text string), stderr io.Writer) *resolve.Resolver {
-	return resolve.New(resolve.Means{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
+// resolver resolves a plan. With dry, nothing is downloaded, compiled or started.
+func (f *runFlags) resolver(p plan.Plan, dry bool, say func(engine, text string), stderr io.Writer) (
+	*resolve.Resolver, error) {
+	r, err := resolve.New(p, resolve.Means{Dry: dry, Results: f.out, GPU: !browser.Auto.Software(), Warnings: stderr,
 		Models: f.finder(func(text string) { say("model", text) }), Engines: f.enginesOf(dry, say), Chat: f.render,
 		Complete: func(p *plan.Plan, m models.Model) { f.following(*p).complete(p, m) }})
+	if _, placed := errors.AsType[*fault.Error](err); err != nil && !placed {
+		err = fault.Wrap(fault.Usage, err, "", "the plan with these flags")
+	}
+	return r, err
 }
 
 // render renders a chat template with the first kind of engine that can.

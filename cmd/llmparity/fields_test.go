@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,6 +14,7 @@ import (
 
 	"llmparity/internal/bench/dryrun"
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/models/gguf"
@@ -196,6 +197,14 @@ func following(t *testing.T, text string) (*runFlags, plan.Plan) {
 	return f, p
 }
 
+// resolver resolves a plan.
+func resolver(t testing.TB, f *runFlags, p plan.Plan, dry bool) *resolve.Resolver {
+	t.Helper()
+	r, err := f.resolver(p, dry, func(string, string) {}, io.Discard)
+	check(t, err)
+	return r
+}
+
 // expanded returns the cells of a plan.
 func expanded(t testing.TB, p plan.Plan) *plan.Matrix {
 	t.Helper()
@@ -279,8 +288,8 @@ func walkFolder(t *testing.T) string {
 func resolvedTo(t *testing.T, text string) string {
 	t.Helper()
 	f, p := following(t, strings.ReplaceAll(text, "URL", served(t, "m")))
-	r := f.resolver(true, func(string, string) {}, &bytes.Buffer{})
-	of, err := r.Resolve(t.Context(), expanded(t, p))
+	r := resolver(t, f, p, true)
+	of, err := r.Resolve(t.Context())
 	check(t, err)
 	var out strings.Builder
 	for _, c := range dryrun.Of(of).Lines {

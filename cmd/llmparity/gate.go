@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/baseline"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
+	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -117,11 +118,13 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 	var g *gates.Gate
 	var err error
 	if f.thresholds == "" {
-		g, err = gate.Planned(dir, plan.GateIn)
+		g, err = gate.Planned(dir, func(text []byte, file string) (*gates.Gate, error) {
+			return plan.GateIn(text, file, kinds.All...)
+		})
 	} else if text, unread := os.ReadFile(f.thresholds); unread != nil {
 		err = fault.Wrap(fault.Usage, unread, "", "--thresholds")
 	} else {
-		g, err = plan.ParseGate(text, f.thresholds)
+		g, err = plan.ParseGate(text, f.thresholds, kinds.All...)
 	}
 	if err != nil {
 		return nil, err

@@ -71,13 +71,12 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	show := progress.New(stderr, false)
 	defer show.Close()
 	f.strict = true
-	r := f.resolver(false, show.Say, stderr)
-	defer r.Close()
-	m, err := expand(p)
+	r, err := f.resolver(p, false, show.Say, stderr)
 	if err != nil {
 		return err
 	}
-	resolved, err := f.ready(ctx, r, m, show)
+	defer r.Close()
+	resolved, err := f.ready(ctx, r, show)
 	if err != nil {
 		return err
 	}
@@ -85,7 +84,7 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return f.once(ctx, parts, &m.Cells[0], c.OutOrStdout(), stderr)
+	return f.once(ctx, parts, &resolved.Cells[0], c.OutOrStdout(), stderr)
 }
 
 // once opens an engine, loads its model, generates one text, and prints it with counts and times.

@@ -12,6 +12,7 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
@@ -51,12 +52,12 @@ machine, use llmparity run FILE --dry-run. Fields: docs/howto/write-a-plan.md`,
 			if err := kinds.All.Known(enginesIn(p)); err != nil {
 				return err
 			}
-			m, err := p.Expand()
+			r, err := resolve.New(p, resolve.Means{})
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(len(m.Cells), "cell"),
-				words.Count(len(m.Setups), "start setting"))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s\n", p.Name, words.Count(len(r.Cells), "cell"),
+				words.Count(len(r.Setups), "start setting"))
 			return err
 		},
 	})
@@ -126,24 +127,6 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan with these flags")
 	}
 	return p, f.follow(p, given)
-}
-
-// expand expands a plan.
-func expand(p plan.Plan) (*plan.Matrix, error) {
-	m, err := p.Expand()
-	if _, placed := errors.AsType[*fault.Error](err); err != nil && !placed {
-		err = fault.Wrap(fault.Usage, err, "", "the plan with these flags")
-	}
-	return m, err
-}
-
-// matrix is the expanded plan.
-func (f *runFlags) matrix(c *cobra.Command, args []string) (*plan.Matrix, error) {
-	p, err := f.plan(c, args)
-	if err != nil {
-		return nil, err
-	}
-	return expand(p)
 }
 
 // follow checks a plan's engines and takes their settings.

@@ -48,7 +48,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	// Run again, nothing would be added to it.
 	show := progress.New(io.Discard, true)
 	defer show.Close()
-	again, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
+	again, err := f.ready(t.Context(), resolver(t, f, p, true), show)
 	check(t, err)
 	if !reflect.DeepEqual(p, again.Plan) {
 		t.Errorf("%+v, then %+v", p, again.Plan)
@@ -98,7 +98,7 @@ func TestDefaultContextIsModelsMaximum(t *testing.T) {
 		f, p := following(t, text)
 		stderr := &strings.Builder{}
 		show := progress.New(stderr, false)
-		got, err := f.ready(t.Context(), f.resolver(true, show.Say, io.Discard), expanded(t, p), show)
+		got, err := f.ready(t.Context(), resolver(t, f, p, true), show)
 		check(t, err)
 		show.Close()
 		written, err := got.Plan.YAML()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,16 +32,16 @@ func TestDryRunAndRunRefuseTheSameCells(t *testing.T) {
 	want = append(want, prompts...)
 	f, p := following(t, text)
 	var out bytes.Buffer
-	if err := f.dry(t.Context(), expanded(t, p), &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
+	if err := f.dry(t.Context(), p, &out); fault.Of(err).ExitCode() != 2 && fault.Of(err).ExitCode() != 4 {
 		t.Errorf("a dry run with refused cells ends with %v", err)
 	}
 	doc := decoded[wouldRun](t, out.String())
 	if len(doc.Planned) != len(want) {
 		t.Fatalf("%d cells: %s", len(doc.Planned), &out)
 	}
-	r := f.resolver(false, func(string, string) {}, io.Discard)
+	r := resolver(t, f, p, false)
 	defer r.Close()
-	before, err := r.Resolve(t.Context(), expanded(t, p))
+	before, err := r.Resolve(t.Context())
 	check(t, err)
 	id, refused := 0, 0
 	is := func(what, got string) {

@@ -19,6 +19,7 @@ import (
 	"llmparity/internal/bench/dryrun"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/resolve"
 	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
@@ -30,8 +31,21 @@ import (
 // otherSide is the side of --against. Its launches alternate with the run's, and the gate compares the run with it.
 type otherSide struct {
 	flags *runFlags
-	plan  *plan.Matrix
+	plan  plan.Plan
 	dir   string // the run's folder that the plan comes from; empty: a plan's file
+
+	show     *progress.Progress
+	resolver *resolve.Resolver
+}
+
+// begin makes what resolves the side's plan; nil: there is no side.
+func (o *otherSide) begin(show *progress.Progress, stderr io.Writer) (err error) {
+	if o == nil {
+		return nil
+	}
+	o.show = show.Beside("baseline run")
+	o.resolver, err = o.flags.resolver(o.plan, false, o.show.Say, stderr)
+	return err
 }
 
 // everywhere are the flags that apply to both sides: where parts are, how much is measured and what is printed. All
@@ -89,7 +103,7 @@ func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
 	if o.dir != "" {
 		path = filepath.Join(o.dir, "plan.yaml")
 	}
-	if o.plan, err = o.flags.matrix(own, []string{path}); err != nil {
+	if o.plan, err = o.flags.plan(own, []string{path}); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -103,28 +117,22 @@ func (f *runFlags) resumedWith() (*otherSide, error) {
 	}
 	o := &otherSide{flags: new(*f)}
 	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
-	p, err := readPlan(filepath.Join(o.flags.resume, "plan.yaml"))
-	if err == nil {
-		o.plan, err = p.Expand()
-	}
+	o.plan, err = readPlan(filepath.Join(o.flags.resume, "plan.yaml"))
 	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "", "the other side of %s (--against) is in %s",
 			f.resume, o.flags.resume)
 	}
-	return o, o.flags.follow(p, func(string) bool { return false })
+	return o, o.flags.follow(o.plan, func(string) bool { return false })
 }
 
 // measure carries out a run, alone or alternating with the other side, whose report is written too.
-func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress.Progress, stderr io.Writer) (
-	string, error) {
+func (f *runFlags) measure(ctx context.Context, o run.Options) (string, error) {
 	if f.other == nil {
 		return run.Do(ctx, o)
 	}
-	other := f.other.flags
-	show = show.Beside("baseline run")
-	r := other.resolver(false, show.Say, stderr)
-	defer r.Close()
-	resolved, err := other.ready(ctx, r, f.other.plan, show)
+	other, show := f.other.flags, f.other.show
+	defer f.other.resolver.Close()
+	resolved, err := other.ready(ctx, f.other.resolver, show)
 	if err != nil {
 		return "", err
 	}
@@ -157,11 +165,23 @@ func (o *otherSide) untested(is *compare.Result) ([]string, error) {
 }
 
 // dry prints what a plan would do, and the other side's below it. It ends as the run would, as far as that is known.
-func (f *runFlags) dry(ctx context.Context, m *plan.Matrix, stdout io.Writer, notes ...string) error {
+func (f *runFlags) dry(ctx context.Context, p plan.Plan, stdout io.Writer, notes ...string) error {
 	if f.other != nil && f.json {
 		return fault.New(fault.Usage, "leave out one of them", "--dry-run --json does not support --against")
 	}
-	resolved, err := f.resolver(true, func(string, string) {}, io.Discard).Resolve(ctx, m)
+	say := func(string, string) {}
+	r, err := f.resolver(p, true, say, io.Discard)
+	if err == nil && f.other != nil {
+		f.other.resolver, err = f.other.flags.resolver(f.other.plan, true, say, io.Discard)
+	}
+	if err != nil {
+		return err
+	}
+	return f.dried(ctx, r, stdout, notes...)
+}
+
+func (f *runFlags) dried(ctx context.Context, r *resolve.Resolver, stdout io.Writer, notes ...string) error {
+	resolved, err := r.Resolve(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,7 +193,7 @@ func (f *runFlags) dry(ctx context.Context, m *plan.Matrix, stdout io.Writer, no
 	}
 	if err = show(stdout); err == nil && f.other != nil {
 		fmt.Fprint(stdout, "\nBaseline run\n")
-		err = f.other.flags.dry(ctx, f.other.plan, stdout)
+		err = f.other.flags.dried(ctx, f.other.resolver, stdout)
 	}
 	for _, why := range resolved.Reasons() {
 		if why.Answer == engine.Refused && (f.byName == nil || slices.ContainsFunc(why.Engines, f.byName)) {
@@ -254,11 +274,7 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if f.other, err = f.resumedWith(); err != nil {
 		return err
 	}
-	m, err := p.Expand()
-	if err != nil {
-		return err
-	}
-	return f.run(c.Context(), m, c.OutOrStdout(), c.ErrOrStderr())
+	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 }
 
 // whatIsThere says how much of an interrupted run is done.

@@ -90,7 +90,7 @@ Plans: docs/howto/write-a-plan.md`,
 			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
 				return fault.New(fault.Usage, "", "--retry-failed and --allow-changed require --resume DIR")
 			}
-			m, err := f.matrix(c, args)
+			p, err := f.plan(c, args)
 			if err == nil {
 				f.other, err = f.opposite(c)
 			}
@@ -98,13 +98,13 @@ Plans: docs/howto/write-a-plan.md`,
 				return err
 			}
 			if f.dryRun {
-				_, note, err := f.checks(m.Plan)
+				_, note, err := f.checks(p)
 				if err != nil {
 					return err
 				}
-				return f.dry(c.Context(), m, c.OutOrStdout(), note)
+				return f.dry(c.Context(), p, c.OutOrStdout(), note)
 			}
-			return f.run(c.Context(), m, c.OutOrStdout(), c.ErrOrStderr())
+			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.register(c)
@@ -171,7 +171,7 @@ func (f *runFlags) register(c *cobra.Command) {
 }
 
 // run carries out a plan, or the rest of an interrupted run.
-func (f *runFlags) run(ctx context.Context, m *plan.Matrix, stdout, stderr io.Writer) (err error) {
+func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) (err error) {
 	profiles, err := f.profiles()
 	if err != nil {
 		return err
@@ -185,24 +185,30 @@ func (f *runFlags) run(ctx context.Context, m *plan.Matrix, stdout, stderr io.Wr
 		show.InJSON(stdout)
 		defer func() { show.Done(result.Ended(err, deciding(ctx, err))) }()
 	}
-	resolver := f.resolver(false, show.Say, stderr)
+	resolver, err := f.resolver(p, false, show.Say, stderr)
+	if err != nil {
+		return err
+	}
 	defer resolver.Close()
+	if err := f.other.begin(show, stderr); err != nil { // before anything is downloaded
+		return err
+	}
 	if f.left != "" {
 		show.Note(f.left)
 	}
 	if f.resume != "" && !f.quiet {
-		if text, err := whatIsThere(f.resume, m); err == nil { // the runner reports an error
+		if text, err := whatIsThere(f.resume, resolver.Matrix); err == nil { // the runner reports an error
 			show.Note(text)
 		}
 	}
-	checks, note, err := f.checks(m.Plan)
+	checks, note, err := f.checks(p)
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		show.Note(note)
 	}
-	resolved, err := f.ready(ctx, resolver, m, show)
+	resolved, err := f.ready(ctx, resolver, show)
 	if err != nil {
 		return err
 	}
@@ -212,7 +218,7 @@ func (f *runFlags) run(ctx context.Context, m *plan.Matrix, stdout, stderr io.Wr
 	}
 	o := f.options(resolved, <-identity, show)
 	o.Profiles = profiles
-	dir, err := f.measure(ctx, o, show, stderr)
+	dir, err := f.measure(ctx, o)
 	show.Close()
 	if dir == "" {
 		return err
@@ -265,9 +271,9 @@ func (f *runFlags) options(resolved *resolve.Resolved, tool record.Tool, show *p
 }
 
 // ready resolves a plan, reports what cannot run, and writes defaults into the plan.
-func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, m *plan.Matrix, show *progress.Progress) (
+func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, show *progress.Progress) (
 	*resolve.Resolved, error) {
-	resolved, err := r.Resolve(ctx, m)
+	resolved, err := r.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}

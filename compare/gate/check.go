@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/words"
@@ -56,30 +58,52 @@ func (j *judge) launches() {
 
 // within reports whether a check is about a cell.
 func within(s gates.Scope, c *compare.Cell) bool {
-	return (s.Engine == "" || s.Engine == c.Spec.Engine) && (s.Model == "" || s.Model == c.Spec.Model.Name) &&
-		(s.Prompt == "" || s.Prompt == strconv.Itoa(c.Spec.PromptID) || s.Prompt == c.Spec.Prompt)
+	for name, values := range s {
+		if !has(c, name, values) {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether a cell has one of an axis's values.
+func has(c *compare.Cell, name string, values []string) bool {
+	x := axis.Named(name)
+	return slices.ContainsFunc(values, func(v string) bool { return x.Matches(&c.Spec, v) })
 }
 
 // of says what a check is about; empty: all cells.
 func of(s gates.Scope) string {
-	var words []string
-	for _, w := range [][2]string{{"engine", s.Engine}, {"model", s.Model}, {"prompt", s.Prompt}} {
-		if w[1] != "" {
-			words = append(words, fmt.Sprintf("%s %q", w[0], w[1]))
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		var values []string
+		for _, v := range s[name] {
+			values = append(values, strconv.Quote(v))
 		}
+		all = append(all, name+" "+strings.Join(values, " or "))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(all, ", ")
 }
 
-// nowhere adds a check whose scope has no cell: a mistyped name must not pass.
+// nowhere adds a check whose scope has no cell: a mistyped value must not pass. It lists the values of an axis that no
+// cell has as requested, else the engines.
 func (j *judge) nowhere(check gates.Check, level gates.Level, s gates.Scope) {
 	check.Cell = "no cell"
-	var engines []string
-	for _, c := range j.now.Cells {
-		engines = explain.AppendNew(engines, c.Spec.Engine)
+	wrong := axis.Engine
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !slices.ContainsFunc(j.now.Cells, func(c *compare.Cell) bool { return has(c, name, s[name]) }) {
+			wrong = name
+			break
+		}
 	}
-	j.add(check, level, gates.Inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
-		"any kind"), strings.Join(engines, ", ")))
+	x, values := axis.Named(wrong), []string{}
+	for _, c := range j.now.Cells {
+		if v := x.Value(&c.Spec); v != "" {
+			values = explain.AppendNew(values, v)
+		}
+	}
+	j.add(check, level, gates.Inconclusive, fmt.Sprintf("the run has no cell of %s; its %s are %s",
+		cmp.Or(of(s), "any kind"), x.Phrase, cmp.Or(strings.Join(values, ", "), "not set")))
 }
 
 // limits checks medians against limits.

@@ -94,11 +94,17 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 		{gates.Limit{Min: new(f.Interval.Lo), Max: new(f.Interval.Hi)}, gates.Passed, "limit at least"},
 		{gates.Limit{Min: new(0.0), Max: new(f.Interval.Lo * 0.99)}, gates.Failed, "and at most"},
 		{gates.Limit{Max: new(f.Interval.Lo * 0.99), Level: gates.Warn}, gates.Warned, "limit at most"},
-		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Engine: "webllm"}}, gates.Inconclusive,
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"engine": {"webllm"}}}, gates.Inconclusive,
 			`the run has no cell of engine "webllm"; its engines are llamacpp`},
-		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Engine: "llamacpp", Model: "tiny", Prompt: "1"}},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"temperature": {"0.7", "1"}}}, gates.Inconclusive,
+			`the run has no cell of temperature "0.7" or "1"; its temperatures are 0`},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"llamacpp.ubatch": {"64"}}}, gates.Inconclusive,
+			`the run has no cell of llamacpp.ubatch "64"; its values of ubatch are not set`},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"temperature": {"0.0"}, "threads": {"default"}}},
 			gates.Passed, ""},
-		{gates.Limit{Max: new(1e9), Scope: gates.Scope{Prompt: "Once upon a time"}}, gates.Passed, ""},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"engine": {"llamacpp"}, "model": {"tiny"}, "prompt": {"1"}}},
+			gates.Passed, ""},
+		{gates.Limit{Max: new(1e9), Scope: gates.Scope{"prompt": {"Once upon a time"}}}, gates.Passed, ""},
 	} {
 		var err error
 		if c.limit.Figure, err = figure.Find("ttft_ms"); err != nil {
@@ -549,4 +555,29 @@ func TestPerplexityWithoutTokensDoesNotPass(t *testing.T) {
 	out := gate.Evaluate(g, result(t, now), result(t, before))
 	expect(t, one(t, out, "perplexity at most 3"), gates.Inconclusive, "1 of 200 log-probabilities are missing")
 	expect(t, one(t, out, "perplexity at most 0.5%"), gates.Inconclusive, "1 of 200 log-probabilities are missing")
+}
+
+// A check of an axis is about the cells with its values alone.
+func TestScopeIsAnyAxis(t *testing.T) {
+	var engines []comparetest.Engine
+	for i, ubatch := range []string{"64", "128", "256"} {
+		e := comparetest.Native(6)
+		e.Cell.ID, e.Cell.Settings = 10+i, map[string]string{"ubatch": ubatch}
+		engines = append(engines, e)
+	}
+	now := compare.Runs(comparetest.Run(t, "now", engines...))
+	for name, want := range map[string]int{"llamacpp.ubatch": 2, "ubatch": 2} {
+		max := gates.Limit{Max: new(1e9), Scope: gates.Scope{name: {"64", "256"}}, Figure: figure.Of(figure.TTFT)}
+		n := 0
+		for _, c := range gate.Evaluate(&gates.Gate{Limits: []gates.Limit{max}}, now, nil).Checks {
+			if c.Kind == gates.KindLimit {
+				if n++; strings.Contains(c.Cell, "128") {
+					t.Errorf("%s checks %s", name, c.Cell)
+				}
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d checks, want %d", name, n, want)
+		}
+	}
 }

@@ -92,6 +92,19 @@ func (a *Axis) Equal(x, y *record.Cell) bool {
 	return a.Number != nil && a.Number(x) == a.Number(y) || a.Of(x) == a.Of(y)
 }
 
+// Matches reports whether a cell has a value that is written as in a plan. A prompt is its number, or its text.
+func (a *Axis) Matches(c *record.Cell, text string) bool {
+	if a.Name == Prompt {
+		return text == c.Prompt || text == strconv.Itoa(c.PromptID)
+	}
+	if a.Number != nil {
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			return a.Number(c) == v
+		}
+	}
+	return text == a.Of(c) || text == a.Value(c)
+}
+
 // Of returns the axes of some cells: the table, and engines' own fields that the cells' plans varied, by name.
 func Of(cells ...*record.Cell) []*Axis {
 	var keys map[string]bool

@@ -124,7 +124,7 @@ func TestOwnAxesAreOfOneEngine(t *testing.T) {
 	if got := names(axis.Differ(&a, &b, all)); len(got) != 1 || got[0] != axis.Engine {
 		t.Errorf("cells differ in %v", got)
 	}
-	b.Settings["model"], b.Settings["device"], b.Settings["a.b"] = "m", "cpu", "c" // named like axes and fields of results
+	b.Settings["model"], b.Settings["device"], b.Settings["a.b"] = "m", "cpu", "c" // like axes and fields of results
 	for _, x := range axis.Of(&b) {
 		if y := axis.Named(x.Name); y.Of(&b) != x.Of(&b) || y.Own != x.Own {
 			t.Errorf("%s is %q, and %q by its name", x.Name, x.Of(&b), y.Of(&b))

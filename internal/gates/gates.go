@@ -83,12 +83,9 @@ func (g *Gate) Tolerances() string {
 	return strings.Join(all, ", ")
 }
 
-// Scope restricts a check to some cells; what is empty restricts nothing.
-type Scope struct {
-	Engine string `yaml:"engine,omitempty"`
-	Model  string `yaml:"model,omitempty"`
-	Prompt string `yaml:"prompt,omitempty"` // its number in the plan, or its text
-}
+// Scope restricts a check to cells with one of these values of each axis, by the axis's name; empty: all cells. A
+// prompt is its number in the plan, or its text.
+type Scope map[string][]string
 
 // Limit bounds a figure.
 type Limit struct {
@@ -96,8 +93,8 @@ type Limit struct {
 	Min    *float64    `yaml:"min,omitempty"`
 	Max    *float64    `yaml:"max,omitempty"`
 	Change string      `yaml:"vs_baseline,omitempty"` // read as a Change of the figure
-	Scope  `yaml:",inline"`
-	Level  Level `yaml:"level,omitempty"`
+	Scope  Scope       `yaml:",inline"`
+	Level  Level       `yaml:"level,omitempty"`
 }
 
 // Wanted describes one.
@@ -108,8 +105,8 @@ type Change struct {
 	Figure *figure.Row
 	Change float64 // the tolerance, a share: -0.05 lets it fall by 5%, 0.03 lets it rise by 3%
 	Detect float64 // as the gate's, for this figure; 0: the gate's
-	Scope
-	Level Level
+	Scope  Scope
+	Level  Level
 }
 
 // What words are held against.
@@ -123,8 +120,8 @@ type Parity struct {
 	MinAgreement Share  `yaml:"min_agreement,omitempty"`    // of tokens before the first difference; 1: all
 	FirstDiffers int    `yaml:"first_divergence,omitempty"` // the first different token may not come before; 0: any
 	With         string `yaml:"with,omitempty"`             // OtherEngines, TheBaseline; empty: OtherEngines
-	Scope        `yaml:",inline"`
-	Level        Level `yaml:"level,omitempty"`
+	Scope        Scope  `yaml:",inline"`
+	Level        Level  `yaml:"level,omitempty"`
 }
 
 // Wanted describes one.
@@ -134,8 +131,8 @@ func (*Parity) Wanted() string { return "a group such as {min_agreement: 100%}" 
 type Scores struct {
 	// Max is the largest difference of log-probabilities; 0: what rounding explains.
 	Max   float64 `yaml:"max_difference,omitempty"`
-	Scope `yaml:",inline"`
-	Level Level `yaml:"level,omitempty"`
+	Scope Scope   `yaml:",inline"`
+	Level Level   `yaml:"level,omitempty"`
 }
 
 // Wanted describes one.

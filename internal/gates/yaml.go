@@ -13,8 +13,8 @@ import (
 type ChangeText struct {
 	Change string `yaml:"change"`
 	Detect string `yaml:"detect,omitempty"`
-	Scope  `yaml:",inline"`
-	Level  Level `yaml:"level,omitempty"`
+	Scope  Scope  `yaml:",inline"`
+	Level  Level  `yaml:"level,omitempty"`
 }
 
 // MarshalYAML writes the section so that it is read again as the same.
@@ -63,4 +63,15 @@ func shareOrNone(v float64) string {
 		return ""
 	}
 	return share(v)
+}
+
+// MarshalYAML writes a single value without a list.
+func (s Scope) MarshalYAML() (any, error) {
+	out := map[string]any{}
+	for name, values := range s {
+		if out[name] = values; len(values) == 1 {
+			out[name] = values[0]
+		}
+	}
+	return out, nil
 }

@@ -147,7 +147,7 @@ func (s *schema) forms() []*schema {
 
 // table prints the fields of an object: first those that have a meaning of their own, then other names for them.
 func (p *printer) table(of *schema, defaults map[string]any) {
-	var same []string
+	var same, axes []string
 	p.WriteString("| field | type | default | meaning |\n|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		s := of.Properties[name]
@@ -155,6 +155,10 @@ func (p *printer) table(of *schema, defaults map[string]any) {
 			if f == figure.Of(figure.PeakPSS) && name == f.Name {
 				fmt.Fprintf(p, "| FIGURE | %s |  | Limits of one figure. FIGURE is the figure's name or column in the [list of figures](figures.md). |\n", p.typed(s))
 			}
+			continue
+		}
+		if s.Ref == "#/$defs/values" {
+			axes = append(axes, name)
 			continue
 		}
 		if to, ok := strings.CutPrefix(s.Description, "of "); ok && of.Properties[to] != nil {
@@ -173,8 +177,23 @@ func (p *printer) table(of *schema, defaults map[string]any) {
 		}
 		fmt.Fprintf(p, "| `%s` | %s | %s | %s |\n", name, p.typed(s), def, cell(s.Description))
 	}
+	p.axes(axes)
 	if len(same) > 0 {
 		fmt.Fprintf(p, "\nOther names: %s.\n", strings.Join(same, "; "))
+	}
+}
+
+// axes prints the fields that restrict a check to cells. Most are those of entries of include and exclude.
+func (p *printer) axes(names []string) {
+	var more []string
+	for _, name := range names {
+		if p.defs["cells"].Properties[name] == nil {
+			more = append(more, "`"+name+"`")
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(p, "| AXIS | value or list |  | Check only cells with this value, or one of these. AXIS is a field of "+
+			"[cells](#cells), or one of %s. |\n", strings.Join(more, ", "))
 	}
 }
 

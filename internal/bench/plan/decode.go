@@ -35,6 +35,12 @@ func (r *reader) own(into any) func(n *document.Node, path string) error {
 		return func(n *document.Node, path string) error { return v.read(r, n, path) }
 	case *gates.Gate:
 		return func(n *document.Node, path string) error { return r.gate(v, n, path) }
+	case *gates.Limit:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
+	case *gates.Parity:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
+	case *gates.Scores:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
 	case *gates.Change:
 		return func(n *document.Node, path string) error { return r.change(v, n, path) }
 	}

@@ -1,6 +1,8 @@
 package plan
 
-import "testing"
+import (
+	"llmparity/internal/engine"
+)
 
 // Bare is a plan without where it is from.
 func Bare(p Plan) Plan {
@@ -8,10 +10,16 @@ func Bare(p Plan) Plan {
 	return p
 }
 
-// CountExpansions counts how often plans are expanded during a test.
-func CountExpansions(t *testing.T) *int {
-	was, n := expanded, new(int)
-	expanded = func() { *n++ }
-	t.Cleanup(func() { expanded = was })
-	return n
+// ScopeNames are the axes that checks of a gate are restricted by.
+func ScopeNames(kinds engine.Kinds) []string { return scopeNames(kinds) }
+
+// EntryNames are the fields of entries of include and exclude: axes, and their lists.
+func EntryNames(kinds engine.Kinds) (out []string) {
+	for _, name := range cellNames(ofKinds(kinds)) {
+		out = append(out, name)
+		if list := listOf(name); list != name {
+			out = append(out, list)
+		}
+	}
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/kinds"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 )
@@ -31,16 +32,18 @@ decode_tps:
     engine: llamacpp
     level: warn
 ttft_ms: {min: 1, max: 500.5, model: tiny, prompt: 2}
+latency_ms: {max: 900, temperature: [0, 0.70], contexts: [512], dtype: float16, llamacpp.ubatch: 64}
 perplexity: {max: 40, vs_baseline: +0.5%, level: warn}
 vs_baseline:
   decode_tps: -5%
   peak_pss_mb: +3%
   ttft: {change: 10%, detect: 40%, level: warn, engine: "exec:./mine --fast"}
-parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline}
+parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline, input_length: 64}
+scores: {max_difference: 0.5, kv_cache_dtype: q8_0}
 `
 
 func TestGateIsReadAndWritten(t *testing.T) {
-	g, err := plan.ParseGate([]byte(thresholds), "gate.yaml")
+	g, err := plan.ParseGate([]byte(thresholds), "gate.yaml", kinds.All...)
 	check.Err(t, err)
 	row := func(name string) *figure.Row {
 		f, err := figure.Find(name)
@@ -51,28 +54,32 @@ func TestGateIsReadAndWritten(t *testing.T) {
 		Inconclusive: gates.Warn, Baseline: "main",
 		NoBaseline: "ok", UnderTest: []string{"engine", "browser", "kernels"}, Detect: 0.125,
 		Limits: []gates.Limit{{Figure: row("peak_pss"), Max: new(900.0)},
-			{Figure: row("decode_tps"), Min: new(20.0), Scope: gates.Scope{Engine: "webllm"}},
-			{Figure: row("decode_tokens_per_s"), Min: new(50.0), Scope: gates.Scope{Engine: "llamacpp"},
+			{Figure: row("decode_tps"), Min: new(20.0), Scope: gates.Scope{"engine": {"webllm"}}},
+			{Figure: row("decode_tokens_per_s"), Min: new(50.0), Scope: gates.Scope{"engine": {"llamacpp"}},
 				Level: gates.Warn},
 			{Figure: row("ttft"), Min: new(1.0), Max: new(500.5),
-				Scope: gates.Scope{Model: "tiny", Prompt: "2"}},
+				Scope: gates.Scope{"model": {"tiny"}, "prompt": {"2"}}},
+			{Figure: row("latency"), Max: new(900.0), Scope: gates.Scope{"temperature": {"0", "0.7"},
+				"context": {"512"}, "dtype": {"f16"}, "llamacpp.ubatch": {"64"}}},
 			{Figure: row("perplexity"), Max: new(40.0), Level: gates.Warn}},
 		Changes: []gates.Change{{Figure: row("perplexity"), Change: 0.005, Level: gates.Warn},
 			{Figure: row("decode_tps"), Change: -0.05},
 			{Figure: row("peak_pss"), Change: 0.03},
 			{Figure: row("ttft"), Change: 0.1, Detect: 0.4,
-				Scope: gates.Scope{Engine: "exec:./mine --fast"}, Level: gates.Warn}},
-		Parity: &gates.Parity{MinAgreement: 0.995, FirstDiffers: 32, With: gates.TheBaseline}}
+				Scope: gates.Scope{"engine": {"exec:./mine --fast"}}, Level: gates.Warn}},
+		Parity: &gates.Parity{MinAgreement: 0.995, FirstDiffers: 32, With: gates.TheBaseline,
+			Scope: gates.Scope{"input_length": {"64"}}},
+		Scores: &gates.Scores{Max: 0.5, Scope: gates.Scope{"kv_cache_dtype": {"q8_0"}}}}
 	if !reflect.DeepEqual(g, want) {
 		t.Errorf("got  %+v\nwant %+v", g, want)
 	}
 	written, err := yaml.Marshal(g)
 	check.Err(t, err)
-	if again, err := plan.ParseGate(written, "again.yaml"); err != nil || !reflect.DeepEqual(again, g) {
+	if again, err := plan.ParseGate(written, "again.yaml", kinds.All...); err != nil || !reflect.DeepEqual(again, g) {
 		t.Errorf("written and read again: %v %+v\n%s", err, again, written)
 	}
 	indented := "name: p\ngate:\n  " + strings.ReplaceAll(strings.TrimSpace(thresholds), "\n", "\n  ") + "\n"
-	if in, err := plan.GateIn([]byte(indented), "plan.yaml"); err != nil || !reflect.DeepEqual(in, g) {
+	if in, err := plan.GateIn([]byte(indented), "plan.yaml", kinds.All...); err != nil || !reflect.DeepEqual(in, g) {
 		t.Errorf("within a plan: %v %+v", err, in)
 	}
 	if alone, err := plan.ParseGate([]byte("gate:\n  peak_pss_mb: {max: 900}\n"), "gate.yaml"); err != nil ||
@@ -102,6 +109,14 @@ func TestWrongGatesAreRefused(t *testing.T) {
 		{"vs_baseline: {ttft: {change: 1%, detect: -3%}}", "-3%, give a share from more than 0% to less than 100%"},
 		{"peak_pss:\n  max: 900\n  lvel: warn", `f:3: unknown field "gate.peak_pss.lvel"; did you mean "level"?`},
 		{"peak_pss: {min: 9, max: 3}", `f:1: gate.peak_pss: min is 9 and max is 3: nothing lies between them`},
+		{"peak_pss: {max: 1, contexts: 1k}", `f:1: gate.peak_pss.contexts: must be a whole number, not "1k"`},
+		{"peak_pss: {max: 1, dtype: f12}", `f:1: gate.peak_pss.dtype: unknown value "f12"; use f32`},
+		{"peak_pss: {max: 1, temperature: []}", `f:1: gate.peak_pss.temperature: no value`},
+		{"peak_pss: {max: 1, context: 64, contexts: 64}", `f:1: gate.peak_pss.contexts: duplicate field`},
+		{"peak_pss: {max: 1, temprature: 0}",
+			`f:1: unknown field "gate.peak_pss.temprature"; did you mean "temperature"?`},
+		{"vs_baseline: {ttft: {change: 1%, input_length: long}}",
+			`f:1: gate.vs_baseline.ttft.input_length: must be a whole number, not "long"`},
 		{"peak_pss: {engine: webllm}", `there is no limit: give max or min`},
 		{"perplexity: {vs_baseline: -1%}", "f:1: gate.perplexity: higher is worse; use +1%"},
 		{"peak_pss: 900", `f:1: gate.peak_pss: must be a limit such as {max: 900}, not "900"`},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/axis"
+	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/document"
@@ -20,13 +22,17 @@ type gateText struct {
 }
 
 // ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
-// line.
-func ParseGate(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, false) }
+// line. Its checks may name fields of the engines' sections.
+func ParseGate(text []byte, file string, kinds ...*engine.Kind) (*gates.Gate, error) {
+	return parseGate(text, file, false, kinds)
+}
 
 // GateIn reads the gate of a plan and ignores the rest; nil if it has none.
-func GateIn(text []byte, file string) (*gates.Gate, error) { return parseGate(text, file, true) }
+func GateIn(text []byte, file string, kinds ...*engine.Kind) (*gates.Gate, error) {
+	return parseGate(text, file, true, kinds)
+}
 
-func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
+func parseGate(text []byte, file string, inPlan bool, kinds engine.Kinds) (*gates.Gate, error) {
 	return document.Read(text, file, "gate", axisOf, func(body *document.Node) (*gates.Gate, error) {
 		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {
 			return nil, err
@@ -46,7 +52,7 @@ func parseGate(text []byte, file string, inPlan bool) (*gates.Gate, error) {
 			return nil, nil
 		}
 		g := &gates.Gate{}
-		return g, newReader(nil).gate(g, body, "gate")
+		return g, newReader(kinds).gate(g, body, "gate")
 	})
 }
 
@@ -126,6 +132,84 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 	return n.Placed(path, err)
 }
 
+// check reads a check whose other fields restrict it to cells, by the names of axes.
+func (r *reader) check(n *document.Node, into any, to *gates.Scope, path string) error {
+	known, names := document.FieldsOf(into), scopeNames(r.kinds)
+	scope := gates.Scope{}
+	var fields []document.Entry
+	for _, e := range n.Fields {
+		if known[e.Name].IsValid() {
+			fields = append(fields, e)
+			continue
+		}
+		own, at := axisOf(e.Name), document.Join(path, e.Name)
+		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
+		if i < 0 {
+			return e.Unknown(path, append(slices.Collect(maps.Keys(known)), scopeNames(nil)...))
+		}
+		if scope[names[i]] != nil {
+			return document.Wrong(e.Key, at, "duplicate field")
+		}
+		values, err := r.scope(e, names[i], at)
+		if err != nil {
+			return err
+		}
+		scope[names[i]] = values
+	}
+	if len(scope) > 0 {
+		*to = scope
+	}
+	if len(n.Fields) == 0 { // it says what a check is
+		return r.Struct(n, into, path)
+	}
+	if err := r.Into(fields, known, path); err != nil {
+		return err
+	}
+	if check, ok := into.(interface{ Valid() error }); ok {
+		return n.Placed(path, check.Valid())
+	}
+	return nil
+}
+
+// scope reads an axis's values, as a plan would.
+func (r *reader) scope(e document.Entry, name, path string) (values []string, err error) {
+	if err := r.To(e.Value, &values, path); err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, document.Wrong(e.Key, path, "no value")
+	}
+	all := Fields(r.kinds)
+	i := slices.IndexFunc(all, func(f *Field) bool {
+		return f.Name == name || name == axis.Input && f.Name == axis.Prompt
+	})
+	if i < 0 || name == axis.Prompt {
+		return values, nil
+	}
+	for n, text := range values {
+		v, err := all[i].value(text)
+		if err == nil {
+			err = all[i].known(v)
+		}
+		if err != nil {
+			return nil, document.Wrong(e.Key, path, "%s", err)
+		}
+		values[n] = v.Text
+	}
+	return values, nil
+}
+
+// scopeNames are the axes that restrict checks: those of include and exclude, and what plans do not list.
+func scopeNames(kinds engine.Kinds) []string {
+	out := cellNames(ofKinds(kinds))
+	for _, x := range axis.Of() {
+		if !slices.Contains(out, x.Name) {
+			out = append(out, x.Name)
+		}
+	}
+	return out
+}
+
 // figureChanges are written as a group whose fields are figures.
 type figureChanges []gates.Change
 
@@ -157,7 +241,7 @@ func (r *reader) change(c *gates.Change, n *document.Node, path string) (err err
 	t := gates.ChangeText{}
 	if text, ok := n.Single(); ok {
 		t.Change = text
-	} else if err := r.Struct(n, &t, path); err != nil {
+	} else if err := r.check(n, &t, &t.Scope, path); err != nil {
 		return err
 	}
 	if t.Change == "" {

@@ -40,13 +40,13 @@ func (p *Plan) Source(c *record.Cell) *Source {
 // MostCells is the maximum number of cells of a plan. More launches would take weeks.
 const MostCells = 10_000
 
-// expanded is called with each plan that is expanded; a test counts them.
-var expanded = func() {}
+// Expanded is called when a plan is expanded; tests count that.
+var Expanded = func() {}
 
 // Expand makes a plan's cells. Its errors begin with a field, or with the file and line of one: no cells, more than
 // MostCells, or entries of include and exclude that name none.
 func (p Plan) Expand() (*Matrix, error) {
-	expanded()
+	Expanded()
 	m, err := p.expand()
 	if err != nil {
 		return nil, p.placed(err)

@@ -252,6 +252,9 @@ func (p Plan) YAML() ([]byte, error) {
 	if p.Context == Unsaid {
 		text = bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1)
 	}
+	if len(p.Temperatures) > 0 {
+		text = bytes.Replace(text, []byte("\ntemperature: 0.0\n"), []byte("\n"), 1)
+	}
 	return text, err
 }
 

@@ -53,7 +53,7 @@ func planSchema() schematest.Options {
 	return schematest.Options{ID: "llmparity.plan/1", Title: "A plan: what llmparity run measures",
 		Written: &schematest.Written{
 			Tag: "yaml", Fields: fieldSchemas(), Other: otherNames(),
-			Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`),
+			Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "number"]}`),
 				"limit": limitSchema(),
 				"cells": cellsSchema(), "change": changeSchema()},
 			Types: map[reflect.Type]string{
@@ -279,26 +279,17 @@ func prompt() string {
 
 // cellsSchema is an entry of include and exclude.
 func cellsSchema() string {
-	var fields []string
-	for _, name := range []string{"model", "models", "model_id", "engine", "engines", "context", "contexts",
-		"max_model_len", "dtype", "dtypes", "kv_cache_dtype",
-		"kv_cache_dtypes", "weights", "threads", "thread_counts", "start", "starts",
-		"batch_size", "batch_sizes", "concurrency", "prompt",
-		"prompts", "input_length", "input_lengths", "output_length", "output_lengths", "max_tokens"} {
-		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`)
-	}
-	for _, name := range kinds.All.VersionAxes() {
-		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`, `"`+name+`s": {"$ref": "#/$defs/values"}`)
-	}
-	for _, k := range kinds.All.Sections() {
-		for _, f := range k.Config().Fields() {
-			if f.Key != "" {
-				fields = append(fields, `"`+k.Field(f.Key)+`": {"$ref": "#/$defs/values"}`)
-			}
-		}
-	}
+	names := append(plan.EntryNames(kinds.All), "model_id", "max_model_len", "max_tokens")
 	return `{"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {` +
-		strings.Join(fields, ", ") + `}}`
+		strings.Join(axisFields(names), ", ") + `}}`
+}
+
+// axisFields are fields with one value of an axis, or several.
+func axisFields(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, `"`+name+`": {"$ref": "#/$defs/values"}`)
+	}
+	return out
 }
 
 func limitSchema() string {
@@ -317,13 +308,10 @@ func several(of string) string {
 	return `{"anyOf": [` + of + `, {"type": "array", "items": ` + of + `}]}`
 }
 
-// check is a check of a gate, for all cells or some.
+// gateCheck is a check of a gate, for all cells or some.
 func gateCheck(required, fields string) string {
-	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
-		`, "engine": ` + described("Check only cells of this engine.", `{"type": "string"}`) +
-		`, "model": ` + described("Check only cells of this model.", `{"type": "string"}`) +
-		`, "prompt": ` + described("Check only cells with this prompt: its text, or its number from 1.",
-		`{"type": ["string", "integer"]}`) +
+	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields + `, ` +
+		strings.Join(axisFields(plan.ScopeNames(kinds.All)), ", ") +
 		`, "level": ` + described("Effect of a failure of this check.", levels) + `}}`
 }
 

@@ -20,7 +20,7 @@ func TestAnchorOfTheTinyModel(t *testing.T) {
 	check.Err(t, tiny.WriteFile(path))
 	m := models.Model{Path: path,
 		Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: models.GGUF, Parameters: 426000}}
-	r := New(Means{})
+	r := &Resolver{cache: cache{}}
 	text, err := r.tinyText(m)
 	check.Err(t, err)
 	from := len(text.IDs) - 64

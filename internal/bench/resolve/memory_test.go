@@ -29,7 +29,7 @@ func (strange) Name() string { return "exec:strange" }
 func predictorOf(m models.Model) *predictor {
 	e := Engine{Engine: strange{}, Kind: &engine.Kind{}}
 	s := &Chosen{Setup: &plan.Setup{}, Model: m, launch: &launch{set: &set{engines: []Engine{e}}}}
-	return &predictor{r: New(Means{}), s: s, by: map[int]estimatedCell{}}
+	return &predictor{r: &Resolver{cache: cache{}}, s: s, by: map[int]estimatedCell{}}
 }
 
 func TestUnknownEngineGetsWeightsAndKVOnly(t *testing.T) {

@@ -36,7 +36,7 @@ func TestSourcesCompleteCells(t *testing.T) {
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
 	m := enginetest.TinyModel(t)
-	r := New(Means{})
+	r := &Resolver{cache: cache{}}
 	for i := range cells {
 		check.Err(t, r.source(&p, &cells[i]))
 	}

@@ -14,7 +14,7 @@ import (
 // Windows are those of llama-perplexity -c 256, and then those of the text from its 129th token on. quick is the
 // beginning of builtin.
 func TestWindowsOfText(t *testing.T) {
-	m, r := enginetest.TinyModel(t), New(Means{})
+	m, r := enginetest.TinyModel(t), &Resolver{cache: cache{}}
 	tokens, err := r.tokenizer(m)
 	check.Err(t, err)
 	path := filepath.Join(t.TempDir(), "a.txt")

@@ -89,6 +89,7 @@ type Means struct {
 
 // Resolver resolves the setups of one plan. It caches what it has found out.
 type Resolver struct {
+	*plan.Matrix
 	Means
 	cache
 	opened  *set // engines of the current setup
@@ -96,9 +97,13 @@ type Resolver struct {
 	text    *score.Check // of score checks of the built-in model; nil: not made yet
 }
 
-// New returns a Resolver for one plan.
-func New(m Means) *Resolver {
-	return &Resolver{Means: m, cache: cache{}}
+// New expands a plan, and returns a Resolver for its cells. Its errors are those of plan.Expand.
+func New(p plan.Plan, m Means) (*Resolver, error) {
+	cells, err := p.Expand()
+	if err != nil {
+		return nil, err
+	}
+	return &Resolver{Matrix: cells, Means: m, cache: cache{}}, nil
 }
 
 // Resolved is a matrix with the answer for each of its cells. The cells have their prompts, and the plans of setups the
@@ -129,8 +134,9 @@ type Answer struct {
 	Prediction Prediction
 }
 
-// Resolve decides for each cell of a plan, and completes them. It returns an error if ctx is done.
-func (r *Resolver) Resolve(ctx context.Context, m *plan.Matrix) (*Resolved, error) {
+// Resolve decides for each cell of the plan, and completes them. It returns an error if ctx is done.
+func (r *Resolver) Resolve(ctx context.Context) (*Resolved, error) {
+	m := r.Matrix
 	out := &Resolved{Matrix: m, Answers: make([]Answer, len(m.Cells)), by: r}
 	sourced := make([]error, len(m.Cells))
 	for i := range m.Cells {

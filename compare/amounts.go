@@ -30,9 +30,9 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 	if x.Name != p.Points().Peak.Name {
 		return v
 	}
-	v.Forbids = cmp.Or(v.Forbids, verdict.Reason{Code: explain.NoPSS.Code, Text: explain.NoPSS.Text})
+	v.Forbids = cmp.Or(v.Forbids, verdict.ReasonOf(explain.NoPSS))
 	if shared := cmp.Or(p.memory.ProgramWords(), q.memory.ProgramWords()); shared != "" {
-		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared}
+		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared, Sentence: explain.Capital(shared)}
 		if more := leastMore(p, q); more != 0 {
 			v.AtLeast, v.Larger = math.Abs(more), 0
 			if more < 0 {

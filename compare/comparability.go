@@ -8,7 +8,6 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/memory"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -58,7 +57,7 @@ func (r *Result) reasons() []Reason {
 	}
 	label := func(c *Cell) string { return c.Label }
 	with := those((*Cell).Title, func(c *Cell) bool { return c.Figure(figure.Baseline).Known() })
-	without := those((*Cell).Title, func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline })
+	without := those((*Cell).Title, func(c *Cell) bool { return c.Figure(figure.Baseline).Lacks == evidence.NoProcess })
 	add(len(with) > 0 && len(without) > 0, explain.IncreasesDiffer, strings.Join(without, ", "),
 		strings.Join(with, ", "))
 	foreign := those(label, (*Cell).Foreign)

@@ -218,13 +218,10 @@ func With(o Options, runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]
-			for _, name := range []string{spec.Engine, cell.Title()} { // the label has it
-				if rest, ok := strings.CutPrefix(cell.With+",", name); ok && strings.ContainsAny(rest[:1], " ,") {
-					cell.With = strings.Trim(rest, " ,")
-				}
-			}
+			cell.With = cell.Setup.With(spec.Engine, cell.Title()) // the label has the name
 			r.Cells = append(r.Cells, cell)
-			of = append(of, &growth.Cell{Cell: cell.memory, Environment: run.Environment, Growth: cell.Growth})
+			of = append(of, &growth.Cell{Cell: cell.memory, Title: cell.Title(), Environment: run.Environment,
+				Growth: cell.Growth})
 		}
 	}
 	r.label()
@@ -233,10 +230,6 @@ func With(o Options, runs ...*record.Run) *Result {
 		c.Scores = parity.WithAnchor(r.party(i))
 	}
 	r.Sweeps = growth.Sweeps(of)
-	for i := range r.Sweeps {
-		s := &r.Sweeps[i]
-		s.Label = r.Cells[s.Cells[0]].Title() + strings.TrimPrefix(s.Label, s.Engine)
-	}
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
@@ -275,13 +268,13 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 		c.Launches.Opened = len(evidence.Launches(c.counted))
 	}
 	c.identify()
-	c.With, c.Self = c.Setup.With(), parity.WithItself(c.counted, spec.Temperature)
+	c.Self = parity.WithItself(c.counted, spec.Temperature)
 	c.Quality = parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
 	if len(c.counted) == 0 {
 		for i := range c.Figures {
-			c.Figures[i].Absent = "no launch counts"
+			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0
 		}
 	}
 	c.Load = timing.Together(spec, c.counted)
@@ -454,7 +447,7 @@ func (c *Cell) refuse(why string) {
 	c.Refused = why
 	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
 		for i := range list {
-			list[i].Absent = "refused"
+			list[i].Absent, list[i].Lacks = "refused", evidence.Refused
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/memory"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
@@ -197,7 +196,7 @@ func (c *Comparison) add(reasons ...Reason) {
 	for _, d := range reasons {
 		switch {
 		case d.Effect == Refuses && c.Refused == "":
-			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, verdict.Reason{Code: d.Code, Text: d.bare}
+			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, d.bare
 		case d.Effect == Marks:
 			c.Different = append(c.Different, d.Text)
 		case d.Effect == Limits:
@@ -296,12 +295,12 @@ func noteOn(name string, a, b *Cell) string {
 
 // Unlike says why a figure cannot be compared, because it means another thing on each side; without a code it can.
 func Unlike(name string, a, b *Cell) verdict.Reason {
-	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Absent == memory.NoBaseline }
+	whole := func(c *Cell) bool { return c.Figure(figure.Baseline).Lacks == evidence.NoProcess }
 	if name == figure.Increase && whole(a) != whole(b) {
-		return verdict.Reason{Code: explain.BaselinesDiffer.Code, Text: explain.BaselinesDiffer.Text}
+		return verdict.ReasonOf(explain.BaselinesDiffer)
 	}
 	if all := moved(name, a, b, true); len(all) > 0 {
-		return verdict.Reason{Code: all[0].Code, Text: all[0].Text}
+		return all[0].bare
 	}
 	return verdict.Reason{}
 }

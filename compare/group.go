@@ -10,7 +10,6 @@ import (
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
-	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
@@ -224,7 +223,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	v := GroupValue{Figure: name}
 	var samples [][]float64
 	sum, why := 0.0, evidence.TooFewRuns
-	without := func(i int) bool { return r.Cells[i].Figure(figure.Baseline).Absent == memory.NoBaseline }
+	without := func(i int) bool { return r.Cells[i].Figure(figure.Baseline).Lacks == evidence.NoProcess }
 	with := func(i int) bool { return !without(i) }
 	if name == figure.Increase && slices.ContainsFunc(cells, without) && slices.ContainsFunc(cells, with) {
 		v.Title, v.Left, v.Note = "memory increase", len(cells),

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/explain"
 	"llmparity/compare/settings"
+	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -33,14 +34,14 @@ type Reason struct {
 	Pairs  []int  `json:"pairs,omitempty"` // indexes into Comparisons
 
 	many string
-	bare string // Text without notComparable
+	bare verdict.Reason // without notComparable
 }
 
 const notComparable = "not comparable here: "
 
 func reason(effect Effect, of explain.Reason, args ...any) Reason {
 	d := Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...), Effect: effect, many: of.Many}
-	d.bare = d.Text
+	d.bare = verdict.ReasonOf(of, args...)
 	if effect == Refuses {
 		d.Text, d.many = notComparable+d.Text, notComparable+cmp.Or(d.many, d.Text)
 	}
@@ -50,8 +51,9 @@ func reason(effect Effect, of explain.Reason, args ...any) Reason {
 // valuesDiffer is the reason that two cells have different values of an axis or a setting.
 func valuesDiffer(effect Effect, name, title, a, b string) Reason {
 	of := explain.ValuesDiffer
-	of.Code, of.Many = strings.ReplaceAll(name, "_", "-"), fmt.Sprintf(of.Many, title)
-	return reason(effect, of, title, a, b)
+	of.Code = strings.ReplaceAll(name, "_", "-")
+	of.Text, of.Many = fmt.Sprintf(of.Text, title), fmt.Sprintf(of.Many, title)
+	return reason(effect, of, a, b)
 }
 
 // names names two cells: by their engines if these differ, so that many pairs share a sentence.

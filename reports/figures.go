@@ -151,9 +151,6 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		f.Name = "fig-" + fileName(what) + "-" + cmp.Or(fileName(c.Title), c.ID[len(what)+1:])
 		f.Title = heading + ": " + c.Title
 	}
-	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
-		f.Title = "Memory by " + by
-	}
 	if n != c.Chosen {
 		f.Name += "-" + cmp.Or(fileName(d.Name), strconv.Itoa(n+1))
 	}

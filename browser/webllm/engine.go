@@ -120,7 +120,7 @@ func (w *WebLLM) fits(b Bundle, m models.Model) error {
 	return b.Fits(mlc.OwnImports())
 }
 
-func isPackage(m models.Model) bool { return m.Format != "" && m.Format != models.GGUF }
+func isPackage(m models.Model) bool { return m.Format == models.WebLLM }
 
 // Accepts leaves float16 open, because only a running browser knows its adapter.
 func (w *WebLLM) Accepts(ctx context.Context, m models.Model) engine.Verdict {
@@ -240,7 +240,8 @@ func (w *WebLLM) Files(m models.Model) []string {
 
 // Memory describes how WebLLM holds models in memory. A browser with its page was seen to use 190 to 370 MiB before it
 // loads a model.
-var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: "mlc", Formats: []string{models.WebLLM}, Before: 370 << 20, FourBits: "q4f32_1",
+var Memory = &engine.Memory{Name: Name, Title: "WebLLM", Runtime: "mlc", Formats: []string{models.WebLLM},
+	Before: 370 << 20, FourBits: "q4f32_1",
 	KVTypes: []string{F32, F16}, Adapter: adapter, Cannot: func(path string, context int) error {
 		f, err := gguf.Open(path)
 		if err != nil {

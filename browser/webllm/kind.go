@@ -39,7 +39,7 @@ var Kind = &engine.Kind{
 		return "converts it, compiles a library for it, and runs it in f32, or in f16 if the WebGPU adapter has shader-f16"
 	},
 	Parts: parts, Found: found, Compare: compare,
-	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM}, Colour: 1,
+	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM, models.GGUF}, Colour: 1,
 	Can: canPackage, Library: canLibrary,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		return c.(*Config).Browser(0).Find()

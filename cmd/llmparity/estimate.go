@@ -32,7 +32,7 @@ func estimateCommand() *cobra.Command {
 The first line is the answer: fits, does not fit, cannot run here, or unknown, with the reason. A table below it splits
 the memory into weights, KV cache, activations and the engine itself. The exit code is 0 for every answer.
 
-MODEL is one of: a GGUF or .safetensors file, a WebLLM package's folder, a Hugging Face config.json, an id of
+MODEL is one of: a GGUF file, a WebLLM package's folder, a Hugging Face config.json or its folder, an id of
 WebLLM's catalogue, or the name tiny or smollm2. Without MODEL, describe the model with flags.
 How memory is predicted: docs/explanation/prediction.md`,
 		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8

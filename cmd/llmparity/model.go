@@ -196,8 +196,8 @@ read whole: for the hash of the GGUF, and to find damaged files of the package.`
 
 // infoOn describes a model. One of the catalogue need not be downloaded.
 func infoOn(ctx context.Context, name string) (inspect.Info, error) {
-	if file := []string{".wasm", ".json"}; models.Listed(name) && !slices.Contains(file, filepath.Ext(name)) {
-		dir, _, stored := models.Packaged(name)
+	if models.Listed(name) && filepath.Ext(name) != ".wasm" {
+		dir, stored := models.Stored(name)
 		if !stored {
 			known, err := builtInCatalogue()
 			if err != nil {
@@ -266,8 +266,10 @@ Docs: docs/howto/use-your-own-model.md`,
 						return fault.New(fault.Usage, "", "--%s requires --to webllm", name)
 					}
 				}
-				if dir, title, ok := models.Packaged(args[0]); ok {
-					return unpack(c, dir, title, filepath.Join(out, title+".gguf"))
+				if g, title, err := models.Convertible(args[0]); err != nil {
+					return err
+				} else if g != nil {
+					return unpack(c, g, filepath.Join(out, title+".gguf"))
 				}
 				if models.Listed(args[0]) {
 					return fault.New(fault.BadModel, "name another, or download a catalogue's with \"llmparity run --model ID\"",
@@ -315,16 +317,12 @@ func writeGGUF(c *cobra.Command, path, target string) error {
 	})
 }
 
-// unpack writes the GGUF of a package, atomically.
-func unpack(c *cobra.Command, dir, name, target string) error {
-	g, err := mlc.AsGGUF(dir, name)
-	if err != nil {
-		return err
-	}
+// unpack writes the GGUF that a model becomes, atomically.
+func unpack(c *cobra.Command, g *models.Converted, target string) error {
 	if err := cache.Free(filepath.Dir(target), g.File.Size, chooseFolder); err != nil {
 		return err
 	}
-	err = writeModel(c, target, func() error { return writeFault(g.Write(c.Context(), target), target) })
+	err := writeModel(c, target, func() error { return writeFault(g.Write(c.Context(), target), target) })
 	if err == nil {
 		said(c)("compared with the package: " + g.Same.String())
 		err = tokenizes(target, said(c))

@@ -422,7 +422,7 @@ func (r view) intervals() string {
 			out = append(out, q.Sure+" "+words)
 		}
 	}
-	return r.upper(strings.Join(out, ", "))
+	return explain.Capital(strings.Join(out, ", "))
 }
 
 // refusedWords counts the refused cells; empty if there are none.

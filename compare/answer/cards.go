@@ -128,12 +128,12 @@ func (r view) card(q *question) Card {
 	for _, c := range r.Cells {
 		if f := q.of(c); f.Known() {
 			known, values = append(known, c), append(values, f.Center())
-		} else if f.Absent != "refused" {
+		} else if f.Lacks != evidence.Refused {
 			absent = cmp.Or(absent, f.Absent)
 		}
 	}
 	pairs := r.pairs(q)
-	out := Card{Headline: "Not measured", Text: r.upper(absent), Unknown: true}
+	out := Card{Headline: "Not measured", Text: explain.Capital(absent), Unknown: true}
 	switch {
 	case len(known) == 0:
 	case len(pairs) == 0:
@@ -187,16 +187,4 @@ func (r view) extremes(q *question, known []*compare.Cell) string {
 	low, high := slices.MinFunc(known, order), slices.MaxFunc(known, order)
 	return fmt.Sprintf(explain.ExtremesOfCells, q.Least, len(known), low.Label, q.value(low, q.Unit), q.Most,
 		high.Label, q.value(high, q.Unit))
-}
-
-// upper capitalises a sentence, unless it begins with a name.
-func (r view) upper(s string) string {
-	name := func(c *compare.Cell) bool {
-		return strings.HasPrefix(s, c.Label) || strings.HasPrefix(s, c.Title()) ||
-			strings.HasPrefix(s, r.runTitle(c.Run)+" ")
-	}
-	if s == "" || s[0] < 'a' || s[0] > 'z' || slices.ContainsFunc(r.Cells, name) {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -37,7 +37,7 @@ func (r view) growthCard() Card {
 	for i, words := range answers {
 		answers[i] = explain.And(of[words], 3) + ": " + strings.ToLower(words[:1]) + words[1:]
 	}
-	return Card{Name: "Growth", Headline: answers[0], Text: r.upper(strings.Join(answers[1:], ". ")) + "."}
+	return Card{Name: "Growth", Headline: answers[0], Text: strings.Join(answers[1:], ". ") + "."}
 }
 
 // quotedSlope is the slope in the answer for a sweep, and what it is the slope of: the reserved KV cache if the engine

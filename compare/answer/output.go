@@ -18,7 +18,7 @@ func (r view) outputCard() Card {
 	refuted := slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() })
 	name := func(cell int) string { return r.cellTitle(r.Cells[cell]) }
 	headline, text, known := parity.Answer(r.Parity, name, refuted)
-	c := Card{Name: "Output", Headline: headline, Text: r.upper(text) + ".", Unknown: !known}
+	c := Card{Name: "Output", Headline: headline, Text: text + ".", Unknown: !known}
 	return r.wrong(c)
 }
 
@@ -50,7 +50,7 @@ func (r view) selfCard() Card {
 	known, identical, text := 0, 0, ""
 	for _, c := range r.Cells {
 		if s := c.Self; s.Known {
-			known, text = known+1, r.upper(s.Verdict)+"."
+			known, text = known+1, explain.Capital(s.Verdict)+"."
 			if s.Identical {
 				identical++
 			}

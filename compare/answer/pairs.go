@@ -67,7 +67,7 @@ func (r view) single(q *question, p *pair) finding {
 	switch p.Outcome {
 	case verdict.NotComparable:
 		out.named, out.Reason = p.AtLeast > 0, p.Forbids
-		out.Text = joined(". ", r.upper(sentence(p.Forbids)), out.Text)
+		out.Text = joined(". ", open(p.Forbids.Sentence), out.Text)
 	case verdict.Different:
 		out.named = true
 		if q == &memoryQuestion && !p.AmountOnly {
@@ -83,8 +83,8 @@ func (r view) single(q *question, p *pair) finding {
 	return out
 }
 
-// sentence is a reason without its full stop, which those from an engine's warning may have.
-func sentence(of verdict.Reason) string { return strings.TrimSuffix(of.Text, ".") }
+// open is a reason without its full stop, which those from an engine's warning may have.
+func open(reason string) string { return strings.TrimSuffix(reason, ".") }
 
 // partlyShared names the side whose memory other programs share so much that the ratio misleads; empty if there is
 // none.
@@ -119,7 +119,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	if len(by.Keys) == 1 {
 		out := r.together(q, by.Keys[0], pairs).Card
 		if forbidden < 0 { // else the extremes would compare what is not comparable
-			out.Text = joined(". ", r.upper(out.Text), r.extremes(q, known))
+			out.Text = joined(". ", explain.Capital(out.Text), r.extremes(q, known))
 		}
 		return out
 	}
@@ -156,7 +156,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	}
 	if forbidden >= 0 && !said[pairs[forbidden].Forbids] {
 		out.Reason = pairs[forbidden].Forbids
-		out.Text += fmt.Sprintf(explain.WhyNot, sentence(out.Reason))
+		out.Text += fmt.Sprintf(explain.WhyNot, open(out.Reason.Text))
 	}
 	return out
 }
@@ -247,7 +247,7 @@ func (r view) together(q *question, sides [2]string, pairs []pair) finding {
 	out := finding{Card: Card{Headline: in(verdict.NoDifference, anyOf(all, true))}, named: t.more > 0}
 	switch n := t.of[verdict.TooNoisy]; {
 	case t.of[verdict.NotComparable] == all:
-		return finding{Card: Card{Headline: verdict.NotComparable.Headline(), Text: r.upper(sentence(t.why)),
+		return finding{Card: Card{Headline: verdict.NotComparable.Headline(), Text: open(t.why.Sentence),
 			Reason: t.why, Unknown: true}}
 	case t.of[verdict.TooFew] == all:
 		return finding{Card: Card{Headline: verdict.TooFew.Headline(), Unknown: true}}

@@ -2,7 +2,6 @@ package answer
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -41,7 +40,7 @@ func (o *objections) add(about subject, of explain.Reason, args ...any) {
 	if slices.ContainsFunc(*o, func(other objection) bool { return other.Code == of.Code && other.about == about }) {
 		return
 	}
-	*o = append(*o, objection{about, verdict.Reason{Code: of.Code, Text: fmt.Sprintf(of.Text, args...)}})
+	*o = append(*o, objection{about, verdict.ReasonOf(of, args...)})
 }
 
 // quote says which answers may be quoted: those without an objection. For the others it gives the first objection. If
@@ -114,7 +113,7 @@ func (r view) quote(a *Answer) Card {
 		case why.Code == explain.OnTheCPU.Code:
 			sentence(names, " may not")
 		case len(may) == 0 && len(not.Keys) == 1:
-			words = append(words, r.upper(why.Text)+".")
+			words = append(words, why.Sentence+".")
 		case len(may) == 0:
 			sentence(names, " may not be quoted: "+why.Text)
 		default:

@@ -82,6 +82,7 @@ type Figure struct {
 	Note     string          `json:"interval_note,omitempty"`
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
+	Lacks  Lack   `json:"-"`
 	How    string `json:"how"` // how it was obtained and what it misses
 	// Origin is empty without a value.
 	Origin record.Origin `json:"origin,omitempty"`
@@ -91,6 +92,15 @@ type Figure struct {
 	// Warnings are about the launches: outliers, a trend, noise.
 	Warnings []record.Warning `json:"warnings,omitempty"`
 }
+
+// Lack is the code of a reason in Figure.Absent; 0: one by which nobody decides.
+type Lack int
+
+// The codes.
+const (
+	NoProcess Lack = iota + 1 // the engine had no process before the load
+	Refused                   // the cell was
+)
 
 // Value is a figure of one launch.
 type Value struct {
@@ -142,7 +152,7 @@ func (f *Figure) Summarise() {
 		f.Absent = cmp.Or(f.Absent, "not measured")
 		return
 	}
-	f.Absent = ""
+	f.Absent, f.Lacks = "", 0
 	if f.Method == "" && f.TimeOrRate() {
 		f.Method = ByClock
 	}

@@ -88,22 +88,29 @@ func (s *Setup) Set() string {
 	return strings.Join(words, ", ")
 }
 
-// With describes in a line what the engine ran with.
-func (s *Setup) With() string {
-	with := []string{s.Version(), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(), s.capped()}
+// With describes in a line what the engine ran with. It leaves out the engine's name if that is one of the known.
+func (s *Setup) With(known ...string) string {
+	with := []string{s.version(known), s.Library(), s.DTypes(), s.Threads(), s.Worker(), s.Browser(), s.On(),
+		s.capped()}
 	return words.Version(strings.Join(slices.DeleteFunc(with, func(s string) bool { return s == "" }), ", "))
 }
 
 // Version is the engine's name and version, with its origin if known.
-func (s *Setup) Version() string {
+func (s *Setup) Version() string { return s.version(nil) }
+
+func (s *Setup) version(known []string) string {
 	if s.Engine == nil {
 		return ""
 	}
-	v := strings.TrimSpace(cmp.Or(s.Engine.Title, s.Engine.Name) + " " + s.Engine.Version)
-	if s.Engine.Origin != "" {
-		v += " (" + s.Engine.Origin + ")"
+	name, origin := cmp.Or(s.Engine.Title, s.Engine.Name), ""
+	if slices.Contains(known, name) {
+		name = ""
 	}
-	return v
+	if s.Engine.Origin != "" {
+		origin = "(" + s.Engine.Origin + ")"
+	}
+	return strings.Join(slices.DeleteFunc([]string{name, s.Engine.Version, origin},
+		func(s string) bool { return s == "" }), " ")
 }
 
 // ShortVersion is Version for labels.

@@ -270,7 +270,7 @@ var (
 		"may hold several tokens", ""}
 	DeviceNames     = Reason{"device-name", "device differs: %s and %s", "devices differ"}
 	DeviceOrigin    = Reason{"device-origin", "the device of %s (%s) is %s", ""}
-	ValuesDiffer    = Reason{"", "%s differs: %s and %s", "%s differs"} // the code is the name of the axis or setting
+	ValuesDiffer    = Reason{"", "%s differs: %%s and %%s", "%s differs"} // of an axis or setting: its name is the code
 	LengthsDiffer   = Reason{"length", "lengths differ: %s and %s tokens", ""}
 	NoPSS           = Reason{"no-pss", "no PSS was read, and RSS counts shared pages twice", ""}
 	BaselinesDiffer = Reason{"increase", "one memory increase is the whole peak; the other is measured from a baseline", ""}

@@ -141,3 +141,14 @@ func Cut(s string, most int) string {
 	}
 	return strings.TrimRight(cut, " .,;:") + "…"
 }
+
+// Capital capitalises a text that does not begin with a name.
+func Capital(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Sentence fills in a format for fmt and capitalises it, unless it begins with what is filled in: a name.
+func Sentence(format string, args ...any) string { return fmt.Sprintf(Capital(format), args...) }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"llmparity/compare"
-	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
@@ -176,7 +175,7 @@ func (q *question) judge() (gates.Status, string) {
 	a := q.compared
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
-	if a.Call == stats.TooFewToSay || a.IntervalNote == evidence.TooFewRuns {
+	if a.Call == stats.TooFewToSay || a.Sides.Few {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {

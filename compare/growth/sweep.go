@@ -35,6 +35,7 @@ type Sweep struct {
 // Cell is a cell with what sweeps take of it.
 type Cell struct {
 	*memory.Cell
+	Title       string             // the engine's name for people
 	Environment record.Environment // of its run
 	Growth      *Growth            // within its launches
 }
@@ -324,7 +325,7 @@ func (s *Sweep) judge() {
 func sweepLabel(all []Sweep, at int, cells []*Cell) string {
 	s := all[at]
 	first, x := cells[s.Cells[0]], axis.Named(s.Axis)
-	words := []string{s.Engine}
+	words := []string{first.Title}
 	add := func(of func(*Cell) string) {
 		if word := of(first); word != "" && slices.ContainsFunc(all, func(o Sweep) bool {
 			return o.Axis == s.Axis && o.Engine == s.Engine && of(cells[o.Cells[0]]) != word

@@ -151,7 +151,7 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 	retained.How += ". Retained: the size after the unload minus the size at the baseline. This difference includes memory " +
 		"that an allocator keeps, and files that other programs now share"
 	if !slices.ContainsFunc(counted, func(a *record.Attempt) bool { return !unborn(a.Launch()) }) {
-		retained.Absent = NoBaseline
+		retained.Absent, retained.Lacks = NoBaseline, evidence.NoProcess
 	}
 	for _, l := range evidence.Launches(counted) {
 		read := func(phase record.Phase) float64 {

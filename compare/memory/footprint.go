@@ -194,7 +194,7 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 		row{figure.PeakRSS, how.rss, func(f footprint) float64 { return f.rss.peak }})
 	peak, base, rss := named(out, figure.PeakPSS), named(out, figure.Baseline), named(out, figure.PeakRSS)
 	if unborn && len(base.Values) == 0 {
-		base.Absent = NoBaseline
+		base.Absent, base.Lacks = NoBaseline, evidence.NoProcess
 	}
 	retained := evidence.New(figure.Retained)
 	retained.Method = record.MethodSmapsRollup
@@ -214,7 +214,8 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 		row{figure.PostWarmupRSS, how.rss, func(f footprint) float64 { return f.rss.warm }},
 		row{figure.IncreaseRSS, "", func(f footprint) float64 { return f.increase(f.rss) }})
 	if !slices.ContainsFunc(all, func(f footprint) bool { return !f.unborn }) {
-		named(instead, figure.BaselineRSS).Absent = NoBaseline
+		rss := named(instead, figure.BaselineRSS)
+		rss.Absent, rss.Lacks = NoBaseline, evidence.NoProcess
 	}
 	return append(out, instead...)
 }

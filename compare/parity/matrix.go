@@ -129,7 +129,7 @@ func (d *Divergence) widest() (widest float64, known bool) {
 	return widest, known
 }
 
-// Answer says in a headline and a text whether pairs of cells generated the same output; known is false if none was
+// Answer says in a headline and a sentence whether pairs of cells generated the same output; known is false if none was
 // compared. With refuted, the reference implementation has judged the scores, and the pairs' scores are left out.
 func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline, text string, known bool) {
 	compared := slices.DeleteFunc(slices.Clone(pairs), func(p Parity) bool { return !p.Compared })
@@ -139,7 +139,7 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 	}
 	n := len(compared)
 	if n == 0 {
-		return explain.AnswerNotCompared, pairs[0].detail, false
+		return explain.AnswerNotCompared, pairs[0].detail.sentence, false
 	}
 	words := ""
 	if !refuted {
@@ -166,9 +166,9 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 		return same(compared),
 			fmt.Sprintf(explain.AnswerTokens, a, b, p.Tokens, fromWhat(compared)) + words + p.but, true
 	case p.First != nil:
-		return fmt.Sprintf(explain.AnswerDiffersAt, p.Agreed+1), p.detail + words, true
+		return fmt.Sprintf(explain.AnswerDiffersAt, p.Agreed+1), p.detail.sentence + words, true
 	}
-	return explain.AnswerDiffers, p.Verdict + words, true
+	return explain.AnswerDiffers, p.detail.sentence + words, true
 }
 
 // same is the headline for pairs that all generated the same.

@@ -53,7 +53,7 @@ type Parity struct {
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
 
-	detail  string // the verdict without what its state says
+	detail  detail // the verdict without what its state says
 	but     string // what the verdict leaves open, which it ends with
 	rounded bool   // an engine has other weights than the model's file
 }
@@ -247,7 +247,7 @@ func compared(left, right Party) Parity {
 	if p.First != nil {
 		p.First.margins(&p, left.Scored, right.Scored)
 		if p.First.Words = p.First.words(left, right, &p); p.First.Words != "" {
-			p.detail += "; " + p.First.Words
+			p.detail.add("; " + p.First.Words)
 		}
 	}
 	if !p.Compared {
@@ -263,24 +263,31 @@ func compared(left, right Party) Parity {
 		}
 	}
 	if len(p.Unverified) > 0 {
-		p.detail += fmt.Sprintf(explain.OutputUnverified, strings.Join(p.Unverified, " and "))
+		p.detail.add(fmt.Sprintf(explain.OutputUnverified, strings.Join(p.Unverified, " and ")))
 	}
 	return p
 }
 
 // found sets what the outputs have in common, or why they are not compared.
-func (p *Parity) found(format string, args ...any) { p.detail = fmt.Sprintf(format, args...) }
+func (p *Parity) found(format string, args ...any) {
+	p.detail = detail{fmt.Sprintf(format, args...), explain.Sentence(format, args...)}
+}
+
+// detail is a text in a sentence, and as one.
+type detail struct{ text, sentence string }
+
+func (d *detail) add(s string) { d.text, d.sentence = d.text+s, d.sentence+s }
 
 // say writes the verdict.
 func (p *Parity) say() {
-	p.detail += p.but
+	p.detail.add(p.but)
 	switch {
 	case !p.Compared:
-		p.Verdict = fmt.Sprintf(explain.OutputNotCompared, p.detail)
+		p.Verdict = fmt.Sprintf(explain.OutputNotCompared, p.detail.text)
 	case p.First != nil:
-		p.Verdict = fmt.Sprintf(explain.OutputDiffersAt, p.First.Index+1, p.detail)
+		p.Verdict = fmt.Sprintf(explain.OutputDiffersAt, p.First.Index+1, p.detail.text)
 	default:
-		p.Verdict = p.detail
+		p.Verdict = p.detail.text
 	}
 }
 
@@ -332,9 +339,9 @@ func (p *Parity) fill(a, b output) {
 		p.byIDs(a, b)
 	case p.Compared:
 		p.byText(a, b)
-		p.detail += fmt.Sprintf(explain.OutputNoIDs, strings.Join(without, " and "))
+		p.detail.add(fmt.Sprintf(explain.OutputNoIDs, strings.Join(without, " and ")))
 		if !p.Identical && a.count != b.count {
-			p.detail += endings(a, a.count, explain.OutputTokenUnit, b, b.count)
+			p.detail.add(endings(a, a.count, explain.OutputTokenUnit, b, b.count))
 		}
 	default:
 		p.found(lacks, strings.Join(without, " and "))
@@ -362,7 +369,7 @@ func (p *Parity) byIDs(a, b output) {
 		p.found(explain.OutputTokens, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
 	case len(a.ids) != len(b.ids):
 		p.found(explain.OutputShorterIDs, p.Tokens)
-		p.detail += endings(a, len(a.ids), "", b, len(b.ids))
+		p.detail.add(endings(a, len(a.ids), "", b, len(b.ids)))
 	default:
 		p.Identical = true
 		p.found(explain.OutputSameIDs, p.Agreed, p.Tokens)

@@ -8,9 +8,11 @@ package verdict
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
@@ -47,8 +49,14 @@ type Estimate struct {
 	Interval *stats.Interval
 }
 
-// Reason is why two cells are not compared, or what to know when they are. Its code is one of explain's reasons.
-type Reason struct{ Code, Text string }
+// Reason is why two cells are not compared, or what to know when they are. Its code is one of explain's reasons. Its
+// sentence is its text with a capital, unless that begins with a name.
+type Reason struct{ Code, Text, Sentence string }
+
+// ReasonOf fills in a reason.
+func ReasonOf(of explain.Reason, args ...any) Reason {
+	return Reason{of.Code, fmt.Sprintf(of.Text, args...), explain.Sentence(of.Text, args...)}
+}
 
 // Verdict is the conclusion about one figure of two cells.
 type Verdict struct {

@@ -134,7 +134,8 @@ func TestRefusal(t *testing.T) {
 		v.BetterSide() != "" || v.Times != nil || v.Forbids != why {
 		t.Errorf("%+v", v)
 	}
-	if a, b := v.Sides[0], v.Sides[1]; a.Median != 300 || b.Median != 100 || a.N != 6 || b.N != 8 || b.Name != "native" {
+	if a, b := v.Sides[0], v.Sides[1]; a.Median != 300 || b.Median != 100 || a.N != 6 || b.N != 8 ||
+		b.Name != "native" {
 		t.Errorf("%+v", v.Sides)
 	}
 	if got := v.Headline(&explain.Memory); got != "Not comparable here" {
@@ -143,6 +144,18 @@ func TestRefusal(t *testing.T) {
 	v.AtLeast, v.Larger = 150, 1
 	if got := v.Headline(&explain.Memory); got != "native uses at least 150 MiB more than web" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A sentence begins with a capital, but never changes a name.
+func TestSentencesOfReasons(t *testing.T) {
+	named := verdict.ReasonOf(explain.NoDevice, "webllm")
+	if named.Text != named.Sentence || named.Text != "webllm did not report its device" {
+		t.Errorf("%+v", named)
+	}
+	if got := verdict.ReasonOf(explain.NoLaunch, "webllm"); got.Sentence != "No launch of webllm counts" ||
+		got.Text != "no launch of webllm counts" || got.Code != explain.NoLaunch.Code {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -179,7 +192,7 @@ func TestMean(t *testing.T) {
 		Interval: &stats.Interval{Lo: 0.4, Hi: 0.625}}
 	m.Call = stats.Differs
 	v := verdict.OfMean(m, "web", "native", minEffect)
-	if v.Larger != 1 || v.Better != 1 || v.Times.Value != 2 || v.Times.Interval.Lo != 1.6 || v.Times.Interval.Hi != 2.5 {
+	if i := v.Times.Interval; v.Larger != 1 || v.Better != 1 || v.Times.Value != 2 || i.Lo != 1.6 || i.Hi != 2.5 {
 		t.Errorf("%+v, times %+v", v, v.Times)
 	}
 }

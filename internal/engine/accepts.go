@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -27,11 +26,13 @@ func (k *Kind) Accepts(ctx context.Context, e Engine, m models.Model) Verdict {
 		return Refuse(fault.New(fault.NotSupported, "name a file, or leave the engine out",
 			"%s runs models from files; served:%s exists only on a server", e.Name(), m.Name))
 	case m.Path == "" && m.Format != record.Served: // not downloaded yet
-		if !slices.Contains(k.Formats, m.Format) {
+		if !k.Reads(m.Format) {
 			return Refuse(fault.New(fault.BadModel, "leave the engine out", "%s cannot run the %s package %s",
 				e.Name(), m.Format, m.Name))
 		}
 		return Verdict{}
+	case m.Format != "" && m.Format != record.Served && !k.Asks && !k.Remote && !k.Reads(m.Format):
+		return Refuse(Unread(e.Name(), k, m))
 	}
 	var v Verdict
 	if a, ok := e.(Accepter); ok {
@@ -44,6 +45,12 @@ func (k *Kind) Accepts(ctx context.Context, e Engine, m models.Model) Verdict {
 			fault.What(m.Unsupported))
 	}
 	return v
+}
+
+// Unread refuses a model of a format that an engine does not run.
+func Unread(name string, k *Kind, m models.Model) error {
+	return fault.New(fault.BadModel, "name the model in another format, or leave the engine out", "%s needs %s; model %s is a %s",
+		name, models.Names(k.Formats), m.Name, models.Title(m.Format))
 }
 
 // Reader is an engine that loads other files than the model's own, such as a converted package.

@@ -52,10 +52,10 @@ type Kind struct {
 	DTypeOf string
 	// KVTypes lists the KV cache dtypes that can be chosen; nil: none can.
 	KVTypes []string
-	// Formats of models that it runs besides GGUF, by their names in models. Can says what it does with one, or returns
-	// why it cannot.
+	// Formats of models that it runs, by their names in models; nil: GGUF, or what it says when it starts.
 	Formats []string
-	Can     func(path string) (string, error)
+	// Can says what it does with a model whose Facts have none for engines, or returns why it cannot.
+	Can func(path string) (string, error)
 	// Library says where a compiled model library comes from, and which model runs with it, or returns why none does;
 	// nil: it has no such libraries.
 	Library func(path string, l mlc.Library) (origin, can string, err error)
@@ -67,7 +67,7 @@ type Kind struct {
 	Remote bool
 	// Asks: only a running engine knows which models it can run.
 	Asks bool
-	// Runs describes what it does with a GGUF whose weights have a dtype; nil: only the server or program knows.
+	// Runs describes what it does with a model whose weights have a dtype; nil: only the server or program knows.
 	Runs func(dtype string) string
 	// CannotMake returns why the files that it needs cannot be made from a GGUF here. It is nil if it needs none.
 	CannotMake func(m models.Model) error
@@ -118,6 +118,11 @@ func (k *Kind) Shown() string {
 
 // begins reports whether the name is a prefix.
 func (k *Kind) begins() bool { return strings.HasSuffix(k.Name, ":") }
+
+// Reads reports whether it runs models of a format, as far as that is known before it starts.
+func (k *Kind) Reads(format string) bool {
+	return slices.Contains(k.Formats, format) || k.Formats == nil && format == models.GGUF
+}
 
 // Uses reports whether it uses a flag that not all engines use.
 func (k *Kind) Uses(flag string) bool { return slices.Contains(k.Flags(), flag) }

@@ -91,7 +91,7 @@ func (f Finder) Look(ctx context.Context, name string, window int) (Model, *Fetc
 			fetch.Bytes = &n
 		}
 	}
-	return Model{Model: record.Model{Name: e.ID, Format: WebLLM, Context: window}}, fetch, nil
+	return Model{Model: record.Model{Name: e.ID, Format: OfCatalogue, Context: window}}, fetch, nil
 }
 
 // Estimated describes a model of the catalogue for an estimate, from the best source: its lists at the mirror, or its

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"llmparity/internal/host/cache"
@@ -17,6 +18,7 @@ import (
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/models/tokenizer"
+	"llmparity/internal/record"
 )
 
 // Format is a format of models: how it is recognised, and its reader.
@@ -24,6 +26,13 @@ type Format struct {
 	Name  string // in records, and in the Formats of an engine's Kind
 	Title string // for people
 	Kind  string // in the description of a model
+	Named string // what users name, for people: "a GGUF file"
+	// Folder: a model is a folder. An unknown folder is read, and so refused, by the first such format.
+	Folder bool
+	// Exts end the names of its files, the first that of a model; the others are parts, which do not describe one.
+	Exts []string
+	// Reference: llmparity can compute with it itself, apply its chat template, and knows a context of any length.
+	Reference bool
 	// is recognises a file or folder. begin has up to four bytes of a file.
 	is func(path string, info fs.FileInfo, begin string) bool
 	// open describes a model for engines. typed is its name as a user typed it.
@@ -35,10 +44,21 @@ type Format struct {
 	// tokens reads the vocabulary, and weights the weights as those of a GGUF; nil: they cannot be read.
 	tokens  func(path string) (*tokenizer.Tokenizer, error)
 	weights func(ctx context.Context, m Model) (tensors []gguf.Weights, done func(), err error)
-	// AsGGUF says how engines run it as a GGUF, which it is converted to; nil: it is one, or cannot become one.
-	AsGGUF func(path, name string) (string, error)
-	// Advice says where to get a GGUF of it, if no engine runs it.
+	// toGGUF describes the GGUF of the same weights that it becomes; nil: it is one, or cannot become one.
+	toGGUF func(path, name string) (*Converted, error)
+	// Advice says where to get a GGUF of it, if it cannot become one here.
 	Advice string
+}
+
+// Converted is a model of another format as the GGUF that it becomes.
+type Converted struct {
+	File   *gguf.File      // its description; the data is not there yet
+	Same   record.Sameness // how its weights compare with the model's
+	Intact func(context.Context) error
+	Write  func(ctx context.Context, path string) error
+	// plain is the dtype of the GGUF, and id names it in the cache.
+	plain func(dtype string) string
+	id    func(Model) (string, error)
 }
 
 // Names of formats, and the kind of description that a configuration has.
@@ -47,6 +67,11 @@ const (
 	WebLLM      = "webllm" // a package
 	HuggingFace = "hf"
 	OfConfig    = "hf-config"
+)
+
+const (
+	OfCatalogue = WebLLM // the format of the catalogue's models
+	Packs       = WebLLM // the format whose sizes in its engine Facts have for models of any format
 )
 
 // packageConfig is the file that makes a folder a package.
@@ -58,6 +83,7 @@ var formats []*Format
 func init() { // their functions use the table
 	formats = []*Format{
 		{Name: WebLLM, Title: "WebLLM package", Kind: "webllm-package",
+			Named: "the folder of a WebLLM package", Folder: true,
 			is: func(path string, info fs.FileInfo, _ string) bool {
 				return info.IsDir() && isThere(filepath.Join(path, packageConfig))
 			},
@@ -65,21 +91,14 @@ func init() { // their functions use the table
 				return OpenPackage(path, titled(typed), window)
 			},
 			hash: hashOfPackage, sizes: modelsize.FromPackage, Facts: packageFacts, weights: packageWeights,
-			tokens: func(path string) (*tokenizer.Tokenizer, error) {
-				v, err := mlc.Tokenizer(path)
-				if err != nil {
-					return nil, err
-				}
-				return tokenizer.New(v), nil
+			tokens: packageTokens, toGGUF: packageAsGGUF},
+		{Name: GGUF, Title: "GGUF", Kind: "gguf", Named: "a GGUF file", Exts: []string{".gguf"}, Reference: true,
+			is: func(path string, info fs.FileInfo, begin string) bool {
+				return info.Mode().IsRegular() && (begin == "GGUF" || strings.EqualFold(filepath.Ext(path), ".gguf"))
 			},
-			AsGGUF: func(path, name string) (string, error) {
-				g, err := mlc.AsGGUF(path, name)
-				if err != nil {
-					return "", err
-				}
-				return fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)", g.File.Dominant(), g.Same), nil
-			}},
+			open: open, hash: hashOf, sizes: ggufSizes, Facts: ggufFacts, weights: ggufWeights, tokens: tokenizer.Open},
 		{Name: HuggingFace, Title: "Hugging Face configuration", Kind: OfConfig,
+			Named: "a Hugging Face folder (config.json)", Folder: true, Exts: []string{".json", ".safetensors"},
 			is: func(path string, info fs.FileInfo, _ string) bool {
 				return info.IsDir() && hfconfig.Exists(path) ||
 					info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(path), ".json")
@@ -91,13 +110,51 @@ func init() { // their functions use the table
 			hash:   func(_ context.Context, path string) (string, error) { return cache.HashFile(path) },
 			sizes:  modelsize.FromHub,
 			Facts:  configFacts,
-			Advice: "llama.cpp's convert_hf_to_gguf.py makes one"},
-		{Name: GGUF, Title: "GGUF", Kind: "gguf",
-			is: func(path string, info fs.FileInfo, begin string) bool {
-				return info.Mode().IsRegular() && (begin == "GGUF" || strings.EqualFold(filepath.Ext(path), ".gguf"))
-			},
-			open: open, hash: hashOf, sizes: ggufSizes, Facts: ggufFacts, weights: ggufWeights, tokens: tokenizer.Open},
+			Advice: "llama.cpp's convert_hf_to_gguf.py makes a GGUF"},
 	}
+}
+
+// Wanted lists what a user can name as a model, and more.
+func Wanted(more ...string) string {
+	all := append(phrases(func(*Format) bool { return true }), more...)
+	last := len(all) - 1
+	return "name " + strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
+// phrases are what users name of formats, files first.
+func phrases(of func(*Format) bool) (out []string) {
+	for _, folder := range []bool{false, true} {
+		for _, f := range formats {
+			if f.Folder == folder && of(f) {
+				out = append(out, f.Named)
+			}
+		}
+	}
+	return out
+}
+
+// filed returns the format whose files have a name's extension, and whether such a file is only a part; nil if none.
+func filed(name string) (f *Format, part bool) {
+	for _, f := range formats {
+		at := slices.IndexFunc(f.Exts, func(ext string) bool { return strings.EqualFold(filepath.Ext(name), ext) })
+		if at >= 0 {
+			return f, at > 0
+		}
+	}
+	return nil, false
+}
+
+// AsGGUF says how engines run a model of the format as a GGUF, or why it cannot become one. ok is false if no model of
+// the format can.
+func (f *Format) AsGGUF(path, name string) (can string, ok bool, err error) {
+	if f.toGGUF == nil {
+		return "", false, nil
+	}
+	g, err := f.toGGUF(path, name)
+	if err != nil {
+		return "", true, err
+	}
+	return fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)", g.File.Dominant(), g.Same), true, nil
 }
 
 // named returns the format of a name in records; nil if it is none of files.
@@ -108,6 +165,13 @@ func named(name string) *Format {
 		}
 	}
 	return nil
+}
+
+// Names lists, for people, what a user names of formats; without any, of a GGUF.
+func Names(names []string) string {
+	return strings.Join(phrases(func(f *Format) bool {
+		return slices.Contains(names, f.Name) || len(names) == 0 && f.Name == GGUF
+	}), " or ")
 }
 
 // Title returns the name of a format for people.
@@ -127,7 +191,13 @@ func (m Model) Reads() bool {
 // Converts reports whether the model's format can become a GGUF.
 func (m Model) Converts() bool {
 	f := named(m.Format)
-	return f != nil && f.AsGGUF != nil
+	return f != nil && f.toGGUF != nil
+}
+
+// Reference reports whether llmparity can compute with the model's format itself.
+func (m Model) Reference() bool {
+	f := named(m.Format)
+	return f != nil && f.Reference
 }
 
 // Recognised returns the format of a file or folder; nil if it is none.
@@ -172,31 +242,31 @@ func assumed(path string) *Format {
 	if f, err := Recognised(path); err == nil && f != nil {
 		return f
 	}
-	if IsPackage(path) {
-		return named(WebLLM)
-	}
-	return named(GGUF)
+	at := slices.IndexFunc(formats, func(f *Format) bool { return f.Folder == isFolder(path) })
+	return formats[at]
 }
 
 // Sizes reads the sizes of the model at a path.
 func Sizes(path string) (modelsize.Model, error) {
-	const wanted = "name a GGUF file, the folder of a WebLLM package, or a config.json or its folder; or give the sizes by flags"
+	wanted := Wanted() + ", or give the sizes by flags"
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return modelsize.Model{}, fault.Wrap(fault.BadModel, regular.Cause(err), wanted, "cannot read %s", path)
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return modelsize.Model{}, fault.New(fault.BadModel, wanted, "%s is not a regular file", path)
-	case strings.EqualFold(filepath.Ext(path), ".safetensors") && !info.IsDir():
-		return modelsize.Model{}, fault.New(fault.BadModel, wanted, "%s has weights, but not the model's sizes", path)
 	}
-	switch f, err := Recognised(path); {
+	f, err := Recognised(path)
+	_, part := filed(path)
+	switch {
 	case err == nil && f != nil:
 		return f.sizes(path)
 	case info.IsDir():
 		return modelsize.Model{}, fault.New(fault.BadModel, wanted, "%s contains no model", path)
+	case part:
+		return modelsize.Model{}, fault.New(fault.BadModel, wanted, "%s has weights, but not the model's sizes", path)
 	}
-	return ggufSizes(path)
+	return assumed(path).sizes(path)
 }
 
 func ggufSizes(path string) (modelsize.Model, error) {
@@ -206,6 +276,23 @@ func ggufSizes(path string) (modelsize.Model, error) {
 	}
 	defer f.Close()
 	return modelsize.FromGGUF(f)
+}
+
+func packageTokens(path string) (*tokenizer.Tokenizer, error) {
+	v, err := mlc.Tokenizer(path)
+	if err != nil {
+		return nil, err
+	}
+	return tokenizer.New(v), nil
+}
+
+func packageAsGGUF(path, name string) (*Converted, error) {
+	g, err := mlc.AsGGUF(path, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Converted{File: g.File, Same: g.Same, Intact: g.Intact, Write: g.Write, plain: mlc.Plain,
+		id: packageID}, nil
 }
 
 func packageWeights(ctx context.Context, m Model) (tensors []gguf.Weights, done func(), err error) {

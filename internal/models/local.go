@@ -27,7 +27,7 @@ var hubName = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/(.
 // OfHub reports whether a name has the form org/name and is no file here.
 func OfHub(name string) bool {
 	found := hubName.FindStringSubmatch(name)
-	if found == nil || found[2] != "" || strings.EqualFold(filepath.Ext(name), ".gguf") {
+	if found == nil || found[2] != "" || IsFile(name) {
 		return false
 	}
 	_, err := os.Lstat(name)
@@ -85,22 +85,19 @@ func hubModel(name string) (string, error) {
 			}
 			continue
 		}
-		files := ggufs(dir)
-		switch {
-		case isThere(filepath.Join(dir, packageConfig)):
-			return dir, nil
-		case len(files) == 1:
-			return files[0], nil
-		case len(files) > 1:
-			var names []string
-			for _, path := range files {
-				of, _ := filepath.Rel(dir, path) // it is below
-				names = append(names, of)
+		for _, f := range formats {
+			files := f.within(dir)
+			if len(files) > 1 {
+				var names []string
+				for _, path := range files {
+					of, _ := filepath.Rel(dir, path) // it is below
+					names = append(names, of)
+				}
+				return "", fault.New(fault.Usage, "name one, as in hf:"+repo+"/"+names[0],
+					"model %s has %d %s files: %s", repo, len(names), f.Title, strings.Join(names, ", "))
+			} else if len(files) == 1 {
+				return files[0], nil
 			}
-			return "", fault.New(fault.Usage, "name one, as in hf:"+repo+"/"+names[0], "model %s has %d GGUF files: %s",
-				repo, len(names), strings.Join(names, ", "))
-		case isThere(filepath.Join(dir, "config.json")):
-			return dir, nil // of which only the sizes can be read
 		}
 	}
 	return "", absent
@@ -127,13 +124,19 @@ func snapshotsOf(repo string) []string {
 }
 
 // laterPart matches all parts of a split model but the first.
-var laterPart = regexp.MustCompile(`-\d{5}-of-\d{5}\.gguf$`)
+var laterPart = regexp.MustCompile(`-\d{5}-of-\d{5}\.\w+$`)
 
-// ggufs lists the GGUF files in a folder, a split one by its first part.
-func ggufs(dir string) (out []string) {
+// within lists the models of the format in a folder: itself, or files, a split one by its first part.
+func (f *Format) within(dir string) (out []string) {
+	if f.Folder {
+		if info, err := os.Stat(dir); err == nil && f.is(dir, info, "") {
+			return []string{dir}
+		}
+		return nil
+	}
 	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		later := laterPart.MatchString(path) && !strings.Contains(path, "-00001-of-")
-		if err == nil && strings.EqualFold(filepath.Ext(path), ".gguf") && !later {
+		if of, part := filed(path); err == nil && of == f && !part && !later {
 			out = append(out, path)
 		}
 		return nil // what can't be read is not listed
@@ -212,7 +215,17 @@ type OnDisk struct {
 // LocalFolders returns the folders that AllLocal searches: Hugging Face's cache and Ollama's store.
 func LocalFolders() (hub, ollama string) { return hubCache(), ollamaStore() }
 
-// AllLocal lists the GGUF models in Hugging Face's cache and in Ollama's store.
+// files lists the models in a folder that are files.
+func files(dir string) (out []string) {
+	for _, f := range formats {
+		if !f.Folder {
+			out = append(out, f.within(dir)...)
+		}
+	}
+	return out
+}
+
+// AllLocal lists the models that are files in Hugging Face's cache and in Ollama's store.
 func AllLocal() []OnDisk {
 	out := []OnDisk{}
 	repos, _ := filepath.Glob(filepath.Join(hubCache(), "models--*"))
@@ -220,7 +233,7 @@ func AllLocal() []OnDisk {
 		name := strings.ReplaceAll(strings.TrimPrefix(filepath.Base(repo), "models--"), "--", "/")
 		seen := map[string]bool{}
 		for _, dir := range snapshotsOf(repo) {
-			for _, path := range ggufs(dir) {
+			for _, path := range files(dir) {
 				if file, _ := filepath.Rel(dir, path); !seen[file] {
 					seen[file] = true
 					out = append(out, OnDisk{hub + name + "/" + file, path, sizeOf(path)})

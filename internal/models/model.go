@@ -44,7 +44,7 @@ type Finder struct {
 func (f Finder) Find(ctx context.Context, name string, window int) (Model, error) {
 	rest, served := strings.CutPrefix(name, Served)
 	switch {
-	case f.Mirror != "" && !IsPackage(f.Mirror) && !Listed(name) && !served: // a folder may have model libraries
+	case f.Mirror != "" && !isFolder(f.Mirror) && !Listed(name) && !served: // a folder may have model libraries
 		return Model{}, NotMirrored(name)
 	case served && rest == "":
 		return Model{}, fault.New(fault.Usage, "write served:NAME, with the server's name for the model",
@@ -67,8 +67,14 @@ func Listed(name string) bool { return !strings.ContainsAny(name, `/\`) && !Spel
 // Spelled reports whether a name is a file or folder, or names its source.
 func Spelled(name string) bool {
 	_, err := os.Lstat(name)
-	return err == nil || name == Tiny || name == SmolLM2 || strings.EqualFold(filepath.Ext(name), ".gguf") ||
+	return err == nil || name == Tiny || name == SmolLM2 || IsFile(name) ||
 		slices.ContainsFunc([]string{Served, hub, ollama}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// IsFile reports whether a name has the extension of a model's files.
+func IsFile(name string) bool {
+	f, _ := filed(name)
+	return f != nil
 }
 
 // NotMirrored refuses --mirror for a model that is not in the catalogue.
@@ -77,23 +83,35 @@ func NotMirrored(name string) error {
 		"--mirror is for models of WebLLM's catalogue; %s is not in it", name)
 }
 
-// IsPackage reports whether the name is a folder.
-func IsPackage(name string) bool {
+func isFolder(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }
 
-// Packaged returns the folder and the name of a package that is here: a folder, or a stored model of the catalogue.
-func Packaged(name string) (dir, title string, ok bool) {
-	if Listed(name) {
-		p, err := catalogue.Open(store(), name)
-		return p.Dir, name, err == nil
+// Stored returns the folder of a model of the catalogue that is in the store.
+func Stored(id string) (dir string, ok bool) {
+	p, err := catalogue.Open(store(), id)
+	return p.Dir, err == nil
+}
+
+// Convertible describes a model that is here, a stored one of the catalogue included, as the GGUF that it becomes. g is
+// nil if the model is one.
+func Convertible(name string) (g *Converted, title string, err error) {
+	path, title := name, titled(name)
+	if dir, stored := Stored(name); Listed(name) && stored {
+		path, title = dir, name
+	} else if Listed(name) {
+		return nil, title, nil
+	} else if found, is, err := Local(name); is && err == nil {
+		path = found
 	}
-	dir = name
-	if path, is, err := Local(name); is && err == nil {
-		dir = path
+	switch f := assumed(path); {
+	case f.toGGUF != nil:
+		g, err = f.toGGUF(path, title)
+	case f.weights == nil:
+		err = fault.New(fault.BadModel, f.Advice, "%s is a %s, which cannot be converted here", name, f.Title)
 	}
-	return dir, titled(name), IsPackage(dir)
+	return g, title, err
 }
 
 // titled is the title of a package that a path or a name of Hugging Face's cache names.
@@ -229,7 +247,7 @@ func SHA256(ctx context.Context, name string) (string, error) {
 	case name == Tiny:
 		return tiny.SHA256, nil // checked whenever it is written
 	case Listed(name):
-		if dir = filepath.Join(store(), name); !IsPackage(dir) {
+		if dir = filepath.Join(store(), name); !isFolder(dir) {
 			return "", fault.New(fault.UnknownModel, "", "%s is not downloaded", name)
 		}
 	default:

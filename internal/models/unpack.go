@@ -15,27 +15,27 @@ import (
 	"llmparity/internal/models/modelsize"
 )
 
-// Unpacked returns a package that also has a GGUF of the same weights, which is written into the cache once. With dry,
+// Unpacked returns a model that also has a GGUF of the same weights, which is written into the cache once. With dry,
 // nothing is written, and the GGUF has no path unless it is there.
 func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) {
-	g, err := mlc.AsGGUF(m.Path, m.Name)
+	g, err := named(m.Format).toGGUF(m.Path, m.Name)
 	if err != nil {
 		return m, err
 	}
-	name, err := unpackedName(m)
+	name, err := g.id(m)
 	if err != nil {
 		return m, err
 	}
 	own := m
 	own.Path, own.From, own.Format, own.WeightsB, own.FileB = "", m.Path, GGUF, 0, g.File.Size
-	own.DType = mlc.Plain(m.DType)
+	own.DType = g.plain(m.DType)
 	for _, t := range g.File.Tensors {
 		own.WeightsB += t.Size
 	}
 	root := cache.Dir(os.Getenv)
 	path := filepath.Join(root, "packages", name, "model.gguf")
 	if !dry {
-		if isThere(path) { // the package may have been damaged since; WebLLM would refuse it
+		if isThere(path) { // the model may have been damaged since; its engine would refuse it
 			err = g.Intact(ctx)
 		} else {
 			err = f.unpack(ctx, g, root, path)
@@ -58,8 +58,8 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 	return m, nil
 }
 
-// unpackedName identifies a package by its weights, settings and tokenizer.
-func unpackedName(m Model) (string, error) {
+// packageID identifies a package by its weights, settings and tokenizer.
+func packageID(m Model) (string, error) {
 	all := sha256.New()
 	fmt.Fprintln(all, m.SHA256, m.Name)
 	for _, file := range []string{"mlc-chat-config.json", "tokenizer.json", "tokenizer_config.json"} {
@@ -73,7 +73,7 @@ func unpackedName(m Model) (string, error) {
 }
 
 // unpack writes a GGUF into the cache.
-func (f Finder) unpack(ctx context.Context, g *mlc.GGUF, root, path string) error {
+func (f Finder) unpack(ctx context.Context, g *Converted, root, path string) error {
 	dir := filepath.Dir(path)
 	return cache.Once(ctx, root, dir, g.File.Size, f.Say, func() error {
 		f.Say("converting the package to a GGUF, once, and comparing each weight")
@@ -92,9 +92,9 @@ func (f Finder) unpack(ctx context.Context, g *mlc.GGUF, root, path string) erro
 	})
 }
 
-// Outline describes the GGUF of a package for an estimate.
+// Outline describes the GGUF of a converted model for an estimate.
 func Outline(m Model) (modelsize.Model, error) {
-	g, err := mlc.AsGGUF(m.From, m.Name)
+	g, err := assumed(m.From).toGGUF(m.From, m.Name)
 	if err != nil {
 		return modelsize.Model{}, err
 	}

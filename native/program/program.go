@@ -111,9 +111,9 @@ func (p Program) Version(ctx context.Context, path string, env []string, line *r
 
 // CheckGGUF checks that a model is a GGUF file with a valid header. The architecture is up to the engine.
 func CheckGGUF(engineName string, m models.Model) error {
-	if m.Format != "" && m.Format != "gguf" {
+	if m.Format != "" && m.Format != models.GGUF {
 		return engine.SetUp(fault.New(fault.BadModel, "name the model's GGUF, which every engine runs",
-			"%s needs a GGUF file; model %s is a %s package", engineName, m.Name, m.Format))
+			"%s needs a GGUF file; model %s is a %s", engineName, m.Name, models.Title(m.Format)))
 	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {

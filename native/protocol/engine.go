@@ -66,13 +66,10 @@ func (e *Engine) Caps() engine.Caps {
 		Scores: c.Scores}
 }
 
-// ggufFormat is the default model format.
-const ggufFormat = "gguf"
-
 // Check starts the program to learn which models it runs, and ends it.
 func (e *Engine) Check(ctx context.Context, m models.Model) error {
-	format := cmp.Or(m.Format, ggufFormat)
-	if m.Path != "" && format == ggufFormat {
+	format := cmp.Or(m.Format, models.GGUF)
+	if m.Path != "" && format == models.GGUF {
 		if err := program.CheckGGUF("the engine", m); err != nil {
 			return err
 		}
@@ -92,7 +89,7 @@ func (e *Engine) Check(ctx context.Context, m models.Model) error {
 	formats := e.hello.Formats
 	e.mu.Unlock()
 	if len(formats) == 0 {
-		formats = []string{ggufFormat}
+		formats = []string{models.GGUF}
 	}
 	if !slices.Contains(formats, format) {
 		return fault.New(fault.BadModel, "name another model or engine", "%s runs models in the format %s, but %s is %s",

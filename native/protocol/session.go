@@ -106,7 +106,7 @@ func (s *session) Load(ctx context.Context, m models.Model) error {
 		return err
 	}
 	var stages stages
-	asked := fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, ggufFormat), m.SHA256, m.Context}}
+	asked := fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, models.GGUF), m.SHA256, m.Context}}
 	if of := s.engine.config; of.DType != "" {
 		asked["dtype"] = of.DType
 	}

@@ -46,7 +46,7 @@ func (r *Resolver) checks(s *Chosen, out *run.Parts, later *answers) (err error)
 	}
 	var forms []models.Model
 	for _, e := range s.launch.set.engines {
-		if m := e.form(s.Model); m.Format == models.GGUF && m.Path != "" {
+		if m := e.form(s.Model); m.Reference() && m.Path != "" {
 			forms = append(forms, m)
 		}
 	}
@@ -59,7 +59,7 @@ func (r *Resolver) checks(s *Chosen, out *run.Parts, later *answers) (err error)
 	}
 	m := forms[0]
 	small := m.Random() && m.Parameters <= mostAnchored
-	if small && m.Format == models.GGUF && m.Unsupported == nil && m.Unreadable == nil || s.Plan.CheckReference {
+	if small && m.Reference() && m.Unsupported == nil && m.Unreadable == nil || s.Plan.CheckReference {
 		m.Context = s.Plan.Context
 		out.Anchored, later.anchor = true, &m
 	}
@@ -72,7 +72,7 @@ func anchor(ctx context.Context, m models.Model, ids []int, from int, of [][]rou
 	*score.Anchor, error) {
 	const less = "leave out --check-reference"
 	switch {
-	case m.Format != models.GGUF:
+	case !m.Reference():
 		return nil, fault.New(fault.NotSupported, less, "%s is not a GGUF file", m.Name)
 	case m.Unsupported != nil:
 		return nil, m.Unsupported

@@ -150,10 +150,10 @@ func (r *Resolver) unpacked(ctx context.Context, m models.Model) (models.Model, 
 
 // described ranks models by how much is known of them: a GGUF's file says most, a server least.
 func described(m models.Model) int {
-	switch m.Format {
-	case models.GGUF:
+	switch {
+	case m.Reference():
 		return 3
-	case record.Served:
+	case m.Format == record.Served:
 		return 1
 	}
 	return 2
@@ -167,7 +167,7 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (models.Model, error)
 	case window == 0 || m.Format == record.Served && err == nil:
 		m.Context = cmp.Or(m.Context, window)
 		return m, err
-	case err == nil && (window <= m.MaxContext || m.MaxContext == 0 && m.Format == models.GGUF):
+	case err == nil && (window <= m.MaxContext || m.MaxContext == 0 && m.Reference()):
 		m.Context = window
 		return m, nil
 	}

@@ -306,7 +306,7 @@ func (r *Resolver) chat(ctx context.Context, out *Resolved, s *Chosen) error {
 			out.note(fmt.Sprintf("%s has a chat template, but prompts are passed without it; use --chat to apply it", m.Name))
 		}
 		return nil
-	case m.Format != models.GGUF:
+	case !m.Reference():
 		return fault.New(fault.NotSupported, "leave chat out, or name the model's GGUF",
 			"chat: the template of %s cannot be read, because it is not a GGUF", m.Name)
 	case !m.Template:

@@ -57,7 +57,7 @@ func (e Engine) own(m models.Model) models.Model {
 // form returns the form of a model that the engine runs: its own, and a package's GGUF unless it runs packages.
 func (e Engine) form(m models.Model) models.Model {
 	m = e.own(m)
-	if m.GGUF == nil || slices.Contains(e.Kind.Formats, m.Format) {
+	if m.GGUF == nil || e.Kind.Reads(m.Format) {
 		return m
 	}
 	of := *m.GGUF
@@ -67,7 +67,7 @@ func (e Engine) form(m models.Model) models.Model {
 
 // unpacks reports whether the engine needs the GGUF of a package. A server has its own model.
 func (e Engine) unpacks(m models.Model) bool {
-	return m.Converts() && !slices.Contains(e.Kind.Formats, m.Format) && (e.counts() || !e.Caps().Served)
+	return m.Converts() && !e.Kind.Reads(m.Format) && e.Kind.Reads(models.GGUF) && (e.counts() || !e.Caps().Served)
 }
 
 // Means is what a Resolver works with.

@@ -210,7 +210,7 @@ func (x Compared) cause() string {
 		if high {
 			return "check the number of key-value heads and the sliding window, and that the measured size is the reserved one"
 		}
-		return "check the KV cache dtype and the batch size; llama.cpp, WebLLM and vLLM reserve the whole context"
+		return "check the KV cache dtype and the batch size; most engines reserve the whole context"
 	case estimate.Activation:
 		return "it grows with the tokens computed at a time, the feed-forward width, and the vocabulary if all logits are kept"
 	case estimate.Framework:

@@ -18,7 +18,8 @@ import (
 
 // WebLLM is a copy: its package imports this one.
 var (
-	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: "mlc", Formats: []string{"webllm"}, Before: 370 * mib,
+	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: "mlc", Formats: []string{"webllm"},
+		Before:   370 * mib,
 		FourBits: "q4f32_1"}
 	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
 	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}

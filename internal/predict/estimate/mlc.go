@@ -87,6 +87,12 @@ func (mlcWeb) unquantised(name string, _ bool) string {
 	return name
 }
 
+// notMLC refuses a format of weights that only packages have, for another runtime.
+func notMLC(title, name string) error {
+	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
+		name)
+}
+
 func (mlcWeb) named(e *Estimate, name string) (layout.Format, error) {
 	if f, ok := layout.Packed(name); ok {
 		return f, nil

@@ -25,8 +25,8 @@ type Runtime interface {
 	placer
 }
 
-// runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last suits
-// any.
+// runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last
+// suits any.
 var runtimes = []Runtime{ggml{}, mlcWeb{}, vllm{}, torch{}}
 
 func runtimeOf(m *engine.Memory) Runtime {
@@ -96,8 +96,8 @@ type cacher interface {
 	slots(e *Estimate, c hfconfig.Cache) (reserved, used int64)
 	// reserves says how the reserved size follows from the size of a token.
 	reserves(perToken, used, sequences string) string
-	// share is the part of a GPU's memory that it reserves, whatever the model takes; 0: what the model takes. The cache
-	// gets all that is left, which settle sets.
+	// share is the part of a GPU's memory that it reserves, whatever the model takes; 0: what the model takes. The
+	// cache gets all that is left, which settle sets.
 	share(s Setup) float64
 	settle(e *Estimate)
 }
@@ -188,17 +188,11 @@ func (s Setup) loads(m Model) error {
 	return fault.New(fault.Usage, do, "%s does not run %ss such as %s", s.Engine.Name, models.Title(m.Only), m.Name)
 }
 
-// notPackaged refuses a format of weights that only packages have.
-func notPackaged(title, name string) error {
-	return fault.New(fault.Usage, "choose a GGUF type (q4_0), or --engine webllm", "%s does not run MLC's format %s", title,
-		name)
-}
-
 func (usual) named(e *Estimate, name string) (layout.Format, error) {
 	if f, ok := layout.Packed(name); ok && f.Scales == "" {
 		return f, nil
 	} else if ok {
-		return f, notPackaged(e.Setup.Engine.Title, name)
+		return f, notMLC(e.Setup.Engine.Title, name)
 	}
 	if f, ok := layout.Mixture(name, e.Model, nil); ok {
 		return f, nil

@@ -29,8 +29,7 @@ func (q *Question) model(ctx context.Context, name string) (estimate.Model, erro
 }
 
 func (q *Question) named(ctx context.Context, name string) (estimate.Model, error) {
-	file := strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".safetensors")
-	if models.Listed(name) && !file {
+	if models.Listed(name) {
 		finder := models.Finder{Catalogue: q.Catalogue, Mirror: q.Mirror}
 		m, window, err := finder.Estimated(ctx, name)
 		if of, ok := finder.Published(name); err == nil && ok {

@@ -29,7 +29,7 @@ type Info struct {
 	Engines map[string]Ability `json:"engines"`
 
 	title string
-	packs *engine.Kind // the engine whose packages a GGUF can become; nil: none
+	packs *engine.Kind // the engine that holds what Facts say of packages; nil: none
 }
 
 // Ability says what an engine can do, or why it cannot, or why only the engine knows.
@@ -42,8 +42,7 @@ type Ability struct {
 // Open describes a model by its name or path. The type is found from the contents, or else from the name. Engines are
 // as chosen.
 func Open(ctx context.Context, name string, kinds engine.Kinds, choice *engine.Choice) (Info, error) {
-	const wanted = "name a GGUF file, a WebLLM package's folder, a model library (.wasm), or a Hugging Face folder or " +
-		"its config.json"
+	wanted := models.Wanted("a model library (.wasm)")
 	path, err := models.Path(name)
 	if err != nil {
 		return Info{}, err
@@ -76,37 +75,40 @@ func describe(ctx context.Context, format *models.Format, path string, kinds eng
 		return Info{}, err
 	}
 	i := Info{Kind: format.Kind, Facts: facts, title: format.Title, packs: packer(kinds)}
-	converted := ""
-	var not error
-	if format.AsGGUF != nil && i.Damaged == "" {
-		converted, not = format.AsGGUF(path, i.Name)
+	converted, converts, not := "", false, error(nil)
+	if i.Damaged == "" {
+		converted, converts, not = format.AsGGUF(path, i.Name)
 	}
 	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
 		switch {
 		case i.Damaged != "":
 			return Ability{Cannot: "the package is damaged"}
-		case slices.Contains(k.Formats, format.Name):
-			return abilityOf(k.Can(path))
-		case facts.Loaded().Path != "":
+		case k.Reads(format.Name) && facts.Loaded().Path != "":
 			return ability(ctx, k, choice.Engine(k.Name), facts.Loaded())
-		case format.AsGGUF != nil:
+		case k.Reads(format.Name) && k.Can != nil:
+			return abilityOf(k.Can(path))
+		case converts && k.Reads(models.GGUF):
 			return abilityOf(converted, not)
 		}
-		return Ability{Cannot: k.Title + " needs a GGUF; " + format.Advice}
+		why := k.Title + " needs " + models.Names(k.Formats)
+		if format.Advice != "" {
+			why += "; " + format.Advice
+		}
+		return Ability{Cannot: why}
 	})
 	return i, nil
 }
 
-// packer returns the engine that runs packages; nil if there is none.
+// packer returns the engine that runs the packages whose sizes Facts have; nil if there is none.
 func packer(kinds engine.Kinds) *engine.Kind {
-	runs := func(k *engine.Kind) bool { return slices.Contains(k.Formats, models.WebLLM) }
+	runs := func(k *engine.Kind) bool { return k.Reads(models.Packs) }
 	if i := slices.IndexFunc(kinds, runs); i >= 0 {
 		return kinds[i]
 	}
 	return nil
 }
 
-// ability says what an engine can do with a GGUF.
+// ability says what an engine can do with a model that Find describes.
 func ability(ctx context.Context, k *engine.Kind, e engine.Engine, m models.Model) Ability {
 	v := k.Accepts(ctx, e, m)
 	err := v.Err()
@@ -141,10 +143,10 @@ func abilityOf(can string, err error) Ability {
 // Catalogued describes a model of the catalogue that is not downloaded.
 func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
 	i := Info{Kind: "webllm-catalogue", packs: packer(kinds), Facts: models.Facts{
-		Model: record.Model{Name: e.ID, Format: models.WebLLM, Context: max(e.Context(), 0)},
+		Model: record.Model{Name: e.ID, Format: models.OfCatalogue, Context: max(e.Context(), 0)},
 		Notes: []string{"not downloaded; llmparity run downloads the chat models of the catalogue",
 			"package: " + e.Model, "model library: " + e.Library,
-			"GPU memory, as WebLLM states it: " + words.Size(int64(e.VRAM*record.MiB))}}}
+			"GPU memory, as the catalogue states it: " + words.Size(int64(e.VRAM*record.MiB))}}}
 	can := "downloads and runs it"
 	if e.Needs(catalogue.ShaderF16) {
 		can += ", if the WebGPU adapter has " + catalogue.ShaderF16
@@ -153,7 +155,7 @@ func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
 		switch {
 		case e.Type != catalogue.Chat:
 			return Ability{Cannot: "it is no chat model (" + e.Type.String() + ")"}
-		case slices.Contains(k.Formats, models.WebLLM):
+		case k.Reads(models.OfCatalogue):
 			return Ability{Can: can}
 		}
 		return Ability{Unknown: "whether the package can become a GGUF is known after the download"}
@@ -170,7 +172,7 @@ func describeLibrary(path string, kinds engine.Kinds) (Info, error) {
 	origin := ""
 	i.Engines = abilities(kinds, func(k *engine.Kind) Ability {
 		if k.Library == nil {
-			return Ability{Cannot: k.Title + " only runs GGUF files"}
+			return Ability{Cannot: k.Title + " needs " + models.Names(k.Formats)}
 		}
 		from, can, err := k.Library(path, l)
 		origin, i.title = from, i.title+" for "+k.Title

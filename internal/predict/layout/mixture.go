@@ -90,7 +90,7 @@ func fitting(name string, cols int64) string {
 	return name
 }
 
-// inPackage returns the dtype of a matrix of a GGUF in a WebLLM package that keeps types. Types without a form are
+// inPackage returns the dtype of a matrix of a GGUF in a package that keeps types. Types without a form are
 // decoded.
 func inPackage(name string, plain dtype.DType) dtype.DType {
 	t, _ := gguf.TypeNamed(name)
@@ -104,7 +104,7 @@ func inPackage(name string, plain dtype.DType) dtype.DType {
 	return d
 }
 
-// Mixture returns how llama.cpp's quantiser stores a model, or WebLLM's package of that file if plain, the dtype of
+// Mixture returns how llama.cpp's quantiser stores a model, or the package of that file if plain, the dtype of
 // its vectors, is given. In a file, vectors are f32.
 func Mixture(name string, m modelsize.Model, plain *dtype.DType) (Format, bool) {
 	x, ok := mixtures()[name]

@@ -200,7 +200,9 @@ func (p *tab) quiet(t *testing.T) {
 
 func (p *tab) size(t *testing.T, width int64) {
 	t.Helper()
-	check.Err(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)))
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute) // a watchdog: the browser waits for a frame
+	defer cancel()
+	check.Err(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)))
 }
 
 func (p *tab) scheme(t *testing.T, scheme string) {

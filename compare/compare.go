@@ -438,7 +438,7 @@ func (c *Cell) refusedOrPredicted(run *record.Run) {
 		}
 	}
 	if p, ok := run.Predictions[c.Spec.ID]; ok {
-		c.Prediction = c.memory.Held(p)
+		c.Prediction = c.memory.ComparePrediction(p)
 	}
 }
 

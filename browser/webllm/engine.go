@@ -50,7 +50,7 @@ var (
 	_ engine.Preparer = (*WebLLM)(nil)
 	_ engine.Fetcher  = (*WebLLM)(nil)
 	_ engine.Settled  = (*WebLLM)(nil)
-	_ engine.Holder   = (*WebLLM)(nil)
+	_ engine.Loader   = (*WebLLM)(nil)
 )
 
 // New makes the engine without starting or downloading anything.
@@ -263,9 +263,9 @@ func adapter(name string) (engine.Adapter, error) {
 	return out, err
 }
 
-// Held describes the prepared package, or before that the one that would be made from a GGUF.
-func (w *WebLLM) Held(m models.Model) engine.Held {
-	out := engine.Held{As: Memory, Path: m.Path, OnGPU: !w.software(),
+// Loaded describes the prepared package, or before that the one that would be made from a GGUF.
+func (w *WebLLM) Loaded(m models.Model) engine.Loaded {
+	out := engine.Loaded{As: Memory, Path: m.Path, OnGPU: !w.software(),
 		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path

@@ -62,8 +62,8 @@ const (
 	sameByLogMiB = 0.02 // logs round to a hundredth of a MiB
 )
 
-// Held compares a prediction with what was measured.
-func (c *Cell) Held(p record.Prediction) *Prediction {
+// ComparePrediction compares a prediction with what was measured.
+func (c *Cell) ComparePrediction(p record.Prediction) *Prediction {
 	f := &Prediction{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Predicted{}, Notes: []string{},
 		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)

@@ -58,8 +58,8 @@ type Reader interface {
 	Files(models.Model) []string
 }
 
-// Held describes a model as an engine holds it in memory.
-type Held struct {
+// Loaded describes a model as an engine holds it in memory.
+type Loaded struct {
 	As           *Memory // nil: unknown
 	Path         string  // the GGUF or package folder that is loaded
 	Library      string  // model library of a package; empty: unknown
@@ -72,17 +72,17 @@ type Held struct {
 	Device func(context.Context) (record.Device, error)
 }
 
-// Holder is an engine that holds models differently from its Kind, or loads another file.
-type Holder interface {
-	Held(models.Model) Held
+// Loader is an engine that holds models differently from its Kind, or loads another file.
+type Loader interface {
+	Loaded(models.Model) Loaded
 }
 
-// Holds describes a model as an engine of this kind holds it, as far as that is known before it is loaded.
-func (k *Kind) Holds(e Engine, m models.Model) Held {
-	if h, ok := e.(Holder); ok {
-		return h.Held(m)
+// Loaded describes a model as an engine of this kind holds it, as far as that is known before it is loaded.
+func (k *Kind) Loaded(e Engine, m models.Model) Loaded {
+	if h, ok := e.(Loader); ok {
+		return h.Loaded(m)
 	}
-	return Held{As: k.Memory, Path: m.Path}
+	return Loaded{As: k.Memory, Path: m.Path}
 }
 
 // Answer says whether something can run here.

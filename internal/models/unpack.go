@@ -43,7 +43,7 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 		if err != nil {
 			return m, err
 		}
-		own.Held = cache.Use(root, filepath.Dir(path))
+		own.Lock = cache.Use(root, filepath.Dir(path))
 	}
 	if isThere(path) {
 		file, err := Open(ctx, path, m.Context)

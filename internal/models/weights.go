@@ -31,8 +31,8 @@ type Model struct {
 	Policy map[string]string
 	// Weights says how the weights of a package and of its GGUF compare; empty: it has none.
 	Weights record.Sameness
-	// Held keeps the files in the cache while this process may use them.
-	Held *os.File
+	// Lock keeps the files in the cache while this process may use them.
+	Lock *os.File
 }
 
 // Files lists the files of a GGUF, or the folder of a package.

@@ -215,12 +215,12 @@ func (o *Ollama) Count(ctx context.Context, m models.Model, prompt string) (int,
 // Files returns nil: it is not known which file in its store is the model.
 func (*Ollama) Files(models.Model) []string { return nil }
 
-// Held returns nothing about memory for a running server, which has its own settings.
-func (o *Ollama) Held(m models.Model) engine.Held {
+// Loaded returns nothing about memory for a running server, which has its own settings.
+func (o *Ollama) Loaded(m models.Model) engine.Loaded {
 	if o.config.URL != "" {
-		return engine.Held{Path: m.Path}
+		return engine.Loaded{Path: m.Path}
 	}
-	return engine.Held{As: Memory, Path: m.Path}
+	return engine.Loaded{As: Memory, Path: m.Path}
 }
 
 // patience is how long a running server may take for a trivial answer.

@@ -68,7 +68,7 @@ func (s *session) derived(ctx context.Context) record.Device {
 func deviceOf(ctx context.Context, m *gpu.Monitor, pids []int, contained bool, unknown record.Device) record.Device {
 	d := record.Device{Class: record.CPU, Name: machine.CPU(), Origin: record.DeviceDerived,
 		Detail: map[string]string{evidence: "hold no GPU memory"}}
-	held, err := m.Held(ctx, pids)
+	held, err := m.Memory(ctx, pids)
 	switch {
 	case len(held) > 0:
 		sum := int64(0)

@@ -131,9 +131,9 @@ func Fold(s string, width int) []string {
 	return strings.Split(strings.TrimSuffix(Wrap(s, "", "", width), "\n"), "\n")
 }
 
-// Held writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
+// Size writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
 // sizes only once.
-func Held(f evidence.Figure, l compare.Launches) string {
+func Size(f evidence.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
 		return "–"

@@ -122,7 +122,7 @@ func processGrid(res *compare.Result) *plain.Grid {
 				if len(head) < 2+len(p.Phases) {
 					head = append(head, f.Title+" (MiB)")
 				}
-				row = append(row, plain.Held(f, c.Launches))
+				row = append(row, plain.Size(f, c.Launches))
 			}
 			add(row...)
 		}
@@ -343,7 +343,7 @@ func hardwareGrid(res *compare.Result, head []string, columns []hardwareColumn,
 		for _, h := range c.Hardware {
 			row := name(h)
 			for _, col := range columns {
-				row = append(row, plain.Held(col.figure(h), c.Launches))
+				row = append(row, plain.Size(col.figure(h), c.Launches))
 			}
 			add(row...)
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/internal/bench/gatefile"
 	"llmparity/internal/engine"
-	"llmparity/internal/gates"
 	"llmparity/internal/kit/document"
 )
 
@@ -33,18 +33,8 @@ func (r *reader) own(into any) func(n *document.Node, path string) error {
 		read(*reader, *document.Node, string) error
 	}:
 		return func(n *document.Node, path string) error { return v.read(r, n, path) }
-	case *gates.Gate:
-		return func(n *document.Node, path string) error { return r.gate(v, n, path) }
-	case *gates.Limit:
-		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
-	case *gates.Parity:
-		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
-	case *gates.Scores:
-		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
-	case *gates.Change:
-		return func(n *document.Node, path string) error { return r.change(v, n, path) }
 	}
-	return nil
+	return gatefile.Reading(into, scopes{r.kinds})
 }
 
 // Say replaces a plan's section of an engine.

@@ -92,7 +92,7 @@ func Fields(kinds engine.Kinds) []*Field {
 	return slices.Concat([]*Field{
 		{Axis: axis.Named(axis.Context), List: "contexts", Flag: "contexts", Heading: request,
 			Help: "several context windows, e.g. 1024,4096",
-			Most: mostTokens, check: func(v Value) error { return checkContext(v.N) }, none: Unsaid, Launch: true,
+			Most: mostTokens, check: checkContext, none: Unsaid, Launch: true,
 			Read: func(v Value, c *record.Cell) { c.Model.Context = max(v.N, 0) },
 			one:  func(p *Plan) any { return &p.Context }, list: func(x *Axes) any { return &x.Contexts }},
 		{Axis: axis.Named(axis.DType), List: "dtypes", Flag: "dtype", Heading: whatToRun, Help: dtypesHelp(kinds),
@@ -387,6 +387,24 @@ func (f *Field) setSingle(p *Plan, v Value) {
 	case f.Name == axis.Weights && v.Text != "":
 		p.Weights = []string{v.Text}
 	}
+}
+
+func checkTemperature(v Value) error {
+	const most = 2 // of OpenAI's API
+	if n := v.float(); !(n >= 0 && n <= most) {
+		return fmt.Errorf("%s is out of range; use 0 (greedy) to %d", v.Text, most)
+	}
+	return nil
+}
+
+func checkContext(v Value) error {
+	switch n := v.N; {
+	case n > mostTokens:
+		return fmt.Errorf("%d is too large; use at most %d, or 0 for the model's maximum", n, mostTokens)
+	case n < 2 && n != 0 && n != Unsaid:
+		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", n)
+	}
+	return nil
 }
 
 // within refuses numbers outside a range.

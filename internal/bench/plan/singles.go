@@ -187,11 +187,12 @@ func (p Plan) validateScalars() error {
 	case !nameForm.MatchString(p.Name):
 		return fmt.Errorf("name: %q is invalid; use up to 100 letters, digits, dots, dashes and underscores", p.Name)
 	}
-	if err := checkTemperature(fraction(p.Temperature)); err != nil {
-		return fmt.Errorf("temperature: %w", err)
-	}
-	if err := checkContext(p.Context); err != nil {
-		return fmt.Errorf("context: %w", err)
+	for _, f := range Fields(p.kinds) {
+		if v, ok := f.single(&p); ok && f.check != nil {
+			if err := f.check(v); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
 	}
 	for _, f := range p.Singles() {
 		if err := f.check(); err != nil {
@@ -204,24 +205,6 @@ func (p Plan) validateScalars() error {
 			time.Duration(p.Timeout))
 	case p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second:
 		return fmt.Errorf("watchdog: %s is too short; use at least 1s", time.Duration(p.Watchdog))
-	}
-	return nil
-}
-
-func checkTemperature(v Value) error {
-	const most = 2 // of OpenAI's API
-	if n := v.float(); !(n >= 0 && n <= most) {
-		return fmt.Errorf("%s is out of range; use 0 (greedy) to %d", v.Text, most)
-	}
-	return nil
-}
-
-func checkContext(n int) error {
-	switch {
-	case n > mostTokens:
-		return fmt.Errorf("%d is too large; use at most %d, or 0 for the model's maximum", n, mostTokens)
-	case n < 2 && n != 0 && n != Unsaid:
-		return fmt.Errorf("%d is too small; use at least 2, or 0 for the model's maximum", n)
 	}
 	return nil
 }

@@ -34,9 +34,9 @@ type estimatedCell struct {
 // estimated estimates an engine with the setup's model, and the given prompt and output lengths. held says how the
 // engine holds the model, as far as known by now; without held.As only weights and KV cache are estimated.
 func (r *Resolver) estimated(ctx context.Context, e Engine, of *Chosen, input, output int) (
-	est estimate.Estimate, held engine.Held, err error) {
+	est estimate.Estimate, held engine.Loaded, err error) {
 	m := e.form(of.Model)
-	held = e.Kind.Holds(e.Engine, m)
+	held = e.Kind.Loaded(e.Engine, m)
 	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType,
 		KVDType: held.KVDType, Context: m.Context,
 		MLCSettings: estimate.MLCSettings{Weights: held.Weights, PrefillChunk: held.PrefillChunk}}
@@ -68,7 +68,7 @@ func (r *Resolver) estimated(ctx context.Context, e Engine, of *Chosen, input, o
 }
 
 // sizes returns the sizes of a model as an engine holds it.
-func (r *Resolver) sizes(ctx context.Context, m models.Model, held engine.Held) (estimate.Model, error) {
+func (r *Resolver) sizes(ctx context.Context, m models.Model, held engine.Loaded) (estimate.Model, error) {
 	file := cmp.Or(held.Path, m.Name)
 	if held.Path == "" && m.From != "" {
 		file = "the GGUF of " + m.From

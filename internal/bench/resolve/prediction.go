@@ -244,7 +244,7 @@ const noteworthy = time.Minute
 func (r *Resolver) slow(s *Chosen, at int) string {
 	e := s.launch.set.engines[at]
 	m := e.form(s.Model)
-	if held := e.Kind.Holds(e.Engine, m); held.As == nil || held.As.Adapter == nil || held.OnGPU {
+	if held := e.Kind.Loaded(e.Engine, m); held.As == nil || held.As.Adapter == nil || held.OnGPU {
 		return ""
 	}
 	past := pastKey{e.Name(), s.Model.Name}

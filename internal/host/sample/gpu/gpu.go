@@ -213,9 +213,9 @@ func (m *Monitor) Close() {
 	}
 }
 
-// Held returns the GPU memory that processes hold together, in bytes by the name of the GPU. What a driver hides is not
-// in it. The error is that of a source that cannot be read.
-func (m *Monitor) Held(ctx context.Context, pids []int) (map[string]int64, error) {
+// Memory returns the GPU memory that processes hold together, in bytes by the name of the GPU. What a driver hides is
+// not in it. The error is that of a source that cannot be read.
+func (m *Monitor) Memory(ctx context.Context, pids []int) (map[string]int64, error) {
 	held := map[string]int64{}
 	var failed error
 	for _, pid := range pids {

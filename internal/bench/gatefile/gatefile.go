@@ -1,4 +1,7 @@
-package plan
+// Package gatefile reads gates from YAML: that of a plan, and files of their own. Package gates has what they mean.
+//
+// It can't know which axes a plan has: the reader of plans says so.
+package gatefile
 
 import (
 	"fmt"
@@ -6,34 +9,57 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/axis"
-	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/document"
 )
 
-// gateText is a gate as written, without its limits, whose fields are figures.
-type gateText struct {
-	gates.Gate `yaml:",inline"`
-	UnderTest  []string      `yaml:"under_test"`
-	Detect     string        `yaml:"detect"`
-	Changes    figureChanges `yaml:"vs_baseline"`
+// Axes are those that restrict checks to cells.
+type Axes interface {
+	Names() []string                                      // to suggest
+	Named(field string) string                            // the axis of a field, by any of its names; empty: none
+	Values(axis string, texts []string) ([]string, error) // as a plan has them
 }
 
-// ParseGate reads a file with the contents of "gate" in a plan, with or without that word. Errors begin with file and
-// line. Its checks may name fields of the engines' sections.
-func ParseGate(text []byte, file string, kinds ...*engine.Kind) (*gates.Gate, error) {
-	return parseGate(text, file, false, kinds)
+// reader reads the fields of gates.
+type reader struct {
+	document.Reader
+	axes Axes
 }
 
-// GateIn reads the gate of a plan and ignores the rest; nil if it has none.
-func GateIn(text []byte, file string, kinds ...*engine.Kind) (*gates.Gate, error) {
-	return parseGate(text, file, true, kinds)
+// Reading returns the function that reads a gate; nil: into is none.
+func Reading(into any, axes Axes) func(n *document.Node, path string) error {
+	g, ok := into.(*gates.Gate)
+	if !ok {
+		return nil
+	}
+	r := &reader{document.Reader{Name: func(field string) string { return field }}, axes}
+	r.Own = r.own
+	return func(n *document.Node, path string) error { return r.gate(g, n, path) }
 }
 
-func parseGate(text []byte, file string, inPlan bool, kinds engine.Kinds) (*gates.Gate, error) {
-	return document.Read(text, file, "gate", axisOf, func(body *document.Node) (*gates.Gate, error) {
+// own returns the function that reads a value of a type with a form of its own; nil: there is none.
+func (r *reader) own(into any) func(n *document.Node, path string) error {
+	switch v := into.(type) {
+	case *figureChanges:
+		return func(n *document.Node, path string) error { return v.read(r, n, path) }
+	case *gates.Limit:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
+	case *gates.Parity:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
+	case *gates.Scores:
+		return func(n *document.Node, path string) error { return r.check(n, v, &v.Scope, path) }
+	case *gates.Change:
+		return func(n *document.Node, path string) error { return r.change(v, n, path) }
+	}
+	return nil
+}
+
+// Parse reads a file with the contents of "gate" in a plan, with or without that word; inPlan, the gate of a plan,
+// ignoring the rest: nil if it has none. Errors begin with file and line. Of fields that are called alike, same returns
+// the same.
+func Parse(text []byte, file string, inPlan bool, same func(string) string, axes Axes) (*gates.Gate, error) {
+	return document.Read(text, file, "gate", same, func(body *document.Node) (*gates.Gate, error) {
 		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {
 			return nil, err
 		}
@@ -52,8 +78,16 @@ func parseGate(text []byte, file string, inPlan bool, kinds engine.Kinds) (*gate
 			return nil, nil
 		}
 		g := &gates.Gate{}
-		return g, newReader(kinds).gate(g, body, "gate")
+		return g, Reading(g, axes)(body, "gate")
 	})
+}
+
+// gateText is a gate as written, without its limits, whose fields are figures.
+type gateText struct {
+	gates.Gate `yaml:",inline"`
+	UnderTest  []string      `yaml:"under_test"`
+	Detect     string        `yaml:"detect"`
+	Changes    figureChanges `yaml:"vs_baseline"`
 }
 
 // otherFile says so of a plan, and of a file without any check, of which only the first field would be named.
@@ -134,7 +168,7 @@ func (r *reader) gate(g *gates.Gate, n *document.Node, path string) error {
 
 // check reads a check whose other fields restrict it to cells, by the names of axes.
 func (r *reader) check(n *document.Node, into any, to *gates.Scope, path string) error {
-	known, names := document.FieldsOf(into), scopeNames(r.kinds)
+	known := document.FieldsOf(into)
 	scope := gates.Scope{}
 	var fields []document.Entry
 	for _, e := range n.Fields {
@@ -142,19 +176,18 @@ func (r *reader) check(n *document.Node, into any, to *gates.Scope, path string)
 			fields = append(fields, e)
 			continue
 		}
-		own, at := axisOf(e.Name), document.Join(path, e.Name)
-		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
-		if i < 0 {
-			return e.Unknown(path, append(slices.Collect(maps.Keys(known)), scopeNames(nil)...))
+		name, at := r.axes.Named(e.Name), document.Join(path, e.Name)
+		if name == "" {
+			return e.Unknown(path, append(slices.Collect(maps.Keys(known)), r.axes.Names()...))
 		}
-		if scope[names[i]] != nil {
+		if scope[name] != nil {
 			return document.Wrong(e.Key, at, "duplicate field")
 		}
-		values, err := r.scope(e, names[i], at)
+		values, err := r.scope(e, name, at)
 		if err != nil {
 			return err
 		}
-		scope[names[i]] = values
+		scope[name] = values
 	}
 	if len(scope) > 0 {
 		*to = scope
@@ -179,35 +212,10 @@ func (r *reader) scope(e document.Entry, name, path string) (values []string, er
 	if len(values) == 0 {
 		return nil, document.Wrong(e.Key, path, "no value")
 	}
-	all := Fields(r.kinds)
-	i := slices.IndexFunc(all, func(f *Field) bool {
-		return f.Name == name || name == axis.Input && f.Name == axis.Prompt
-	})
-	if i < 0 || name == axis.Prompt {
-		return values, nil
-	}
-	for n, text := range values {
-		v, err := all[i].value(text)
-		if err == nil {
-			err = all[i].known(v)
-		}
-		if err != nil {
-			return nil, document.Wrong(e.Key, path, "%s", err)
-		}
-		values[n] = v.Text
+	if values, err = r.axes.Values(name, values); err != nil {
+		return nil, document.Wrong(e.Key, path, "%s", err)
 	}
 	return values, nil
-}
-
-// scopeNames are the axes that restrict checks: those of include and exclude, and what plans do not list.
-func scopeNames(kinds engine.Kinds) []string {
-	out := cellNames(ofKinds(kinds))
-	for _, x := range axis.Of() {
-		if !slices.Contains(out, x.Name) {
-			out = append(out, x.Name)
-		}
-	}
-	return out
 }
 
 // figureChanges are written as a group whose fields are figures.

@@ -1,7 +1,7 @@
 // Package gates has what a gate checks: limits of figures, tolerances against a baseline run, and whether engines must
 // generate the same tokens. It reads flags and writes YAML.
 //
-// It judges nothing, which package compare/gate does, and it reads no YAML, which package plan does.
+// It judges nothing, which package compare/gate does, and it reads no YAML, which package gatefile does.
 package gates
 
 import (

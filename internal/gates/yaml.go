@@ -17,7 +17,7 @@ type ChangeText struct {
 	Level  Level  `yaml:"level,omitempty"`
 }
 
-// MarshalYAML writes the section in the form that package plan reads.
+// MarshalYAML writes the section in the form that package gatefile reads.
 func (g Gate) MarshalYAML() (any, error) {
 	out := yaml.MapSlice{}
 	put := func(name string, value any) {

@@ -39,7 +39,7 @@ var importers = map[string]string{
 	"internal/models/tiny/reference": "examples internal/bench/resolve internal/models/tiny/damage",
 	"internal/models/tiny/damage":    "examples",
 
-	// Whoever imports what embeds assets has them in its program.
+	// A program contains all assets that its packages embed.
 	"assets/page":            "cmd browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
@@ -117,7 +117,7 @@ func row(table map[string]string, of string) (key, may string) {
 	return "", ""
 }
 
-// within tells whether a package is one of those in a list, or below one.
+// within reports whether a package is one of those in a list, or below one.
 func within(of, list string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(one string) bool {
 		return of == one || strings.HasPrefix(of, one+"/")

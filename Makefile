@@ -95,7 +95,7 @@ test-all: setup lint vulnerabilities
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed
 
-# Known vulnerabilities that the program reaches. If their database does not answer, that is said, and nothing fails.
+# Known vulnerabilities that the program reaches. If their database does not answer, the check is skipped with a message.
 vulnerabilities:
 	@scripts/setup govulncheck
 	@if out=$$($(CACHE)/govulncheck/current/govulncheck ./... 2>&1); then echo "$$out"; \

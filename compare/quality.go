@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells: the
-// first setup's reference engine, or the first cell that scored.
+// quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells. The
+// reference is the cell that the first scored cell was to be compared with, or else that first cell itself.
 func (r *Result) quality() {
 	scored := func(c *Cell) bool { return c.Quality != nil }
 	var of *Cell

@@ -1,6 +1,6 @@
 // Prints the list of models that WebLLM's bundle has built in, as JSON.     node scripts/catalogue.mjs NODE_MODULES
 //
-// Only what is known of an entry is taken, and what is left out of one is left out here too: internal/models/catalogue reads it strictly.
+// An entry keeps its known fields, and lacks those that WebLLM's list lacks: internal/models/catalogue refuses others.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

@@ -30,9 +30,9 @@ const devices = []; // WebGPU devices that the engine asked for
 let unloading = false; // a device destroyed meanwhile is not lost
 let givenUp = false;
 let marks = {}; // start of each load stage
-let tokens; // of the generation in progress, not yet told: ids and times in turn
-let scores; // of the text in progress, not yet told
-let told = 0; // when
+let tokens; // of the generation in progress, not yet sent: ids and times in turn
+let scores; // of the text in progress, not yet sent
+let told = 0; // when they were last sent
 
 // Tokens and scores are sent to the host in batches, because an event takes half a millisecond of CPU time, mostly in the
 // browser.

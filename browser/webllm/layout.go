@@ -68,7 +68,7 @@ func (l *layout) Parts(groups []browser.LedgerGroup, held int64) []record.Value 
 // Used returns the bytes of tokens in the KV cache, unless that cannot be distinguished from workspaces.
 func (l *layout) Used(held int64) (int64, bool) { return l.kvUsed(held), !l.noCache.Load() }
 
-// Stages of the load (stages.go). WebLLM may not report that the download is complete. After the load it is "end".
+// Stages of the load. WebLLM may not report that the download is complete. After the load it is "end".
 var (
 	uploading = []string{"download", "upload"}
 	uploaded  = []string{"pipeline", "shaders", "end"}

@@ -28,7 +28,7 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
-	mentions(t, stdout, "launches of both runs took turns", "decode_tps", "peak_pss_mb", "ttft_ms")
+	mentions(t, stdout, "launches of both runs alternated", "decode_tps", "peak_pss_mb", "ttft_ms")
 	now := recorded(t, cmd.Dir)
 	base := opened(t, filepath.Join(cmd.Dir, "results", now.Meta.Against))
 	for side, run := range map[string]*record.Run{"1": now, "2": base} {

@@ -172,7 +172,7 @@ func (r view) varied() []string {
 	return out
 }
 
-// within tells whether cells of one engine differ along an axis.
+// within reports whether cells of one engine differ along an axis.
 func (r view) within(x *axis.Axis) bool {
 	for i, a := range r.Cells {
 		for _, b := range r.Cells[:i] {

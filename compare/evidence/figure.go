@@ -93,7 +93,7 @@ type Figure struct {
 	Warnings []record.Warning `json:"warnings,omitempty"`
 }
 
-// Lack is the code of a reason in Figure.Absent; 0: one by which nobody decides.
+// Lack is the code of a reason in Figure.Absent; 0: a reason that no code depends on.
 type Lack int
 
 // The codes.

@@ -60,7 +60,7 @@ type Family struct {
 	B     string `json:"b"`
 	Runs  bool   `json:"of_runs,omitempty"`     // A and B are runs
 	First bool   `json:"of_baseline,omitempty"` // A is the first of the runs
-	Tests int    `json:"tests"`                 // that are told apart: figures that order the launches alike are one
+	Tests int    `json:"tests"`                 // distinct tests: figures that order the launches alike count as one
 	Means []Mean `json:"means"`
 	Key   string `json:"-"`
 }
@@ -84,7 +84,7 @@ type Mean struct {
 	Verdict string `json:"verdict"`
 
 	Sides    []stats.Sides `json:"-"` // of each pair
-	Headline bool          `json:"-"` // the answer is made of it
+	Headline bool          `json:"-"` // of a figure of the answer
 }
 
 // Letter is a side.

@@ -1,8 +1,8 @@
 // Package axis has a row for everything in which cells can differ: its name, its value in a recorded cell, and what may
 // be compared across it. Labels, comparability, gates, sweeps and tables derive from the table.
 //
-// It knows what a plan requests, and records only. What an engine reports of itself is in compare/evidence. How a plan
-// varies an axis is a Field of internal/bench/plan.
+// Values are what a plan requested, as records have it. What engines report of themselves is in compare/evidence, and
+// how a plan varies an axis is a Field of internal/bench/plan.
 package axis
 
 import (

@@ -1,5 +1,5 @@
 // Package dtype is the table of dtypes: their names in model files and engines, and their sizes with the scales of a
-// block. It imports nothing, so that engines, predictions and comparisons share one table.
+// block. It imports no package of ours, so that engines, predictions and comparisons can share it.
 package dtype
 
 import (

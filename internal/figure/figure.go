@@ -87,7 +87,7 @@ const (
 	Together
 )
 
-// In tells whether it holds where requests come together, or alone.
+// In reports whether it holds for cells whose requests come together, or one at a time.
 func (w When) In(together bool) bool {
 	return w == Always || w == Together && together || w == Alone && !together
 }

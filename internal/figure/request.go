@@ -14,8 +14,8 @@ const ms = 1e6 // nanoseconds
 // BetweenTokens is the gap that inter-token latencies measure.
 const BetweenTokens = "time between consecutive tokens of a request"
 
-// Later is what decode counts. Whoever gets several tokens in the first event saw none of the time that they took, so
-// that counting all but one of them would give a rate that is too high.
+// Later is what decode counts. If the first event has several tokens, the time that they took is not known, and a rate
+// of all tokens but one would be too high.
 const (
 	Later    = "the number of generated tokens that arrived later than the first"
 	LaterHow = "That is all but the first, or all but those of the first event if several arrived in it"
@@ -91,7 +91,7 @@ func Untimed(r *record.Request) string {
 // piece to be those of the first and the last token, nearly.
 const wholePieces = 0.9
 
-// Sparse tells that many of the tokens came in one piece with others: when they did is not known.
+// Sparse reports whether many tokens came in one piece with others, so that their times are not known.
 func Sparse(r *record.Request) bool { return float64(len(r.Tokens)) < wholePieces*float64(r.Generated) }
 
 // together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine
@@ -121,10 +121,9 @@ func known(n, unknown int) float64 {
 	return float64(n)
 }
 
-// Gaps are the times between a request's tokens, in ms. Tokens of one time came in one chunk: nobody saw when each was
-// made, so the time since the chunk before is spread over them alike, a gap for each. The first chunk's tokens have
-// none, whatever their number: the time before them is that to the first token. nil where the times are not those at
-// which tokens were there.
+// Gaps are the times between a request's tokens, in ms. Tokens with the same time came in one chunk, and share the time
+// since the previous chunk evenly. The first chunk's tokens have no gap: the time before them is the time to the first
+// token. Gaps are nil if the record does not have the times at which tokens came.
 func Gaps(r *record.Request) []float64 {
 	if _, known := r.Span(record.Decode); !known {
 		return nil

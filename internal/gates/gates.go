@@ -1,7 +1,7 @@
 // Package gates has what a gate checks: limits of figures, tolerances against a baseline run, and whether engines must
 // generate the same tokens. It reads flags and writes YAML.
 //
-// It judges nothing: package compare/gate does. It knows no nodes of a YAML file: package plan reads those.
+// It judges nothing, which package compare/gate does, and it reads no YAML, which package gatefile does.
 package gates
 
 import (
@@ -16,19 +16,19 @@ import (
 	"llmparity/internal/figure"
 )
 
-// Level is what becomes of a check that does not hold.
+// Level is what a failed check does to the gate.
 type Level string
 
 // The levels.
 const (
 	Error Level = "error" // the gate fails
-	Warn  Level = "warn"  // it is said
-	Off   Level = "off"   // nobody looks
+	Warn  Level = "warn"  // the gate warns
+	Off   Level = "off"   // nothing: the check is left out
 )
 
-// Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than
-// a baseline they may be, and whether engines must say the same words. A level that is not given is the gate's; the
-// gate's is error.
+// Gate is a plan's section `gate`, or a file of its own: limits of figures, how much worse they may be than in a
+// baseline run, and whether engines must generate the same output. A check without a level has the gate's, whose
+// default is error.
 //
 //	gate:
 //	  peak_pss_mb: {max: 900}
@@ -39,9 +39,9 @@ const (
 type Gate struct {
 	Level  Level `yaml:"level"`  // of checks that have none of their own
 	Failed Level `yaml:"failed"` // of launches that failed; empty: error
-	Gone   Level `yaml:"gone"`   // of cells that the baseline has and the run has not; empty: error
-	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
-	// lets it pass with a warning, off lets it pass; empty: error.
+	Gone   Level `yaml:"gone"`   // of cells that the baseline run has and the run lacks; empty: error
+	// Inconclusive says what checks that could not be decided do to the gate: error makes it inconclusive, with warn
+	// it passes with a warning, with off it passes; empty: error.
 	Inconclusive Level    `yaml:"inconclusive"`
 	NoBaseline   string   `yaml:"no_baseline"` // BaselineOptional: pass without one; empty: inconclusive
 	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
@@ -49,13 +49,13 @@ type Gate struct {
 	Baseline     string   `yaml:"baseline"` // by its name in the store, or a run's folder; empty: none
 	Limits       []Limit
 	Changes      []Change
-	Parity       *Parity `yaml:"parity"` // nil: nobody asks
+	Parity       *Parity `yaml:"parity"` // nil: not checked
 	Scores       *Scores `yaml:"scores"` // nil: as rounding explains, where scores were checked
 	Default      bool    `yaml:"-"`      // Changes are those of Against
 }
 
-// Against is the gate that holds a run against a baseline run: g, or nil, with the default tolerances unless it asks
-// about the baseline run itself. Without them nothing would be compared, and the gate would pass.
+// Against is the gate for a comparison with a baseline run: g, which may be nil. If none of its checks compares with
+// the baseline run, it gets the default tolerances: otherwise the gate would pass without a comparison.
 func (g *Gate) Against() *Gate {
 	out := Gate{}
 	if g != nil {
@@ -97,10 +97,10 @@ type Limit struct {
 	Level  Level       `yaml:"level,omitempty"`
 }
 
-// Wanted describes one.
+// Wanted describes a limit for the error about another value.
 func (*Limit) Wanted() string { return "a limit such as {max: 900}" }
 
-// Change says how much worse than the baseline's a figure may be.
+// Change says how much worse a figure may be than in the baseline run.
 type Change struct {
 	Figure *figure.Row
 	Change float64 // the tolerance, a share: -0.05 lets it fall by 5%, 0.03 lets it rise by 3%
@@ -109,22 +109,22 @@ type Change struct {
 	Level  Level
 }
 
-// What words are held against.
+// What outputs are compared with.
 const (
-	OtherEngines = "engines"  // the other engines of the run, on the same model and prompt
-	TheBaseline  = "baseline" // the same cell of the baseline
+	OtherEngines = "engines"  // those of the run's other engines, for the same model and prompt
+	TheBaseline  = "baseline" // those of the same cell in the baseline run
 )
 
-// Parity says how alike words must be.
+// Parity says how much of two outputs must be the same.
 type Parity struct {
-	MinAgreement Share  `yaml:"min_agreement,omitempty"`    // of tokens before the first difference; 1: all
-	FirstDiffers int    `yaml:"first_divergence,omitempty"` // the first different token may not come before; 0: any
+	MinAgreement Share  `yaml:"min_agreement,omitempty"`    // share of tokens before the first difference; 1: all
+	FirstDiffers int    `yaml:"first_divergence,omitempty"` // least position of the first different token; 0: any
 	With         string `yaml:"with,omitempty"`             // OtherEngines, TheBaseline; empty: OtherEngines
 	Scope        Scope  `yaml:",inline"`
 	Level        Level  `yaml:"level,omitempty"`
 }
 
-// Wanted describes one.
+// Wanted describes the section for the error about another value.
 func (*Parity) Wanted() string { return "a group such as {min_agreement: 100%}" }
 
 // Scores says how far apart the scores of a score check may be.
@@ -135,10 +135,10 @@ type Scores struct {
 	Level Level   `yaml:"level,omitempty"`
 }
 
-// Wanted describes one.
+// Wanted describes the section for the error about another value.
 func (*Scores) Wanted() string { return "a group such as {max_difference: 0.01}" }
 
-// Valid refuses a bound that nothing keeps; nil is valid.
+// Valid refuses a limit that no scores can keep; nil is valid.
 func (s *Scores) Valid() error {
 	if s == nil {
 		return nil
@@ -159,7 +159,7 @@ func (s *Share) Parse(text string) error {
 	return err
 }
 
-// Wanted describes one.
+// Wanted describes a share for the error about another value.
 func (*Share) Wanted() string { return "a percentage; use one such as -5%, +3% or 100%" }
 
 // MarshalYAML writes the share with its sign.
@@ -177,8 +177,8 @@ const (
 	TestModel    = "model"    // the model, its file and dtype
 	TestSettings = "settings" // what engines are started with
 	TestAll      = "all"      // all but the model and the machine
-	// TestSystem is what all has beside the others, and has no name of its own: the versions of the OS, of drivers
-	// and of llmparity.
+	// TestSystem is the versions of the OS, of drivers and of llmparity. They are under test with all only: under_test
+	// has no name for them.
 	TestSystem = "system"
 )
 
@@ -187,7 +187,7 @@ func UnderTests() []string {
 	return []string{TestEngine, TestLibrary, TestKernels, TestBrowser, TestModel, TestSettings, TestAll}
 }
 
-// The smallest regressions, as shares, that a passing check must rule out where nothing else is asked for.
+// The smallest regressions, as shares, that a passing check must rule out by default.
 const (
 	DetectTime   = 0.15
 	DetectMemory = 0.05
@@ -207,7 +207,7 @@ func (g *Gate) DetectOf(c Change) float64 {
 	return size
 }
 
-// Tests tells whether something may differ from the baseline run.
+// Tests reports whether something may differ from the baseline run.
 func (g *Gate) Tests(what string) bool {
 	if len(g.UnderTest) == 0 {
 		return what != TestModel
@@ -217,7 +217,7 @@ func (g *Gate) Tests(what string) bool {
 	})
 }
 
-// Empty tells that there is nothing to judge but whether launches failed.
+// Empty reports whether the gate only checks that launches succeeded.
 func (g *Gate) Empty() bool {
 	return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil && g.Scores == nil
 }
@@ -225,8 +225,7 @@ func (g *Gate) Empty() bool {
 // LevelOf is a check's own level, else the gate's.
 func (g *Gate) LevelOf(own Level) Level { return cmp.Or(own, g.Level, Error) }
 
-// Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges
-// nothing always holds.
+// Validate is Valid for a plan, where the fields are those of gate.
 func (g *Gate) Validate() error {
 	if g == nil {
 		return nil
@@ -237,7 +236,7 @@ func (g *Gate) Validate() error {
 	return nil
 }
 
-// Valid gives an error that begins with the field.
+// Valid returns an error that begins with the field.
 func (g *Gate) Valid() error {
 	for _, c := range []struct {
 		field string
@@ -275,7 +274,7 @@ func (g *Gate) Valid() error {
 	return nil
 }
 
-// Valid tells whether it is one of the levels, or none.
+// Valid refuses a text that is none of the levels; it may be empty.
 func (l Level) Valid() error {
 	if l == "" || l == Error || l == Warn || l == Off {
 		return nil
@@ -290,7 +289,7 @@ func validDetect(v float64) error {
 	return nil
 }
 
-// Valid tells whether there is anything that it allows.
+// Valid refuses a limit without a bound, or whose bounds allow no value.
 func (l Limit) Valid() error {
 	switch {
 	case l.Min == nil && l.Max == nil && l.Change == "":
@@ -301,7 +300,7 @@ func (l Limit) Valid() error {
 	return l.Level.Valid()
 }
 
-// Valid tells whether it lets the figure become worse, and by how much.
+// Valid refuses a tolerance of the wrong sign, or one that allows anything.
 func (c Change) Valid() error {
 	switch {
 	case c.Figure.Better == figure.Neither:
@@ -319,7 +318,7 @@ func (c Change) Valid() error {
 	return c.Level.Valid()
 }
 
-// Valid tells whether it asks for anything; nil asks for nothing.
+// Valid refuses a check without a bound, or with an impossible one; nil is valid.
 func (p *Parity) Valid() error {
 	switch {
 	case p == nil:
@@ -336,17 +335,18 @@ func (p *Parity) Valid() error {
 	return p.Level.Valid()
 }
 
-// ParseShare reads a change as people write one: -5%, +3%, 0%.
+// ParseShare reads a percentage as a share: -5%, +3%, 0%.
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !percent || err != nil || math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) > 1e6 {
 		return 0, fmt.Errorf("%q is not a percentage; use one such as -5%%, +3%% or 100%%", text)
 	}
-	return math.Round(v*1e6) / 1e8, nil // as exactly as one is written
+	return math.Round(v*1e6) / 1e8, nil // the share that a decimal number of percent stands for
 }
 
-// ParseRegression reads one that passing checks must rule out, which has no sign of its own; 0: none is named.
+// ParseRegression reads the regression that passing checks must rule out, a percentage without a sign; 0: the text is
+// empty.
 func ParseRegression(text string) (float64, error) {
 	if text == "" {
 		return 0, nil
@@ -358,10 +358,10 @@ func ParseRegression(text string) (float64, error) {
 	return v, cmp.Or(err, validDetect(v))
 }
 
-// MaxFlag sets the upper limit of a figure, instead of those that the gate has: figure=number.
+// MaxFlag reads figure=number, and replaces the upper limits of the figure.
 func (g *Gate) MaxFlag(text string) error { return g.limitFlag(text, true) }
 
-// MinFlag sets the lower limit.
+// MinFlag does the same for lower limits.
 func (g *Gate) MinFlag(text string) error { return g.limitFlag(text, false) }
 
 func (g *Gate) limitFlag(text string, most bool) error {
@@ -388,7 +388,7 @@ func (g *Gate) limitFlag(text string, most bool) error {
 	return nil
 }
 
-// ChangeFlag sets the tolerance of a figure against the baseline run, instead of those that the gate has.
+// ChangeFlag reads figure=share, and replaces the tolerances of the figure.
 func (g *Gate) ChangeFlag(text string) error {
 	row, value, err := flagFigure(text, "-5%")
 	if err != nil {
@@ -418,7 +418,7 @@ func (g *Gate) DetectFlag(text string) error {
 	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("no check holds %s against the baseline run", f.Asked())
+	err = fmt.Errorf("no check compares %s with the baseline run", f.Asked())
 	for i := range g.Changes {
 		if g.Changes[i].Figure == f {
 			g.Changes[i].Detect, err = v, nil

@@ -9,7 +9,7 @@ import (
 // Schema identifies the layout of a marshalled Outcome.
 const Schema = "llmparity.gate/1"
 
-// Outcome is what came of a gate.
+// Outcome is the result of a gate.
 type Outcome struct {
 	Schema   string    `json:"schema"`
 	Status   Status    `json:"status"`
@@ -17,16 +17,16 @@ type Outcome struct {
 	Run      Side      `json:"run"`
 	Baseline *Side     `json:"baseline"` // null: there is none
 	Judged   time.Time `json:"judged"`
-	Tests    int       `json:"tests"` // against the baseline, that are told apart: what Holm corrects for
-	Alpha    float64   `json:"alpha"` // the most gates of equals, as a share, in which any is called different
+	Tests    int       `json:"tests"` // distinct tests against the baseline run, for which Holm corrects
+	Alpha    float64   `json:"alpha"` // largest share of gates on equal runs in which any figure is called different
 	// UnderTest is what may differ from the baseline run; empty: all but the model and the machine.
 	UnderTest []string `json:"under_test,omitempty"`
-	// Interleaved tells that the launches of both runs took turns, so that what the machine did meanwhile met both.
+	// Interleaved says that launches of both runs alternated, so that changes of the machine affected both alike.
 	Interleaved bool `json:"interleaved,omitempty"`
-	// Advice is what settles checks that are inconclusive; empty: there are none, or nothing would.
+	// Advice says what would settle inconclusive checks; empty: there are none, or nothing would.
 	Advice string    `json:"advice,omitempty"`
 	Checks []Check   `json:"checks"`
-	Notes  []string  `json:"notes"` // what to know beside them: cells that are new, versions that changed
+	Notes  []string  `json:"notes"` // beside the checks: new cells, changed versions
 	Counts []Counted `json:"counts"`
 }
 
@@ -35,7 +35,7 @@ type Side struct {
 	Name    string    `json:"name"` // of the plan
 	Dir     string    `json:"dir"`
 	Started time.Time `json:"started"`
-	// Attempts is their number when the gate was judged: a run that was resumed since is another one.
+	// Attempts is how many attempts the run had then. A run that was resumed since has more, and needs a new judgement.
 	Attempts int `json:"attempts"`
 	// Stored is its name in the store of baselines, SHA256 that of all its files; empty where it is a run's folder.
 	Stored string    `json:"stored,omitempty"`
@@ -49,10 +49,10 @@ type Counted struct {
 	Checks int    `json:"checks"`
 }
 
-// Status is what came of a check, or of all of them.
+// Status is the result of a check, or of a gate.
 type Status string
 
-// The statuses, of a check and of a gate as a whole.
+// The statuses.
 const (
 	Passed       Status = "pass"
 	Warned       Status = "warn" // failed at the level warn, or worse within the tolerance
@@ -60,7 +60,7 @@ const (
 	Inconclusive Status = "inconclusive" // could not be decided; Why says why
 )
 
-// Kind is what a check asks.
+// Kind is what a check is about.
 type Kind string
 
 // The kinds of checks.
@@ -73,9 +73,9 @@ const (
 	KindScores   Kind = "scores"      // the scores of the score check are the same
 )
 
-// Check is one question and its answer.
+// Check is a check with its result.
 type Check struct {
-	Name   string `json:"name"` // what is wanted, in a few words
+	Name   string `json:"name"` // what is required, in a few words
 	Kind   Kind   `json:"kind"`
 	Cell   string `json:"cell"` // as reports of the run call it; of a pair both
 	Level  string `json:"level"`
@@ -87,13 +87,13 @@ type Check struct {
 	Unit   string `json:"unit,omitempty"`
 	// Measured is the run's median; of parity the share of tokens that agree; of scores the largest difference.
 	Measured *float64        `json:"measured"`
-	Interval *stats.Interval `json:"interval"` // of it; null where launches are too few
+	Interval *stats.Interval `json:"interval"` // of Measured; null with too few launches
 	Launches int             `json:"launches,omitempty"`
 	Min      *float64        `json:"min,omitempty"`
 	Max      *float64        `json:"max,omitempty"`
-	// Of a change: the baseline's median, what the change is and may be, in percent. P is that of the null hypothesis
-	// that the figure has changed by exactly what is allowed, by Mann and Whitney's test, PHolm the same after Holm's
-	// correction for all of the gate's questions.
+	// Of a change: the baseline run's median, the change and the tolerance in percent. P is from Mann and Whitney's
+	// test of the hypothesis that the figure changed by exactly the tolerance. PHolm is P after Holm's correction for
+	// all tests of the gate.
 	Baseline        *float64        `json:"baseline,omitempty"`
 	BaseLaunches    int             `json:"baseline_launches,omitempty"`
 	Percent         *float64        `json:"delta_percent,omitempty"`
@@ -102,9 +102,9 @@ type Check struct {
 	P               *float64        `json:"p,omitempty"`
 	PHolm           *float64        `json:"p_holm,omitempty"`
 	// Detect is the smallest regression that a passing check must rule out, in percent, and DetectInterval the
-	// interval of the change that must exclude it. Found is the smallest regression that these launches would have
-	// found nine times in ten, Needed how many launches a side would settle an inconclusive check if they vary as
-	// these do; 0: it is not inconclusive, or over a hundred.
+	// interval of the change that must exclude it. Found is the smallest regression that these launches would find
+	// in nine of ten cases. Needed is how many launches a side would settle an inconclusive check, if they vary as
+	// these do; 0: the check is decided, or over a hundred.
 	Detect         *float64        `json:"detect_percent,omitempty"`
 	DetectInterval *stats.Interval `json:"detect_interval,omitempty"`
 	Found          *float64        `json:"found_percent,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/figure"
 )
 
-// ChangeText is a Change as it is written.
+// ChangeText is a Change in YAML.
 type ChangeText struct {
 	Change string `yaml:"change"`
 	Detect string `yaml:"detect,omitempty"`
@@ -17,7 +17,7 @@ type ChangeText struct {
 	Level  Level  `yaml:"level,omitempty"`
 }
 
-// MarshalYAML writes the section so that it is read again as the same.
+// MarshalYAML writes the section in the form that package gatefile reads.
 func (g Gate) MarshalYAML() (any, error) {
 	out := yaml.MapSlice{}
 	put := func(name string, value any) {

@@ -71,7 +71,7 @@ const (
 
 const (
 	OfCatalogue = WebLLM // the format of the catalogue's models
-	Packs       = WebLLM // the format whose sizes in its engine Facts have for models of any format
+	Packs       = WebLLM // for models of any format, Facts have the sizes of a package of this one
 )
 
 // packageConfig is the file that makes a folder a package.

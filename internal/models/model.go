@@ -94,8 +94,8 @@ func Stored(id string) (dir string, ok bool) {
 	return p.Dir, err == nil
 }
 
-// Convertible describes a model that is here, a stored one of the catalogue included, as the GGUF that it becomes. g is
-// nil if the model is one.
+// Convertible describes the GGUF that a model becomes, which is a file or folder here or in the catalogue's store. g is
+// nil if the model is a GGUF.
 func Convertible(name string) (g *Converted, title string, err error) {
 	path, title := name, titled(name)
 	if dir, stored := Stored(name); Listed(name) && stored {

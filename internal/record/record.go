@@ -133,7 +133,7 @@ type Model struct {
 // Values identifies the values of the weights, as far as files are compared; empty if the file is unknown.
 func (m Model) Values() string { return cmp.Or(m.SameAs, m.SHA256) }
 
-// Random tells whether the weights are random numbers, as those of the built-in model are.
+// Random reports whether the weights are random numbers, as those of the built-in model are.
 func (m Model) Random() bool {
 	return strings.HasPrefix(m.Name, "tiny-llama-2x") || strings.HasPrefix(m.Name, "random-")
 }

@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 	if r.Attempts[0].StolenS != nil || *a.StolenS != 0.25 || a.Machine.Governor != "powersave" || a.Load1 != 0.5 {
 		t.Errorf("machine: %+v", a)
 	}
-	if span, ok := q.Span(Prefill); !ok || span.Duration() != time.Millisecond {
+	if span, ok := q.Span(Prefill); !ok || span.EndNS-span.BeginNS != int64(time.Millisecond) {
 		t.Errorf("prefill: %+v", span)
 	}
 	s := a.Samples[0]

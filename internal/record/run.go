@@ -231,8 +231,6 @@ func (r *Request) Span(name string) (NamedSpan, bool) {
 	return first(r.Spans, func(s NamedSpan) bool { return s.Name == name })
 }
 
-func (s NamedSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
-
 func (s PhaseSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
 
 // CellByID returns a cell, or the zero cell.

@@ -15,7 +15,7 @@ const (
 // Converted lists what a conversion can make of weights, the best first.
 func Converted() []Sameness { return []Sameness{SameBits, SameValues, OtherValues} }
 
-// String says it to people.
+// String is the text for people.
 func (s Sameness) String() string {
 	return map[Sameness]string{
 		SameBits:     "same weights, bit for bit",
@@ -32,7 +32,7 @@ type Relation struct {
 	Detail string   `json:"detail,omitempty"` // the first value that differs, or why the weights are not compared
 }
 
-// String says it to people.
+// String is the text for people.
 func (r Relation) String() string {
 	if r.Detail == "" {
 		return r.Code.String()

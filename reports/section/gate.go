@@ -12,18 +12,17 @@ import (
 const gateWords = "A limit check fails if the 95% interval of the median lies entirely beyond the limit. With too few launches for an " +
 	"interval, the check fails if every launch is beyond the limit. A check against the baseline run fails if the p-value is at most 0.05 " +
 	"and the 99% interval of the change lies entirely beyond the tolerance. The null hypothesis of p is that the figure changed by exactly " +
-	"the tolerance; Holm's method corrects p for all questions of the gate. A check passes if the 90% interval rules out a regression as " +
+	"the tolerance; Holm's method corrects p for all tests of the gate. A check passes if the 90% interval rules out a regression as " +
 	"large as the check must detect. Every other check is inconclusive."
 
-// Gate is what came of a run's gate: a line a check in a terminal, elsewhere a table of what does not simply
-// pass.
+// Gate is the outcome of a run's gate: a line a check in a terminal, elsewhere a table of the checks that did not pass.
 func Gate(g *gates.Outcome) Section {
 	if g == nil {
 		return Section{}
 	}
 	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
-	checks := &plain.Grid{Name: "Checks of the gate that do not simply pass", Head: head}
-	passed := &plain.Grid{Name: "Checks of the gate that pass", Head: head}
+	checks := &plain.Grid{Name: "Checks of the gate that did not pass", Head: head}
+	passed := &plain.Grid{Name: "Checks of the gate that passed", Head: head}
 	for i := range g.Checks {
 		into := checks
 		if g.Checks[i].Status == gates.Passed {
@@ -41,7 +40,7 @@ func Gate(g *gates.Outcome) Section {
 			{For: Document | OnPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
 }
 
-// gateSides says what was held against what.
+// gateSides says which runs were compared.
 func gateSides(g *gates.Outcome) []string {
 	if g.Baseline == nil {
 		return nil
@@ -55,7 +54,7 @@ func gateSides(g *gates.Outcome) []string {
 		words += ", sha256 " + plain.Line(b.SHA256[:min(12, len(b.SHA256))])
 	}
 	if g.Interleaved {
-		words += "; launches of both runs took turns"
+		words += "; launches of both runs alternated"
 	}
 	if len(g.UnderTest) > 0 {
 		words += "; under test: " + plain.Line(strings.Join(g.UnderTest, ", "))
@@ -69,7 +68,7 @@ func gateSides(g *gates.Outcome) []string {
 	case g.Tests == 1:
 		return []string{words + "; one figure is compared with it."}
 	}
-	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
+	return []string{fmt.Sprintf("%s; Holm corrects for %d tests.", words, g.Tests)}
 }
 
 func gateRow(c *gates.Check) []string {

@@ -137,7 +137,7 @@ func parityOf(res *compare.Result, c *compare.Cell) (text string, differs bool) 
 	return text, differs
 }
 
-// ScoresOf is what came of a cell's score checks, in a few words: of the one that lies furthest from its tolerance.
+// ScoresOf is the result of a cell's score checks in a few words: of the one that lies furthest from its tolerance.
 func ScoresOf(res *compare.Result, c *compare.Cell) string {
 	all := []*parity.Check{c.Scores}
 	for _, p := range res.Parity {

@@ -17,13 +17,12 @@ const module = "llmparity/"
 
 // importers has who alone may import a package. One without a row is for all.
 var importers = map[string]string{
-	"cmd":     "",
-	"reports": "cmd internal/bench/doctor scripts/reference",
-	"compare": "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
-	"internal/stats": "cmd compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit " +
-		"reports",
-	"browser": "cmd examples internal/kinds",
-	"native":  "cmd internal/kinds",
+	"cmd":            "",
+	"reports":        "cmd internal/bench/doctor scripts/reference",
+	"compare":        "cmd reports internal/bench/doctor internal/bench/reproduce scripts/reference",
+	"internal/stats": "compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit reports",
+	"browser":        "cmd examples internal/kinds",
+	"native":         "cmd internal/kinds",
 
 	"internal/kinds":            "cmd scripts/reference",
 	"internal/bench":            "cmd",
@@ -40,7 +39,7 @@ var importers = map[string]string{
 	"internal/models/tiny/reference": "examples internal/bench/resolve internal/models/tiny/damage",
 	"internal/models/tiny/damage":    "examples",
 
-	// Whoever imports what embeds assets has them in its program.
+	// A program contains all assets that its packages embed.
 	"assets/page":            "cmd browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
@@ -56,9 +55,8 @@ var imports = map[string]string{
 	"internal/host":   "internal/kit internal/record internal/stats",
 	"internal/models": "assets/modellib internal/dtype internal/host internal/kit internal/record",
 	"internal/engine": "internal/host internal/kit internal/models internal/record",
-	"compare": "internal/axis internal/dtype internal/figure internal/gates internal/kit internal/predict/accuracy internal/record " +
-		"internal/stats internal/warning",
-	"compare/answer": "compare internal/axis internal/figure internal/kit internal/record internal/stats internal/warning",
+	"compare":         "internal/axis internal/figure internal/gates internal/kit internal/record internal/stats internal/warning",
+	"compare/answer":  "compare internal/axis internal/figure internal/record internal/stats internal/warning",
 	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
@@ -75,7 +73,7 @@ var imports = map[string]string{
 	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",
 	"internal/stats":   "",
 	"internal/warning": "",
-	"internal/axis":    "internal/kit internal/record",
+	"internal/axis":    "internal/record",
 	"internal/figure":  "internal/kit internal/record internal/stats",
 	"internal/gates":   "internal/figure internal/stats",
 	"reports": "assets/charts compare internal/axis internal/figure internal/gates internal/kit internal/record " +
@@ -119,7 +117,7 @@ func row(table map[string]string, of string) (key, may string) {
 	return "", ""
 }
 
-// within tells whether a package is one of those in a list, or below one.
+// within reports whether a package is one of those in a list, or below one.
 func within(of, list string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(one string) bool {
 		return of == one || strings.HasPrefix(of, one+"/")

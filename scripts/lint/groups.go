@@ -33,7 +33,7 @@ func withoutGroup(file *ast.File, name string, text []byte) []string {
 	return out
 }
 
-// startsWith tells whether a function begins with a call of one of some others.
+// startsWith reports whether a function begins with a call of one of these functions.
 func startsWith(body *ast.BlockStmt, names []string) bool {
 	if len(body.List) == 0 {
 		return false

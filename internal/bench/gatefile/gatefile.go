@@ -56,8 +56,8 @@ func (r *reader) own(into any) func(n *document.Node, path string) error {
 }
 
 // Parse reads a file with the contents of "gate" in a plan, with or without that word; inPlan, the gate of a plan,
-// ignoring the rest: nil if it has none. Errors begin with file and line. Of fields that are called alike, same returns
-// the same.
+// ignoring the rest: nil if it has none. Errors begin with file and line. same returns one name for all names of a
+// field.
 func Parse(text []byte, file string, inPlan bool, same func(string) string, axes Axes) (*gates.Gate, error) {
 	return document.Read(text, file, "gate", same, func(body *document.Node) (*gates.Gate, error) {
 		if err := body.Group("gate", "a group such as {peak_pss_mb: {max: 900}}"); err != nil {

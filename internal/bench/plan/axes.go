@@ -11,7 +11,6 @@ import (
 
 	"llmparity/internal/axis"
 	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
 	"llmparity/internal/kit/nearest"
 )
@@ -164,14 +163,6 @@ type Deployment struct {
 	HeadDim int `yaml:"head_dim,omitempty"`
 	// Size of the hidden state of a model on a server, for predictions.
 	HiddenSize int `yaml:"hidden_size,omitempty"`
-}
-
-// WeightsOf returns the form that an engine of a setup stores weights in; empty: its default, or it converts nothing.
-func (p Plan) WeightsOf(name string) string {
-	if len(p.Weights) != 1 || p.Weights[0] == engine.WeightForms[0] || !p.Kind(name).Concerned(engine.AxisWeights) {
-		return ""
-	}
-	return p.Weights[0]
 }
 
 func (x *Axes) rename() {

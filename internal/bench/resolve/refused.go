@@ -103,7 +103,7 @@ func unserved(p plan.Plan, name string) (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	k := p.Kind(name)
 	if n := p.TensorParallel; n > 1 && !k.Remote {
-		say("tensor_parallel_size: %d: %s does not split a model among GPUs; use 1, or openai with a server that does", n, name)
+		say("tensor_parallel_size: %d: %s does not split a model among GPUs; use 1, or measure a server that does", n, name)
 	}
 	if p.Quantization != "" && !k.Remote {
 		say("quantization: %s: not supported by %s; choose a model file with such weights", p.Quantization, name)

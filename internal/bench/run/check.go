@@ -24,8 +24,8 @@ type checked struct {
 	anchored    bool // the reference implementation computed the text, or could not
 }
 
-// checkText returns the text for a setup's score checks: the model's own, else what the reference engine generated
-// first; nil if there is none yet.
+// checkText returns the text for a setup's score checks: the model's own, else what the text engine generated first;
+// nil if there is none yet.
 func (r *runner) checkText(s *current) *score.Check {
 	if s.CheckText != nil {
 		return s.CheckText
@@ -33,7 +33,7 @@ func (r *runner) checkText(s *current) *score.Check {
 	return r.texts[s.Plan.Model]
 }
 
-// offerText makes what a reference engine generated the text of score checks, unless there is one.
+// offerText makes what the text engine generated the text of score checks, unless there is one.
 func (r *runner) offerText(s *current, c *series, o *score.Output) {
 	if o == nil || c.Engine != s.textOf || r.texts[s.Plan.Model] != nil {
 		return
@@ -44,15 +44,15 @@ func (r *runner) offerText(s *current, c *series, o *score.Output) {
 	r.texts[s.Plan.Model] = &score.Check{Of: "the output of " + c.Engine, IDs: slices.Concat(o.PromptIDs, o.Text)}
 }
 
-// referenceFirst moves the reference engine's warm-up launches before those of others, which then can score its text.
-func referenceFirst(order []turn, reference string) {
+// textFirst moves the text engine's warm-up launches before those of others, which then can score its text.
+func textFirst(order []turn, textOf string) {
 	n := slices.IndexFunc(order, func(t turn) bool { return !t.warmup })
 	if n < 0 {
 		n = len(order)
 	}
 	slices.SortStableFunc(order[:n], func(a, b turn) int {
 		first := func(t turn) int {
-			if t.Engine == reference {
+			if t.Engine == textOf {
 				return 0
 			}
 			return 1

@@ -21,7 +21,7 @@ func (r *runner) arrange(s *current) (first error) {
 		c.enough = until.New(s.Plan)
 	}
 	if s.CheckText == nil && s.Plan.Checks() {
-		referenceFirst(s.order, s.textOf)
+		textFirst(s.order, s.textOf)
 	}
 	r.past.mark(r, s.cells, s.order)
 	for _, c := range s.cells {

@@ -50,7 +50,7 @@ func (j job) what() string {
 	return fmt.Sprintf("the text of prompt %d", j.PromptID)
 }
 
-// jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the reference itself, so
+// jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the text engine itself, so
 // that any two can be compared at every position.
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))

@@ -67,7 +67,7 @@ type current struct {
 	Parts
 	cells  []*series
 	order  []turn // to come
-	textOf string // the engine, as in records, whose text all engines score; empty: not known yet
+	textOf string // the text engine, as in records: all engines score its text; empty: not known yet
 
 	checked checked
 }
@@ -213,8 +213,8 @@ func (r *runner) check(ctx context.Context, s *current) error {
 	return err
 }
 
-// chooseText chooses the engine whose text all engines score: the plan's, else the first outside a browser, else the
-// first. It must report token ids, because a text without them can't be forced on an engine; some engines know that
+// chooseText chooses the text engine, whose text all engines score: the plan's, else the first outside a browser, else
+// the first. It must report token ids, because a text without them can't be forced on an engine; some engines know that
 // only after they were checked.
 func (s *current) chooseText() error {
 	first, native := -1, -1
@@ -222,7 +222,7 @@ func (s *current) chooseText() error {
 		name := s.Plan.Engines[i]
 		if name == s.Plan.TextOf {
 			if s.textOf = e.Name(); !e.Caps().TokenIDs {
-				return fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
+				return fault.New(fault.Usage, "name an engine that reports them",
 					"--text-of %s: it does not report token ids, so other engines can't score its text", name)
 			}
 			return nil

@@ -31,7 +31,7 @@ type GGUF struct {
 	tensors  []gguf.Weights
 }
 
-// Convertible are the Convertible of MLC's whose packages can become a GGUF, and back.
+// Convertible are the quantizations of MLC's whose packages can become a GGUF, and back.
 var Convertible = []string{"q0f16", "q0f32", "q4f16_1", "q4f32_1"}
 
 // AsGGUF describes a package as a GGUF of the same weights, under a name. It reads no weights: a scale that does not

@@ -1,8 +1,8 @@
 // Package estimate predicts how much memory a language model needs in an engine. It only calculates; no engine starts.
 //
-// A Model comes from a file or folder, a catalogue, or from sizes alone. A Setup names the
-// engine and its settings. The result has a Component each for weights, KV cache, activations, the engine itself and
-// the overhead of several devices, each with its range, method and confidence.
+// A Model comes from a file or folder, a catalogue, or from sizes alone. A Setup names the engine and its settings. The
+// result has a Component each for weights, KV cache, activations, the engine itself and the overhead of several
+// devices, with its range, method and confidence.
 //
 // Weights and KV cache are exact if their sizes and dtypes are known. Activations are the largest tensors that exist
 // at one time, as far as the engine's allocator is known. The engine's own share was measured for the engines that run

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/regular"
 	"llmparity/internal/models/npm"
@@ -35,7 +35,7 @@ type Bundle struct {
 func (w *WebLLM) Lacks() string {
 	version := w.settings.Versions[versionAxis]
 	_, kept := npm.Kept(w.settings.Cache, npmPackage, version, bundleFile)
-	if w.config.Bundle != "" || version == "" || version == page.WebLLM || kept {
+	if w.config.Bundle != "" || version == "" || version == bundle.Version || kept {
 		return ""
 	}
 	return "WebLLM " + version + " from npm"
@@ -51,7 +51,7 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 		}
 		b := Bundle{Path: path, Version: versionBeside(path), Origin: "file " + filepath.Base(path)}
 		return b, b.recognise()
-	case version == "" || version == page.WebLLM:
+	case version == "" || version == bundle.Version:
 		return Bundle{}, nil
 	default:
 		path, err := npm.File(ctx, w.settings.Cache, npmPackage, version, bundleFile, say)
@@ -86,7 +86,7 @@ func versionBeside(path string) string {
 
 func (b Bundle) version() string {
 	if b.Path == "" {
-		return page.WebLLM
+		return bundle.Version
 	}
 	return cmp.Or(b.Version, "(unknown version)")
 }
@@ -103,7 +103,7 @@ const nameModule = "name an ES module, such as lib/index.js of the npm package "
 // read returns the module's text, which is both served and hashed, even if the file changes.
 func (b Bundle) read() ([]byte, error) {
 	if b.Path == "" {
-		return page.Bundle()
+		return bundle.Script()
 	}
 	text, err := regular.Read(b.Path, maxBundle)
 	if err != nil {

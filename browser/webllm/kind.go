@@ -11,7 +11,7 @@ import (
 	"errors"
 	"slices"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
@@ -31,7 +31,7 @@ var Kind = &engine.Kind{
 	Axes: []string{engine.AxisWeights},
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
-	Version: page.WebLLM, VersionAxis: versionAxis,
+	Version: bundle.Version, VersionAxis: versionAxis,
 	VersionHelp: "WebLLM versions, downloaded from npm once (default: the built-in version)",
 	DTypes:      []string{F32, F16}, DTypeOf: "activations",
 	KVTypes: Memory.KVTypes,

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -395,7 +395,7 @@ func TestBrokenPackages(t *testing.T) {
 			check.Err(t, err)
 		}
 		err := s.Load(watched(t), m)
-		enginetest.OneLine(t, err, fault.Of(err), x.class, x.say, page.WebLLM)
+		enginetest.OneLine(t, err, fault.Of(err), x.class, x.say, bundle.Version)
 	}
 	_, err := browser.Call[any](watched(t), s.Page, "restore()")
 	check.Also(t, err)

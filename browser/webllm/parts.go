@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/browser"
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
@@ -38,8 +38,8 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 			return engine.Part{Path: path, Detail: "for --adapter lavapipe"}
 		}},
 		{Name: bundlePart, Find: func(context.Context) engine.Part {
-			_, err := page.Bundle()
-			return engine.Part{Version: page.WebLLM, Err: err}
+			_, err := bundle.Script()
+			return engine.Part{Version: bundle.Version, Err: err}
 		}},
 		{Name: "emscripten", Find: says(fault.NoEmscripten, tools.Emcc, "--version")},
 		{Name: "Python with TVM", Find: says(fault.NoPython, tools.Python, "-c",

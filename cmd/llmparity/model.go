@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/browser/webllm"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kinds"
@@ -42,7 +42,7 @@ func listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FILTER]",
 		Short: "List the models of WebLLM's catalogue, or those on this disk",
-		Long: `List the models of WebLLM ` + page.WebLLM + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
+		Long: `List the models of WebLLM ` + bundle.Version + `'s catalogue whose ids contain FILTER: size of the weights, GPU memory
 that WebLLM states, and whether shader-f16 is needed. "-" means unknown: sizes are known for downloaded
 models, or with --mirror. Nothing is downloaded.
 
@@ -128,7 +128,7 @@ func said(c *cobra.Command) func(string) {
 
 // builtInCatalogue is the catalogue of the embedded WebLLM.
 func builtInCatalogue() (catalogue.Catalogue, error) {
-	text, err := page.Catalogue()
+	text, err := bundle.Catalogue()
 	if err != nil {
 		return catalogue.Catalogue{}, err
 	}
@@ -140,7 +140,7 @@ func libraryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fetch ID",
 		Short: "Download MLC's model library of a catalogue model",
-		Long: `Download the model library that WebLLM ` + page.WebLLM + `'s catalogue names for a model, and print its SHA-256. From
+		Long: `Download the model library that WebLLM ` + bundle.Version + `'s catalogue names for a model, and print its SHA-256. From
 then on a run uses it for every model of this shape and quantization (--model-lib auto).
 
 The first download pins the SHA-256: a later one with another content is refused.

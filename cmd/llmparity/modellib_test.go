@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/browser/webllm"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/models/gguf"
@@ -32,7 +32,7 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 		http.ServeFile(w, r, lib.Path)
 	}))
 	defer server.Close()
-	code, err := page.Bundle()
+	code, err := bundle.Script()
 	check(t, err)
 	cmd := oneLaunch(t, "webllm", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
 	// Only what is fetched: the rest of the cache need not be made again.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/progress"
 	"llmparity/internal/bench/resolve"
@@ -37,7 +37,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	well(t, cmd)
 	first := filepath.Join(cmd.Dir, "results", "latest")
 	f, p := following(t, readFile(t, filepath.Join(first, "plan.yaml")))
-	versions := map[string]string{"webllm_version": page.WebLLM}
+	versions := map[string]string{"webllm_version": bundle.Version}
 	want := plan.Plan{Threads: 2, DType: "f32", Versions: versions, Context: 1024,
 		Axes: plan.Axes{Weights: []string{"as-is"}}}
 	got := plan.Plan{Threads: p.Threads, DType: p.DType, Versions: p.Versions, Context: p.Context, Axes: p.Axes}

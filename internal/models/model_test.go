@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
@@ -29,7 +29,7 @@ func finder(t *testing.T) Finder {
 	return Finder{Say: func(string) {}, Features: func(context.Context) ([]string, error) {
 		return nil, errors.New("there is no adapter")
 	}, Catalogue: func() (catalogue.Catalogue, error) {
-		text, err := page.Catalogue()
+		text, err := bundle.Catalogue()
 		if err != nil {
 			return catalogue.Catalogue{}, err
 		}

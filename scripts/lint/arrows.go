@@ -40,7 +40,8 @@ var importers = map[string]string{
 	"internal/models/tiny/damage":    "examples",
 
 	// A program contains all assets that its packages embed.
-	"assets/page":            "cmd browser",
+	"assets/bundle":          "browser/webllm cmd",
+	"assets/page":            "browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/catalogue"
@@ -14,10 +14,10 @@ import (
 
 func TestBuiltInCatalogue(t *testing.T) {
 	c := builtIn(t)
-	if c.WebLLM != page.WebLLM || len(c.Models) < 100 {
+	if c.WebLLM != bundle.Version || len(c.Models) < 100 {
 		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm",
 			c.WebLLM, len(c.Models),
-			page.WebLLM)
+			bundle.Version)
 	}
 	seen := map[string]bool{}
 	for _, e := range c.Models {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/models/catalogue"
 	"llmparity/internal/models/mlc"
@@ -40,7 +40,7 @@ func entry(t *testing.T) catalogue.Entry {
 
 func builtIn(t *testing.T) catalogue.Catalogue {
 	t.Helper()
-	text, err := page.Catalogue()
+	text, err := bundle.Catalogue()
 	check.Err(t, err)
 	c, err := catalogue.Parse(text)
 	check.Err(t, err)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/check"
@@ -17,7 +17,7 @@ import (
 
 // A wrong shape, or one of another model, needs less or more than WebLLM states.
 func TestShapesNeedWhatWebLLMStates(t *testing.T) {
-	text, err := page.Catalogue()
+	text, err := bundle.Catalogue()
 	check.Err(t, err)
 	all, err := catalogue.Parse(text)
 	check.Err(t, err)

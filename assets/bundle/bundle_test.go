@@ -1,10 +1,10 @@
-package page_test
+package bundle_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"llmparity/assets/page"
+	"llmparity/assets/bundle"
 	"llmparity/internal/kit/check"
 )
 
@@ -14,13 +14,13 @@ func TestVersionEqualsPackageJSON(t *testing.T) {
 		Dependencies map[string]string `json:"dependencies"`
 	}
 	check.Err(t, json.Unmarshal(text, &npm))
-	if got := npm.Dependencies["@mlc-ai/web-llm"]; got != page.WebLLM {
-		t.Errorf("package.json requires WebLLM %q instead of %q", got, page.WebLLM)
+	if got := npm.Dependencies["@mlc-ai/web-llm"]; got != bundle.Version {
+		t.Errorf("package.json requires WebLLM %q instead of %q", got, bundle.Version)
 	}
 }
 
 func TestBundleExists(t *testing.T) {
-	if _, err := page.Bundle(); err != nil {
+	if _, err := bundle.Script(); err != nil {
 		t.Error(err)
 	}
 }

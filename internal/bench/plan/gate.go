@@ -39,11 +39,7 @@ func scopeNames(kinds engine.Kinds) []string {
 
 // Named is the axis of a field, by any of its names; empty: none.
 func (s scopes) Named(field string) string {
-	names := scopeNames(s.kinds)
-	if i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == axisOf(field) }); i >= 0 {
-		return names[i]
-	}
-	return ""
+	return among(scopeNames(s.kinds), field)
 }
 
 // Values are an axis's values as a plan has them.

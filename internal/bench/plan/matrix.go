@@ -88,7 +88,7 @@ type expansion struct {
 	groups []*group
 	listed []bool // by field: whether there is a list
 
-	model, engine, prompt, output, batch, clients *Field
+	model, engine, prompt, batch, clients *Field
 }
 
 // group is a model with its fields' values, and with its combinations.
@@ -113,7 +113,7 @@ func newExpansion(p Plan) (*expansion, error) {
 		f.at = i
 	}
 	x.model, x.engine, x.prompt = x.field(axis.Model), x.field(axis.Engine), x.field(axis.Prompt)
-	x.output, x.batch, x.clients = x.field(axis.Output), x.field(axis.BatchSize), x.field(axis.Concurrency)
+	x.batch, x.clients = x.field(axis.BatchSize), x.field(axis.Concurrency)
 	x.ask()
 	x.gather()
 	if err := cmp.Or(x.heeded(), x.fits("the plan")); err != nil {

@@ -45,6 +45,15 @@ func ofKinds(kinds engine.Kinds) []string {
 	return out
 }
 
+// among is the one of these fields that has a name, by any of its names; empty: none.
+func among(names []string, called string) string {
+	own := axisOf(called)
+	if i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
 // read accepts single values and lists, and the names of either.
 func (c *Entry) read(r *reader, n *document.Node, path string) error {
 	if err := n.Group(path, ""); err != nil {
@@ -53,13 +62,12 @@ func (c *Entry) read(r *reader, n *document.Node, path string) error {
 	*c = Entry{}
 	names := cellNames(ofKinds(r.kinds))
 	for _, e := range n.Fields {
-		at, own := document.Join(path, e.Name), axisOf(e.Name)
-		i := slices.IndexFunc(names, func(name string) bool { return listOf(name) == own })
-		if i < 0 {
+		at, name := document.Join(path, e.Name), among(names, e.Name)
+		if name == "" {
 			return e.Unknown(path, names)
 		}
 		var values []string
-		if (*c)[names[i]] != nil {
+		if (*c)[name] != nil {
 			return document.Wrong(e.Key, at, "duplicate field")
 		}
 		if err := r.To(e.Value, &values, at); err != nil {
@@ -68,7 +76,7 @@ func (c *Entry) read(r *reader, n *document.Node, path string) error {
 		if len(values) == 0 {
 			return document.Wrong(e.Key, at, "no value")
 		}
-		(*c)[names[i]] = values
+		(*c)[name] = values
 	}
 	if len(*c) == 0 {
 		return document.Wrong(n, path, "empty; name cells, e.g. {engine: webllm}")

@@ -2,8 +2,6 @@ package compare_test
 
 import (
 	"fmt"
-	"os"
-	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
@@ -13,7 +11,7 @@ import (
 
 // A record becomes figures of cells, each over the launches that count.
 func ExampleRuns() {
-	dir, remove := exampleRun()
+	dir, remove := comparetest.Example()
 	defer remove()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -31,13 +29,4 @@ func ExampleRuns() {
 	// Output:
 	// llamacpp: peak_pss 46.9 MiB (46.2 to 47.3)
 	// llamacpp: ttft 8.9 ms (8.7 to 9.3)
-}
-
-// exampleRun writes a run of six launches of llama.cpp with made-up figures.
-func exampleRun() (dir string, remove func()) {
-	root, err := os.MkdirTemp("", "example")
-	if err != nil {
-		panic(err)
-	}
-	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

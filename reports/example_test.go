@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
@@ -15,7 +13,7 @@ import (
 
 // A renderer is a function from a result to bytes. JSON is for programs, in any language.
 func ExampleResultJSON() {
-	dir, remove := exampleRun()
+	dir, remove := comparetest.Example()
 	defer remove()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -47,13 +45,4 @@ func ExampleResultJSON() {
 	}
 	// Output:
 	// llamacpp ttft 8.887667 ms
-}
-
-// exampleRun writes a run of six launches of llama.cpp with made-up figures.
-func exampleRun() (dir string, remove func()) {
-	root, err := os.MkdirTemp("", "example")
-	if err != nil {
-		panic(err)
-	}
-	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

@@ -584,3 +584,12 @@ func Logged(run *record.Run, values map[string]float64) *record.Run {
 	}
 	return run
 }
+
+// Example writes a run of six launches of llama.cpp, for examples, which have no test to end.
+func Example() (dir string, remove func()) {
+	root, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	return Write(new(testing.B), root, "example", Native(6)), func() { _ = os.RemoveAll(root) }
+}

@@ -2,8 +2,6 @@ package record_test
 
 import (
 	"fmt"
-	"os"
-	"testing"
 
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
@@ -11,7 +9,7 @@ import (
 
 // A run's folder is read by any later version, on any machine.
 func ExampleOpen() {
-	dir, remove := exampleRun()
+	dir, remove := comparetest.Example()
 	defer remove()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -36,13 +34,4 @@ func ExampleOpen() {
 	// llamacpp, launch 4: loaded in 340 ms, 64 tokens
 	// llamacpp, launch 5: loaded in 340 ms, 64 tokens
 	// llamacpp, launch 6: loaded in 353 ms, 64 tokens
-}
-
-// exampleRun writes a run of six launches of llama.cpp with made-up figures.
-func exampleRun() (dir string, remove func()) {
-	root, err := os.MkdirTemp("", "example")
-	if err != nil {
-		panic(err)
-	}
-	return comparetest.Write(new(testing.B), root, "example", comparetest.Native(6)), func() { _ = os.RemoveAll(root) }
 }

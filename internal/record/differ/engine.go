@@ -12,19 +12,26 @@ import (
 // Version is the name of an engine's version.
 const Version = "version"
 
+// identified is an engine with its parts.
+type identified struct {
+	record.EngineInfo
+	parts map[string]string
+}
+
 // Engines compares two engines of one name, and their parts. Of what goes with a version or a name, only that is named.
 func Engines(was, is record.EngineInfo) []Difference {
-	all := []property[record.EngineInfo]{
-		{name: Version, kind: Engine, of: func(e record.EngineInfo) string { return e.Version }, always: true},
-		{name: "program", kind: Engine, of: func(e record.EngineInfo) string { return e.SHA256 }, implied: true},
+	all := []property[identified]{
+		{name: Version, kind: Engine, of: func(e identified) string { return e.Version }, always: true},
+		{name: "program", kind: Engine, of: func(e identified) string { return e.SHA256 }, implied: true},
 	}
-	keys := maps.Clone(was.Identity())
-	maps.Copy(keys, is.Identity())
+	before, now := identified{was, was.Identity()}, identified{is, is.Identity()}
+	keys := maps.Clone(before.parts)
+	maps.Copy(keys, now.parts)
 	for _, key := range slices.SortedFunc(maps.Keys(keys), namesFirst) {
-		all = append(all, property[record.EngineInfo]{name: Part(is.Name, key), kind: kindOf(key), implied: true,
-			always: key == "browser", of: func(e record.EngineInfo) string { return e.Identity()[key] }})
+		all = append(all, property[identified]{name: Part(is.Name, key), kind: kindOf(key), implied: true,
+			always: key == "browser", of: func(e identified) string { return e.parts[key] }})
 	}
-	out := between(all, was, is)
+	out := between(all, before, now)
 	for i := range out {
 		sameMaker := was.Library != nil && is.Library != nil && was.Library.Maker == is.Library.Maker
 		if out[i].What == Part("", modelLibrary) && sameMaker {

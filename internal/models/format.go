@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -157,14 +158,14 @@ func (f *Format) AsGGUF(path, name string) (can string, ok bool, err error) {
 	return fmt.Sprintf("runs it as a GGUF, %s, %s (llmparity run --model FOLDER)", g.File.Dominant(), g.Same), true, nil
 }
 
-// named returns the format of a name in records; nil if it is none of files.
+// named returns the format of a name in records; without fields if it is none of files.
 func named(name string) *Format {
 	for _, f := range formats {
 		if f.Name == name {
 			return f
 		}
 	}
-	return nil
+	return &Format{}
 }
 
 // Names lists, for people, what a user names of formats; without any, of a GGUF.
@@ -176,29 +177,17 @@ func Names(names []string) string {
 
 // Title returns the name of a format for people.
 func Title(name string) string {
-	if f := named(name); f != nil {
-		return f.Title
-	}
-	return name
+	return cmp.Or(named(name).Title, name)
 }
 
 // Reads reports whether weights and vocabulary of the model's format can be read.
-func (m Model) Reads() bool {
-	f := named(m.Format)
-	return f != nil && f.tokens != nil
-}
+func (m Model) Reads() bool { return named(m.Format).tokens != nil }
 
 // Converts reports whether the model's format can become a GGUF.
-func (m Model) Converts() bool {
-	f := named(m.Format)
-	return f != nil && f.toGGUF != nil
-}
+func (m Model) Converts() bool { return named(m.Format).toGGUF != nil }
 
 // Reference reports whether llmparity can compute with the model's format itself.
-func (m Model) Reference() bool {
-	f := named(m.Format)
-	return f != nil && f.Reference
-}
+func (m Model) Reference() bool { return named(m.Format).Reference }
 
 // Recognised returns the format of a file or folder; nil if it is none.
 func Recognised(path string) (*Format, error) {

@@ -60,7 +60,7 @@ func difference(ctx context.Context, a, b Model) (string, error) {
 // tensorsOf returns the weights of a model as those of a GGUF.
 func tensorsOf(ctx context.Context, m Model) (tensors []gguf.Weights, done func(), err error) {
 	f := named(m.Format)
-	if f == nil || f.weights == nil {
+	if f.weights == nil {
 		return nil, nil, fmt.Errorf("the weights of a %s model cannot be read", m.Format)
 	}
 	return f.weights(ctx, m)

@@ -177,7 +177,10 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
 		"ids": r.IDs, "seed": seed,
 	}, g.take)
-	if r.Temperature > 0 && answer.Reported != nil {
+	if r.Temperature > 0 {
+		if answer.Reported == nil { // scripts need not report anything themselves
+			answer.Reported = map[string]float64{}
+		}
 		answer.Reported["seed"] = float64(seed)
 	}
 	if err != nil {

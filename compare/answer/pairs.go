@@ -3,14 +3,16 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
-	"slices"
-	"strings"
+	"llmparity/internal/axis"
 )
 
 // pair is two cells with the verdict on a figure of both.
@@ -27,19 +29,72 @@ func (p *pair) names() [2]string { return [2]string{p.Sides[0].Name, p.Sides[1].
 // figure.
 func (r view) pairs(q *question) []pair {
 	var out []pair
-	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
+	topic := r.topic()
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		p := pair{a: r.Cells[c.A], b: r.Cells[c.B], family: c.Family}
 		x, y := q.of(p.a), q.of(p.b)
-		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || !compare.SameRequest(p.a, p.b) {
+		if r.about(c) != topic || !x.Known() || !y.Known() || !compare.SameRequest(p.a, p.b) {
 			continue
 		}
-		a, b := r.pairNames(p.a, p.b)
+		a, b := r.sides(c)
 		p.Verdict = r.Verdict(c, x, y, a, b)
 		out = append(out, p)
 	}
 	return out
+}
+
+// sides names the sides of a comparison.
+func (r view) sides(c *compare.Comparison) (string, string) {
+	if c.Axes != nil {
+		return r.SideNames(c)
+	}
+	return r.pairNames(r.Cells[c.A], r.Cells[c.B])
+}
+
+// topic is what a result compares: the answer is about it.
+type topic int
+
+const (
+	ofEngines topic = iota
+	ofCells         // cells with their reference cells
+	ofRuns
+)
+
+// about is the topic of a comparison.
+func (r view) about(c *compare.Comparison) topic {
+	switch {
+	case r.Families[c.Family].Runs:
+		return ofRuns
+	case c.Axes != nil:
+		return ofCells
+	}
+	return ofEngines
+}
+
+// topic is runs, if there are several; else what a plan varies of an engine's own, such as its versions; else engines,
+// if there are several; else what one engine's cells differ in.
+func (r view) topic() topic {
+	var engines, cells, own bool
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		switch r.about(c) {
+		case ofRuns:
+			return ofRuns
+		case ofEngines:
+			engines = true
+		case ofCells:
+			cells = true
+			own = own || slices.ContainsFunc(c.Axes, func(name string) bool {
+				_, set := r.Cells[c.B].Spec.Settings[name]
+				return set || name == axis.Model
+			})
+		}
+	}
+	if own || cells && !engines {
+		return ofCells
+	}
+	return ofEngines
 }
 
 // pairNames names two cells: by their runs or engines if these differ, else by their labels.
@@ -56,14 +111,17 @@ func (r view) pairNames(a, b *compare.Cell) (string, string) {
 // finding is the card of some pairs.
 type finding struct {
 	Card
-	named bool // the headline begins with a side's name
+	named bool    // the headline begins with a side's name
+	size  float64 // how many times as much one side has; 0: no difference
 }
 
 // single answers for one pair.
 func (r view) single(q *question, p *pair) finding {
 	names := p.names()
-	out := finding{Card: Card{Headline: p.Headline(q.Phrases), Unknown: !p.Equal() && p.Outcome != verdict.Different,
-		Text: fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}}
+	out := finding{Card: Card{Headline: p.Headline(q.Phrases, r.topic() != ofEngines),
+		Unknown: !p.Equal() && p.Outcome != verdict.Different,
+		Text: joined(". ", explain.Capital(p.Spread(q.Phrases)),
+			fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit)))}}
 	switch p.Outcome {
 	case verdict.NotComparable:
 		out.named, out.Reason = p.AtLeast > 0, p.Forbids
@@ -124,8 +182,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 		return out
 	}
 	if !slices.ContainsFunc(pairs, func(p pair) bool { return !p.Equal() }) {
-		return Card{Headline: fmt.Sprintf(explain.InPairs, verdict.NoDifference.Headline(), anyOf(len(pairs), false)),
-			Text: r.values(q, known)}
+		return Card{Headline: noneOf(pairs), Text: r.values(q, known)}
 	}
 	answers, others := r.bySides(q, &by)
 	out := Card{Unknown: len(answers) == 0}
@@ -161,12 +218,28 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	return out
 }
 
+// noneOf says that no pair differs, by more than the largest change that they cannot rule out.
+func noneOf(pairs []pair) string {
+	most := 0.0
+	for i := range pairs {
+		of, known := pairs[i].Most()
+		if !known {
+			return fmt.Sprintf(explain.InPairs, verdict.NoDifference.Headline(), anyOf(len(pairs), false))
+		}
+		most = max(most, of)
+	}
+	return fmt.Sprintf(explain.NoneAbove, verdict.Whole(most))
+}
+
 // bySides has a line for each two sides: those with an answer, and the others.
 func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answers, others []finding) {
 	for sides, all := range by.All() {
 		f := r.together(q, sides, all)
 		if len(all) == 1 {
 			f = r.single(q, &all[0])
+			if t := all[0].Times; t != nil && all[0].Outcome == verdict.Different {
+				f.size = t.Value
+			}
 			f.Reason = verdict.Reason{} // the line is the headline alone
 		} else if f.Text != "" {
 			f.Headline += fmt.Sprintf(explain.InParentheses, f.Text)
@@ -180,6 +253,9 @@ func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answer
 		} else {
 			answers = append(answers, f)
 		}
+	}
+	if r.topic() == ofCells { // the largest difference first
+		slices.SortStableFunc(answers, func(a, b finding) int { return cmp.Compare(b.size, a.size) })
 	}
 	return answers, others
 }
@@ -294,7 +370,7 @@ func (r view) meanOf(name string, family int) string {
 	if len(means) != 1 {
 		return ""
 	}
-	v := verdict.OfMean(&means[0], f.A, f.B, r.Statistics.MinEffect)
+	v := verdict.OfMean(&means[0], means[0].A, means[0].B, r.Statistics.MinEffect)
 	if v.Outcome != verdict.Different {
 		return ""
 	}

@@ -71,6 +71,9 @@ func (p Plan) expand() (*Matrix, error) {
 	if len(m.Cells) == 0 {
 		return nil, errors.New("engines: the plan has no cells")
 	}
+	if m.Reference, err = p.Reference.one("reference_cell", m.Cells); err != nil {
+		return nil, err
+	}
 	at := 0 // all cells are there: they move no more
 	for _, s := range m.Setups {
 		s.Cells = m.Cells[at : at+len(s.Cells) : at+len(s.Cells)]

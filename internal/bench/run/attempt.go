@@ -15,7 +15,6 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/pagecache"
 	"llmparity/internal/host/sample"
-	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 )
@@ -123,25 +122,6 @@ func (t launchTimeout) Error() string {
 }
 
 func (launchTimeout) Unwrap() error { return context.DeadlineExceeded }
-
-func outcome(parent context.Context, err error) (record.Status, record.Class) {
-	var over *runTimeout
-	switch {
-	case err == nil:
-		return record.OK, ""
-	case errors.As(context.Cause(parent), &over):
-		return record.Interrupted, record.Timeout
-	case parent.Err() != nil:
-		return record.Interrupted, record.Cancelled
-	case refuses(err):
-		return record.Interrupted, record.SetUp
-	}
-	class := engine.ClassOf(err)
-	if _, ok := errors.AsType[*fault.Error](err); ok && class == record.Other {
-		class = record.SetUp
-	}
-	return record.Failed, class
-}
 
 // phases runs the phases of the attempt.
 func (a *attempt) phases(ctx context.Context, opens bool) error {
@@ -354,15 +334,6 @@ func gibberish(tokens []record.Token, expected []int) error {
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // fromDisk evicts the model's files from the page cache, or reads them into it, as the cell requests. It warns if that

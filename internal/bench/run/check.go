@@ -44,23 +44,6 @@ func (r *runner) offerText(s *current, c *series, o *score.Output) {
 	r.texts[s.Plan.Model] = &score.Check{Of: "the output of " + c.Engine, IDs: slices.Concat(o.PromptIDs, o.Text)}
 }
 
-// textFirst moves the text engine's warm-up launches before those of others, which then can score its text.
-func textFirst(order []turn, textOf string) {
-	n := slices.IndexFunc(order, func(t turn) bool { return !t.warmup })
-	if n < 0 {
-		n = len(order)
-	}
-	slices.SortStableFunc(order[:n], func(a, b turn) int {
-		first := func(t turn) int {
-			if t.Engine == textOf {
-				return 0
-			}
-			return 1
-		}
-		return first(a) - first(b)
-	})
-}
-
 // checks reports whether an engine's scores are still to be checked in a setup.
 func (s *current) checks(e engine.Engine) bool {
 	return s.Plan.Checks() && e.Caps().Scores && !s.checked.engines[e]

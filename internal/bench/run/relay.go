@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/models"
@@ -216,23 +215,6 @@ func (r *relay) Log(name string) io.WriteCloser {
 		return record.Discard
 	}
 	return r.rec.Log(name)
-}
-
-// live is a session with its sampler. It belongs to one attempt, or passes from one repetition to the next.
-type live struct {
-	relay   *relay
-	sampler *sample.Sampler
-	session engine.Session // nil until it is open
-	opener  int            // the attempt that opened it
-	of      any            // what shares it, from turn.session
-}
-
-// close ends the session. Its last reports still reach the attempt's record.
-func (l *live) close() error {
-	if l.session == nil {
-		return nil
-	}
-	return l.session.Close()
 }
 
 // probe passes what an engine reports to the record and the sampler.

@@ -284,19 +284,6 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	return nil
 }
 
-// continues reports whether the next attempt continues in a turn's session. stopped says that its cell gets no more.
-func continues(t turn, rest []turn, stopped bool) bool {
-	if t.session() == nil {
-		return false
-	}
-	for _, next := range rest {
-		if !next.over() && !(stopped && next.series == t.series) {
-			return next.session() == t.session()
-		}
-	}
-	return false
-}
-
 // stop records why a cell is not repeated any more, and says so if its interval is not narrow enough; nil: it may be.
 func (r *runner) stop(s *current, t turn, stop *record.Stop) {
 	if stop == nil {

@@ -271,14 +271,6 @@ func (p *past) unscored(planned *plan.Setup, end int) bool {
 	return true
 }
 
-// scored reports whether a cell's engine has scored a text.
-func (p *past) scored(j job) bool {
-	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
-		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK &&
-			a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
-	})
-}
-
 // whole reports whether the run is complete.
 func (p *past) whole(r *runner) bool {
 	incomplete := func(s *plan.Setup) bool { return !p.over(r, s) }

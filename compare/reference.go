@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -185,7 +186,11 @@ func (r *Result) SideNames(c *Comparison) (a, b string) {
 func values(c *Cell, along []*axis.Axis) string {
 	var words []string
 	for _, x := range along {
-		if w := x.In(&c.Spec); w != "" {
+		w := x.In(&c.Spec)
+		if v := x.Value(&c.Spec); v != "" && len(along) == 1 && !(x.Number != nil && !math.IsNaN(x.Number(&c.Spec))) {
+			w = v // says enough where it is no number
+		}
+		if w != "" {
 			words = append(words, w)
 		}
 	}

@@ -111,17 +111,22 @@ func (r view) pairNames(a, b *compare.Cell) (string, string) {
 // finding is the card of some pairs.
 type finding struct {
 	Card
-	named bool    // the headline begins with a side's name
-	size  float64 // how many times as much one side has; 0: no difference
+	named bool // the headline begins with a side's name
+	// interval of the headline, in parentheses
+	interval string
+	size     float64 // how many times as much one side has; 0: no difference
 }
 
 // single answers for one pair.
 func (r view) single(q *question, p *pair) finding {
 	names := p.names()
-	out := finding{Card: Card{Headline: p.Headline(q.Phrases, r.topic() != ofEngines),
+	referenced := r.topic() != ofEngines
+	out := finding{Card: Card{Headline: p.Headline(q.Phrases, referenced),
 		Unknown: !p.Equal() && p.Outcome != verdict.Different,
-		Text: joined(". ", explain.Capital(p.Spread(q.Phrases)),
-			fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit)))}}
+		Text:    fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}, interval: p.CI()}
+	if first := p.Ratio(q.Phrases); referenced && first != "" {
+		out.interval, out.Text = "", first+": "+out.Text
+	}
 	switch p.Outcome {
 	case verdict.NotComparable:
 		out.named, out.Reason = p.AtLeast > 0, p.Forbids
@@ -137,6 +142,7 @@ func (r view) single(q *question, p *pair) finding {
 	case verdict.NoDifference, verdict.TooNoisy:
 		out.Text += p.ShortageText()
 	}
+	out.Text = joined(". ", strings.Trim(out.interval, " ()"), out.Text)
 	out.Text += notAlike(p)
 	return out
 }
@@ -197,7 +203,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	var texts []string
 	said := map[verdict.Reason]bool{}
 	for _, f := range all {
-		texts, said[f.Reason] = append(texts, f.Headline), true
+		texts, said[f.Reason] = append(texts, f.Headline+f.interval), true
 	}
 	if more > 0 {
 		texts = append(texts, fmt.Sprintf(explain.PairsInTables, more))
@@ -205,9 +211,9 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	if best := q.winner(pairs, known); best != nil {
 		out.Headline = q.Best + ": " + r.cellTitle(best)
 	} else {
-		out.Headline, texts = texts[0], texts[1:]
+		out.Headline, texts[0] = all[0].Headline, strings.Trim(all[0].interval, " ()")
 	}
-	out.Text = strings.Join(texts, "; ")
+	out.Text = joined("; ", texts...)
 	if forbidden < 0 || len(known) <= mostValues {
 		out.Text += ". " + r.values(q, known)
 	}
@@ -329,6 +335,8 @@ func (r view) together(q *question, sides [2]string, pairs []pair) finding {
 		return finding{Card: Card{Headline: verdict.TooFew.Headline(), Unknown: true}}
 	case n == all:
 		return finding{Card: Card{Headline: in(verdict.TooNoisy, anyOf(all, true)), Unknown: true}}
+	case t.of[verdict.NoDifference] == all:
+		out.Headline = noneOf(pairs)
 	case t.more == all:
 		out.Headline = fmt.Sprintf(explain.MoreInPairs, t.larger, q.More, t.other, every)
 	case t.more > 0:

@@ -19,29 +19,32 @@ func (r view) title(a *Answer) string {
 	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if len(speeds) > 1 || len(memories) > 1 {
-		return explain.Capital(r.manyTitle(a, speeds, memories))
+		return r.manyTitle(a, speeds, memories)
 	}
-	return explain.Capital(r.pairTitle(a, speeds, memories))
+	return r.pairTitle(a, speeds, memories)
 }
 
 // clauses are the parts of a title.
 type clauses struct{ differ, same, other []string }
 
-// write joins them; none is what to say of sides without a difference.
+// write joins them; none is what to say of sides without a difference, which has what is the same.
 func (c *clauses) write(none string) string {
-	parts := c.other
-	if len(c.differ) > 0 {
-		parts = append([]string{explain.And(c.differ, 2)}, parts...)
-	} else if none != "" {
-		parts = append([]string{none}, parts...)
-	}
+	var parts []string
 	switch {
-	case len(parts) == 0 || none != "" && len(c.differ) == 0: // none has them
-	case len(c.same) > 0:
+	case len(c.differ) > 0:
+		parts = []string{explain.And(c.differ, 2)}
+	case none != "":
+		return strings.Join(append([]string{none}, c.other...), "; ")
+	}
+	if parts = append(parts, c.other...); len(c.same) > 0 {
 		is := explain.Plural(len(c.same), "is", "are")
 		parts = append(parts, fmt.Sprintf(explain.TitleSame, explain.And(c.same, 3), is))
 	}
-	return strings.Join(parts, "; ")
+	text := strings.Join(parts, "; ")
+	if len(c.differ) > 0 { // it begins with a name
+		return text
+	}
+	return explain.Capital(text)
 }
 
 // pairTitle is the title of two cells.
@@ -62,9 +65,9 @@ func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
 		switch {
 		case p.Outcome == verdict.Different, p.Outcome == verdict.NotComparable && p.AtLeast > 0:
 			text := p.Headline(of.q.Phrases, r.topic() != ofEngines)
-			for _, side := range sides { // "B is slower than A and uses more memory than A"
-				if len(out.differ) > 0 && strings.HasPrefix(out.differ[0], side+" ") {
-					text = strings.TrimPrefix(text, side+" ")
+			for i, side := range sides { // "B is slower than A and uses more memory"
+				if len(out.differ) > 0 && strings.HasPrefix(out.differ[0], side+" ") && strings.HasPrefix(text, side+" ") {
+					text = strings.TrimSuffix(strings.TrimPrefix(text, side+" "), " than "+sides[1-i])
 				}
 			}
 			out.differ = append(out.differ, text)
@@ -107,9 +110,6 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 	if r.addOutput(&out, a); len(out.differ) == 0 && len(out.same) < 2 {
 		return ""
 	}
-	if len(out.differ) == 0 {
-		return fmt.Sprintf(explain.TitleSame, explain.And(out.same, 3), "are")
-	}
 	return out.write("")
 }
 
@@ -118,7 +118,7 @@ func (r view) addOutput(out *clauses, a *Answer) {
 	alike := func(p parity.Parity) bool { return p.Compared && p.Identical && !p.Scores.Differs() }
 	switch {
 	case a.Output.Unknown || a.Output.Headline == "" || len(r.Parity) == 0:
-	case len(out.same) > 0 && !slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return !alike(p) }):
+	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return !alike(p) }):
 		out.same = append(out.same, "output")
 	default:
 		out.other = append(out.other, strings.ToLower(a.Output.Headline[:1])+a.Output.Headline[1:])

@@ -48,7 +48,7 @@ var (
 		More: "is faster", Share: "is %s faster than %s", Times: "is %s times as fast as %s", Factor: "as fast",
 		Less: "is %s slower than %s", Ratio: "%s decodes %s times as fast as %s%s", Same: "speed",
 		BestOf: "%s is the fastest",
-		Least: "Slowest", Most: "fastest", Best: "Fastest"}
+		Least:  "Slowest", Most: "fastest", Best: "Fastest"}
 )
 
 // A figure of two cells in an answer: headlines, and what completes them.
@@ -56,8 +56,7 @@ const (
 	MoreThan     = "%s than %s" // Phrases.More
 	MoreMiB      = "uses %s MiB more than %s"
 	AtLeastMore  = "%s uses at least %s MiB more than %s"
-	ChangeFromTo = "95%% CI of the change from %s to %s: %s to %s"
-	AmountCI     = "difference: %s MiB%s"
+	ChangeFromTo = " (from %s to %s, 95%% CI %s to %s)"
 	NoneAbove    = "No difference above %s can be seen"
 	WithPrompts  = ", with prompts of %s"
 	PartlyShared = ", but other programs share up to %s of what %s uses, which is left out in part"

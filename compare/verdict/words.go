@@ -156,18 +156,26 @@ func Whole(share float64) string {
 	return fmt.Sprintf("%.0f%%", math.Ceil(100*share-1e-9))
 }
 
-// Spread is the interval of a headline, in a sentence; empty if there is none.
-func (v *Verdict) Spread(of *explain.Phrases) string {
-	switch {
-	case v.Outcome == NotComparable || v.Outcome == TooFew:
+// Ratio says how many times as much the larger side has, with its interval; empty if that is not known.
+func (v *Verdict) Ratio(of *explain.Phrases) string {
+	if v.Outcome != Different || v.AmountOnly || v.Times == nil {
 		return ""
+	}
+	larger, other := v.Names()
+	return fmt.Sprintf(of.Ratio, larger, explain.Amount(v.Times.Value), other,
+		v.interval(v.Times.Interval, explain.Amount))
+}
+
+// CI is the interval of a headline that names the larger side, or why there is none; empty if it needs none.
+func (v *Verdict) CI() string {
+	switch {
 	case v.Outcome == Different && v.AmountOnly:
-		return fmt.Sprintf(explain.AmountCI, explain.Amount(v.Amount.Value), v.interval(v.Amount.Interval, explain.Amount))
+		return v.interval(v.Amount.Interval, explain.Amount)
+	case v.Outcome == Different && v.Times != nil && v.Times.Value < 2:
+		return v.interval(v.Times.Interval, func(t float64) string { return explain.Share(t - 1) })
 	case v.Outcome == Different && v.Times != nil:
-		larger, other := v.Names()
-		return fmt.Sprintf(of.Ratio, larger, explain.Amount(v.Times.Value), other,
-			v.interval(v.Times.Interval, explain.Amount))
-	case v.Change != nil && v.Change.Interval != nil:
+		return v.interval(v.Times.Interval, explain.Amount)
+	case (v.Outcome == NoDifference || v.Outcome == TooNoisy) && v.Change != nil && v.Change.Interval != nil:
 		i := v.Change.Interval
 		return fmt.Sprintf(explain.ChangeFromTo, v.Sides[0].Name, v.Sides[1].Name, Signed(i.Lo/100), Signed(i.Hi/100))
 	}

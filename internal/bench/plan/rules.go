@@ -13,6 +13,8 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
+	"llmparity/internal/kit/nearest"
+	"llmparity/internal/record"
 )
 
 // Entry of include or exclude names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
@@ -80,6 +82,21 @@ func (c *Entry) read(r *reader, n *document.Node, path string) error {
 	}
 	if len(*c) == 0 {
 		return document.Wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
+	}
+	return nil
+}
+
+// Refer names the reference cell by values of axes.
+func (p *Plan) Refer(values map[string]string) error {
+	p.Reference = Entry{}
+	names := cellNames(ofKinds(p.kinds))
+	for called, value := range values {
+		name := among(names, called)
+		if name == "" {
+			return fmt.Errorf("unknown axis %q%s; axes: %s", called, nearest.Question(called, names),
+				strings.Join(names, ", "))
+		}
+		p.Reference[name] = []string{value}
 	}
 	return nil
 }

@@ -122,7 +122,8 @@ type Cell struct {
 	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
 	memory     *memory.Cell
-	inconstant string // how its launches differ in what they ran with; empty: they do not
+	reported   []string // axes along which the label has what the engine reports
+	inconstant string   // how its launches differ in what they ran with; empty: they do not
 }
 
 // Attempts is the number of attempts of all cells, whatever their status.
@@ -297,7 +298,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 // Title is the engine's name for people, or else in records.
 func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
-// MemoryCell returns its memory, with what other programs share of it.
+// Footprint returns the memory, with what other programs share of it.
 func (c *Cell) MemoryCell() *memory.Cell { return c.memory }
 
 // Shown are the sizes of the launch whose memory by component is shown.

@@ -228,7 +228,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && dtype.Canonical(actual) != dtype.Canonical(x.DType) {
-		return fmt.Sprintf("%s was %s, not %s as assumed", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
+		return fmt.Sprintf("%s was %s, not %s as assumed", figure.Noun(x.Name), actual, x.DType)
 	}
 	if ofSetup := x.Name == figure.KVCache || x.Name == figure.Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")

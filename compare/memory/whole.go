@@ -32,7 +32,7 @@ func (c *Cell) wholeOf(all []evidence.Launch) whole {
 	}
 	p := PointsOf(c.Figure)
 	w := whole{of: p.Of, method: record.MethodSmapsRollup, increase: p.Increase, total: p.Peak}
-	if p.Of != "total PSS" {
+	if p.Peak.Name != figure.PeakPSS {
 		w.method = record.MethodStatm
 		w.notes = append(w.notes,
 			"the total is a sum of RSS, which counts pages that several processes share more than once")
@@ -68,8 +68,8 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 // offloadedInPart says of a cell on a GPU if only some layers are there, by llama.cpp's log or Ollama's sizes.
 func (c *Cell) offloadedInPart() string {
 	const both = " are on the GPU: components are in GPU and host memory, so no difference is formed"
-	if on, all, ok := strings.Cut(c.Says("gpu_layers"), " of "); ok && on != all {
-		return fmt.Sprintf("%s of %s layers%s", on, all, both)
+	if c.Engine != nil && c.Engine.Layers != nil && c.Engine.Layers.GPU != c.Engine.Layers.All {
+		return fmt.Sprintf("%d of %d layers%s", c.Engine.Layers.GPU, c.Engine.Layers.All, both)
 	}
 	size, err := strconv.ParseFloat(c.Device.Detail["size_bytes"], 64)
 	on, err2 := strconv.ParseFloat(c.Device.Detail["size_vram_bytes"], 64)

@@ -322,7 +322,7 @@ func TestKVCacheDTypes(t *testing.T) {
 	for dtype, bits := range map[string]float64{"f32": 32, "float16": 16, "bfloat16": 16, "q8_0": 8.5, "q5_1": 6,
 		"q5_0": 5.5, "q4_1": 5, "q4_0": 4.5, "iq4_nl": 4.5, "fp8_e5m2": 8, "int3": 0} {
 		e.Info.Policy = map[string]string{"kv_dtype": dtype}
-		c := compare.Runs(comparetest.Run(t, "kv", e)).Cells[0].MemoryCell()
+		c := compare.Runs(comparetest.Run(t, "kv", e)).Cells[0].Footprint()
 		if got := c.TokenBytes(); got != numbers*bits/8 {
 			t.Errorf("%s: %g bytes per token, want %g", dtype, got, numbers*bits/8)
 		}

@@ -40,6 +40,7 @@ func (r *Result) label() {
 func (r *Result) ownWords(c *Cell) []string {
 	engine := func(o *Cell) bool { return o.Refused == "" && o.Spec.Engine == c.Spec.Engine }
 	var out []string
+	c.reported = nil
 	for _, x := range labelled(c) {
 		if x.Own && r.differs(c, x.In, engine) {
 			out = append(out, x.In(&c.Spec))

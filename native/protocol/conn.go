@@ -98,7 +98,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 		Log: p.Log(strings.ReplaceAll(name, ":", "-")), Keep: 16 << 10, Role: "engine", Attach: p.Attach})
 	if err != nil {
 		_, _ = in.Close(), out.Close()
-		return nil, engine.SetUp(fault.New(fault.NoProgram, "", "%v", err))
+		return nil, engine.SetUp(&fault.Error{Kind: fault.NoProgram, What: err.Error(), Err: err})
 	}
 	go c.read()
 	return c, nil

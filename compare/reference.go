@@ -155,7 +155,8 @@ func checkReference(reference map[string]string, specs []*record.Cell) error {
 			}
 		}
 		if !matched {
-			return fault.New(fault.Usage, "use "+explain.Some(values, 8), "reference cell: no cell has %s %q", name, value)
+			return fault.New(fault.Usage, "use "+explain.Some(values, 8), "reference cell: no cell has %s %q", name,
+				value)
 		}
 	}
 	return nil

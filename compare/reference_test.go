@@ -90,7 +90,8 @@ func TestReferenceCellIsChosen(t *testing.T) {
 	wantPairs(t, compare.With(o, run), "webllm_version: c → a", "webllm_version: c → b")
 	for name, value := range map[string]string{"webllm_version": "d", "colour": "red"} {
 		o.Reference = map[string]string{name: value}
-		if err := o.Check(run); err == nil || !strings.Contains(err.Error(), value) && !strings.Contains(err.Error(), name) {
+		err := o.Check(run)
+		if err == nil || !strings.Contains(err.Error(), value) && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}

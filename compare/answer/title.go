@@ -66,8 +66,9 @@ func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
 		case p.Outcome == verdict.Different, p.Outcome == verdict.NotComparable && p.AtLeast > 0:
 			text := p.Headline(of.q.Phrases, r.topic() != ofEngines)
 			for i, side := range sides { // "B is slower than A and uses more memory"
-				if len(out.differ) > 0 && strings.HasPrefix(out.differ[0], side+" ") && strings.HasPrefix(text, side+" ") {
-					text = strings.TrimSuffix(strings.TrimPrefix(text, side+" "), " than "+sides[1-i])
+				is := side + " "
+				if len(out.differ) > 0 && strings.HasPrefix(out.differ[0], is) && strings.HasPrefix(text, is) {
+					text = strings.TrimSuffix(strings.TrimPrefix(text, is), " than "+sides[1-i])
 				}
 			}
 			out.differ = append(out.differ, text)
@@ -98,12 +99,13 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 		pairs []pair
 	}{{&speedQuestion, &a.Speed, speeds}, {&memoryQuestion, &a.Memory, memories}} {
 		different := func(p pair) bool { return p.Outcome == verdict.Different }
+		unequal := func(p pair) bool { return !p.Equal() }
 		switch best := of.q.winner(of.pairs, r.Cells); {
 		case best != nil:
 			out.differ = append(out.differ, fmt.Sprintf(of.q.BestOf, r.cellTitle(best)))
 		case slices.ContainsFunc(of.pairs, different) && !of.card.Unknown:
 			out.differ = append(out.differ, of.card.Headline)
-		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, func(p pair) bool { return !p.Equal() }):
+		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, unequal):
 			out.same = append(out.same, of.q.Same)
 		}
 	}

@@ -118,7 +118,8 @@ func (c Entry) one(path string, cells []record.Cell) (map[string]string, error) 
 			}
 		}
 		if !matches {
-			return nil, fmt.Errorf("%s.%s: no cell has %s; available: %s", path, name, values[0], strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s.%s: no cell has %s; available: %s", path, name, values[0],
+				strings.Join(known, ", "))
 		}
 		if out == nil {
 			out = map[string]string{}

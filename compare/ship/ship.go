@@ -2,10 +2,10 @@
 // much perplexity rises. It recommends the form to ship.
 //
 // The rule: of the forms whose perplexity rises by at most a tolerance, take the one with the least peak memory. The
-// upper end of the paired 95% interval counts, so a form with too few windows never qualifies. Peak memory must differ by
-// Mann-Whitney's test, corrected by Holm for all forms that qualify, and by the minimum effect. Among forms whose
-// memory does not differ, the smallest download decides, which is exact. Without perplexities, memory decides alone.
-// In a browser and natively, the browser's memory and perplexity decide. No form stands out if the interval of each
+// upper end of the paired 95% interval counts, so a form with too few windows never qualifies. Peak memory must differ
+// by Mann-Whitney's test, corrected by Holm for all forms that qualify, and by the minimum effect. Among forms whose
+// memory does not differ, the smallest download decides, which is exact. Without perplexities, memory decides alone. In
+// a browser and natively, the browser's memory and perplexity decide. No form stands out if the interval of each
 // smaller form contains the tolerance.
 //
 // It does not know how good a model's answers are: perplexity is that of one text.

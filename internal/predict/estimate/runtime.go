@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/predict/layout"
 )
 
-// Runtime is how a library that engines compute with holds a model in memory. Each has a file. All have a name, a device
-// and rules; another zero field means that nothing is special.
+// Runtime is how a library that engines compute with holds a model in memory. Each has a file. All have a name, a
+// device and rules; another zero field means that nothing is special.
 type Runtime struct {
 	name   engine.Runtime // in the Memory of engines
 	gguf   bool           // it runs GGUF files

@@ -288,11 +288,18 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
 		r.Prompt, r.IDs, known, asked = turned(r.Prompt), nil, nil, 0
 	}
+	mark := func() {
+		if p == record.Measure {
+			a.live.sampler.Mark(record.MethodCPUTime)
+		}
+	}
+	mark()
 	begin, first := time.Now(), time.Duration(0)
 	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)
 		if took := time.Since(begin); first == 0 {
 			first = took
+			mark() // it takes some 20 µs a process, while the engine computes the next token
 		} else {
 			each := (took - first) / time.Duration(len(tokens)-1)
 			a.needs = time.Since(a.begun) + each*time.Duration(n-len(tokens))
@@ -302,10 +309,12 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n
 		}
 		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
 	})
+	returned := time.Now()
+	mark()
 	if err != nil && len(tokens) == 0 {
 		return err
 	}
-	q := a.rec.Request(record.Slot{}, time.Time{}, p, usage, tokens, time.Now())
+	q := a.rec.Request(record.Slot{}, time.Time{}, p, usage, tokens, returned)
 	if err != nil {
 		return err
 	}

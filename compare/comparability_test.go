@@ -124,7 +124,7 @@ func TestFormsAreComparedByTheirWeights(t *testing.T) {
 	}
 	b.Cell.Model.SHA256 = "other"
 	forms := func() *compare.Result {
-		return compare.With(compare.Options{AllowDifferent: true}, comparetest.Run(t, "forms", a, b))
+		return compare.With(compare.Rules{AllowDifferent: true}, comparetest.Run(t, "forms", a, b))
 	}
 	model := func(r *compare.Result) explain.Check {
 		return r.Runs[0].Checklist[slices.IndexFunc(r.Runs[0].Checklist,

@@ -18,8 +18,8 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Options say how runs are compared.
-type Options struct {
+// Rules say how runs are compared.
+type Rules struct {
 	// MinEffect is the share below which a significant difference does not matter: 0.01 is 1%.
 	MinEffect float64
 	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Defaults are the options of Runs.
-func Defaults() Options { return Options{MinEffect: 0.01} }
+func Defaults() Rules { return Rules{MinEffect: 0.01} }
 
 // Statistics are the rules of a Result.
 type Statistics struct {
@@ -43,7 +43,7 @@ type Statistics struct {
 }
 
 // Check validates options for some runs.
-func (o Options) Check(runs ...*record.Run) error {
+func (o Rules) Check(runs ...*record.Run) error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
 		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
 			"minimum effect %g%%: out of range", 100*o.MinEffect)

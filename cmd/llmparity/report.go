@@ -202,7 +202,7 @@ func formats() []format {
 func colours() reports.Colours { return kinds.All.Colours() }
 
 // comparison are the options of comparing, with the engines' names for people.
-func comparison() compare.Options {
+func comparison() compare.Rules {
 	o := compare.Defaults()
 	o.Titles = kinds.All.Titles()
 	return o

@@ -339,8 +339,7 @@ func (r view) sure() Card {
 			if c.Risk != nil && c.Risk.Refused {
 				tooLarge++
 			} else if reason == "" {
-				why := strings.TrimPrefix(c.Refused, c.Spec.Engine+": ")
-				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(why, 160)
+				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(c.Refused, 160)
 			}
 			continue
 		}

@@ -90,7 +90,7 @@ func open(reason string) string { return strings.TrimSuffix(reason, ".") }
 // none.
 func (p *pair) partlyShared() string {
 	for i, c := range []*compare.Cell{p.a, p.b} {
-		if left := c.MemoryCell().LeftOut(); left > memory.OthersShare {
+		if left := c.Footprint().LeftOut(); left > memory.OthersShare {
 			return fmt.Sprintf(explain.PartlyShared, explain.Share(left), p.Sides[i].Name)
 		}
 	}

@@ -48,8 +48,8 @@ func TestNewAxisInOneRun(t *testing.T) {
 	if got := labels(r); !slices.Equal(got, want) {
 		t.Errorf("labels %q, want %q", got, want)
 	}
-	if len(r.Comparisons) != 2 {
-		t.Errorf("%d pairs: each value is compared with the other engine", len(r.Comparisons))
+	if n := len(r.Comparisons); n != 3 || !slices.Equal(r.Comparisons[2].Axes, []string{"power_preference"}) {
+		t.Errorf("%d pairs: each value is compared with the other engine, and the second with the first", n)
 	}
 	var groups []string
 	for _, g := range r.Groups {
@@ -73,8 +73,8 @@ func TestNewAxisInOneRun(t *testing.T) {
 	if err := (compare.Rules{By: []string{"power_preference"}}).Check(); err == nil {
 		t.Error("no run has the field, and it is accepted")
 	}
-	if title := answer.Of(r).Title; !strings.HasSuffix(title, ", 2 values of power_preference") {
-		t.Error(title)
+	if got := answer.Of(r).Facts[0]; !strings.HasSuffix(got, ", 2 values of power_preference") {
+		t.Error(got)
 	}
 	summary := tables.Of(r)[0]
 	at := slices.IndexFunc(summary.Columns, func(c tables.Column) bool { return c.Name == "power_preference" })
@@ -160,7 +160,7 @@ func TestTemperaturesAreNotCompared(t *testing.T) {
 		a.Cell.Temperature, b.Cell.Temperature = browser, native
 		return compare.Runs(comparetest.Run(t, "temperatures", a, b))
 	}
-	const refused = "not comparable here: temperature differs: 0 and 0.7"
+	const refused = "not comparable here: temperature differs: 0.7 and 0"
 	if r := run(0, 0.7); len(r.Parity) != 0 || r.Comparisons[0].Refused != refused ||
 		!slices.Equal(labels(r), []string{"webllm, temperature 0", "llamacpp, temperature 0.7"}) {
 		t.Errorf("%q: %q, %+v", labels(r), r.Comparisons[0].Refused, r.Parity)

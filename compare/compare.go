@@ -66,7 +66,8 @@ type Run struct {
 	Dir         string             `json:"dir"`
 	Name        string             `json:"name"`
 	Started     time.Time          `json:"started"`
-	Against     string             `json:"against,omitempty"` // folder of the run that it was interleaved with
+	Against     string             `json:"against,omitempty"`        // folder of the run that it was interleaved with
+	Reference   map[string]string  `json:"reference_cell,omitempty"` // requested values of the reference cell, by axis
 	Status      record.Status      `json:"status"`
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
@@ -215,7 +216,11 @@ func With(o Rules, runs ...*record.Run) *Result {
 			AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []*growth.Member
 	for i, run := range runs {
-		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
+		reference := o.Reference
+		if reference == nil {
+			reference = run.Meta.Reference
+		}
+		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
 			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
@@ -235,10 +240,17 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r.Sweeps = growth.Sweeps(of)
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
-			if r.related(i, j) {
-				r.pair(i, j)
+			switch {
+			case !r.related(i, j):
+			case r.nativeFirst(r.Cells[i], r.Cells[j]) && r.Cells[i].Run == r.Cells[j].Run:
+				r.pair(j, i, nil)
+			default:
+				r.pair(i, j, nil)
 			}
 		}
+	}
+	for _, p := range r.pairings() {
+		r.pair(p.reference, p.cell, p.axes)
 	}
 	r.pairForeign()
 	r.Matrices = parity.Matrices(r.Parity, func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },

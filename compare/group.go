@@ -26,6 +26,9 @@ type Rules struct {
 	AllowDifferent bool
 	// By names the fields whose values averaged cells share; nil: the engine, without groups.
 	By []string
+	// Reference has values of the reference cell, by axis; nil: those of the runs' plans. An axis without a value has
+	// its first one.
+	Reference map[string]string
 	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
 }
@@ -53,6 +56,9 @@ func (o Rules) Check(runs ...*record.Run) error {
 		for i := range run.Cells {
 			specs = append(specs, &run.Cells[i])
 		}
+	}
+	if err := checkReference(o.Reference, specs); err != nil {
+		return err
 	}
 	known := fieldsOf(specs...)
 	for _, name := range o.By {

@@ -46,6 +46,8 @@ type Meta struct {
 	Against string `json:"against,omitempty"`
 	// DefaultEngines came from a default list: if one can't run, the run still succeeds.
 	DefaultEngines []string `json:"default_engines,omitempty"`
+	// Reference has the values of the reference cell that the plan names, by axis.
+	Reference map[string]string `json:"reference_cell,omitempty"`
 }
 
 // Tool names the program that wrote the record.

@@ -346,7 +346,7 @@ func (r *runner) create(env record.Environment) error {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
 	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool,
-		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked()}, env, text)
+		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked(), Reference: r.Reference}, env, text)
 	return err
 }
 

@@ -96,6 +96,7 @@ type Cell struct {
 	Load     *timing.Load        `json:"load,omitempty"` // of concurrent requests; nil: single requests
 	Reported []evidence.Figure   `json:"reported"`
 	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server reports of itself during requests
+	CPU      []timing.CPU        `json:"cpu_time,omitempty"` // CPU time by kind of process; nil: not read
 	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil: not read
 	Sampler  []evidence.Figure   `json:"sampler"`
 	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil: no source within the engine
@@ -124,6 +125,7 @@ type Cell struct {
 	stolen     []float64
 	footprint  *memory.Footprint
 	reported   []string // axes along which the label has what the engine reports
+	spins      string   // how spinning threads inflate its CPU time; empty: they do not
 	inconstant string   // how its launches differ in what they ran with; empty: they do not
 }
 
@@ -284,7 +286,9 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.Self = parity.WithItself(c.counted, spec.Temperature)
 	c.Quality = parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
-	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
+	cpu, byProcess := timing.CPUTime(spec, c.counted)
+	c.CPU = byProcess
+	c.Figures = evidence.Summarised(slices.Concat(memory.Figures(c.counted), timing.Figures(spec, c.counted), cpu))
 	if len(c.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0
@@ -301,6 +305,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.OverTokens, c.Growth = growth.Within(c.footprint, run)
 	c.Distributions = timing.Distributions(spec, c.counted)
 	c.stolen = stolenShares(c.counted, run.Environment.Cores)
+	c.spins = c.spinning(run.Environment)
 	c.refusedOrPredicted(run)
 	c.stopped(run.Stops[spec.ID])
 	evidence.Watch(c.Figures, explain.Busy(run))

@@ -254,6 +254,13 @@ const (
 	MethodSmapsRollup = "smaps_rollup"
 	MethodPeakMark    = "vm_hwm"          // for totals: a peak between two readings, from each process's highest RSS
 	MethodForeign     = "another_program" // from a file that another program wrote
+	MethodCPUTime     = "cpu_time"        // the CPU time of a process, at the edges of phases and requests
+)
+
+// Values of MethodCPUTime, since the process started.
+const (
+	CPUTime         = "cpu_ms"          // of all its threads, those that have ended too
+	CPUTimeChildren = "children_cpu_ms" // of its children that have ended and that it has waited for
 )
 
 // Source is a process or device and the method that reads it.

@@ -68,6 +68,7 @@ type Run struct {
 	Started     time.Time          `json:"started"`
 	Against     string             `json:"against,omitempty"` // folder of the run that it was interleaved with
 	Status      record.Status      `json:"status"`
+	Plan        string             `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
 	Checklist   []explain.Check    `json:"checklist"`             // whether the run is reproducible and credible
@@ -214,7 +215,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
+			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]

@@ -190,6 +190,8 @@ func formats() []format {
 		{name: "table", text: alone(reports.Table)},
 		{name: "json", text: alone(reports.ResultJSON)},
 		{name: "markdown", text: alone(reports.Markdown)},
+		{name: "methods", text: alone(reports.Methods)},
+		{name: "bibtex", text: alone(reports.BibTeX)},
 		{name: "benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", text: alone(reports.JUnit)},
 		{name: "html", text: colours().HTML},

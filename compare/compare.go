@@ -215,7 +215,8 @@ func With(o Options, runs ...*record.Run) *Result {
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
 			Against: run.Meta.Against, Status: run.Status,
-			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
+			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
+			Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]

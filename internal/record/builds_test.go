@@ -17,7 +17,8 @@ func TestRunNamesBuilds(t *testing.T) {
 		r.End(OK, "", nil, Cost{})
 	}
 	for range 2 {
-		launch(w, EngineInfo{Version: "1", Commit: "0badcafe"}, EngineInfo{Version: "1", Commit: "0badcafe", Library: library})
+		launch(w, EngineInfo{Version: "1", Commit: "0badcafe"},
+			EngineInfo{Version: "1", Commit: "0badcafe", Library: library})
 	}
 	launch(w) // it says nothing of itself
 	one := Build{Engine: "webllm", Version: "1", Commit: "0badcafe", Library: "aa"}

@@ -33,7 +33,8 @@ func (i identity) info(name string, args []string, policy map[string]string) rec
 		SHA256: i.sha256, Args: args, Parts: parts, Policy: policy}
 }
 
-// commitForm is the commit in a version: "3000 (0a0a0a0a)", or "0.6.0-dev (build 11434, commit 0a0a0a0a)" in newer ones.
+// commitForm is the commit in a version: "3000 (0a0a0a0a)", or in newer ones "0.6.0-dev (build 11434, commit
+// 0a0a0a0a)".
 var commitForm = regexp.MustCompile(`\((?:build \d+, commit )?([0-9a-f]{7,40})\)$`)
 
 // commitOf is the commit that a version names; empty: none, as a build from an archive does not know it.

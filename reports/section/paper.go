@@ -195,9 +195,10 @@ func (m *methods) requests() {
 	m.say("each %s measured %s, with %s", strings.Join(m.each((*compare.Cell).Repeated), " or "),
 		strings.Join(m.each(traffic), " or "), cmp.Or(plain.Joined(" and ", suffixed(in, " prompt tokens"),
 			suffixed(out, " generated tokens")), "an unknown number of tokens"))
-	if prompts := m.each(func(c *compare.Cell) string { return c.Requested(axis.Prompt) }); len(prompts) == 1 &&
-		len([]rune(prompts[0])) <= quotedPrompt && len(m.each(func(c *compare.Cell) string { return c.Spec.Prompt })) == 1 {
-		m.say("the prompt was “%s”", prompts[0])
+	given := m.each(func(c *compare.Cell) string { return c.Requested(axis.Prompt) })
+	texts := m.each(func(c *compare.Cell) string { return c.Spec.Prompt })
+	if len(given) == 1 && len(texts) == 1 && len([]rune(given[0])) <= quotedPrompt {
+		m.say("the prompt was “%s”", given[0])
 	}
 	if slices.ContainsFunc(m.cells, func(c *compare.Cell) bool { return c.Spec.Chat }) {
 		m.say("prompts were rendered in the model's chat template")
@@ -485,9 +486,8 @@ func machineWords(e record.Environment) string {
 	if e.MemoryB > 0 {
 		memory = explain.Amount(float64(e.MemoryB)/(1<<30)) + " GiB of memory"
 	}
-	return plain.Joined(", ", "a machine with "+cmp.Or(e.CPU, "an unknown processor"), words.Count(e.Cores, "available core"),
-		memory,
-		prefixed("CPU frequency governor ", e.Governor), prefixed("GPUs: ", rows["GPUs"]), e.OS,
+	return plain.Joined(", ", "a machine with "+cmp.Or(e.CPU, "an unknown processor"),
+		words.Count(e.Cores, "available core"), memory, prefixed("CPU frequency governor ", e.Governor), prefixed("GPUs: ", rows["GPUs"]), e.OS,
 		prefixed("kernel ", e.Kernel), e.Arch, prefixed("in ", rows["runs in"]), prefixed("limits ", rows["limits"]))
 }
 

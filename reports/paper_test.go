@@ -37,7 +37,8 @@ func TestMethodsFollowTheRecord(t *testing.T) {
 			r.Meta.Tool.Commit, r.Meta.Tool.Version = "0123456789abcdef", "v0.0.0-1-0123456789ab"
 		}, want: "llmparity v0.0.0-1-0123456789ab to"},
 		"an engine's commit": {change: func(e *comparetest.Engine) { e.Info.Commit = "feedbeef" }, want: "llamacpp b11434 (commit feedbeef; 1 thread"},
-		"a sampled answer":   {change: func(e *comparetest.Engine) { e.Cell.Temperature = 0.5 }, want: "The sampling temperature was 0.5."},
+		"a sampled answer": {change: func(e *comparetest.Engine) { e.Cell.Temperature = 0.5 },
+			want: "The sampling temperature was 0.5."},
 		"a failed launch": {change: func(e *comparetest.Engine) { e.Failing = map[int]record.Class{2: record.OOM} },
 			want: "2 of 12 launches failed (oom) and enter no figure."},
 		"a refused cell": {change: func(e *comparetest.Engine) {
@@ -45,7 +46,9 @@ func TestMethodsFollowTheRecord(t *testing.T) {
 				e.Refused = errors.New("no such model")
 			}
 		}, want: "The cell llamacpp was refused: no such model."},
-		"a quiet machine": {of: func(r *record.Run) { r.Environment.Background = &record.Background{Seconds: 1, Cores: 0.25} },
+		"a quiet machine": {of: func(r *record.Run) {
+			r.Environment.Background = &record.Background{Seconds: 1, Cores: 0.25}
+		},
 			want: "In the 1.0 s before the run, other programs used 0.25 of 8 cores."},
 		"two contexts": {change: func(e *comparetest.Engine) {
 			if e.Cell.Engine == "llamacpp" {
@@ -95,7 +98,8 @@ func FuzzBibTeX(f *testing.F) {
 		keys := map[string]bool{}
 		for _, entry := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
 			key, _, _ := strings.Cut(entry, ",")
-			if keys[key] || !strings.HasPrefix(key, "@misc{llmparity") || !strings.HasSuffix(entry, "\n}") || !closes(entry) {
+			whole := strings.HasPrefix(key, "@misc{llmparity") && strings.HasSuffix(entry, "\n}")
+			if keys[key] || !whole || !closes(entry) {
 				t.Fatalf("%q makes the entry\n%s", name, entry)
 			}
 			keys[key] = true

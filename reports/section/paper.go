@@ -148,7 +148,8 @@ func engineWords(c *compare.Cell) string {
 		with = append(with, layers+" layers on the GPU")
 	}
 	with = append(with, prefixed("flash attention ", c.Says("flash_attention")), c.Worker(), c.Threads(), c.On())
-	return fmt.Sprintf("%s (%s)", strings.TrimSpace(c.Title()+" "+strings.NewReplacer("(", "", ")", "").Replace(version)),
+	version = strings.NewReplacer("(", "", ")", "").Replace(version)
+	return fmt.Sprintf("%s (%s)", strings.TrimSpace(c.Title()+" "+version),
 		plain.Joined("; ", with...))
 }
 
@@ -487,7 +488,8 @@ func machineWords(e record.Environment) string {
 		memory = explain.Amount(float64(e.MemoryB)/(1<<30)) + " GiB of memory"
 	}
 	return plain.Joined(", ", "a machine with "+cmp.Or(e.CPU, "an unknown processor"),
-		words.Count(e.Cores, "available core"), memory, prefixed("CPU frequency governor ", e.Governor), prefixed("GPUs: ", rows["GPUs"]), e.OS,
+		words.Count(e.Cores, "available core"), memory,
+		prefixed("CPU frequency governor ", e.Governor), prefixed("GPUs: ", rows["GPUs"]), e.OS,
 		prefixed("kernel ", e.Kernel), e.Arch, prefixed("in ", rows["runs in"]), prefixed("limits ", rows["limits"]))
 }
 

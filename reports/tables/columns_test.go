@@ -29,11 +29,13 @@ func TestSummaryHasWhatARunNeeds(t *testing.T) {
 		change    func(web, llama *comparetest.Engine)
 		with, not []string
 	}{
-		"usual": {func(_, _ *comparetest.Engine) {}, []string{"run_name", "cell", "label", "model_sha256", "temperature",
+		"usual": {func(_, _ *comparetest.Engine) {}, []string{"run_name", "cell", "label", "model_sha256",
+			"temperature",
 			"launches_counted", "peak_pss_mb", "peak_pss_mb_lo", "decode_tokens_per_s", "decode_tokens_per_s_from",
 			"kernels", "model_library", "browser", "output"},
 			[]string{"isolation", "reused", "prompt_cache", "launches_failed", "refused", "peak_pss_mb_n", "perplexity",
-				"perplexity_n", "goodput_from", "traffic", "turns", "engine_commit", "input_tokens", "output_differs_at",
+				"perplexity_n", "goodput_from", "traffic", "turns", "engine_commit", "input_tokens",
+				"output_differs_at",
 				"tokens_generated_lo"}},
 		"few": {func(web, llama *comparetest.Engine) { few(web); few(llama) }, []string{"peak_pss_mb"},
 			[]string{"peak_pss_mb_lo", "peak_pss_mb_hi"}},

@@ -31,7 +31,7 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 		return v
 	}
 	v.Forbids = cmp.Or(v.Forbids, verdict.ReasonOf(explain.NoPSS))
-	if shared := cmp.Or(p.memory.ProgramWords(), q.memory.ProgramWords()); shared != "" {
+	if shared := cmp.Or(p.footprint.ProgramWords(), q.footprint.ProgramWords()); shared != "" {
 		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared, Sentence: explain.Capital(shared)}
 		if more := leastMore(p, q); more != 0 {
 			v.AtLeast, v.Larger = math.Abs(more), 0
@@ -47,8 +47,8 @@ func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdi
 // family.
 func (r *Result) compareAmounts(c *Comparison) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
-	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.memory.ProgramWords() != "" ||
-		b.memory.ProgramWords() != "" {
+	if !inRAM(a) || !inRAM(b) || devicesDiffer(a, b, Refuses) == nil || a.footprint.ProgramWords() != "" ||
+		b.footprint.ProgramWords() != "" {
 		return
 	}
 	p, q := a.Points(), b.Points()
@@ -77,8 +77,8 @@ func leastMore(a, b *Cell) float64 {
 	if !inRAM(a) || !inRAM(b) {
 		return 0
 	}
-	least, most := a.memory.Bounds()
-	otherLeast, otherMost := b.memory.Bounds()
+	least, most := a.footprint.Bounds()
+	otherLeast, otherMost := b.footprint.Bounds()
 	switch {
 	case least > otherMost:
 		return least - otherMost

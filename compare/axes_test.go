@@ -43,13 +43,13 @@ func labels(r *compare.Result) (out []string) {
 // A new axis needs no code: labels, pairs, groups, the title and the table of cells have it.
 func TestNewAxisInOneRun(t *testing.T) {
 	run := power(t, "low", "high")
-	r := compare.With(compare.Options{By: []string{"power_preference"}}, run)
+	r := compare.With(compare.Rules{By: []string{"power_preference"}}, run)
 	want := []string{"llamacpp", "webllm (power_preference low)", "webllm (power_preference high)"}
 	if got := labels(r); !slices.Equal(got, want) {
 		t.Errorf("labels %q, want %q", got, want)
 	}
-	if len(r.Comparisons) != 2 {
-		t.Errorf("%d pairs: each value is compared with the other engine", len(r.Comparisons))
+	if n := len(r.Comparisons); n != 3 || !slices.Equal(r.Comparisons[2].Axes, []string{"power_preference"}) {
+		t.Errorf("%d pairs: each value is compared with the other engine, and the second with the first", n)
 	}
 	var groups []string
 	for _, g := range r.Groups {
@@ -60,21 +60,21 @@ func TestNewAxisInOneRun(t *testing.T) {
 		t.Errorf("groups %q, want %q", groups, want)
 	}
 	for by, want := range map[string]string{"device": "device cpu", "run": "run power"} {
-		if g := compare.With(compare.Options{By: []string{by}}, run).Groups; g[0].Name != want {
+		if g := compare.With(compare.Rules{By: []string{by}}, run).Groups; g[0].Name != want {
 			t.Errorf("group %q, want %q", g[0].Name, want)
 		}
 	}
-	check.Err(t, compare.Options{By: []string{"power_preference"}}.Check(run))
-	asPlanned := compare.Options{By: []string{"webllm.power_preference", "output_length"}} // as a plan names them
+	check.Err(t, compare.Rules{By: []string{"power_preference"}}.Check(run))
+	asPlanned := compare.Rules{By: []string{"webllm.power_preference", "output_length"}} // as a plan names them
 	check.Err(t, asPlanned.Check(run))
 	if g := compare.With(asPlanned, run).Groups; len(g) != 3 {
 		t.Errorf("%d groups by the names of a plan, want 3", len(g))
 	}
-	if err := (compare.Options{By: []string{"power_preference"}}).Check(); err == nil {
+	if err := (compare.Rules{By: []string{"power_preference"}}).Check(); err == nil {
 		t.Error("no run has the field, and it is accepted")
 	}
-	if title := answer.Of(r).Title; !strings.HasSuffix(title, ", 2 values of power_preference") {
-		t.Error(title)
+	if got := answer.Of(r).Facts[0]; !strings.HasSuffix(got, ", 2 values of power_preference") {
+		t.Error(got)
 	}
 	summary := tables.Of(r)[0]
 	at := slices.IndexFunc(summary.Columns, func(c tables.Column) bool { return c.Name == "power_preference" })
@@ -140,7 +140,7 @@ func TestTemperaturesInOneRun(t *testing.T) {
 		e.Cell.ID, e.Cell.Temperature = 10+i, v
 		engines = append(engines, e)
 	}
-	r := compare.With(compare.Options{By: []string{"temperature"}}, comparetest.Run(t, "temperatures", engines...))
+	r := compare.With(compare.Rules{By: []string{"temperature"}}, comparetest.Run(t, "temperatures", engines...))
 	if len(r.Sweeps) != 1 || r.Sweeps[0].Axis != "temperature" ||
 		!slices.Equal(r.Sweeps[0].At, []float64{0, 0.7, 1.5}) {
 		t.Errorf("%+v", r.Sweeps)
@@ -160,7 +160,7 @@ func TestTemperaturesAreNotCompared(t *testing.T) {
 		a.Cell.Temperature, b.Cell.Temperature = browser, native
 		return compare.Runs(comparetest.Run(t, "temperatures", a, b))
 	}
-	const refused = "not comparable here: temperature differs: 0 and 0.7"
+	const refused = "not comparable here: temperature differs: 0.7 and 0"
 	if r := run(0, 0.7); len(r.Parity) != 0 || r.Comparisons[0].Refused != refused ||
 		!slices.Equal(labels(r), []string{"webllm, temperature 0", "llamacpp, temperature 0.7"}) {
 		t.Errorf("%q: %q, %+v", labels(r), r.Comparisons[0].Refused, r.Parity)

@@ -41,7 +41,7 @@ func TestReasonsOfManyPairsAppearOnce(t *testing.T) {
 	}
 	check.Has(t, said, "not comparable here: WebGPU ran on the CPU (SwiftShader), so this is not a browser-versus-native "+
 		"comparison (webllm and llamacpp: 14 of 15 pairs of cells)",
-		"not comparable here: no launch of llamacpp counts (webllm, 32 tokens and llamacpp, 32 tokens)")
+		"not comparable here: no launch of llamacpp counts (llamacpp, 32 tokens and webllm, 32 tokens)")
 	row := func(rows []settings.Setting, name string) (out settings.Setting) {
 		for _, s := range rows {
 			if s.Name == name {
@@ -124,7 +124,7 @@ func TestFormsAreComparedByTheirWeights(t *testing.T) {
 	}
 	b.Cell.Model.SHA256 = "other"
 	forms := func() *compare.Result {
-		return compare.With(compare.Options{AllowDifferent: true}, comparetest.Run(t, "forms", a, b))
+		return compare.With(compare.Rules{AllowDifferent: true}, comparetest.Run(t, "forms", a, b))
 	}
 	model := func(r *compare.Result) explain.Check {
 		return r.Runs[0].Checklist[slices.IndexFunc(r.Runs[0].Checklist,
@@ -179,8 +179,8 @@ func TestVariedSettingsTellCellsApart(t *testing.T) {
 	if want := []string{"a (thread page)", "a (thread worker)", "b"}; !slices.Equal(labels, want) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
-	if n := len(r.Comparisons); n != 2 {
-		t.Errorf("%d comparisons, want one of b with each cell of a", n)
+	if n := len(r.Comparisons); n != 3 {
+		t.Errorf("%d comparisons, want one of b with each cell of a, and of these with each other", n)
 	}
 	if n := len(r.Settings.Sides); n != 3 {
 		t.Errorf("the settings have the sides %q", r.Settings.Sides)
@@ -256,8 +256,8 @@ func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
 	native.Cell.ID, native.Cell.Setup = 1, 1
 	r := compare.Runs(comparetest.Run(t, "forms", native, web(2, "", record.SameBits),
 		web(3, "f32", record.OtherValues)))
-	if len(r.Comparisons) != 2 {
-		t.Fatalf("%d pairs, want 2: %+v", len(r.Comparisons), r.Comparisons)
+	if len(r.Comparisons) != 3 {
+		t.Fatalf("%d pairs: each form with the file, and the second form with the first", len(r.Comparisons))
 	}
 	check.Has(t, strings.Join(r.Comparability, "\n"), "weights: same weights, bit for bit (llamacpp and webllm)",
 		"weights: same model, other weights (llamacpp and webllm (weights f32))")

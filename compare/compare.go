@@ -66,7 +66,8 @@ type Run struct {
 	Dir         string             `json:"dir"`
 	Name        string             `json:"name"`
 	Started     time.Time          `json:"started"`
-	Against     string             `json:"against,omitempty"` // folder of the run that it was interleaved with
+	Against     string             `json:"against,omitempty"`        // folder of the run that it was interleaved with
+	Reference   map[string]string  `json:"reference_cell,omitempty"` // requested values of the reference cell, by axis
 	Status      record.Status      `json:"status"`
 	Plan        string             `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	Tool        record.Tool        `json:"tool"`
@@ -122,8 +123,9 @@ type Cell struct {
 	unknownPrefill bool            // a prompt may have come from a cache that does not report its hits
 	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
 	stolen     []float64
-	memory     *memory.Cell
-	inconstant string // how its launches differ in what they ran with; empty: they do not
+	footprint  *memory.Footprint
+	reported   []string // axes along which the label has what the engine reports
+	inconstant string   // how its launches differ in what they ran with; empty: they do not
 }
 
 // Attempts is the number of attempts of all cells, whatever their status.
@@ -206,14 +208,18 @@ func (c *Cell) Figure(name string) evidence.Figure {
 func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 
 // With compares what is in these runs; the first is the baseline. It changes none of them.
-func With(o Options, runs ...*record.Run) *Result {
+func With(o Rules, runs ...*record.Run) *Result {
 	r := &Result{Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			AllowDifferent: o.AllowDifferent, By: o.By}}
-	var of []*growth.Cell
+	var of []*growth.Member
 	for i, run := range runs {
-		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
+		reference := o.Reference
+		if reference == nil {
+			reference = run.Meta.Reference
+		}
+		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
 			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
 			Checklist: explain.Checklist(run), Pieces: run.Pieces})
@@ -222,7 +228,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			cell.title = o.Titles[spec.Engine]
 			cell.With = cell.Setup.With(spec.Engine, cell.Title()) // the label has the name
 			r.Cells = append(r.Cells, cell)
-			of = append(of, &growth.Cell{Cell: cell.memory, Title: cell.Title(), Environment: run.Environment,
+			of = append(of, &growth.Member{Footprint: cell.footprint, Title: cell.Title(), Environment: run.Environment,
 				Growth: cell.Growth})
 		}
 	}
@@ -234,10 +240,17 @@ func With(o Options, runs ...*record.Run) *Result {
 	r.Sweeps = growth.Sweeps(of)
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
-			if r.related(i, j) {
-				r.pair(i, j)
+			switch {
+			case !r.related(i, j):
+			case r.nativeFirst(r.Cells[i], r.Cells[j]) && r.Cells[i].Run == r.Cells[j].Run:
+				r.pair(j, i, nil)
+			default:
+				r.pair(i, j, nil)
 			}
 		}
+	}
+	for _, p := range r.pairings() {
+		r.pair(p.reference, p.cell, p.axes)
 	}
 	r.pairForeign()
 	r.Matrices = parity.Matrices(r.Parity, func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
@@ -283,11 +296,11 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.Reported = evidence.Summarised(timing.Reported(c.counted))
 	c.Server = evidence.Summarised(timing.Server(c.counted))
 	c.Sampler = evidence.Summarised(timing.Sampler(c.counted))
-	c.memory = memory.Of(c.Setup, c.counted, c.Figures, c.Server)
-	c.Memory, c.Parts = c.memory.Breakdown, c.memory.Parts
-	c.Representative = c.memory.Shown.Launch
+	c.footprint = memory.Of(c.Setup, c.counted, c.Figures, c.Server)
+	c.Memory, c.Parts = c.footprint.Breakdown, c.footprint.Parts
+	c.Representative = c.footprint.Shown.Launch
 	c.Hardware = hardware.Read(c.counted, run.Environment.GPUs)
-	c.OverTokens, c.Growth = growth.Within(c.memory, run)
+	c.OverTokens, c.Growth = growth.Within(c.footprint, run)
 	c.Distributions = timing.Distributions(spec, c.counted)
 	c.stolen = stolenShares(c.counted, run.Environment.Cores)
 	c.refusedOrPredicted(run)
@@ -299,15 +312,15 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 // Title is the engine's name for people, or else in records.
 func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
 
-// MemoryCell returns its memory, with what other programs share of it.
-func (c *Cell) MemoryCell() *memory.Cell { return c.memory }
+// Footprint returns the memory, with what other programs share of it.
+func (c *Cell) Footprint() *memory.Footprint { return c.footprint }
 
 // Shown are the sizes of the launch whose memory by component is shown.
 func (c *Cell) Shown() memory.Shown {
-	if c.memory == nil {
+	if c.footprint == nil {
 		return memory.Shown{}
 	}
-	return c.memory.Shown
+	return c.footprint.Shown
 }
 
 // ShownLaunch is the number of that launch in charts of memory over time; empty: no launch counts.
@@ -440,7 +453,7 @@ func (c *Cell) refusedOrPredicted(run *record.Run) {
 		}
 	}
 	if p, ok := run.Predictions[c.Spec.ID]; ok {
-		c.Prediction = c.memory.ComparePrediction(p)
+		c.Prediction = c.footprint.ComparePrediction(p)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	b.Info.Policy["kv_dtype"] = "f16"
 	c := compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0]
 	if c.Refused != "" || len(c.Ratios) != 5 || len(c.Caveats) != 1 ||
-		c.Caveats[0] != "KV cache dtype differs: f32 and f16" {
+		c.Caveats[0] != "KV cache dtype differs: f16 and f32" {
 		t.Fatalf("%+v", c)
 	}
 	for _, x := range c.Ratios {

@@ -20,10 +20,12 @@ import (
 
 // Comparison compares two cells, or says why they cannot be compared.
 type Comparison struct {
-	A       int    `json:"a"` // indexes into Cells; A is the baseline
-	B       int    `json:"b"`
-	Family  int    `json:"family"`            // index into Families
-	Refused string `json:"refused,omitempty"` // why there are no ratios
+	A int `json:"a"` // indexes into Cells; A is the baseline
+	B int `json:"b"`
+	// Axes are those along which a cell is compared with its reference cell, A. Absent: engines or runs are compared.
+	Axes    []string `json:"axes,omitempty"`
+	Family  int      `json:"family"`            // index into Families
+	Refused string   `json:"refused,omitempty"` // why there are no ratios
 	// RefusedCode is the code of the reason against ratios.
 	RefusedCode string   `json:"refused_code,omitempty"`
 	Caveats     []string `json:"caveats"` // differences that do not refuse ratios
@@ -31,6 +33,7 @@ type Comparison struct {
 	Different []string      `json:"different,omitempty"`
 	Ratios    []ratio.Ratio `json:"ratios"`
 
+	along   []*axis.Axis // of Axes
 	reasons []Reason
 	forbids verdict.Reason // why there are no ratios
 	// amounts compares memory if ratios are refused and amounts may be compared
@@ -152,21 +155,21 @@ func (c *Cell) unverified() bool {
 	})
 }
 
-func (r *Result) pair(i, j int) {
+// pair compares two cells; along has the axes of a cell and its reference cell.
+func (r *Result) pair(i, j int, along []*axis.Axis) {
 	a, b := r.Cells[i], r.Cells[j]
-	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}}
+	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: along}
+	for _, x := range along {
+		c.Axes = append(c.Axes, x.Name)
+	}
 	if d := requestsDiffer(a, b); d != nil {
 		c.add(d...)
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	x, y := r.party(i), r.party(j)
-	x.Rounded = x.Rounded || a.FormOf(b)
-	p := parity.Of(x, y)
-	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
-		p.Tokenisation = "different: " + prompts
+	if !axis.OtherForm(&a.Spec, &b.Spec) { // other weights: outputs differ, and quality says by how much
+		r.parity(i, j)
 	}
-	r.Parity = append(r.Parity, p)
 	effect := Refuses
 	if r.Statistics.AllowDifferent {
 		effect = Marks
@@ -181,6 +184,10 @@ func (r *Result) pair(i, j int) {
 	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
+	if along != nil { // what differs is the question
+		r.Comparisons = append(r.Comparisons, c)
+		return
+	}
 	// Cells that compute in other dtypes must not look alike, ratio or not.
 	first, rest := settingsDiffer(a, b)
 	c.add(first...)
@@ -188,6 +195,19 @@ func (r *Result) pair(i, j int) {
 		c.Caveats = append(c.Caveats, d.Text)
 	}
 	r.Comparisons = append(r.Comparisons, c)
+}
+
+// parity compares the outputs of two cells.
+func (r *Result) parity(i, j int) {
+	i, j = min(i, j), max(i, j)
+	a, b := r.Cells[i], r.Cells[j]
+	x, y := r.party(i), r.party(j)
+	x.Rounded = x.Rounded || a.FormOf(b)
+	p := parity.Of(x, y)
+	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
+		p.Tokenisation = "different: " + prompts
+	}
+	r.Parity = append(r.Parity, p)
 }
 
 // add adds reasons. The first one that refuses ratios becomes Refused.

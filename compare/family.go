@@ -72,7 +72,7 @@ func (r *Result) writeVerdicts() {
 				m.Call = stats.TooSmall
 			}
 			m.Agree()
-			v := verdict.OfMean(m, r.Families[f].A, r.Families[f].B, r.Statistics.MinEffect)
+			v := verdict.OfMean(m, m.A, m.B, r.Statistics.MinEffect)
 			m.Verdict, m.Better = v.SentenceOver(m), v.BetterSide()
 		}
 	}
@@ -84,6 +84,10 @@ func (r *Result) addToFamily(i int) {
 	a, b := r.Cells[c.A], r.Cells[c.B]
 	family := ratio.Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []ratio.Mean{},
 		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
+	if c.along != nil {
+		family.Axes, family.Key = c.Axes, family.Key+fmt.Sprintf(" %q", c.Axes)
+		family.A, family.B = values(a, c.along), values(b, c.along)
+	}
 	if a.Run != b.Run {
 		family.A, family.B, family.Runs, family.First = r.RunName(a.Run), r.RunName(b.Run), true, a.Run == 0
 		family.Key = fmt.Sprintf("%d %d", a.Run, b.Run)
@@ -94,6 +98,9 @@ func (r *Result) addToFamily(i int) {
 	if at < 0 {
 		at = len(r.Families)
 		r.Families = append(r.Families, family)
+	}
+	if of := &r.Families[at]; c.along != nil && of.B != family.B && of.A == family.A {
+		of.B = "other " + c.along[0].Phrase
 	}
 	c.Family = at
 	for _, x := range c.judged() {
@@ -111,6 +118,7 @@ func (r *Result) means() {
 	// A family has its runs.
 	fields = slices.DeleteFunc(slices.Clone(fields), func(s string) bool { return s == axis.Run })
 	for f := range r.Families {
+		fields := slices.Concat(fields, r.Families[f].Axes)
 		var by evidence.Groups[string, int]
 		for i := range r.Comparisons {
 			if c := &r.Comparisons[i]; c.Family == f {
@@ -120,7 +128,10 @@ func (r *Result) means() {
 		for g, members := range by.All() {
 			for _, figure := range r.comparedIn(members) {
 				if m, ok := r.mean(members, figure, fields); ok {
-					m.Group = g
+					m.Group, m.A, m.B = g, r.Families[f].A, r.Families[f].B
+					if c := r.Comparisons[members[0]]; c.along != nil {
+						m.A, m.B = values(r.Cells[c.A], c.along), values(r.Cells[c.B], c.along)
+					}
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
 				}

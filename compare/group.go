@@ -18,20 +18,23 @@ import (
 	"llmparity/internal/stats"
 )
 
-// Options say how runs are compared.
-type Options struct {
+// Rules say how runs are compared.
+type Rules struct {
 	// MinEffect is the share below which a significant difference does not matter: 0.01 is 1%.
 	MinEffect float64
 	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
 	AllowDifferent bool
 	// By names the fields whose values averaged cells share; nil: the engine, without groups.
 	By []string
+	// Reference has values of the reference cell, by axis; nil: those of the runs' plans. An axis without a value has
+	// its first one.
+	Reference map[string]string
 	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
 }
 
 // Defaults are the options of Runs.
-func Defaults() Options { return Options{MinEffect: 0.01} }
+func Defaults() Rules { return Rules{MinEffect: 0.01} }
 
 // Statistics are the rules of a Result.
 type Statistics struct {
@@ -43,7 +46,7 @@ type Statistics struct {
 }
 
 // Check validates options for some runs.
-func (o Options) Check(runs ...*record.Run) error {
+func (o Rules) Check(runs ...*record.Run) error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
 		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
 			"minimum effect %g%%: out of range", 100*o.MinEffect)
@@ -53,6 +56,9 @@ func (o Options) Check(runs ...*record.Run) error {
 		for i := range run.Cells {
 			specs = append(specs, &run.Cells[i])
 		}
+	}
+	if err := checkReference(o.Reference, specs); err != nil {
+		return err
 	}
 	known := fieldsOf(specs...)
 	for _, name := range o.By {

@@ -40,6 +40,7 @@ func (r *Result) label() {
 func (r *Result) ownWords(c *Cell) []string {
 	engine := func(o *Cell) bool { return o.Refused == "" && o.Spec.Engine == c.Spec.Engine }
 	var out []string
+	c.reported = nil
 	for _, x := range labelled(c) {
 		if x.Own && r.differs(c, x.In, engine) {
 			out = append(out, x.In(&c.Spec))
@@ -55,10 +56,14 @@ func (r *Result) ownWords(c *Cell) []string {
 				(x.Axis == "" || axis.Named(x.Axis).Equal(&o.Spec, &c.Spec))
 		}) {
 			out = append(out, word)
+			c.reported = append(c.reported, x.Axis)
 		}
 	}
 	return out
 }
+
+// LabelReports says whether the label has what the engine reports along an axis.
+func (c *Cell) LabelReports(name string) bool { return slices.Contains(c.reported, name) }
 
 // Axes are the axes of all cells.
 func (r *Result) Axes() []*axis.Axis { return axis.Of(specs(r.Cells)...) }

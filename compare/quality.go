@@ -146,7 +146,7 @@ func (c *Cell) judgeQuality(of ofQuality, f *evidence.Figure) {
 		}
 	}
 	if of.name == figure.Perplexity && c.Guesses() {
-		f.Interval, f.Note = nil, evidence.Meaningless
+		f.Interval, f.Note, f.Meaningless = nil, "meaningless", true
 		f.Warnings = append(f.Warnings, explain.Meaningless.With(c.Spec.Model.Vocab))
 	}
 }

@@ -286,7 +286,7 @@ func cachesDiffer(a, b *Cell) []Reason {
 // memoryShared returns a reason if a side's figures may lack some of its memory.
 func memoryShared(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
-		if words := c.memory.OthersWords(); words != "" {
+		if words := c.footprint.OthersWords(); words != "" {
 			return []Reason{reason(Limits, explain.MemoryShared, c.name, words)}
 		}
 	}

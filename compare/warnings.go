@@ -45,7 +45,7 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	}
 	for i, c := range r.Cells {
 		own := c.launchRemarks()
-		for _, w := range slices.Concat(c.ownRemarks(), c.memory.Warnings()) {
+		for _, w := range slices.Concat(c.ownRemarks(), c.footprint.Warnings()) {
 			own = append(own, evidence.Warning{Warning: w, Where: c.Label})
 		}
 		for _, w := range own {
@@ -116,7 +116,7 @@ func (c *Cell) launchRemarks() []evidence.Warning {
 			name = "warm-up"
 		}
 		for _, w := range a.Warnings {
-			if left := c.memory.LeftOut(); w.Code == record.ProgramShared && left > 0 {
+			if left := c.footprint.LeftOut(); w.Code == record.ProgramShared && left > 0 {
 				w.Text += fmt.Sprintf("; up to %s of the peak is left out", explain.Share(left))
 			}
 			evidence.AddNew(&by, w, name)
@@ -159,7 +159,7 @@ func (c *Cell) ownRemarks() []record.Warning {
 	}
 	busy := c.Figure(figure.SamplerBusy)
 	add(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
-	add(c.memory.Others > 0, explain.Others, explain.Short(c.memory.Others))
+	add(c.footprint.Others > 0, explain.Others, explain.Short(c.footprint.Others))
 	if c.Stop != nil {
 		unreached := c.Stop.Unreached(figure.Title(c.Stop.Figure))
 		add(unreached != "", explain.Unreached, unreached)

@@ -70,22 +70,22 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []answer.Card{a.Growth, a.Memory, a.Speed, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []*answer.Card{&a.Growth, &a.Memory, &a.Speed, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		text := c.Sentence()
-		if c.Name == "Sure" && a.Memory.Headline != "" {
+		if c == &a.Sure && a.Memory.Headline != "" {
 			text = c.Without
 		}
 		if c.Headline == "" || text == "" {
 			continue
 		}
-		if !c.Unknown && c.Name != "Sure" && c.Name != "Quote" && c.Name != "Growth" {
+		if !c.Unknown && c != &a.Sure && c != &a.Quote && c != &a.Growth {
 			text = c.Name + ": " + c.Headline + "."
 		}
 		most := each
-		switch c.Name {
-		case "Growth": // all that such a run is for
+		switch c {
+		case &a.Growth: // all that such a run is for
 			most = max(each, 4)
-		case "Quote": // "In part" alone would not say which
+		case &a.Quote: // "In part" alone would not say which
 			most = max(each, 2)
 		}
 		b.WriteString(cutLines(plain.Wrap(text, "", "  ", width), most))
@@ -203,15 +203,16 @@ func newEnding(res *compare.Result, a *answer.Answer) *ending {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
 	e := &ending{res: res, answer: a}
-	for _, f := range []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
+	figures := []endingFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
 		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
 		{"load", "ms", named(figure.LoadTime)},
 		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }},
 		{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }},
-		{"perplexity", "", named(figure.Perplexity)}, {"perplexity ratio", "", named(figure.PerplexityRatio)}} {
-		if len(res.Cells) == 2 && f.title == "perplexity ratio" {
-			break // the perplexities' last column has it
-		}
+		{"perplexity", "", named(figure.Perplexity)}}
+	if len(res.Cells) != 2 { // else the perplexities' last column has it
+		figures = append(figures, endingFigure{"perplexity ratio", "", named(figure.PerplexityRatio)})
+	}
+	for _, f := range figures {
 		if slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return f.of(c).Known() }) {
 			e.figures = append(e.figures, f)
 		}

@@ -24,7 +24,7 @@ func Converts(f *gguf.File, context int) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	_, err := mlc.Shape(f, Options(context, F32, F32, mlc.AsIs))
+	_, err := mlc.Shape(f, PackageOptions(context, F32, F32, mlc.AsIs))
 	return err
 }
 
@@ -35,7 +35,7 @@ func cannotMake(m models.Model) error {
 		return err
 	}
 	defer f.Close()
-	shape, err := mlc.Shape(f, Options(m.Context, F32, F32, mlc.AsIs))
+	shape, err := mlc.Shape(f, PackageOptions(m.Context, F32, F32, mlc.AsIs))
 	if err != nil {
 		return err
 	}

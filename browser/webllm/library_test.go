@@ -52,7 +52,7 @@ func TestAutoTakesMLCsLibraryIfItFits(t *testing.T) {
 	f, err := gguf.Open(path)
 	check.Err(t, err)
 	defer f.Close()
-	options, say := Options(window, F32, "", ""), func(s string) { t.Log(s) }
+	options, say := PackageOptions(window, F32, "", ""), func(s string) { t.Log(s) }
 	shape, err := mlc.Shape(f, options)
 	check.Err(t, err)
 	built, err := Compile(t.Context(), root, f, options, modellib.Variant{Kernels: MLCKernels, Sort: "partial"}, say)

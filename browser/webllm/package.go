@@ -57,8 +57,9 @@ const (
 // prefillChunk is how many prompt tokens the library processes at a time, limited by the context.
 const prefillChunk = 128
 
-// Options returns the options of a model's package and library. dtype is that of activations, kv of the KV cache.
-func Options(context int, dtype, kv, weights string) mlc.Options {
+// PackageOptions returns the options of a model's package and library. dtype is that of activations, kv that of the
+// KV cache.
+func PackageOptions(context int, dtype, kv, weights string) mlc.Options {
 	return mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context),
 		DType: named[cmp.Or(dtype, F32)], KVDType: named[kv], Weights: cmp.Or(named[weights], mlc.AsIs)}
 }
@@ -85,7 +86,7 @@ func (w *WebLLM) make(ctx context.Context, m models.Model, t Target, say func(st
 		return Package{}, err
 	}
 	defer f.Close()
-	options := Options(m.Context, t.DType, t.KVDType, w.config.weights())
+	options := PackageOptions(m.Context, t.DType, t.KVDType, w.config.weights())
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return Package{}, err
@@ -238,7 +239,7 @@ func Write(ctx context.Context, m models.Model, target string, c Config, s engin
 		return err
 	}
 	// The library comes first: if it cannot be compiled, the package would be written in vain.
-	options := Options(m.Context, s.DType, s.KVDType, c.weights())
+	options := PackageOptions(m.Context, s.DType, s.KVDType, c.weights())
 	weights, err := mlc.Params(f, options)
 	if err != nil {
 		return err

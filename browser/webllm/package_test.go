@@ -36,7 +36,7 @@ func TestWhatBecomesOfWeightsIsReported(t *testing.T) {
 		f := tinytest.Random(t, tiny.Spec{Hidden: 256, Type: c.kind})
 		p := Package{DType: c.dtype, Policy: map[string]string{}}
 		stored := strings.ToLower(f.Dominant().String())
-		check.Err(t, otherArithmetic(&p, f, Options(256, c.dtype, "", c.weights), stored))
+		check.Err(t, otherArithmetic(&p, f, PackageOptions(256, c.dtype, "", c.weights), stored))
 		if p.Weights != c.same || p.Policy["weights_dtype"] != c.dtypes {
 			t.Errorf("%+v: %q, %v", c, p.Weights, p.Policy)
 		}
@@ -62,7 +62,7 @@ func TestReplacedModelIsNotCached(t *testing.T) {
 	check.Err(t, err)
 	defer f.Close()
 	variant := modellib.Variant{Kernels: SoftwareKernels, Sort: "partial"}
-	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, Options(context, F32, "", ""), variant,
+	lib, err := Compile(t.Context(), cache.Dir(os.Getenv), f, PackageOptions(context, F32, "", ""), variant,
 		func(s string) { t.Log(s) })
 	check.Err(t, err)
 	w := New(Config{Library: lib.Path}, engine.Settings{Cache: t.TempDir()})

@@ -79,6 +79,7 @@ Runs on different classes of devices are shown without ratios.`,
 		"ignore differences below this percentage")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
 		"also show ratios between different classes of devices or isolations, with a mark")
+	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "format", "details")

@@ -25,7 +25,8 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 		"batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
 		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop",
 		"max-repetitions",
-		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
+		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate",
+		"reference-cell", "requests", "resume",
 		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "temperature",
 		"thread-counts", "timeout", "turns", "until-ci",
 		"until-figure", "chat", "allow-fallback"}

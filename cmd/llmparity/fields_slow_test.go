@@ -146,6 +146,9 @@ func launchedTo(t *testing.T, text string) string {
 		}
 	}
 	result := compare.With(comparison(), r)
+	for _, c := range result.Comparisons {
+		fmt.Fprintf(&out, "cell %d is compared with cell %d\n", c.B, c.A)
+	}
 	for i := range result.Cells {
 		fmt.Fprintf(&out, "goodput %v", result.Cells[i].Figure(figure.GoodShare).Values)
 	}

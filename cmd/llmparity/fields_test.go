@@ -105,6 +105,7 @@ var launchedMoves = map[string]change{
 	"until_ci.width":           {"repetitions: 6", "until_ci: {width: 1%, max_repetitions: 8}"},
 	"until_ci.figure":          {untilCI("decode_tps", 8), untilCI("peak_pss_mb", 8)},
 	"until_ci.max_repetitions": {untilCI("decode_tps", 8), untilCI("decode_tps", 9)},
+	"reference_cell":           {"contexts: [256, 512]", "reference_cell: {context: 512}"},
 	"parity":                   {"engines: [ llamacpp ]", "parity: true"},
 	"traffic.arrivals":         {traffic("rate: 5, requests: 4, arrivals: constant"), traffic("rate: 5, requests: 4")},
 	"traffic.rate":             {traffic("rate: 9, requests: 3, arrivals: constant"), traffic("rate: 1, requests: 3, arrivals: constant")},

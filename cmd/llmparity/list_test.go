@@ -33,7 +33,7 @@ func TestListKnowsStoreAndMirror(t *testing.T) {
 	check(t, err)
 	e, err := known.Find(id)
 	check(t, err)
-	p, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(own), Mirror: mirror}, nil)
+	p, err := catalogue.Fetch(t.Context(), e, catalogue.FetchOptions{Store: catalogue.Store(own), Mirror: mirror}, nil)
 	check(t, err)
 	models = decoded[[]catalogue.Listed](t, good(t, "model", "list", id, "--json"))
 	all, weights := p.Bytes()

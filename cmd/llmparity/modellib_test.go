@@ -23,7 +23,8 @@ func TestGivenLibraryAndBundleAreNamed(t *testing.T) {
 	f, err := gguf.Open(m.Path)
 	check(t, err)
 	defer f.Close()
-	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, webllm.Options(m.Context, webllm.F32, "", ""),
+	options := webllm.PackageOptions(m.Context, webllm.F32, "", "")
+	lib, err := webllm.Compile(t.Context(), cache.Dir(os.Getenv), f, options,
 		modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
 	check(t, err)
 	asked := 0

@@ -214,8 +214,20 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 		return err
 	}
 	f.onlyHere(p, given)
+	if given(referenceFlag) {
+		if err := p.Refer(f.reference); err != nil {
+			return fault.Wrap(fault.Usage, err, "", "--%s", referenceFlag)
+		}
+	}
 	return f.axisFlags.change(p, given)
 }
+
+// referenceFlag names the cell that others are compared with.
+const (
+	referenceFlag = "reference-cell"
+	referenceHelp = "cell that others are compared with, by values of axes, e.g. webllm_version=0.2.86 " +
+		"(default: the first value of each axis, and the first native engine)"
+)
 
 // isAxis reports whether a plan, or a model of it, has a list for an axis.
 func isAxis(p plan.Plan, of func(plan.Axes) int) bool {

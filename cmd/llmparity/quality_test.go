@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"llmparity/compare"
-	"llmparity/compare/evidence"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/figure"
@@ -61,7 +60,7 @@ func TestQualityOfTinyModel(t *testing.T) {
 			t.Errorf("%s: KL divergence %g", c.Label, kl.Center())
 		}
 		meaningless := ppl.Center() > float64(c.Spec.Model.Vocab)
-		if c.Quality.Absent != absent[name] || (ppl.Note == evidence.Meaningless) != meaningless {
+		if c.Quality.Absent != absent[name] || ppl.Meaningless != meaningless {
 			t.Errorf("%s: %d of %d absent, want %d; %g: %q", c.Label, c.Quality.Absent, c.Quality.Tokens, absent[name],
 				ppl.Center(), ppl.Note)
 		}

@@ -33,6 +33,7 @@ func reportCommand() *cobra.Command {
 	var profile, details bool
 	var as formatFlags
 	var figures figureFlags
+	options := comparison()
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
@@ -51,8 +52,11 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if err != nil {
 				return err
 			}
+			if err := options.Check(r); err != nil {
+				return err
+			}
 			defer frugal()()
-			result := compare.With(comparison(), r)
+			result := compare.With(options, r)
 			if result.Gate, err = gate.Saved(args[0], result); err != nil {
 				return err
 			}
@@ -92,6 +96,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 		"HTML file to write (default DIR/report.html); with --format: file or folder to write")
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
+	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "format", "details")
@@ -206,7 +211,7 @@ func formats() []format {
 func colours() reports.Colours { return kinds.All.Colours() }
 
 // comparison are the options of comparing, with the engines' names for people.
-func comparison() compare.Options {
+func comparison() compare.Rules {
 	o := compare.Defaults()
 	o.Titles = kinds.All.Titles()
 	return o

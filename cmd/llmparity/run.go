@@ -39,6 +39,7 @@ type runFlags struct {
 	noCheck, checkReference    bool
 	allowFallback              bool
 	baseline, against          string
+	reference                  map[string]string        // values of the reference cell, by axis
 	other                      *otherSide               // the side that --against measures; nil: none
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
 	// Of an interrupted run: its folder, flags that are not in its plan, whether failed launches are repeated, and
@@ -131,6 +132,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	under(flags, "Request", "prompt chat max-tokens context")
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
+	flags.StringToStringVar(&f.reference, referenceFlag, nil, referenceHelp)
+	under(flags, "What to run", referenceFlag)
 	f.scheduleFlags.register(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")

@@ -81,12 +81,15 @@ type view struct{ *compare.Result }
 // Of makes the answer of a result.
 func Of(res *compare.Result) *Answer {
 	r := view{res}
-	a := &Answer{Title: r.title(), Facts: r.facts(), Sure: r.sure()}
+	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Output = r.outputCard()
 		a.Quality = r.qualityCard()
 		a.Quote = r.quote(a)
+		if t := r.title(a); t != "" {
+			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
+		}
 	}
 	const most = 3
 	a.Warnings = r.gravest()
@@ -111,8 +114,8 @@ func (r view) gravest() []evidence.Warning {
 	return append(first, others...)
 }
 
-// title says what was compared: the cells that ran, if any did.
-func (r view) title() string {
+// subject says what was compared: the cells that ran, if any did.
+func (r view) subject() string {
 	r = r.ran()
 	const letters = 40 // of a name of others
 	engines := r.Distinct(func(c *compare.Cell) string { return explain.Cut(c.Title(), letters) })
@@ -339,8 +342,7 @@ func (r view) sure() Card {
 			if c.Risk != nil && c.Risk.Refused {
 				tooLarge++
 			} else if reason == "" {
-				why := strings.TrimPrefix(c.Refused, c.Spec.Engine+": ")
-				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(why, 160)
+				reason = ": " + r.cellTitle(c) + ": " + explain.Cut(c.Refused, 160)
 			}
 			continue
 		}

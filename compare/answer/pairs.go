@@ -3,14 +3,16 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
-	"slices"
-	"strings"
+	"llmparity/internal/axis"
 )
 
 // pair is two cells with the verdict on a figure of both.
@@ -27,19 +29,72 @@ func (p *pair) names() [2]string { return [2]string{p.Sides[0].Name, p.Sides[1].
 // figure.
 func (r view) pairs(q *question) []pair {
 	var out []pair
-	ofRuns := slices.ContainsFunc(r.Families, func(f ratio.Family) bool { return f.Runs })
+	topic := r.topic()
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		p := pair{a: r.Cells[c.A], b: r.Cells[c.B], family: c.Family}
 		x, y := q.of(p.a), q.of(p.b)
-		if ofRuns && !r.Families[c.Family].Runs || !x.Known() || !y.Known() || !compare.SameRequest(p.a, p.b) {
+		if r.about(c) != topic || !x.Known() || !y.Known() || !compare.SameRequest(p.a, p.b) {
 			continue
 		}
-		a, b := r.pairNames(p.a, p.b)
+		a, b := r.sides(c)
 		p.Verdict = r.Verdict(c, x, y, a, b)
 		out = append(out, p)
 	}
 	return out
+}
+
+// sides names the sides of a comparison.
+func (r view) sides(c *compare.Comparison) (string, string) {
+	if c.Axes != nil {
+		return r.SideNames(c)
+	}
+	return r.pairNames(r.Cells[c.A], r.Cells[c.B])
+}
+
+// topic is what a result compares: the answer is about it.
+type topic int
+
+const (
+	ofEngines topic = iota
+	ofCells         // cells with their reference cells
+	ofRuns
+)
+
+// about is the topic of a comparison.
+func (r view) about(c *compare.Comparison) topic {
+	switch {
+	case r.Families[c.Family].Runs:
+		return ofRuns
+	case c.Axes != nil:
+		return ofCells
+	}
+	return ofEngines
+}
+
+// topic is runs, if there are several; else what a plan varies of an engine's own, such as its versions; else engines,
+// if there are several; else what one engine's cells differ in.
+func (r view) topic() topic {
+	var engines, cells, own bool
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		switch r.about(c) {
+		case ofRuns:
+			return ofRuns
+		case ofEngines:
+			engines = true
+		case ofCells:
+			cells = true
+			own = own || slices.ContainsFunc(c.Axes, func(name string) bool {
+				_, set := r.Cells[c.B].Spec.Settings[name]
+				return set || name == axis.Model
+			})
+		}
+	}
+	if own || cells && !engines {
+		return ofCells
+	}
+	return ofEngines
 }
 
 // pairNames names two cells: by their runs or engines if these differ, else by their labels.
@@ -57,13 +112,21 @@ func (r view) pairNames(a, b *compare.Cell) (string, string) {
 type finding struct {
 	Card
 	named bool // the headline begins with a side's name
+	// interval of the headline, in parentheses
+	interval string
+	size     float64 // how many times as much one side has; 0: no difference
 }
 
 // single answers for one pair.
 func (r view) single(q *question, p *pair) finding {
 	names := p.names()
-	out := finding{Card: Card{Headline: p.Headline(q.Phrases), Unknown: !p.Equal() && p.Outcome != verdict.Different,
-		Text: fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}}
+	referenced := r.topic() != ofEngines
+	out := finding{Card: Card{Headline: p.Headline(q.Phrases, referenced),
+		Unknown: !p.Equal() && p.Outcome != verdict.Different,
+		Text:    fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}, interval: p.CI()}
+	if first := p.Ratio(q.Phrases); referenced && first != "" {
+		out.interval, out.Text = "", first+": "+out.Text
+	}
 	switch p.Outcome {
 	case verdict.NotComparable:
 		out.named, out.Reason = p.AtLeast > 0, p.Forbids
@@ -79,6 +142,7 @@ func (r view) single(q *question, p *pair) finding {
 	case verdict.NoDifference, verdict.TooNoisy:
 		out.Text += p.ShortageText()
 	}
+	out.Text = joined(". ", strings.Trim(out.interval, " ()"), out.Text)
 	out.Text += notAlike(p)
 	return out
 }
@@ -90,7 +154,7 @@ func open(reason string) string { return strings.TrimSuffix(reason, ".") }
 // none.
 func (p *pair) partlyShared() string {
 	for i, c := range []*compare.Cell{p.a, p.b} {
-		if left := c.MemoryCell().LeftOut(); left > memory.OthersShare {
+		if left := c.Footprint().LeftOut(); left > memory.OthersShare {
 			return fmt.Sprintf(explain.PartlyShared, explain.Share(left), p.Sides[i].Name)
 		}
 	}
@@ -124,8 +188,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 		return out
 	}
 	if !slices.ContainsFunc(pairs, func(p pair) bool { return !p.Equal() }) {
-		return Card{Headline: fmt.Sprintf(explain.InPairs, verdict.NoDifference.Headline(), anyOf(len(pairs), false)),
-			Text: r.values(q, known)}
+		return Card{Headline: noneOf(pairs), Text: r.values(q, known)}
 	}
 	answers, others := r.bySides(q, &by)
 	out := Card{Unknown: len(answers) == 0}
@@ -140,7 +203,7 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	var texts []string
 	said := map[verdict.Reason]bool{}
 	for _, f := range all {
-		texts, said[f.Reason] = append(texts, f.Headline), true
+		texts, said[f.Reason] = append(texts, f.Headline+f.interval), true
 	}
 	if more > 0 {
 		texts = append(texts, fmt.Sprintf(explain.PairsInTables, more))
@@ -148,9 +211,9 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	if best := q.winner(pairs, known); best != nil {
 		out.Headline = q.Best + ": " + r.cellTitle(best)
 	} else {
-		out.Headline, texts = texts[0], texts[1:]
+		out.Headline, texts[0] = all[0].Headline, strings.Trim(all[0].interval, " ()")
 	}
-	out.Text = strings.Join(texts, "; ")
+	out.Text = joined("; ", texts...)
 	if forbidden < 0 || len(known) <= mostValues {
 		out.Text += ". " + r.values(q, known)
 	}
@@ -161,12 +224,28 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 	return out
 }
 
+// noneOf says that no pair differs, by more than the largest change that they cannot rule out.
+func noneOf(pairs []pair) string {
+	most := 0.0
+	for i := range pairs {
+		of, known := pairs[i].Most()
+		if !known {
+			return fmt.Sprintf(explain.InPairs, verdict.NoDifference.Headline(), anyOf(len(pairs), false))
+		}
+		most = max(most, of)
+	}
+	return fmt.Sprintf(explain.NoneAbove, verdict.Whole(most))
+}
+
 // bySides has a line for each two sides: those with an answer, and the others.
 func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answers, others []finding) {
 	for sides, all := range by.All() {
 		f := r.together(q, sides, all)
 		if len(all) == 1 {
 			f = r.single(q, &all[0])
+			if t := all[0].Times; t != nil && all[0].Outcome == verdict.Different {
+				f.size = t.Value
+			}
 			f.Reason = verdict.Reason{} // the line is the headline alone
 		} else if f.Text != "" {
 			f.Headline += fmt.Sprintf(explain.InParentheses, f.Text)
@@ -180,6 +259,9 @@ func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answer
 		} else {
 			answers = append(answers, f)
 		}
+	}
+	if r.topic() == ofCells { // the largest difference first
+		slices.SortStableFunc(answers, func(a, b finding) int { return cmp.Compare(b.size, a.size) })
 	}
 	return answers, others
 }
@@ -253,6 +335,8 @@ func (r view) together(q *question, sides [2]string, pairs []pair) finding {
 		return finding{Card: Card{Headline: verdict.TooFew.Headline(), Unknown: true}}
 	case n == all:
 		return finding{Card: Card{Headline: in(verdict.TooNoisy, anyOf(all, true)), Unknown: true}}
+	case t.of[verdict.NoDifference] == all:
+		out.Headline = noneOf(pairs)
 	case t.more == all:
 		out.Headline = fmt.Sprintf(explain.MoreInPairs, t.larger, q.More, t.other, every)
 	case t.more > 0:
@@ -294,7 +378,7 @@ func (r view) meanOf(name string, family int) string {
 	if len(means) != 1 {
 		return ""
 	}
-	v := verdict.OfMean(&means[0], f.A, f.B, r.Statistics.MinEffect)
+	v := verdict.OfMean(&means[0], means[0].A, means[0].B, r.Statistics.MinEffect)
 	if v.Outcome != verdict.Different {
 		return ""
 	}

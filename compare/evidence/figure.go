@@ -58,9 +58,6 @@ func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
 	return out
 }
 
-// Meaningless is the note of a perplexity that says nothing about the quality of a model.
-const Meaningless = "meaningless"
-
 // TooFewRuns is the note of a missing interval that needs more launches.
 const TooFewRuns = "too few launches"
 
@@ -80,6 +77,8 @@ type Figure struct {
 	// Interval is nil if Note says why there is none.
 	Interval *stats.Interval `json:"interval"`
 	Note     string          `json:"interval_note,omitempty"`
+	// Meaningless marks a perplexity that says nothing about the quality of a model.
+	Meaningless bool `json:"meaningless,omitempty"`
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
 	Lacks  Lack   `json:"-"`

@@ -134,14 +134,14 @@ func (s *Setup) ModelLibrary() *record.Library {
 
 // Library names the model library.
 func (s *Setup) Library() string {
-	whose, variant, has := strings.Cut(s.ModelLibrary().String(), " ")
+	l := s.ModelLibrary()
 	switch {
-	case whose == "":
+	case l == nil:
 		return ""
-	case has:
-		return whose + " library " + variant
+	case l.Variant != "":
+		return l.Whose() + " library (" + l.Variant + ")"
 	}
-	return whose + " library"
+	return l.Whose() + " library"
 }
 
 // ShortLibrary is Library for labels.

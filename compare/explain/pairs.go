@@ -15,7 +15,7 @@ type Outcome struct {
 var Outcomes = map[string]Outcome{
 	"different":        {Called: "different"},
 	"too-small":        {"under %s%%", "Practically equal", "without a difference"},
-	"no-difference":    {"no difference", "No difference detected", "without a difference"},
+	"no-difference":    {"no difference", "No difference", "without a difference"},
 	"too-noisy":        {"not settled", "Too noisy to tell", "too noisy to tell"},
 	"too-few-launches": {"too few launches", "Too few launches to tell", "with too few launches to tell"},
 	"not-comparable":   {"not comparable", "Not comparable here", "not comparable"},
@@ -28,6 +28,10 @@ type Phrases struct {
 	Verb, Together string // before a cell's value; together: under traffic
 	More           string // what the larger side does
 	Share, Times   string // by how much it does so, as a share or a number; and the other side
+	Less           string // what the smaller side does, as a share; and the other side
+	Ratio          string // both sides with a number and its interval
+	Same           string // the figure of sides without a difference, in a title
+	BestOf         string // the better extreme, in a title
 	Factor         string // behind "2.1 times"
 	Least, Most    string // names of the extremes
 	Best           string // of the better extreme
@@ -37,10 +41,14 @@ type Phrases struct {
 var (
 	Memory = Phrases{Name: "Memory", Unit: "MiB", Sure: "peak memory", Verb: "peaks at", Together: "peaks at",
 		More: "uses more memory", Share: "uses %s more memory than %s", Times: "uses %s times the memory of %s",
+		Less: "uses %s less memory than %s", Ratio: "%s uses %s times the memory of %s%s", Same: "memory",
+		BestOf: "%s uses the least memory",
 		Factor: "the memory", Least: "Least", Most: "most", Best: "Least"}
 	Speed = Phrases{Name: "Speed", Unit: "tokens/s", Sure: "speed", Verb: "decodes", Together: "serves all requests at",
 		More: "is faster", Share: "is %s faster than %s", Times: "is %s times as fast as %s", Factor: "as fast",
-		Least: "Slowest", Most: "fastest", Best: "Fastest"}
+		Less: "is %s slower than %s", Ratio: "%s decodes %s times as fast as %s%s", Same: "speed",
+		BestOf: "%s is the fastest",
+		Least:  "Slowest", Most: "fastest", Best: "Fastest"}
 )
 
 // A figure of two cells in an answer: headlines, and what completes them.
@@ -48,7 +56,8 @@ const (
 	MoreThan     = "%s than %s" // Phrases.More
 	MoreMiB      = "uses %s MiB more than %s"
 	AtLeastMore  = "%s uses at least %s MiB more than %s"
-	ChangeFromTo = ": %s to %s from %s to %s"
+	ChangeFromTo = " (from %s to %s, 95%% CI %s to %s)"
+	NoneAbove    = "No difference above %s can be seen"
 	WithPrompts  = ", with prompts of %s"
 	PartlyShared = ", but other programs share up to %s of what %s uses, which is left out in part"
 	BothValues   = "%s %s, %s %s"
@@ -57,6 +66,13 @@ const (
 
 	TooFewForInterval = " (%d launches: too few for an interval)"
 	TooFewOfSides     = " (%d and %d launches: too few for an interval)"
+)
+
+// A title.
+const (
+	TitleSame  = "%s %s the same" // speed and memory are
+	TitleBound = "%s in %s"       // 4% in speed
+	TitleNone  = "%s and %s: no difference above %s"
 )
 
 // A figure of many pairs of cells in an answer.

@@ -50,7 +50,7 @@ func Named(run *record.Run, g *gates.Gate, requested string) string {
 }
 
 // Judge judges a run by a gate and a named baseline run; an empty name: none.
-func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Options) (*gates.Outcome, error) {
+func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Rules) (*gates.Outcome, error) {
 	if g.Empty() && name == "" {
 		return nil, noChecks("--max peak_pss_mb=900")
 	}

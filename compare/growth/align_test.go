@@ -69,7 +69,7 @@ func line(ns int64) float64 { return 100 + 8*float64(ns-sentAt)/1e9 }
 
 func alignedOf(t *testing.T, attempts ...*record.Attempt) *OverTokens {
 	t.Helper()
-	o, _ := Within(&memory.Cell{Counted: attempts}, &record.Run{})
+	o, _ := Within(&memory.Footprint{Counted: attempts}, &record.Run{})
 	if o == nil {
 		t.Fatal("nothing was aligned")
 	}

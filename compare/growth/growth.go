@@ -136,7 +136,7 @@ const edgesHow = "how much memory grows with each token in the cache, from readi
 	"(slope by Theil-Sen, median over launches). If two readings are not enough, the reading at the end of the load is used too"
 
 // grow computes the growth of memory within launches, or why it is unknown; nil: the theory is unknown, too.
-func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track) *Growth {
+func grow(c *memory.Footprint, run *record.Run, followed map[*record.Attempt][]track) *Growth {
 	counted := c.Counted
 	g := &Growth{Theory: theory(c, run), Rates: []Rate{}, Verdict: []string{}}
 	g.Rates = append(g.Rates, cacheRate(memory.PartOf(figure.KVReserved).Of(counted), counted, followed))
@@ -172,7 +172,7 @@ func grow(c *memory.Cell, run *record.Run, followed map[*record.Attempt][]track)
 
 // theory uses the KV cache dtype that the engine reports, or the prediction if that assumed the same: it knows more
 // shapes.
-func theory(c *memory.Cell, run *record.Run) *Theory {
+func theory(c *memory.Footprint, run *record.Run) *Theory {
 	says := c.Says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
 		if was := p.Setup["kv_dtype"]; says == "" || memory.SameDType(was, says) {
@@ -275,7 +275,7 @@ func cacheRate(p memory.Part, counted []*record.Attempt, followed map[*record.At
 }
 
 // inDType adds the dtype of a KV cache to its title, if the engine reports it.
-func (r *Rate) inDType(c *memory.Cell) {
+func (r *Rate) inDType(c *memory.Footprint) {
 	if r.DType = c.Says("kv_dtype"); r.DType != "" {
 		r.Title = strings.Replace(r.Title, "KV cache", "KV cache in "+r.DType, 1)
 	}

@@ -19,7 +19,7 @@ const perToken = 24 << 10 // bytes
 // tokensAt is how many tokens there were by then.
 func tokensAt(ns int64) float64 { return max(0, 1+float64(ns-firstAt)/float64(tokenStep)) }
 
-func grownOf(c *memory.Cell, attempts ...*record.Attempt) *Growth {
+func grownOf(c *memory.Footprint, attempts ...*record.Attempt) *Growth {
 	c.Counted = attempts
 	_, g := Within(c, &record.Run{})
 	return g
@@ -35,8 +35,8 @@ func (g *Growth) rate(name string) *Rate {
 }
 
 // shaped is a cell whose tokens take perToken bytes of KV cache.
-func shaped() *memory.Cell {
-	return &memory.Cell{Setup: evidence.Setup{
+func shaped() *memory.Footprint {
+	return &memory.Footprint{Setup: evidence.Setup{
 		Spec:   record.Cell{Model: record.Model{Layers: 12, KVHeads: 4, HeadDim: 64}},
 		Engine: &record.EngineInfo{Policy: map[string]string{"kv_dtype": "f32"}}}}
 }
@@ -91,7 +91,7 @@ func TestFewReadingsAreNoSlope(t *testing.T) {
 	if r.Known() || r.Fit != nil || r.Verdict != "fewer than 5 readings during generation" {
 		t.Errorf("%+v", r)
 	}
-	if g := grownOf(&memory.Cell{}, a); g != nil {
+	if g := grownOf(&memory.Footprint{}, a); g != nil {
 		t.Errorf("neither theory nor readings: %+v", g)
 	}
 }

@@ -32,9 +32,9 @@ type Sweep struct {
 	Verdict []string  `json:"verdict"`
 }
 
-// Cell is a cell with what sweeps take of it.
-type Cell struct {
-	*memory.Cell
+// Member is a cell of sweeps: its memory, and what else they take of it.
+type Member struct {
+	*memory.Footprint
 	Title       string             // the engine's name for people
 	Environment record.Environment // of its run
 	Growth      *Growth            // within its launches
@@ -56,20 +56,20 @@ const (
 type along struct {
 	*axis.Axis
 	title  string
-	of     func(*Cell) float64 // NaN: unknown
-	word   func(*Cell) string  // the value on an axis without numbers; nil: it has numbers
-	tokens bool                // memory may grow along it by bytes per token
+	of     func(*Member) float64 // NaN: unknown
+	word   func(*Member) string  // the value on an axis without numbers; nil: it has numbers
+	tokens bool                  // memory may grow along it by bytes per token
 }
 
 // lengths are the axes along which memory may grow by bytes per token. Lengths of prompts and contexts are those that
 // the engine reports.
 var lengths = []along{
 	{Axis: axis.Named(axis.Input), title: "prompt tokens", tokens: true,
-		of: func(c *Cell) float64 { return c.Figure(figure.Prompt).Center() }},
+		of: func(c *Member) float64 { return c.Figure(figure.Prompt).Center() }},
 	{Axis: axis.Named(axis.Context), title: "context", tokens: true,
-		of: func(c *Cell) float64 { return above0(c.Context()) }},
+		of: func(c *Member) float64 { return above0(c.Context()) }},
 	{Axis: axis.Named(axis.Output), title: "requested tokens", tokens: true,
-		of: func(c *Cell) float64 { return above0(c.Spec.MaxTokens) }},
+		of: func(c *Member) float64 { return above0(c.Spec.MaxTokens) }},
 }
 
 func above0(n int) float64 {
@@ -80,7 +80,7 @@ func above0(n int) float64 {
 }
 
 // alongs are the axes of sweeps: lengths, other axes of numbers, and the KV cache dtype.
-func alongs(cells []*Cell) []along {
+func alongs(cells []*Member) []along {
 	specs := make([]*record.Cell, len(cells))
 	for i, c := range cells {
 		specs[i] = &c.Spec
@@ -92,9 +92,9 @@ func alongs(cells []*Cell) []along {
 		case slices.ContainsFunc(lengths, func(l along) bool { return l.Name == x.Name }):
 			continue
 		case x.Name == axis.KVDType:
-			a.word = func(c *Cell) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }
+			a.word = func(c *Member) string { return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype")) }
 		case x.Number != nil:
-			a.of = func(c *Cell) float64 { return x.Number(&c.Spec) }
+			a.of = func(c *Member) float64 { return x.Number(&c.Spec) }
 		default:
 			continue
 		}
@@ -104,7 +104,7 @@ func alongs(cells []*Cell) []along {
 }
 
 // Sweeps finds cells that differ along one axis alone, in the order of cells.
-func Sweeps(cells []*Cell) []Sweep {
+func Sweeps(cells []*Member) []Sweep {
 	out := []Sweep{}
 	for _, x := range alongs(cells) {
 		var by evidence.Groups[string, int]
@@ -126,7 +126,7 @@ func Sweeps(cells []*Cell) []Sweep {
 }
 
 // otherwise identifies what the cells of a sweep along an axis have in common.
-func (c *Cell) otherwise(x *axis.Axis) string {
+func (c *Member) otherwise(x *axis.Axis) string {
 	words := []string{axis.Key(&c.Spec, func(o *axis.Axis) bool { return !follows(o, x) })}
 	if x.Rest != nil {
 		words = append(words, x.Rest(&c.Spec))
@@ -146,7 +146,7 @@ func follows(o, x *axis.Axis) bool {
 	return o.Name == x.Name || o.Name == x.Part || o.Name == axis.Prompt && x.Name == axis.Input
 }
 
-func sweep(all []*Cell, x along, cells []int) (Sweep, bool) {
+func sweep(all []*Member, x along, cells []int) (Sweep, bool) {
 	var names []string
 	at := func(i int) float64 { return x.of(all[i]) }
 	if x.word != nil {
@@ -182,20 +182,20 @@ func sweep(all []*Cell, x along, cells []int) (Sweep, bool) {
 // swept is a quantity of a cell, in MiB, whose slope over cells is computed.
 type swept struct {
 	name, of string
-	get      func(*Cell) evidence.Figure
+	get      func(*Member) evidence.Figure
 }
 
-func sweptFigures(first *Cell) []swept {
-	held := func(name string) func(*Cell) evidence.Figure {
-		return func(c *Cell) evidence.Figure {
+func sweptFigures(first *Member) []swept {
+	held := func(name string) func(*Member) evidence.Figure {
+		return func(c *Member) evidence.Figure {
 			if c.Breakdown == nil {
 				return evidence.Figure{}
 			}
 			return evidence.Find(c.Breakdown.Measure, name)
 		}
 	}
-	ours := func(name string) func(*Cell) evidence.Figure {
-		return func(c *Cell) evidence.Figure { return c.Figure(name) }
+	ours := func(name string) func(*Member) evidence.Figure {
+		return func(c *Member) evidence.Figure { return c.Figure(name) }
 	}
 	out := []swept{
 		{figure.KVReserved, OfReserved, held(figure.KVReserved)},
@@ -210,7 +210,7 @@ func sweptFigures(first *Cell) []swept {
 	for _, p := range first.Breakdown.Peaks {
 		if p.Process == "renderer" || p.Process == "gpu-process" {
 			out = append(out,
-				swept{"peak:" + p.Process, OfHeld, func(c *Cell) evidence.Figure { return peakOf(c, p.Process) }})
+				swept{"peak:" + p.Process, OfHeld, func(c *Member) evidence.Figure { return peakOf(c, p.Process) }})
 		}
 	}
 	return out
@@ -218,7 +218,7 @@ func sweptFigures(first *Cell) []swept {
 
 // settled is the total PSS after the last request minus the launch's baseline, if it has one. Pages that a browser
 // shares with other programs change both, and cancel out.
-func settled(c *Cell) evidence.Figure {
+func settled(c *Member) evidence.Figure {
 	if c.Breakdown == nil {
 		return evidence.Figure{}
 	}
@@ -238,7 +238,7 @@ func settled(c *Cell) evidence.Figure {
 }
 
 // peakOf is a process's highest RSS while it was measured.
-func peakOf(c *Cell, process string) evidence.Figure {
+func peakOf(c *Member, process string) evidence.Figure {
 	if c.Breakdown != nil {
 		for _, p := range c.Breakdown.Peaks {
 			if p.Process == process {
@@ -258,7 +258,7 @@ const sweepHow = "the median slope between all pairs of launches of different ce
 const sharedHow = "the median slope between all pairs of repetitions of different cells (Theil-Sen), with Sen's interval; repetitions share a " +
 	"launch, so the interval does not cover differences between launches. For each repetition: "
 
-func (s *Sweep) rate(cells []*Cell, q swept) {
+func (s *Sweep) rate(cells []*Member, q swept) {
 	rate := Rate{Of: q.of}
 	var points []stats.Point
 	how := sweepHow
@@ -273,7 +273,7 @@ func (s *Sweep) rate(cells []*Cell, q swept) {
 		rate.Figure = evidence.Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin,
 			Method: f.Method, Blind: f.Blind, How: how + f.How}
 		if q.of == OfReserved {
-			rate.inDType(cells[i].Cell)
+			rate.inDType(cells[i].Footprint)
 		}
 		for _, v := range f.Values {
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
@@ -322,11 +322,11 @@ func (s *Sweep) judge() {
 }
 
 // sweepLabel is the engine, and in what else the sweep differs from others along the same axis.
-func sweepLabel(all []Sweep, at int, cells []*Cell) string {
+func sweepLabel(all []Sweep, at int, cells []*Member) string {
 	s := all[at]
 	first, x := cells[s.Cells[0]], axis.Named(s.Axis)
 	words := []string{first.Title}
-	add := func(of func(*Cell) string) {
+	add := func(of func(*Member) string) {
 		if word := of(first); word != "" && slices.ContainsFunc(all, func(o Sweep) bool {
 			return o.Axis == s.Axis && o.Engine == s.Engine && of(cells[o.Cells[0]]) != word
 		}) {
@@ -335,14 +335,14 @@ func sweepLabel(all []Sweep, at int, cells []*Cell) string {
 	}
 	for _, o := range axis.Of(&first.Spec) {
 		if o.Part == "" && o.Name != axis.Engine && !follows(o, x) {
-			add(func(c *Cell) string { return o.In(&c.Spec) })
+			add(func(c *Member) string { return o.In(&c.Spec) })
 		}
 	}
 	for _, r := range evidence.AllReported() {
 		if r.Word != nil && r.Axis != x.Name {
-			add(func(c *Cell) string { return r.Word(&c.Setup) })
+			add(func(c *Member) string { return r.Word(&c.Setup) })
 		}
 	}
-	add(func(c *Cell) string { return c.Environment.CPU })
+	add(func(c *Member) string { return c.Environment.CPU })
 	return strings.Join(words, ", ")
 }

@@ -86,7 +86,7 @@ func TestRoundingOfTheLogIsSaid(t *testing.T) {
 		runs = append(runs, comparetest.Logged(comparetest.Run(t, fmt.Sprint("ollama-", context), e),
 			map[string]float64{"kv_reserved_bytes": math.Round(logged * record.MiB), "kv_used_bytes": 1}))
 	}
-	res := compare.With(compare.Options{Titles: map[string]string{"llamacpp": "Ollama"}}, runs...)
+	res := compare.With(compare.Rules{Titles: map[string]string{"llamacpp": "Ollama"}}, runs...)
 	r := rateOf(res.Sweeps[0], figure.KVReserved)
 	if res.Sweeps[0].Theory.Bytes != 512 || math.Abs(r.Center()-532.48) > 0.01 {
 		t.Fatalf("%g bytes/token, %+v", r.Center(), res.Sweeps[0].Theory)
@@ -119,7 +119,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 			comparetest.Logged(comparetest.Run(t, fmt.Sprint("native-", context), native),
 				map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
 	}
-	res := compare.With(compare.Options{Titles: map[string]string{"llamacpp": "llama.cpp"}}, runs...)
+	res := compare.With(compare.Rules{Titles: map[string]string{"llamacpp": "llama.cpp"}}, runs...)
 	if len(res.Sweeps) != 2 {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}

@@ -29,7 +29,7 @@ type instant struct {
 }
 
 // Within computes a cell's memory over tokens and its growth within launches; nil if unknown.
-func Within(c *memory.Cell, run *record.Run) (*OverTokens, *Growth) {
+func Within(c *memory.Footprint, run *record.Run) (*OverTokens, *Growth) {
 	followed := map[*record.Attempt][]track{}
 	for _, a := range c.Counted {
 		followed[a] = tracks(a)

@@ -34,7 +34,7 @@ func (h holdings) of(role string, kinds ...string) float64 {
 
 // beyond splits what a browser uses beyond the model, if the parts of PSS were read; left is the increase minus the
 // model's parts.
-func (c *Cell) beyond(all []evidence.Launch, w whole, left evidence.Figure, model ...evidence.Figure) []Component {
+func (c *Footprint) beyond(all []evidence.Launch, w whole, left evidence.Figure, model ...evidence.Figure) []Component {
 	if w.method != record.MethodSmapsRollup {
 		return nil
 	}

@@ -247,7 +247,7 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 }
 
 // ledgerWarning says if the ledger may count too much.
-func (c *Cell) ledgerWarning() []record.Warning {
+func (c *Footprint) ledgerWarning() []record.Warning {
 	uncertain, worst := 0, 0.0
 	for _, a := range c.Counted {
 		most := 0.0

@@ -16,8 +16,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Cell is a cell with its memory.
-type Cell struct {
+// Footprint is the memory of a cell.
+type Footprint struct {
 	evidence.Setup
 	Counted   []*record.Attempt
 	Figures   []evidence.Figure // those of Figures, and those of requests
@@ -29,8 +29,8 @@ type Cell struct {
 }
 
 // Of computes a cell's memory. figures and server are summarised.
-func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Cell {
-	c := &Cell{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
+func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.Figure) *Footprint {
+	c := &Footprint{Setup: s, Counted: counted, Figures: figures, Server: server, Breakdown: breakdown(counted),
 		Others: others(counted)}
 	c.Parts = c.split()
 	all := evidence.Launches(counted)
@@ -43,10 +43,12 @@ func Of(s evidence.Setup, counted []*record.Attempt, figures, server []evidence.
 }
 
 // Figure finds a figure; an absent one if there is none.
-func (c *Cell) Figure(name string) evidence.Figure { return evidence.Find(c.Figures, name) }
+func (c *Footprint) Figure(name string) evidence.Figure { return evidence.Find(c.Figures, name) }
 
 // Warnings are those of the ledger and of shared memory.
-func (c *Cell) Warnings() []record.Warning { return append(c.ledgerWarning(), c.sharingWarning()...) }
+func (c *Footprint) Warnings() []record.Warning {
+	return append(c.ledgerWarning(), c.sharingWarning()...)
+}
 
 // Components lists the components of breakdowns and predictions.
 func Components() []*figure.Row { return figure.Rows(func(r *figure.Row) bool { return r.Component }) }
@@ -136,7 +138,7 @@ type DTypes struct {
 }
 
 // dtypes are those that the engine reports; for weights, else those of the file.
-func (c *Cell) dtypes() DTypes {
+func (c *Footprint) dtypes() DTypes {
 	d := DTypes{Weights: cmp.Or(c.Says("weights_dtype"), c.Spec.Model.DType), Activations: c.Says("activations_dtype"),
 		KVCache: c.Says("kv_dtype")}
 	if d.Activations == "" && c.Breakdown != nil &&

@@ -16,7 +16,7 @@ import (
 )
 
 // split finds each component by the best method that the engine allows.
-func (c *Cell) split() *Parts {
+func (c *Footprint) split() *Parts {
 	all := evidence.Launches(c.Counted)
 	if len(all) == 0 || c.Foreign() {
 		return nil
@@ -49,7 +49,7 @@ func (c *Cell) split() *Parts {
 }
 
 // choose sets the launch whose parts are shown, and what is said of them.
-func (c *Cell) choose(launch int) {
+func (c *Footprint) choose(launch int) {
 	p := c.Parts
 	p.Launch = launch
 	for _, list := range [][]Component{p.Components, p.Beyond} {
@@ -99,7 +99,7 @@ func (p *Parts) add(f evidence.Figure) {
 }
 
 // inside is what was read inside the engine at the end of the measured requests, else of the load.
-func (c *Cell) inside(component, name string) evidence.Figure {
+func (c *Footprint) inside(component, name string) evidence.Figure {
 	f := evidence.Figure{Name: name}
 	if c.Breakdown != nil {
 		f = evidence.Find(c.Breakdown.Measure, name)
@@ -120,7 +120,7 @@ func always(component, method, how string, mib float64, all []evidence.Launch) e
 	return f
 }
 
-func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
+func (c *Footprint) weights(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.ModelWeights, figure.Weights); f.Known() {
 		return f
 	}
@@ -138,13 +138,13 @@ func (c *Cell) weights(all []evidence.Launch) evidence.Figure {
 }
 
 // TokenBytes is the size of a token in the KV cache by the model's shape; 0 if that or the dtype is unknown.
-func (c *Cell) TokenBytes() float64 {
+func (c *Footprint) TokenBytes() float64 {
 	m := c.Spec.Model
 	kv, _ := dtype.Named(c.Says("kv_dtype"))
 	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * kv.Width()
 }
 
-func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
+func (c *Footprint) cacheReserved(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCache, figure.KVReserved); f.Known() {
 		return f
 	}
@@ -155,7 +155,7 @@ func (c *Cell) cacheReserved(all []evidence.Launch) evidence.Figure {
 	return evidence.Figure{Name: figure.KVCache, Absent: "not known: the engine reports neither its size nor its dtype"}
 }
 
-func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
+func (c *Footprint) cacheUsed(all []evidence.Launch) evidence.Figure {
 	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
 		return f
 	}
@@ -175,7 +175,7 @@ func (c *Cell) cacheUsed(all []evidence.Launch) evidence.Figure {
 }
 
 // several is the overhead of several devices.
-func (c *Cell) several(all []evidence.Launch) evidence.Figure {
+func (c *Footprint) several(all []evidence.Launch) evidence.Figure {
 	f := evidence.Figure{Name: figure.MultiGPUOverhead}
 	devices := map[string]bool{}
 	for _, a := range c.Counted {

@@ -167,7 +167,7 @@ func TestPartsOnAGPU(t *testing.T) {
 	}
 	// Layers on both: neither whole holds them all.
 	n := comparetest.Native(1)
-	n.Device, n.Info.Policy["gpu_layers"] = e.Device, "10 of 33"
+	n.Device, n.Info.Layers = e.Device, &record.Layers{GPU: 10, All: 33}
 	p = partsOf(t, onGPU(comparetest.Run(t, "part", n), "server", map[record.Phase]float64{record.Measure: 80}))
 	if c := p.Component(figure.FrameworkOverhead); c.Known() ||
 		!strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
@@ -175,7 +175,7 @@ func TestPartsOnAGPU(t *testing.T) {
 	}
 	// So it is where Ollama says that less than the whole of a model is there.
 	for vram, left := range map[string]bool{"300000000": false, "500000000": true} {
-		n.Info.Policy = map[string]string{"weights_dtype": "f32"}
+		n.Info.Policy, n.Info.Layers = map[string]string{"weights_dtype": "f32"}, nil
 		n.Device.Detail = map[string]string{"size_bytes": "500000000", "size_vram_bytes": vram}
 		p = partsOf(t, onGPU(comparetest.Run(t, "ollama", n), "runner", map[record.Phase]float64{record.Measure: 80}))
 		if c := p.Component(figure.FrameworkOverhead); c.Known() != left ||
@@ -189,7 +189,8 @@ func TestPartsOnAGPU(t *testing.T) {
 // for it.
 func TestHostPartsAreNotSubtractedFromGPU(t *testing.T) {
 	n := comparetest.Native(2)
-	n.Device, n.Info.Policy["gpu_layers"] = record.Device{Class: record.GPU, Name: "CUDA0 (Example)"}, "33 of 33"
+	n.Device, n.Info.Layers = record.Device{Class: record.GPU, Name: "CUDA0 (Example)"},
+		&record.Layers{GPU: 33, All: 33}
 	log := map[string]float64{"weights_bytes": 24 << 20, "weights.CUDA0_bytes": 20 << 20,
 		"weights.CPU_Mapped_bytes": 4 << 20, "kv_reserved_bytes": 8 << 20,
 		"kv_reserved.CUDA0_bytes": 8 << 20, "compute_bytes": 7 << 20, "compute.CUDA0_bytes": 5 << 20,
@@ -321,7 +322,7 @@ func TestKVCacheDTypes(t *testing.T) {
 	for dtype, bits := range map[string]float64{"f32": 32, "float16": 16, "bfloat16": 16, "q8_0": 8.5, "q5_1": 6,
 		"q5_0": 5.5, "q4_1": 5, "q4_0": 4.5, "iq4_nl": 4.5, "fp8_e5m2": 8, "int3": 0} {
 		e.Info.Policy = map[string]string{"kv_dtype": dtype}
-		c := compare.Runs(comparetest.Run(t, "kv", e)).Cells[0].MemoryCell()
+		c := compare.Runs(comparetest.Run(t, "kv", e)).Cells[0].Footprint()
 		if got := c.TokenBytes(); got != numbers*bits/8 {
 			t.Errorf("%s: %g bytes per token, want %g", dtype, got, numbers*bits/8)
 		}

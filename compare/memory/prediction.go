@@ -63,7 +63,7 @@ const (
 )
 
 // ComparePrediction compares a prediction with what was measured.
-func (c *Cell) ComparePrediction(p record.Prediction) *Prediction {
+func (c *Footprint) ComparePrediction(p record.Prediction) *Prediction {
 	f := &Prediction{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Predicted{}, Notes: []string{},
 		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)
@@ -91,7 +91,7 @@ func (c *Cell) ComparePrediction(p record.Prediction) *Prediction {
 }
 
 // comparable is a measured component, if predictions are about the same memory.
-func (c *Cell) comparable(name string) Component {
+func (c *Footprint) comparable(name string) Component {
 	m := c.Parts.Component(name)
 	ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory
 	if ofWhole && m.Known() && c.Parts.Of == onGPUs {
@@ -184,7 +184,7 @@ func (f *Prediction) Part(name string) (Predicted, bool) {
 }
 
 // recommend says which predictions are off, and the likely cause.
-func (c *Cell) recommend(f *Prediction, p record.Prediction) {
+func (c *Footprint) recommend(f *Prediction, p record.Prediction) {
 	setup := c.otherwise(p)
 	for _, x := range f.Parts {
 		if !x.off() || x.Name == figure.TotalMemory &&
@@ -209,7 +209,7 @@ func off(v float64) string {
 }
 
 // otherwise lists settings that the engine reports and that differ from those assumed.
-func (c *Cell) otherwise(p record.Prediction) []string {
+func (c *Footprint) otherwise(p record.Prediction) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Setup)) {
 		is := c.Says(key)
@@ -225,10 +225,10 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 }
 
 // reason is the likely cause of an error: a dtype, another setting, else the usual cause.
-func (c *Cell) reason(f *Prediction, x Predicted, setup []string) string {
+func (c *Footprint) reason(f *Prediction, x Predicted, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && dtype.Canonical(actual) != dtype.Canonical(x.DType) {
-		return fmt.Sprintf("%s was %s, not %s as assumed", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
+		return fmt.Sprintf("%s was %s, not %s as assumed", figure.Noun(x.Name), actual, x.DType)
 	}
 	if ofSetup := x.Name == figure.KVCache || x.Name == figure.Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")

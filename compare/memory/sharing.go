@@ -18,7 +18,7 @@ const (
 )
 
 // sharingWarning says if other programs have changed a cell's PSS.
-func (c *Cell) sharingWarning() []record.Warning {
+func (c *Footprint) sharingWarning() []record.Warning {
 	rss := func(a *record.Attempt, p record.Phase) float64 { return lastTotal(a, p, RSSMethod(a), rssOf) }
 	var held, rssHeld, retained, rssRetained []float64
 	for _, a := range c.Counted {
@@ -78,7 +78,7 @@ func alone(a *record.Attempt) (record.TotalRow, bool) {
 }
 
 // OthersWords says what other programs share; empty if that is nothing.
-func (c *Cell) OthersWords() string {
+func (c *Footprint) OthersWords() string {
 	if c.Others > 0 {
 		return explain.Others.With(explain.Short(c.Others)).Text
 	}
@@ -87,7 +87,7 @@ func (c *Cell) OthersWords() string {
 
 // ProgramWords says which file other programs shared with one of several processes; empty if there is none. How much
 // they shared is unknown.
-func (c *Cell) ProgramWords() string {
+func (c *Footprint) ProgramWords() string {
 	for _, a := range c.Counted {
 		if _, ok := alone(a); !ok {
 			if i := slices.IndexFunc(a.Warnings, isShared); i >= 0 {
@@ -100,7 +100,7 @@ func (c *Cell) ProgramWords() string {
 
 // Bounds is what the engine's memory was at least and at most at the peak of every launch: PSS leaves out what other
 // programs share, and RSS counts in each process what they share. Unknown bounds are NaN.
-func (c *Cell) Bounds() (least, most float64) {
+func (c *Footprint) Bounds() (least, most float64) {
 	least, most = math.NaN(), math.NaN()
 	for _, a := range c.Counted {
 		if peak, _ := alone(a); !math.IsNaN(peak.PSS) && !(least < peak.PSS) {
@@ -119,7 +119,7 @@ func isShared(w record.Warning) bool { return w.Code == record.ProgramShared }
 
 // LeftOut is the largest share of RSS that PSS leaves out at the peak of a launch that warned of such a program.
 // 0: unknown.
-func (c *Cell) LeftOut() float64 {
+func (c *Footprint) LeftOut() float64 {
 	most := 0.0
 	for _, a := range c.Counted {
 		if peak, ok := alone(a); ok && slices.ContainsFunc(a.Warnings, isShared) {

@@ -22,7 +22,7 @@ type Shown struct {
 
 // closest is the launch whose parts are shown: of those with the most readings, the one whose peak is nearest to the
 // median; of several, the one whose whole is, then the earliest.
-func (c *Cell) closest(all []evidence.Launch) int {
+func (c *Footprint) closest(all []evidence.Launch) int {
 	peak, total := PointsOf(c.Figure).Peak, c.Parts.Component(figure.TotalMemory).Figure
 	lists := [][]evidence.Figure{c.Figures}
 	if b := c.Breakdown; b != nil {
@@ -80,7 +80,7 @@ func BeyondParts() []string {
 }
 
 // show rounds the sizes of a launch from the peak down: each whole is split as it is shown.
-func (c *Cell) show(launch int) Shown {
+func (c *Footprint) show(launch int) Shown {
 	s := Shown{Launch: launch, sizes: map[string]float64{}, exact: map[string]float64{}}
 	points := PointsOf(c.Figure)
 	s.decimals = decimals(points.Peak.Value(launch))

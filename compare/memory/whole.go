@@ -26,13 +26,13 @@ type whole struct {
 }
 
 // wholeOf uses total PSS; GPU memory if a GPU computes, because PSS leaves it out; RSS if PSS cannot be read.
-func (c *Cell) wholeOf(all []evidence.Launch) whole {
+func (c *Footprint) wholeOf(all []evidence.Launch) whole {
 	if c.Device != nil && c.Device.Class == record.GPU {
 		return c.wholeOnGPU(all)
 	}
 	p := PointsOf(c.Figure)
 	w := whole{of: p.Of, method: record.MethodSmapsRollup, increase: p.Increase, total: p.Peak}
-	if p.Of != "total PSS" {
+	if p.Peak.Name != figure.PeakPSS {
 		w.method = record.MethodStatm
 		w.notes = append(w.notes,
 			"the total is a sum of RSS, which counts pages that several processes share more than once")
@@ -43,7 +43,7 @@ func (c *Cell) wholeOf(all []evidence.Launch) whole {
 // onGPUs is what the whole is if a GPU computes.
 const onGPUs = "GPU memory of its processes"
 
-func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
+func (c *Footprint) wholeOnGPU(all []evidence.Launch) whole {
 	w := whole{of: onGPUs, method: gpuMethod,
 		notes: []string{"the model is in GPU memory, which PSS leaves out; differences use GPU memory"}}
 	const how = "memory that drivers report for the engine's processes, all GPUs together, "
@@ -66,10 +66,10 @@ func (c *Cell) wholeOnGPU(all []evidence.Launch) whole {
 }
 
 // offloadedInPart says of a cell on a GPU if only some layers are there, by llama.cpp's log or Ollama's sizes.
-func (c *Cell) offloadedInPart() string {
+func (c *Footprint) offloadedInPart() string {
 	const both = " are on the GPU: components are in GPU and host memory, so no difference is formed"
-	if on, all, ok := strings.Cut(c.Says("gpu_layers"), " of "); ok && on != all {
-		return fmt.Sprintf("%s of %s layers%s", on, all, both)
+	if c.Engine != nil && c.Engine.Layers != nil && c.Engine.Layers.GPU != c.Engine.Layers.All {
+		return fmt.Sprintf("%d of %d layers%s", c.Engine.Layers.GPU, c.Engine.Layers.All, both)
 	}
 	size, err := strconv.ParseFloat(c.Device.Detail["size_bytes"], 64)
 	on, err2 := strconv.ParseFloat(c.Device.Detail["size_vram_bytes"], 64)
@@ -112,7 +112,7 @@ func inHost(name string) bool {
 }
 
 // remainder is the increase minus the model's components, launch by launch. It may be negative.
-func (c *Cell) remainder(
+func (c *Footprint) remainder(
 	all []evidence.Launch, w whole, weights, cache, working, several evidence.Figure,
 ) evidence.Figure {
 	f := evidence.Figure{Name: figure.FrameworkOverhead, Method: evidence.ByDifference,

@@ -56,13 +56,14 @@ type Side struct {
 // cells, and one for each mean over pairs. Holm's correction keeps the chance that equal sides show any difference in
 // the family at alpha.
 type Family struct {
-	A     string `json:"a"` // names of the two sides: runs, or engines of one run
-	B     string `json:"b"`
-	Runs  bool   `json:"of_runs,omitempty"`     // A and B are runs
-	First bool   `json:"of_baseline,omitempty"` // A is the first of the runs
-	Tests int    `json:"tests"`                 // distinct tests: figures that order the launches alike count as one
-	Means []Mean `json:"means"`
-	Key   string `json:"-"`
+	A     string   `json:"a"` // names of the two sides: runs, engines of one run, or values of axes
+	B     string   `json:"b"`
+	Axes  []string `json:"axes,omitempty"`        // along which cells are compared with their reference cells
+	Runs  bool     `json:"of_runs,omitempty"`     // A and B are runs
+	First bool     `json:"of_baseline,omitempty"` // A is the first of the runs
+	Tests int      `json:"tests"`                 // distinct tests: figures that order the launches alike count as one
+	Means []Mean   `json:"means"`
+	Key   string   `json:"-"`
 }
 
 // Mean is the geometric mean of a figure's ratios over several pairs of cells.
@@ -70,6 +71,8 @@ type Mean struct {
 	Figure string   `json:"figure"`
 	Title  string   `json:"title"`
 	Group  string   `json:"group"` // what the pairs have in common
+	A      string   `json:"a"`     // names of the two sides
+	B      string   `json:"b"`
 	Over   []string `json:"over"`  // what is averaged over: fields of cells, and how many values each has
 	Cells  int      `json:"cells"` // pairs
 	Left   int      `json:"left_out,omitempty"`

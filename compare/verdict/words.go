@@ -116,25 +116,70 @@ func (v *Verdict) Called() string {
 	return v.Outcome.words().Called
 }
 
-// Headline says in a few words who has more, or why that is not known.
-func (v *Verdict) Headline(of *explain.Phrases) string {
+// Headline says in a few words who has more, or why that is not known. Of a cell and its reference cell, the second
+// side is the subject.
+func (v *Verdict) Headline(of *explain.Phrases, referenced bool) string {
 	switch v.Outcome {
 	case Different:
 		larger, other := v.Names()
+		if referenced && v.Larger == 0 && !v.AmountOnly && v.Change != nil {
+			return other + " " + fmt.Sprintf(of.Less, explain.Share(-v.Change.Value/100), larger)
+		}
 		return larger + " " + v.more(of, other)
 	case NotComparable:
 		if v.AtLeast > 0 {
 			larger, other := v.Names()
 			return fmt.Sprintf(explain.AtLeastMore, larger, explain.Amount(v.AtLeast), other)
 		}
-	case NoDifference, TooNoisy:
-		if v.Change != nil && v.Change.Interval != nil {
-			i := v.Change.Interval
-			return v.Outcome.Headline() + fmt.Sprintf(explain.ChangeFromTo, Signed(i.Lo/100), Signed(i.Hi/100),
-				v.Sides[0].Name, v.Sides[1].Name)
+	case NoDifference, TooNoisy, TooSmall:
+		if most, known := v.Most(); known {
+			return fmt.Sprintf(explain.NoneAbove, Whole(most))
 		}
 	}
 	return v.Outcome.Headline()
+}
+
+// Most is the largest change that the launches cannot rule out, as a share; false: unknown.
+func (v *Verdict) Most() (share float64, known bool) {
+	if v.Change == nil || v.Change.Interval == nil {
+		return 0, false
+	}
+	i := v.Change.Interval
+	return max(math.Abs(i.Lo), math.Abs(i.Hi)) / 100, true
+}
+
+// Whole is a share in percent, rounded up, as a bound is.
+func Whole(share float64) string {
+	if share < 0.01 {
+		return fmt.Sprintf("%.1f%%", max(0.1, math.Ceil(1000*share-1e-9)/10))
+	}
+	return fmt.Sprintf("%.0f%%", math.Ceil(100*share-1e-9))
+}
+
+// Ratio says how many times as much the larger side has, with its interval; empty if that is not known.
+func (v *Verdict) Ratio(of *explain.Phrases) string {
+	if v.Outcome != Different || v.AmountOnly || v.Times == nil {
+		return ""
+	}
+	larger, other := v.Names()
+	return fmt.Sprintf(of.Ratio, larger, explain.Amount(v.Times.Value), other,
+		v.interval(v.Times.Interval, explain.Amount))
+}
+
+// CI is the interval of a headline that names the larger side, or why there is none; empty if it needs none.
+func (v *Verdict) CI() string {
+	switch {
+	case v.Outcome == Different && v.AmountOnly:
+		return v.interval(v.Amount.Interval, explain.Amount)
+	case v.Outcome == Different && v.Times != nil && v.Times.Value < 2:
+		return v.interval(v.Times.Interval, func(t float64) string { return explain.Share(t - 1) })
+	case v.Outcome == Different && v.Times != nil:
+		return v.interval(v.Times.Interval, explain.Amount)
+	case (v.Outcome == NoDifference || v.Outcome == TooNoisy) && v.Change != nil && v.Change.Interval != nil:
+		i := v.Change.Interval
+		return fmt.Sprintf(explain.ChangeFromTo, v.Sides[0].Name, v.Sides[1].Name, Signed(i.Lo/100), Signed(i.Hi/100))
+	}
+	return ""
 }
 
 func (o Outcome) words() explain.Outcome { return explain.Outcomes[string(o)] }
@@ -149,16 +194,14 @@ func (o Outcome) Pairs() string { return o.words().Pairs }
 func (v *Verdict) more(of *explain.Phrases, other string) string {
 	switch {
 	case v.AmountOnly:
-		return fmt.Sprintf(explain.MoreMiB, explain.Amount(v.Amount.Value), other) +
-			v.interval(v.Amount.Interval, explain.Amount)
+		return fmt.Sprintf(explain.MoreMiB, explain.Amount(v.Amount.Value), other)
 	case v.Times == nil:
 		return fmt.Sprintf(explain.MoreThan, of.More, other)
 	}
-	format, write := of.Times, explain.Amount
 	if v.Times.Value < 2 {
-		format, write = of.Share, func(t float64) string { return explain.Share(t - 1) }
+		return fmt.Sprintf(of.Share, explain.Share(v.Times.Value-1), other)
 	}
-	return fmt.Sprintf(format, write(v.Times.Value), other) + v.interval(v.Times.Interval, write)
+	return fmt.Sprintf(of.Times, explain.Amount(v.Times.Value), other)
 }
 
 // interval writes an interval in parentheses, or that there are too few launches for one.

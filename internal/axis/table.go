@@ -2,7 +2,9 @@ package axis
 
 import (
 	"math"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"llmparity/internal/record"
 )
@@ -159,3 +161,25 @@ func Forms(a, b *record.Cell) bool {
 
 // Unverified reports whether only the model's name is known, because a server has its file.
 func Unverified(m *record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
+
+// OtherForm reports whether two cells of one engine have forms of one model: its weights in another dtype or
+// quantisation. Forms have the model's name and shape.
+func OtherForm(a, b *record.Cell) bool {
+	m, n := &a.Model, &b.Model
+	return a.Engine == b.Engine && m.Layers > 0 && m.Values() != n.Values() && work(m) == work(n) &&
+		shape(m) == shape(n)
+}
+
+// shape is what all forms of a model have in common.
+func shape(m *record.Model) [7]any {
+	return [7]any{m.Architecture, m.Layers, m.Heads, m.KVHeads, m.HeadDim, m.Hidden, m.Vocab}
+}
+
+// work is the name of a model without its dtype: Q8_0, q4f16_1, f32, 4bit.
+func work(m *record.Model) string {
+	return strings.Join(strings.FieldsFunc(dtypeWord.ReplaceAllString(strings.ToLower(m.Name), " "), func(c rune) bool {
+		return strings.ContainsRune(" -_./", c)
+	}), " ")
+}
+
+var dtypeWord = regexp.MustCompile(`\b(i?q\d+(_k)?(_[sml01])?(_xs|_xxs)?|q\d+f\d+(_\d)?|b?f(p?)(16|32)|\d+-?bit|mlc|gguf)\b`)

@@ -20,6 +20,7 @@ import (
 type Row struct {
 	Name   string // in results, and in plans and flags of gates
 	Title  string // as people read it
+	Noun   string // what a sentence calls it, if it qualifies the title further
 	Unit   string
 	Better Better
 	How    string // how it is computed; what depends on the record is added there
@@ -202,6 +203,14 @@ func (r *Row) Asked() string {
 		return r.Name
 	}
 	return r.Column.Name
+}
+
+// Noun is what a sentence calls a figure that it qualifies itself: "KV cache" of "KV cache, reserved".
+func Noun(name string) string {
+	if r := Of(name); r != nil && r.Noun != "" {
+		return r.Noun
+	}
+	return Title(name)
 }
 
 // Typed lists the names that people may type: in summary.csv, and in results where that is another.

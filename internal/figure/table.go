@@ -233,11 +233,12 @@ func components() []Row {
 	out := []Row{
 		{Name: ModelWeights, Title: "model weights", Profile: "weights", Part: "weights",
 			Column: Column{21, "model_weights_mb", "MiB: weights, by the best method that could read them"}},
-		{Name: KVCache, Title: "KV cache, reserved", Profile: "kv_cache", Part: "KV\nreserved",
+		{Name: KVCache, Title: "KV cache, reserved", Noun: "KV cache", Profile: "kv_cache", Part: "KV\nreserved",
 			Column: Column{22, "kv_cache_mb", "MiB: KV cache, reserved"}},
-		{Name: KVCacheUsed, Title: filled, Profile: "kv_cache_used", Part: "KV\nfilled",
+		{Name: KVCacheUsed, Title: filled, Noun: "KV cache", Profile: "kv_cache_used", Part: "KV\nfilled",
 			Column: Column{23, "kv_cache_used_mb", "MiB: KV cache, filled: calculated as tokens × bytes per token"}},
-		{Name: Activations, Title: "activations, workspaces", Profile: "activations", Part: "acti-\nvations",
+		{Name: Activations, Title: "activations, workspaces", Noun: "activations", Profile: "activations",
+			Part:   "acti-\nvations",
 			Column: Column{24, "activations_mb", "MiB: activations and workspaces"}},
 		{Name: FrameworkOverhead, Title: "everything else", Profile: "framework_overhead", Part: "every-\nthing else",
 			Column: Column{25, "framework_overhead_mb", "MiB: the memory increase minus weights, KV cache, activations and multi-GPU overhead; may be negative"}},
@@ -301,6 +302,9 @@ func inside() []Row {
 		"tokens in the KV cache, as the page reports them, × bytes per token. The reserved size of the KV cache contains the filled part",
 		"tokens in the KV cache, as the engine reports them, × bytes per token from the engine's log")
 	reserved.Over, used.Over = Lengths|Requests|Contexts, Lengths|Requests
+	says := of(EngineSays, "size reported by Ollama (its estimate)", "api_ps", "size_bytes",
+		"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates this size before it loads the model")
+	says.Noun = "size reported by Ollama"
 	return mebibytes([]Row{
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "bytes that WebGPU has allocated and not freed", ""),
 		ledger(Weights, "weights", "weights_bytes",
@@ -318,8 +322,7 @@ func inside() []Row {
 		of(Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "total size of the WebAssembly memories, used or not"),
 		of(UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
 			"memory of the page and its workers by the browser's own count, which includes heap and array buffers"),
-		of(EngineSays, "size reported by Ollama (its estimate)", "api_ps", "size_bytes",
-			"size in Ollama's answer to /api/ps, in RAM and on GPUs together. Ollama estimates this size before it loads the model"),
+		says,
 		of(TotalPSS, "total PSS", record.MethodSmapsRollup, "", "the sum of the processes' PSS (proportional set size)"),
 	})
 }

@@ -49,7 +49,7 @@ func (f Finder) catalogued(ctx context.Context, id string, window int) (Model, e
 	if err != nil {
 		return Model{}, err
 	}
-	o := catalogue.Options{Store: store(), Mirror: f.Mirror}
+	o := catalogue.FetchOptions{Store: store(), Mirror: f.Mirror}
 	if e.Needs(catalogue.ShaderF16) {
 		if o.Features, err = f.Features(ctx); err != nil {
 			return Model{}, err
@@ -86,7 +86,7 @@ func (f Finder) Look(ctx context.Context, name string, window int) (Model, *Fetc
 	if f.Mirror == "" {
 		fetch.What += fmt.Sprintf(" (needs %.0f MiB of GPU memory, says WebLLM)", e.VRAM)
 	} else if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e},
-		catalogue.Options{Mirror: f.Mirror}); err == nil {
+		catalogue.FetchOptions{Mirror: f.Mirror}); err == nil {
 		if n, ok := sizes[e.ID]; ok {
 			fetch.Bytes = &n
 		}
@@ -149,7 +149,7 @@ func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m modelsize.Model
 		}
 		return m, "the package in the store", err
 	}
-	config, weights, err := catalogue.Published(ctx, e, catalogue.Options{Mirror: f.Mirror})
+	config, weights, err := catalogue.Published(ctx, e, catalogue.FetchOptions{Mirror: f.Mirror})
 	if err == nil {
 		m, err = modelsize.FromLists(e.ID, config, weights)
 	}

@@ -72,7 +72,7 @@ const (
 
 const (
 	OfCatalogue = WebLLM // the format of the catalogue's models
-	Packs       = WebLLM // for models of any format, Facts have the sizes of a package of this one
+	OfPackages  = WebLLM // the packages whose sizes Facts have, for a model of any format
 )
 
 // packageConfig is the file that makes a folder a package.

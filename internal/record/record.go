@@ -48,6 +48,8 @@ type Meta struct {
 	DefaultEngines []string `json:"default_engines,omitempty"`
 	// Engines are the builds that ran, written when the run ends. Absent: none reported a version, or it was killed.
 	Engines []Build `json:"engines,omitempty"`
+	// Reference has the values of the reference cell that the plan names, by axis.
+	Reference map[string]string `json:"reference_cell,omitempty"`
 }
 
 // Tool names the program that wrote the record.
@@ -376,7 +378,14 @@ type EngineInfo struct {
 	Parts   map[string]string `json:"parts,omitempty"`   // versions and hashes of parts: browser, user_agent …
 	Library *Library          `json:"library,omitempty"` // the model's code; absent: it is the engine's own
 	Policy  map[string]string `json:"policy,omitempty"`  // settings: kv_dtype, weights_dtype, threads …
+	Layers  *Layers           `json:"layers,omitempty"`  // absent: unknown, or none was to be on a GPU
 	Weights Sameness          `json:"weights,omitempty"` // how converted weights compare with the file's; absent: not converted
+}
+
+// Layers says how many layers of a model are on a GPU.
+type Layers struct {
+	GPU int `json:"gpu"`
+	All int `json:"all"`
 }
 
 // BuiltIn is the Origin of an engine that is part of llmparity.
@@ -404,14 +413,18 @@ func (l *Library) String() string {
 	if l == nil {
 		return ""
 	}
-	whose := "given"
-	if l.Maker != "" {
-		whose = l.Maker + "'s"
-	}
 	if l.Variant != "" {
-		whose += " (" + l.Variant + ")"
+		return l.Whose() + " (" + l.Variant + ")"
 	}
-	return whose
+	return l.Whose()
+}
+
+// Whose names the maker for people: MLC's.
+func (l *Library) Whose() string {
+	if l.Maker == "" {
+		return "given"
+	}
+	return l.Maker + "'s"
 }
 
 // Unusual reports whether another maker's kernels ran than those that the engine's users run.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"llmparity/internal/kit/fault"
@@ -141,6 +142,42 @@ func (r *Recording) Total(t Total) {
 	}
 	w.line = end(mb(l, carried.Read, carried.Low, carried.High))
 	w.write(toTotals, w.line)
+}
+
+// mb appends sizes in MiB, each followed by a comma; an absent one is an empty field.
+func mb(line []byte, figures ...int64) []byte {
+	for _, bytes := range figures {
+		if bytes != Absent {
+			line = strconv.AppendFloat(line, float64(bytes)/MiB, 'f', 4, 64)
+		}
+		line = append(line, ',')
+	}
+	return line
+}
+
+func integers(line []byte, all ...int64) []byte {
+	for _, n := range all {
+		line = append(strconv.AppendInt(line, n, 10), ',')
+	}
+	return line
+}
+
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
+
+// text appends a CSV field. It replaces line breaks, which users may put into labels: readers find complete rows by
+// newlines.
+func text(line []byte, s string) []byte {
+	s = lineBreaks.Replace(s)
+	if strings.ContainsAny(s, ",\"") {
+		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return append(append(line, s...), ',')
+}
+
+// end replaces the last comma by a newline.
+func end(line []byte) []byte {
+	line[len(line)-1] = '\n'
+	return line
 }
 
 // Log opens logs/<attempt>-<name>.log. If that fails, it warns and discards the log.

@@ -308,39 +308,3 @@ func (w *Writer) sync() {
 func writeError(err error, dir string) error {
 	return fault.WriteError(err, dir, "name another folder with --out; what was measured so far stays readable")
 }
-
-// mb appends sizes in MiB, each followed by a comma; an absent one is an empty field.
-func mb(line []byte, figures ...int64) []byte {
-	for _, bytes := range figures {
-		if bytes != Absent {
-			line = strconv.AppendFloat(line, float64(bytes)/MiB, 'f', 4, 64)
-		}
-		line = append(line, ',')
-	}
-	return line
-}
-
-func integers(line []byte, all ...int64) []byte {
-	for _, n := range all {
-		line = append(strconv.AppendInt(line, n, 10), ',')
-	}
-	return line
-}
-
-var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
-
-// text appends a CSV field. It replaces line breaks, which users may put into labels: readers find complete rows by
-// newlines.
-func text(line []byte, s string) []byte {
-	s = lineBreaks.Replace(s)
-	if strings.ContainsAny(s, ",\"") {
-		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	return append(append(line, s...), ',')
-}
-
-// end replaces the last comma by a newline.
-func end(line []byte) []byte {
-	line[len(line)-1] = '\n'
-	return line
-}

@@ -140,7 +140,7 @@ func (c Config) policy(m models.Model, said logs.Load) map[string]string {
 		"threads_batch":   batch,
 		"prompt_cache":    map[bool]string{false: "off", true: "on"}[c.PromptCache],
 		"mmap":            cmp.Or(c.Mmap, "on"),
-		"gpu_layers":      said.Layers(c.GPULayers),
+		"gpu_layers":      said.LayersText(c.GPULayers),
 		"repacking":       repacking(said),
 		"warmup":          "off",
 		"special_tokens":  "special tokens in prompts are recognized; BOS is added if the model's file says so",
@@ -208,7 +208,7 @@ func (c Config) offloaded(p engine.Probe, said logs.Load) {
 // device returns the device that holds the GPU layers, according to the log.
 func (c Config) device(said logs.Load) record.Device {
 	d := record.Device{Class: record.GPU, Name: strings.Join(said.Devices, ", "), Asked: string(record.GPU),
-		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.Layers(c.GPULayers),
+		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.LayersText(c.GPULayers),
 			"cpu": machine.CPU()}}
 	switch {
 	case said.OnCPU():

@@ -227,6 +227,9 @@ func TestDeviceOfGPULayers(t *testing.T) {
 			t.Errorf("%s: %+v, missed: %v", name, d, d.Missed())
 		}
 	}
+	if n := (logs.Load{Offloaded: 2, All: 9}).Layers(2); n == nil || *n != (record.Layers{GPU: 2, All: 9}) {
+		t.Errorf("%+v", n)
+	}
 	d := c.device(logs.Load{Offloaded: 2, All: 9, Devices: h200})
 	if d.Name != h200[0] || d.Detail["gpu_layers"] != "2 of 9" {
 		t.Errorf("%+v", d)

@@ -38,12 +38,20 @@ type kvCache struct {
 	cells int // tokens that fit, over all slots
 }
 
-// Layers says how many layers are on a GPU.
-func (l Load) Layers(asked int) string {
+// Layers says how many layers are on a GPU; nil: unknown, or none was asked for and none is.
+func (l Load) Layers(asked int) *record.Layers {
 	if l.Offloaded < 0 || asked == 0 && l.Offloaded == 0 {
-		return strconv.Itoa(asked)
+		return nil
 	}
-	return fmt.Sprintf("%d of %d", l.Offloaded, l.All)
+	return &record.Layers{GPU: l.Offloaded, All: l.All}
+}
+
+// LayersText is Layers for people: the number that was asked for, if it is nil.
+func (l Load) LayersText(asked int) string {
+	if n := l.Layers(asked); n != nil {
+		return fmt.Sprintf("%d of %d", n.GPU, n.All)
+	}
+	return strconv.Itoa(asked)
 }
 
 // OnCPU reports whether the log says that no layer is on a GPU. Some versions count layers as offloaded without a GPU,

@@ -54,9 +54,9 @@ func TestLogs(t *testing.T) {
 				}
 			}
 			if l.Context != c.context || l.UBatch != c.ubatch || l.Flash != c.flash ||
-				l.Layers(0) != c.offloadedLayer {
+				l.LayersText(0) != c.offloadedLayer {
 				t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.Context, l.UBatch, l.Flash,
-					l.Layers(0))
+					l.LayersText(0))
 			}
 			if _, known := l.Values(-1)["kv_used_bytes"]; known {
 				t.Error("kv_used_bytes is set without a number of tokens")
@@ -111,7 +111,7 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 		}
 		got := fmt.Sprintf("weights %s kv %s compute %s used %s layers %s", show("weights_bytes"),
 			show("kv_reserved_bytes"), show("compute_bytes"),
-			show("kv_used_bytes"), l.Layers(0))
+			show("kv_used_bytes"), l.LayersText(0))
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

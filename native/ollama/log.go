@@ -202,7 +202,7 @@ func deviceOf(m listed, said logs.Load) record.Device {
 		Detail: map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64),
 			"size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}}
 	if said.Offloaded > 0 {
-		d.Detail["gpu_layers"] = said.Layers(said.All)
+		d.Detail["gpu_layers"] = said.LayersText(said.All)
 	}
 	if record.SoftwareGPU(d.Name) {
 		d.Class = record.SoftwareAdapter

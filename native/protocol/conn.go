@@ -98,7 +98,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 		Log: p.Log(strings.ReplaceAll(name, ":", "-")), Keep: 16 << 10, Role: "engine", Attach: p.Attach})
 	if err != nil {
 		_, _ = in.Close(), out.Close()
-		return nil, engine.SetUp(fault.Wrap(fault.NoProgram, err, "", "%s", name))
+		return nil, engine.SetUp(&fault.Error{Kind: fault.NoProgram, What: err.Error(), Err: err})
 	}
 	go c.read()
 	return c, nil
@@ -313,18 +313,18 @@ func lastWords(lines []string) string {
 	return logs.LastWords(short)
 }
 
-// refused is an error that the engine reported.
+// refused is an error that the engine reported. Its text has no name: who shows it says which engine failed.
 func (c *conn) refused(m message) error {
 	text := cut(m.Message, 400)
 	switch m.Class {
 	case "oom":
-		return c.wrong("", record.OOM, "%s: %s", c.name, text)
+		return c.wrong("", record.OOM, "%s", text)
 	case "bad-model":
-		return engine.SetUp(fault.New(fault.BadModel, "name another model or engine", "%s: %s", c.name, text))
+		return engine.SetUp(fault.New(fault.BadModel, "name another model or engine", "%s", text))
 	case "prompt-too-long":
-		return engine.TooLong("%s: %s", c.name, text)
+		return engine.TooLong("%s", text)
 	}
-	return c.wrong("", record.Other, "%s: %s", c.name, text)
+	return c.wrong("", record.Other, "%s", text)
 }
 
 // wrong makes a failure. If hello fails, the engine's author must fix it first.

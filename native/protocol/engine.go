@@ -138,7 +138,7 @@ func (e *Engine) find() (string, error) {
 		return path, nil
 	}
 	return "", engine.SetUp(fault.Wrap(fault.NoProgram, cmp.Or(errors.Unwrap(err), err),
-		"name an executable, as in exec:./my-engine", "%s: %s cannot be run", e.Name(), e.config.Argv[0]))
+		"name an executable, as in exec:./my-engine", "%s cannot be run", e.config.Argv[0]))
 }
 
 // same refuses a program that has changed since its first start: its figures would be mixed with those of the first.
@@ -148,7 +148,7 @@ func (e *Engine) same(sum string) (string, error) {
 	}
 	return "", &engine.Failure{Class: record.SetUp,
 		Err: fault.New(fault.NoProgram, "leave it unchanged during a run, and try again",
-			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
+			"the program %s was replaced or changed since its first start", e.config.Argv[0])}
 }
 
 // met keeps the first answer to hello. It refuses an engine that reports something else at a later start, because its

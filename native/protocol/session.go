@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 	"time"
 
 	"llmparity/internal/engine"
@@ -65,8 +64,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	case known, ctx.Err() != nil, errors.Is(err, errClosed):
 		return err
 	default: // the engine's own reason
-		return c.wrong(opHello, engine.ClassOf(err), "%s: hello failed: %s", c.name,
-			strings.TrimPrefix(err.Error(), c.name+": "))
+		return c.wrong(opHello, engine.ClassOf(err), "hello failed: %s", err)
 	}
 	if got.Protocol != Version {
 		do := seeProtocol
@@ -77,7 +75,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 			"%s speaks version %d of the protocol, llmparity speaks version %d", c.name, got.Protocol, Version)}
 	}
 	if err := got.checkHello(clockName); err != nil {
-		return c.wrong(opHello, record.BadOutput, "%s: invalid answer to hello: %v", c.name, err)
+		return c.wrong(opHello, record.BadOutput, "invalid answer to hello: %v", err)
 	}
 	if err := s.engine.met(got.message); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
 	"llmparity/reports/plain"
 )
@@ -23,7 +22,7 @@ func Quality(v *View) []Chart {
 			opts.YAxis{Type: "value", Name: "perplexity", Scale: opts.Bool(true)})...)
 		for i, c := range v.Res.Cells {
 			x, y := c.Figure(name), c.Figure(figure.Perplexity)
-			if !x.Known() || !y.Known() || y.Note == evidence.Meaningless {
+			if !x.Known() || !y.Known() || y.Meaningless {
 				continue
 			}
 			looks := []style{inked(v.Colour(i), 0), charts.WithLabelOpts(opts.Label{Show: opts.Bool(true),

@@ -42,7 +42,7 @@ func Spread(f evidence.Figure) string {
 	}
 	half, known := f.HalfWidth()
 	switch {
-	case f.Note == evidence.Meaningless:
+	case f.Meaningless:
 		return f.Note + mark
 	case f.Interval == nil:
 		return fmt.Sprintf("(n=%d)", f.N) + mark

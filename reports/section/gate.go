@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
 	"llmparity/reports/plain"
 )
@@ -126,9 +127,8 @@ func onlyWarns(c *gates.Check) string {
 
 // gateSubject is what a check is about, where its reason says what is wanted.
 func gateSubject(c *gates.Check) string {
-	if c.Column != "" {
-		name, _, _ := strings.Cut(c.Name, " ")
-		return name
+	if row := figure.Of(c.Figure); row != nil {
+		return row.Asked()
 	}
 	return c.Name
 }

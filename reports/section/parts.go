@@ -72,8 +72,7 @@ func breakdownNotes(res *compare.Result) []string {
 			out = append(out, c.Label+": "+n+".")
 		}
 		if f := evidence.Find(c.Memory.Load, figure.EngineSays); f.Known() {
-			says, _, _ := strings.Cut(f.Title, " (")
-			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, says,
+			out = append(out, fmt.Sprintf("%s: %s %s MiB (its own estimate, from /api/ps).", c.Label, figure.Noun(f.Name),
 				c.Shown().Inside(c.Memory.Load)[f.Name]))
 		}
 		if !inside(c.Memory) {

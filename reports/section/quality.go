@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -28,10 +29,10 @@ func qualitySection(res *compare.Result) Section {
 			"scored by itself, and the second half of its tokens counts. All other figures are against %s: NLL change and "+
 			"perplexity ratio window by window, so their intervals are narrow although windows differ. Top-1 agreement is the share "+
 			"of tokens at which both predict the same one. The KL divergence is a lower bound.", plain.Line(q.Reference))}
-		if is := c.DTypes(); c.From() != "" && strings.Contains(c.Label, is) {
+		if from := c.From() != ""; from && c.LabelReports(axis.DType) {
 			made = append(made, plain.Line(c.Label))
-		} else if c.From() != "" {
-			made = append(made, plain.Line(c.Label+" ("+is+")"))
+		} else if from {
+			made = append(made, plain.Line(c.Label+" ("+c.DTypes()+")"))
 		}
 		tokens := strconv.Itoa(q.Tokens)
 		if q.Absent > 0 {

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -209,5 +210,28 @@ func TestSetReplacesAxis(t *testing.T) {
 	}
 	if err := p.Set("models", "c"); err != nil || p.Model != "c" || p.Models != nil {
 		t.Errorf("%v %+v", err, p)
+	}
+}
+
+// A reference cell is named by values that cells have.
+func TestReferenceCell(t *testing.T) {
+	const three = "name: p\nmodel: tiny\nprompts: [a]\nmax_tokens: 4\nrepetitions: 1\nengines: [llamacpp]\n" +
+		"contexts: [256, 512]\nllamacpp: {ubatch: [64, 128]}\n"
+	got := expand(t, parse(t, three+"reference_cell: {context: 512, llamacpp.ubatch: 128}\n")).Reference
+	if want := map[string]string{"context": "512", "ubatch": "128"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for value, want := range map[string]string{
+		"{context: 1024}":       "reference_cell.context: no cell has 1024; available: 256, 512",
+		"{context: [256, 512]}": "reference_cell.context: 2 values; a reference cell has one",
+	} {
+		p := parse(t, three+"reference_cell: "+value+"\n")
+		if _, err := p.Expand(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", value, err, want)
+		}
+	}
+	var p plan.Plan
+	if err := p.Refer(map[string]string{"contxt": "512"}); err == nil || !strings.Contains(err.Error(), "context") {
+		t.Errorf("a wrong axis: %v", err)
 	}
 }

@@ -20,6 +20,8 @@ type Matrix struct {
 	Plan   Plan
 	Cells  []record.Cell // in order, numbered from 1, as far as the plan alone defines them
 	Setups []*Setup      // in the order of their first cells
+
+	Reference map[string]string // values of the reference cell that the plan names, by axis
 }
 
 // Setup is the part of a plan with the same start settings: model, context window, dtype, versions and so on.
@@ -70,6 +72,9 @@ func (p Plan) expand() (*Matrix, error) {
 	}
 	if len(m.Cells) == 0 {
 		return nil, errors.New("engines: the plan has no cells")
+	}
+	if m.Reference, err = p.Reference.one("reference_cell", m.Cells); err != nil {
+		return nil, err
 	}
 	at := 0 // all cells are there: they move no more
 	for _, s := range m.Setups {
@@ -412,7 +417,7 @@ func (x *expansion) byRequest(a, b []int) int {
 // planOf is the plan of cells with the same start settings.
 func (x *expansion) planOf(g *group, cells [][]int) Plan {
 	p := x.plan
-	p.Axes, p.Models, p.Include, p.Exclude, p.Traffic, p.from = Axes{}, nil, nil, nil, nil, source{}
+	p.Axes, p.Models, p.Include, p.Exclude, p.Reference, p.Traffic, p.from = Axes{}, nil, nil, nil, nil, nil, source{}
 	p.Deployment, p.Forms, p.Engines = g.deployment, g.forms, nil
 	p.Sections = maps.Clone(p.Sections)
 	for _, f := range x.fields {

@@ -114,6 +114,9 @@ type Plan struct {
 	Include []Entry `yaml:"include,omitempty"`
 	// Cells to leave out, e.g. [{engine: webllm, context: 8192}].
 	Exclude []Entry `yaml:"exclude,omitempty"`
+	// Cell that others are compared with: a value for each axis, e.g. {webllm_version: 0.2.86}. Default: the first
+	// value of each axis, and the first native engine.
+	Reference Entry `yaml:"reference_cell,omitempty"`
 	// How requests arrive, if a launch measures several.
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`

@@ -13,6 +13,8 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/document"
+	"llmparity/internal/kit/nearest"
+	"llmparity/internal/record"
 )
 
 // Entry of include or exclude names cells by values of axes, e.g. {engine: webllm, context: [1024, 2048]}.
@@ -82,6 +84,49 @@ func (c *Entry) read(r *reader, n *document.Node, path string) error {
 		return document.Wrong(n, path, "empty; name cells, e.g. {engine: webllm}")
 	}
 	return nil
+}
+
+// Refer names the reference cell by values of axes.
+func (p *Plan) Refer(values map[string]string) error {
+	p.Reference = Entry{}
+	names := cellNames(ofKinds(p.kinds))
+	for called, value := range values {
+		name := among(names, called)
+		if name == "" {
+			return fmt.Errorf("unknown axis %q%s; axes: %s", called, nearest.Question(called, names),
+				strings.Join(names, ", "))
+		}
+		p.Reference[name] = []string{value}
+	}
+	return nil
+}
+
+// one returns the entry's values by axis, as records have them: one value for each axis, which some cell must have.
+func (c Entry) one(path string, cells []record.Cell) (map[string]string, error) {
+	var out map[string]string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		x, values := axis.Named(name), c[name]
+		if len(values) != 1 {
+			return nil, fmt.Errorf("%s.%s: %d values; a reference cell has one", path, name, len(values))
+		}
+		var known []string
+		matches := false
+		for i := range cells {
+			matches = matches || x.Matches(&cells[i], values[0])
+			if v := x.Value(&cells[i]); v != "" && !slices.Contains(known, v) {
+				known = append(known, v)
+			}
+		}
+		if !matches {
+			return nil, fmt.Errorf("%s.%s: no cell has %s; available: %s", path, name, values[0],
+				strings.Join(known, ", "))
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[x.Name] = values[0]
+	}
+	return out, nil
 }
 
 // MarshalYAML writes the fields in order.

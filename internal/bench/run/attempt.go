@@ -1,11 +1,16 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
-	"strings"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/bench/score"
@@ -15,8 +20,9 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/pagecache"
 	"llmparity/internal/host/sample"
-	"llmparity/internal/kit/fault"
+	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/words"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 )
 
@@ -124,23 +130,99 @@ func (t launchTimeout) Error() string {
 
 func (launchTimeout) Unwrap() error { return context.DeadlineExceeded }
 
-func outcome(parent context.Context, err error) (record.Status, record.Class) {
-	var over *runTimeout
-	switch {
-	case err == nil:
-		return record.OK, ""
-	case errors.As(context.Cause(parent), &over):
-		return record.Interrupted, record.Timeout
-	case parent.Err() != nil:
-		return record.Interrupted, record.Cancelled
-	case refuses(err):
-		return record.Interrupted, record.SetUp
+// relay passes what a session reports, and readings of it, to the recording of the current attempt. It repeats what
+// holds for the whole session to each attempt that takes the session over. Between attempts it drops readings.
+type relay struct {
+	mu       sync.Mutex
+	rec      *record.Recording // nil between attempts
+	since    time.Time         // start of the attempt
+	sources  []record.Source   // by the sampler's number, less one
+	ids      map[int]int       // the recording's number, by the sampler's
+	serving  bool              // the model is loaded: later warnings concern one attempt only
+	events   []record.Event    // that hold for the session
+	warnings []record.Warning  // that hold for the session
+	late     []record.Warning  // received between attempts
+	model    models.Model      // adds to what the engine reports
+	judged   *record.Device    // the last device that device returned
+
+	memory *atomic.Int64             // last total RSS; nil: nobody asks
+	read   map[string][]record.Total // by method, while the baseline settles; else nil
+}
+
+// lock returns what unlocks it again.
+func (r *relay) lock() (unlock func()) {
+	r.mu.Lock()
+	return r.mu.Unlock
+}
+
+// begin switches to the recording of an attempt, which gets no reading that began before.
+func (r *relay) begin(rec *record.Recording) {
+	defer r.lock()()
+	r.rec, r.since, r.ids = rec, time.Now(), map[int]int{}
+	for _, e := range r.events {
+		rec.Event(e)
 	}
-	class := engine.ClassOf(err)
-	if _, ok := errors.AsType[*fault.Error](err); ok && class == record.Other {
-		class = record.SetUp
+	for _, w := range append(slices.Clone(r.warnings), r.late...) {
+		rec.Warn(w)
 	}
-	return record.Failed, class
+	r.late = nil
+}
+
+// Sample writes a reading. It announces sources of earlier attempts when they are first read, because they may have
+// ended.
+func (r *relay) Sample(source int, s record.Sample) {
+	defer r.lock()()
+	if r.rec == nil || s.Begin.Before(r.since) {
+		return
+	}
+	id, known := r.ids[source]
+	if !known {
+		id = r.rec.Source(r.sources[source-1])
+		r.ids[source] = id
+	}
+	r.rec.Sample(id, s)
+}
+
+// Total writes a sum over processes.
+func (r *relay) Total(t record.Total) {
+	defer r.lock()()
+	if r.rec != nil && !t.Begin.Before(r.since) {
+		r.rec.Total(t)
+	}
+	if t.RSS == record.Absent {
+		return
+	}
+	if r.memory != nil {
+		r.memory.Store(t.RSS)
+	}
+	if r.read != nil {
+		r.read[t.Method] = append(r.read[t.Method], t)
+	}
+}
+
+// sink is the sampler's. It warns once for each session, so its warnings hold for later attempts too.
+type sink struct{ *relay }
+
+// Warn writes a warning that holds for the rest of the session.
+func (s sink) Warn(w record.Warning) {
+	defer s.lock()()
+	s.warnings = append(s.warnings, w)
+	if s.rec != nil {
+		s.rec.Warn(w)
+	}
+}
+
+// less returns the cost since an earlier reading.
+func less(now, before record.Cost) record.Cost {
+	return record.Cost{Reads: now.Reads - before.Reads, ReadNS: now.ReadNS - before.ReadNS,
+		ReadCPUNS: now.ReadCPUNS - before.ReadCPUNS, Waits: now.Waits - before.Waits,
+		WaitNS: now.WaitNS - before.WaitNS}
+}
+
+// end detaches the recording.
+func (r *relay) end() {
+	defer r.lock()()
+	r.rec = nil
 }
 
 // phases runs the phases of the attempt.
@@ -170,15 +252,6 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		}
 	}
 	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
-}
-
-// look decides for --until-ci whether the cell needs more repetitions after this one.
-func (a *attempt) look() {
-	if a.cell.enough == nil || a.turn.warmup {
-		return
-	}
-	a.figure = a.cell.enough.Of(a.measured)
-	a.stop = a.cell.enough.Decide(a.figure, a.turn.repetition)
 }
 
 // open runs the phases up to a loaded and warm model.
@@ -233,26 +306,109 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	})
 }
 
-// asked judges the device that the engine reports. It is called after each phase, because some engines know their
-// device only once they have loaded or generated.
-func (a *attempt) asked() error {
-	d, fresh := a.live.relay.device()
-	if !fresh {
-		return nil
+// fromDisk evicts the model's files from the page cache, or reads them into it, as the cell requests. It warns if that
+// fails.
+func (a *attempt) fromDisk(ctx context.Context) {
+	start := a.cell.Start
+	if start == "" {
+		return
 	}
-	w, err := engine.Asked(d, a.setup.Plan.AllowFallback)
-	if w != nil {
-		a.live.relay.Warn(*w)
+	paths := a.setup.Of(a.cell.engine).Files()
+	if reader, ok := a.cell.engine.(engine.Reader); ok {
+		paths = reader.Files(a.setup.Of(a.cell.engine))
 	}
-	return err
+	files, err := pagecache.Files(paths)
+	for ; err == nil && len(files) > 0; files = files[1:] {
+		if start == record.ColdStart {
+			err = pagecache.Evict(files[0])
+		} else {
+			err = pagecache.Load(ctx, files[0])
+		}
+	}
+	if err != nil {
+		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, err))
+	}
 }
 
-// measure sends the requests to measure.
-func (a *attempt) measure(ctx context.Context) error {
-	if a.cell.Traffic != nil {
-		return a.drive(ctx)
+// probe passes what an engine reports to the record and the sampler.
+type probe struct {
+	*relay
+	sampler *sample.Sampler
+	gpus    *gpu.Monitor
+}
+
+// Attach samples a source, and the GPU memory of its process.
+func (p probe) Attach(s sample.Source) (detach func()) {
+	all := []func(){p.sampler.Attach(s)}
+	for _, g := range p.gpus.Beside(s) {
+		all = append(all, p.sampler.Attach(g))
 	}
-	return a.generate(ctx, record.Measure, a.cell.Prompt, a.cell.MaxTokens)
+	return func() {
+		for _, detach := range all {
+			detach()
+		}
+	}
+}
+
+// Source numbers a source for the sampler and announces it.
+func (r *relay) Source(s record.Source) int {
+	defer r.lock()()
+	r.sources = append(r.sources, s)
+	id := len(r.sources)
+	if r.rec != nil {
+		r.ids[id] = r.rec.Source(s)
+	}
+	return id
+}
+
+// Event writes an event. What the engine, its device and its clocks are holds for the session.
+func (r *relay) Event(e record.Event) {
+	defer r.lock()()
+	if m := r.model; e.Engine != nil && (len(m.Policy) > 0 || m.Weights != "") {
+		info := *e.Engine
+		info.Policy = map[string]string{}
+		maps.Copy(info.Policy, e.Engine.Policy)
+		maps.Copy(info.Policy, m.Policy)
+		info.Weights = cmp.Or(m.Weights, info.Weights)
+		e.Engine = &info
+	}
+	if e.Engine != nil || e.Device != nil || e.Clock != nil {
+		r.events = append(r.events, e)
+	}
+	if r.rec != nil {
+		r.rec.Event(e)
+	}
+}
+
+// Span writes a load stage.
+func (r *relay) Span(s record.Span) {
+	defer r.lock()()
+	if r.rec != nil {
+		r.rec.Span(s)
+	}
+}
+
+// Warn writes a warning.
+func (r *relay) Warn(w record.Warning) {
+	defer r.lock()()
+	switch {
+	case !r.serving:
+		r.warnings = append(r.warnings, w)
+	case r.rec == nil:
+		r.late = append(r.late, w)
+	}
+	if r.rec != nil {
+		r.rec.Warn(w)
+	}
+}
+
+// Log opens a log of the session, among those of the attempt that opened it.
+func (r *relay) Log(name string) io.WriteCloser {
+	defer r.lock()()
+	if r.rec == nil {
+		return record.Discard
+	}
+	return r.rec.Log(name)
 }
 
 // phase runs one phase. The reading at its end lies outside the phase if its duration is a figure, and inside if the
@@ -280,111 +436,77 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 	return nil
 }
 
-func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n int) error {
-	tokens := make([]record.Token, 0, n)
-	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature,
-		IDs: a.setup.IDs[prompt], IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
-	known, asked := a.known(prompt), a.cell.InputTokens
-	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
-		r.Prompt, r.IDs, known, asked = turned(r.Prompt), nil, nil, 0
-	}
-	begin, first := time.Now(), time.Duration(0)
-	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
-		tokens = append(tokens, t)
-		if took := time.Since(begin); first == 0 {
-			first = took
-		} else {
-			each := (took - first) / time.Duration(len(tokens)-1)
-			a.needs = time.Since(a.begun) + each*time.Duration(n-len(tokens))
-			if p == record.Warmup {
-				a.needs += first + each*time.Duration(a.cell.MaxTokens)
-			}
-		}
-		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
-	})
-	if err != nil && len(tokens) == 0 {
-		return err
-	}
-	q := a.rec.Request(record.Slot{}, time.Time{}, p, usage, tokens, time.Now())
-	if err != nil {
-		return err
-	}
-	if p == record.Warmup {
-		asked = 0 // only measured lengths matter
-	}
-	a.lengths(asked, q, n)
-	a.keepOutput(q)
-	return gibberish(tokens, known)
-}
-
-// known returns the model's answer to a prompt, if it is certain: by rounding or by sampling it can be another.
-func (a *attempt) known(prompt string) []int {
-	if a.cell.engine.Caps().Rounds || a.cell.Temperature > 0 {
+// asked judges the device that the engine reports. It is called after each phase, because some engines know their
+// device only once they have loaded or generated.
+func (a *attempt) asked() error {
+	d, fresh := a.live.relay.device()
+	if !fresh {
 		return nil
 	}
-	return a.setup.Expected[prompt]
+	w, err := engine.Asked(d, a.setup.Plan.AllowFallback)
+	if w != nil {
+		a.live.relay.Warn(*w)
+	}
+	return err
 }
 
-// lengths warns if a request has other lengths than requested.
-func (a *attempt) lengths(asked int, q *record.Request, n int) {
-	if came := q.Tokened(); came != n {
-		a.rec.Warn(record.Warnf("length", "requested %d tokens, received %d", n, came))
-	}
-	if had := q.Prompted(); asked > 0 && had > 0 && had != asked {
-		a.rec.Warn(record.Warnf("input-length", "requested a prompt of %d tokens; the engine counts %d", asked, had))
-	}
-}
-
-// turned reorders the words of a prompt, so that the warm-up does not fill the prompt cache for the measured request.
-func turned(prompt string) string {
-	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
-	if !several {
-		return "So " + prompt
-	}
-	return rest + " " + first
-}
-
-// gibberish returns an error if the generated tokens are not those that the model is known to generate.
-func gibberish(tokens []record.Token, expected []int) error {
-	for i, id := range expected {
-		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
-			return engine.Fail(record.BadOutput,
-				"token %d of %d is %d instead of %d: the engine does not compute this model correctly, or it makes up token ids",
-				i+1, len(tokens), tokens[i].ID, id)
+// device returns what the session last reported to compute on, and whether that is news since the last call.
+func (r *relay) device() (d record.Device, fresh bool) {
+	defer r.lock()()
+	for _, e := range slices.Backward(r.events) {
+		if e.Device != nil {
+			fresh, r.judged = r.judged != e.Device, e.Device
+			return *e.Device, fresh
 		}
 	}
-	return nil
+	return d, false
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+// pids are the processes of all sources so far.
+func (r *relay) pids() (out []int) {
+	defer r.lock()()
+	for _, s := range r.sources {
+		if s.PID > 0 && !slices.Contains(out, s.PID) {
+			out = append(out, s.PID)
+		}
 	}
+	return out
 }
 
-// fromDisk evicts the model's files from the page cache, or reads them into it, as the cell requests. It warns if that
-// fails.
-func (a *attempt) fromDisk(ctx context.Context) {
-	start := a.cell.Start
-	if start == "" {
+func (r *relay) serve() {
+	defer r.lock()()
+	r.serving = true
+}
+
+// engine returns the session's last report about its engine.
+func (r *relay) engine() (record.EngineInfo, bool) {
+	defer r.lock()()
+	for _, e := range slices.Backward(r.events) {
+		if e.Engine != nil {
+			return *e.Engine, true
+		}
+	}
+	return record.EngineInfo{}, false
+}
+
+// look decides for --until-ci whether the cell needs more repetitions after this one.
+func (a *attempt) look() {
+	if a.cell.enough == nil || a.turn.warmup {
 		return
 	}
-	paths := a.setup.Of(a.cell.engine).Files()
-	if reader, ok := a.cell.engine.(engine.Reader); ok {
-		paths = reader.Files(a.setup.Of(a.cell.engine))
+	a.figure = a.cell.enough.Of(a.measured)
+	a.stop = a.cell.enough.Decide(a.figure, a.turn.repetition)
+}
+
+// continues reports whether the next attempt continues in a turn's session. stopped says that its cell gets no more.
+func continues(t turn, rest []turn, stopped bool) bool {
+	if t.session() == nil {
+		return false
 	}
-	files, err := pagecache.Files(paths)
-	for ; err == nil && len(files) > 0; files = files[1:] {
-		if start == record.ColdStart {
-			err = pagecache.Evict(files[0])
-		} else {
-			err = pagecache.Load(ctx, files[0])
+	for _, next := range rest {
+		if !next.over() && !(stopped && next.series == t.series) {
+			return next.session() == t.session()
 		}
 	}
-	if err != nil {
-		a.rec.Warn(record.Warnf("not-"+start, "no %s start: %v", start, err))
-	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/record/rounding"
@@ -22,48 +23,6 @@ type checked struct {
 	ids         []int   // its text
 	arithmetics [][]rounding.Arithmetic
 	anchored    bool // the reference implementation computed the text, or could not
-}
-
-// checkText returns the text for a setup's score checks: the model's own, else what the text engine generated first;
-// nil if there is none yet.
-func (r *runner) checkText(s *current) *score.Check {
-	if s.CheckText != nil {
-		return s.CheckText
-	}
-	return r.texts[s.Plan.Model]
-}
-
-// offerText makes what the text engine generated the text of score checks, unless there is one.
-func (r *runner) offerText(s *current, c *series, o *score.Output) {
-	if o == nil || c.Engine != s.textOf || r.texts[s.Plan.Model] != nil {
-		return
-	}
-	if r.texts == nil {
-		r.texts = map[string]*score.Check{}
-	}
-	r.texts[s.Plan.Model] = &score.Check{Of: "the output of " + c.Engine, IDs: slices.Concat(o.PromptIDs, o.Text)}
-}
-
-// textFirst moves the text engine's warm-up launches before those of others, which then can score its text.
-func textFirst(order []turn, textOf string) {
-	n := slices.IndexFunc(order, func(t turn) bool { return !t.warmup })
-	if n < 0 {
-		n = len(order)
-	}
-	slices.SortStableFunc(order[:n], func(a, b turn) int {
-		first := func(t turn) int {
-			if t.Engine == textOf {
-				return 0
-			}
-			return 1
-		}
-		return first(a) - first(b)
-	})
-}
-
-// checks reports whether an engine's scores are still to be checked in a setup.
-func (s *current) checks(e engine.Engine) bool {
-	return s.Plan.Checks() && e.Caps().Scores && !s.checked.engines[e]
 }
 
 // checkScores lets the engine of a warm-up launch score the text of the check, if there is one. It reports whether the
@@ -80,6 +39,31 @@ func (a *attempt) checkScores(ctx context.Context) (usable bool, err error) {
 		return false, err
 	}
 	return err == nil, nil
+}
+
+// offerText makes what the text engine generated the text of score checks, unless there is one.
+func (r *runner) offerText(s *current, c *series, o *score.Output) {
+	if o == nil || c.Engine != s.textOf || r.texts[s.Plan.Model] != nil {
+		return
+	}
+	if r.texts == nil {
+		r.texts = map[string]*score.Check{}
+	}
+	r.texts[s.Plan.Model] = &score.Check{Of: "the output of " + c.Engine, IDs: slices.Concat(o.PromptIDs, o.Text)}
+}
+
+// checkText returns the text for a setup's score checks: the model's own, else what the text engine generated first;
+// nil if there is none yet.
+func (r *runner) checkText(s *current) *score.Check {
+	if s.CheckText != nil {
+		return s.CheckText
+	}
+	return r.texts[s.Plan.Model]
+}
+
+// checks reports whether an engine's scores are still to be checked in a setup.
+func (s *current) checks(e engine.Engine) bool {
+	return s.Plan.Checks() && e.Caps().Scores && !s.checked.engines[e]
 }
 
 // scoreCheck lets an engine score the text of the check, and records it as an attempt of its own.
@@ -109,6 +93,20 @@ func (r *runner) scoreCheck(ctx context.Context, s *current, c *series, text *sc
 			fault.OneLine(err.Error())))
 	}
 	return err
+}
+
+// ran returns the session's last reports about its engine and its device; nil if there are none.
+func (r *relay) ran() (info *record.EngineInfo, device *record.Device) {
+	defer r.lock()()
+	for _, e := range r.events {
+		if e.Engine != nil {
+			info = e.Engine
+		}
+		if e.Device != nil {
+			device = e.Device
+		}
+	}
+	return info, device
 }
 
 const checkName = "the score check"
@@ -185,6 +183,25 @@ func (r *runner) checkAlone(ctx context.Context, s *current, c *series, text *sc
 		_ = r.scoreCheck(ctx, s, c, text, q.relay, scorer) // it has warned
 	}
 	return nil
+}
+
+// unmeasured is the probe of a session that only scores: it records reports and reads no sources.
+type unmeasured struct{ *relay }
+
+// Attach reads nothing.
+func (unmeasured) Attach(s sample.Source) (detach func()) { return engine.Unmeasured{}.Attach(s) }
+
+// loaded opens the cell's engine and loads its model with a context of at least so many tokens.
+func (c *series) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
+	s, err := c.engine.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	model := of.Of(c.engine)
+	if model.Context = of.Plan.Context; model.Context > 0 {
+		model.Context = max(model.Context, least)
+	}
+	return s, s.Load(ctx, model)
 }
 
 // anchor lets the reference implementation compute the text that a setup's engines have scored.

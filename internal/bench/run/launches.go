@@ -2,48 +2,50 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/until"
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/host/machine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 
-// arrange puts a setup's attempts in order and records refused cells, before any launch.
-func (r *runner) arrange(s *current) (first error) {
-	s.order = turns(s.Setup, s.cells)
-	for _, c := range s.cells {
-		c.enough = until.New(s.Plan)
-	}
-	if s.CheckText == nil && s.Plan.Checks() {
-		textFirst(s.order, s.textOf)
-	}
-	r.past.mark(r, s.cells, s.order)
-	for _, c := range s.cells {
-		r.past.restore(s, c)
-		r.past.restoreChecks(r, s, c)
-	}
-	for _, t := range s.order {
-		t.left++
-	}
-	for _, c := range s.cells {
-		if c.gaveUp == nil || c.recorded {
-			continue
-		}
-		if !r.past.failed(r, c.ID) {
-			r.fail(c, c.gaveUp)
-		}
-		if !r.optional(c.Engine) {
-			first, r.failed = fault.First(first, c.named(c.gaveUp)), true
-		}
-	}
-	return first
+// series is the launches of a cell: its engine and its progress.
+type series struct {
+	record.Cell
+	engine       engine.Engine
+	gaveUp       error         // why it gets no more launches
+	recorded     bool          // that reason is in the record
+	spent        time.Duration // time of its attempts in this process
+	expired      bool          // its time limit is reached
+	failedStarts int           // consecutive launches that did not start
+	enough       *until.Rule   // the rule of --until-ci; nil: a fixed number of repetitions
+	left         int           // attempts to come
+	judged       bool
+	ran          bool // an attempt succeeded
+	memory       record.Prediction
+	likely       []int         // likeliest tokens in its scores
+	output       *score.Output // what its first counted launch generated; nil: none, or token ids unknown
 }
+
+// turn is a planned attempt.
+type turn struct {
+	*series
+	warmup     bool
+	repetition int  // 0 for a warm-up launch
+	made       bool // made before the run was resumed
+}
+
+// mostFailedStarts is how many consecutive launches may fail to start before their cell is given up.
+const mostFailedStarts = 2
 
 // launches makes every missing attempt of setups, a repetition of each at a time. It returns the error whose exit code
 // has priority.
@@ -82,6 +84,12 @@ func (r *runner) next(ctx context.Context, s *current) (err error) {
 	return err
 }
 
+// over reports that the attempt is not to be made.
+func (t turn) over() bool { return t.made || t.series.over() }
+
+// over reports that the cell gets no more attempts.
+func (c *series) over() bool { return c.gaveUp != nil || c.expired || c.enough.Stopped() }
+
 // await waits for this run's turn if two runs alternate.
 func (r *runner) await(ctx context.Context, t turn) error {
 	if r.Turn == nil || r.live != nil && r.live.of == t.session() {
@@ -89,6 +97,19 @@ func (r *runner) await(ctx context.Context, t turn) error {
 	}
 	r.closeLive() // nothing of this run may continue meanwhile
 	return r.Turn(ctx)
+}
+
+// session identifies what shares the turn's launch; nil: it has its own.
+func (t turn) session() any {
+	switch {
+	case t.warmup:
+		return nil
+	case t.Shared:
+		return t.engine
+	case t.Reused:
+		return t.series
+	}
+	return nil
 }
 
 // turn makes an attempt, unless the cell's memory does not fit.
@@ -112,6 +133,93 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 		refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
 	}
 	return refused
+}
+
+// judgeAll judges all cells of a launch before it starts, because afterwards free memory no longer tells.
+func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error) {
+	of := []*series{t.series}
+	if t.Shared && !t.judged {
+		of = s.of(t.engine)
+	}
+	for _, c := range of {
+		say := func(e Event) { r.say(s, turn{series: c, warmup: t.warmup, repetition: t.repetition}, e) }
+		if err := r.judge(ctx, s, c, say); err != nil {
+			c.giveUp(err)
+			if first == nil {
+				first = fmt.Errorf("%s: %w", c.Engine, err)
+			}
+		}
+	}
+	return first
+}
+
+// judge checks before a cell's first launch whether its memory fits. An error refuses the cell.
+func (r *runner) judge(ctx context.Context, s *current, c *series, say func(Event)) error {
+	if c.judged || s.Answers == nil {
+		return nil
+	}
+	c.judged = true
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	risk := s.Judge(soon, c.memory, r.gpus)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case soon.Err() != nil:
+		risk = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{late}}
+	}
+	risk.Cell, risk.Refused = c.ID, risk.Level == record.RiskHigh && s.Plan.ChecksOOM()
+	r.w.Risk(risk)
+	reasons := strings.Join(risk.Reasons, "; ")
+	switch {
+	case risk.Refused:
+		do := "--no-check-oom runs it anyway"
+		if len(risk.Recommendations) > 0 {
+			do = risk.Recommendations[0] + "; " + do
+		}
+		err := fault.New(fault.WontFit, do, "prompt %d skipped: it is predicted to run out of memory: %s", c.PromptID, reasons)
+		say(Event{Kind: Judged, Text: err.Error(), Err: err})
+		return err
+	case risk.Level == record.RiskHigh, risk.Level == record.RiskMedium:
+		say(Event{Kind: Judged, Text: fmt.Sprintf("predicted: %s: %s", risk.Level.Words(), reasons)})
+	}
+	return nil
+}
+
+// giveUp ends a cell whose error only a person can fix, or whose launches don't start.
+func (c *series) giveUp(err error) {
+	if engine.ClassOf(err) == record.Start {
+		if c.failedStarts++; c.failedStarts < mostFailedStarts {
+			return
+		}
+		c.gaveUp = err
+	} else if _, ok := errors.AsType[*fault.Error](err); ok {
+		c.gaveUp = err
+	}
+}
+
+// coolDown waits between launches, as the plan says.
+func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
+	if r.live != nil && r.live.of == t.session() {
+		return nil
+	}
+	if d := time.Duration(s.Plan.CoolDown); d > 0 && r.opened {
+		r.closeLive() // an open engine would keep the machine warm
+		if err := pause(ctx, d); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	r.opened = true
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // attempts makes an attempt, and repeats a failed warm-up once, because the cause may be gone.
@@ -140,19 +248,6 @@ func (r *runner) say(s *current, t turn, e Event) {
 	e.Engine, e.Repetition, e.Repetitions, e.Warmup = t.Engine, t.repetition, s.Plan.MostRepetitions(), t.warmup
 	e.Memory = r.memory.Load()
 	r.Progress(e)
-}
-
-// continues reports whether the next attempt continues in a turn's session. stopped says that its cell gets no more.
-func continues(t turn, rest []turn, stopped bool) bool {
-	if t.session() == nil {
-		return false
-	}
-	for _, next := range rest {
-		if !next.over() && !(stopped && next.series == t.series) {
-			return next.session() == t.session()
-		}
-	}
-	return false
 }
 
 // attempt makes an attempt, in the open session if it is the turn's.
@@ -205,19 +300,21 @@ func (r *runner) stop(s *current, t turn, stop *record.Stop) {
 	}
 }
 
-// coolDown waits between launches, as the plan says.
-func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
-	if r.live != nil && r.live.of == t.session() {
+// live is a session with its sampler. It belongs to one attempt, or passes from one repetition to the next.
+type live struct {
+	relay   *relay
+	sampler *sample.Sampler
+	session engine.Session // nil until it is open
+	opener  int            // the attempt that opened it
+	of      any            // what shares it, from turn.session
+}
+
+// close ends the session. Its last reports still reach the attempt's record.
+func (l *live) close() error {
+	if l.session == nil {
 		return nil
 	}
-	if d := time.Duration(s.Plan.CoolDown); d > 0 && r.opened {
-		r.closeLive() // an open engine would keep the machine warm
-		if err := pause(ctx, d); err != nil {
-			return context.Cause(ctx)
-		}
-	}
-	r.opened = true
-	return nil
+	return l.session.Close()
 }
 
 // closeLive ends an open session that no attempt continues.

@@ -8,45 +8,15 @@ import (
 	"llmparity/internal/bench/plan"
 )
 
-// turn is a planned attempt.
-type turn struct {
-	*series
-	warmup     bool
-	repetition int  // 0 for a warm-up launch
-	made       bool // made before the run was resumed
-}
+// launchesOf returns the largest number of attempts of a setup.
+func launchesOf(s *plan.Setup) int { return len(turns(s, seriesOf(s))) }
 
-// session identifies what shares the turn's launch; nil: it has its own.
-func (t turn) session() any {
-	switch {
-	case t.warmup:
-		return nil
-	case t.Shared:
-		return t.engine
-	case t.Reused:
-		return t.series
+// seriesOf are the cells of a setup, as far as the plan alone defines them.
+func seriesOf(s *plan.Setup) (out []*series) {
+	for _, c := range s.Cells {
+		out = append(out, &series{Cell: c})
 	}
-	return nil
-}
-
-// over reports that the attempt is not to be made.
-func (t turn) over() bool { return t.made || t.series.over() }
-
-// mostTogether limits the setups that are prepared at the same time.
-const mostTogether = 64
-
-// together groups setups whose launches alternate: those of one model, in which each launch has its own process.
-func (r *runner) together() (groups [][]*plan.Setup) {
-	for _, s := range r.Setups {
-		last := len(groups) - 1
-		alone := s.Plan.Order == plan.Grouped || s.Plan.Isolation != "" && s.Plan.Isolation != plan.OfLaunch
-		if last < 0 || alone || len(groups[last]) == mostTogether || groups[last][0].Plan.Model != s.Plan.Model {
-			groups = append(groups, nil)
-			last++
-		}
-		groups[last] = append(groups[last], s)
-	}
-	return groups
+	return out
 }
 
 // turns puts a setup's attempts in order. Interleaved: cells alternate, so that a machine that slows down affects all
@@ -116,9 +86,3 @@ func byEngine(all []*series) [][]*series {
 	}
 	return out
 }
-
-// launchesOf returns the largest number of attempts of a setup.
-func launchesOf(s *plan.Setup) int { return len(turns(s, seriesOf(s))) }
-
-// newSeed returns a random seed that is short enough to type.
-func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,9 +51,6 @@ func changed(format string, args ...any) error {
 	return &refusal{fault.New(fault.Usage,
 		"use the original, or --allow-changed, which adds a warning", format, args...)}
 }
-
-// sumOf returns the hash by which a plan is recognised.
-func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 
 // samePlan refuses to resume with another plan, or if plan.yaml was changed. The order_seed of the run replaces a
 // missing one.
@@ -118,12 +114,6 @@ func (p *past) sameModel(s *current) error {
 		c.Prompt, c.Traffic = was.Prompt, was.Traffic
 	}
 	return nil
-}
-
-// refuses reports whether err is a refusal.
-func refuses(err error) bool {
-	_, is := errors.AsType[*refusal](err)
-	return is
 }
 
 // made returns a cell's number of warm-up launches, its repetitions, and whether it was given up. A failed warm-up
@@ -279,14 +269,6 @@ func (p *past) unscored(planned *plan.Setup, end int) bool {
 		}
 	}
 	return true
-}
-
-// scored reports whether a cell's engine has scored a text.
-func (p *past) scored(j job) bool {
-	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
-		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK &&
-			a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
-	})
 }
 
 // whole reports whether the run is complete.

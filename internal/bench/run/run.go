@@ -9,8 +9,10 @@ package run
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -20,6 +22,7 @@ import (
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/until"
+	"llmparity/internal/engine"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/gpu"
@@ -140,6 +143,9 @@ func (r *runner) look() (err error) {
 	return nil
 }
 
+// newSeed returns a random seed that is short enough to type.
+func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }
+
 // only builds the setup of a plan with a single setup, so that its errors come before there is a run folder.
 func (r *runner) only(ctx context.Context) (s *current, err error) {
 	if len(r.Setups) != 1 {
@@ -149,6 +155,140 @@ func (r *runner) only(ctx context.Context) (s *current, err error) {
 		err = s.alive(r.check(ctx, s))
 	}
 	return s, err
+}
+
+// build makes ready what executes a setup, and its cells.
+func (r *runner) build(ctx context.Context, planned *plan.Setup) (*current, error) {
+	parts, err := r.Open(ctx, planned)
+	if err != nil {
+		return nil, err
+	}
+	s := &current{Setup: planned, Parts: parts, cells: seriesOf(planned)}
+	s.describe()
+	return s, nil
+}
+
+// describe adds to a setup's cells what their engines and their model say.
+func (s *current) describe() {
+	for _, c := range s.cells {
+		c.engine = s.Engines[slices.Index(s.Plan.Engines, c.Engine)]
+		caps := c.engine.Caps()
+		c.Engine = c.engine.Name()
+		c.Model = s.Model.Model
+		if m := s.Of(c.engine).Model; s.Model.Forms != nil {
+			m.Form, m.Name = m.Name, c.Model.Name
+			c.Model = m
+		}
+		c.Model.Context = s.Plan.Context
+		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
+		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,
+			caps.PerGeneration
+		if caps.PromptCache {
+			c.PromptCache = record.CacheOn
+		}
+	}
+}
+
+// check asks a setup's engines whether they can run, unless all cells of the engine are refused.
+func (r *runner) check(ctx context.Context, s *current) error {
+	for _, c := range s.cells {
+		c.gaveUp = s.Refused[c.ID]
+	}
+	if err := r.past.sameModel(s); err != nil {
+		return err
+	}
+	err := r.each(ctx, s, func(e engine.Engine) error {
+		if err := reusable(e, s.Plan.Isolation); err != nil {
+			return err
+		}
+		return e.Check(ctx, s.Of(e))
+	})
+	if err == nil {
+		err = s.chooseText()
+	}
+	return err
+}
+
+// each calls do for each engine that has cells. An error refuses the engine's cells, and the others continue. It
+// returns errors that end the run: of a plan with one setup before its run folder exists, with Strict, or what the user
+// can correct at once.
+func (r *runner) each(ctx context.Context, s *current, do func(engine.Engine) error) error {
+	one := len(r.Setups) == 1
+	for _, e := range s.Engines {
+		cells := s.of(e)
+		if len(cells) == 0 {
+			continue
+		}
+		err := do(e)
+		if err != nil && (ctx.Err() != nil || one && (r.Strict || fault.Of(err) == fault.Usage)) {
+			return err
+		}
+		if err != nil && !one {
+			err = fmt.Errorf("setup %d: %w", s.ID, err)
+		}
+		for _, c := range cells {
+			c.gaveUp = err
+		}
+	}
+	return nil
+}
+
+// of returns an engine's cells that may run.
+func (s *current) of(e engine.Engine) []*series {
+	return slices.DeleteFunc(slices.Clone(s.cells), func(c *series) bool { return c.engine != e || c.gaveUp != nil })
+}
+
+// reusable refuses to share launches of an engine that starts a process for each generation.
+func reusable(e engine.Engine, isolation string) error {
+	if isolation == "" || isolation == plan.OfLaunch || !e.Caps().PerGeneration {
+		return nil
+	}
+	return fault.New(fault.Usage, "leave the engine out, or use --isolation launch",
+		"%s starts a process for each generation, so repetitions can't share a launch (--isolation %s)",
+		e.Name(), isolation)
+}
+
+// chooseText chooses the text engine, whose text all engines score: the plan's, else the first outside a browser, else
+// the first. It must report token ids, because a text without them can't be forced on an engine; some engines know that
+// only after they were checked.
+func (s *current) chooseText() error {
+	first, native := -1, -1
+	for i, e := range s.Engines {
+		name := s.Plan.Engines[i]
+		if name == s.Plan.TextOf {
+			if s.textOf = e.Name(); !e.Caps().TokenIDs {
+				return fault.New(fault.Usage, "name an engine that reports them",
+					"--text-of %s: it does not report token ids, so other engines can't score its text", name)
+			}
+			return nil
+		}
+		if !e.Caps().TokenIDs || len(s.of(e)) == 0 {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		if native < 0 && !s.Plan.Kind(name).Browser {
+			native = i
+		}
+	}
+	switch {
+	case s.Plan.TextOf != "": // of another setup
+		s.textOf = s.Plan.TextOf
+	case native >= 0:
+		s.textOf = s.Engines[native].Name()
+	default:
+		s.textOf = s.Engines[max(first, 0)].Name()
+	}
+	return nil
+}
+
+// alive returns err, or the reason if none of a setup's cells can run.
+func (s *current) alive(err error) error {
+	if err != nil || slices.ContainsFunc(s.cells, func(c *series) bool { return c.gaveUp == nil }) {
+		return err
+	}
+	return s.cells[0].gaveUp
 }
 
 // describe describes the machine while the engines of the only setup prepare.
@@ -166,6 +306,22 @@ func (r *runner) describe(ctx context.Context, one *current) (env record.Environ
 	env.GPUs = r.gpus.GPUs
 	env.Load1 = machine.Load1(ctx) // after preparing
 	return env, err
+}
+
+// heard is how long to observe the load from other processes.
+const heard = 200 * time.Millisecond
+
+// prepare fills caches, so that nothing is compiled during a measured launch.
+func (r *runner) prepare(ctx context.Context, s *current) error {
+	return r.each(ctx, s, func(e engine.Engine) error {
+		p, ok := e.(engine.Preparer)
+		if !ok {
+			return nil
+		}
+		return p.Prepare(ctx, s.Of(e), func(what string) {
+			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
+		})
+	})
 }
 
 // open creates the run folder, or reopens it.
@@ -190,9 +346,12 @@ func (r *runner) create(env record.Environment) error {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
 	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool,
-		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked()}, env, text)
+		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked(), Reference: r.Reference}, env, text)
 	return err
 }
+
+// sumOf returns the hash by which a plan is recognised.
+func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 
 // unasked returns the engines from a default list.
 func (r *runner) unasked() (out []string) {
@@ -206,192 +365,7 @@ func (r *runner) unasked() (out []string) {
 	return out
 }
 
-// all runs every setup and returns the error with priority.
-func (r *runner) all(ctx context.Context, one *current) error {
-	ctx, cancel := r.within(ctx)
-	defer cancel()
-	r.announce(one)
-	for _, group := range r.together() {
-		err := r.group(ctx, group, one)
-		if r.w.Err() != nil {
-			return nil // Close returns it
-		}
-		if r.cancelled {
-			return err
-		}
-		r.first = fault.First(r.first, err)
-	}
-	if err := r.past.failure(r); err != nil {
-		r.failed = true
-		r.first = fault.First(r.first, err)
-	}
-	return r.first
-}
-
-// group executes setups whose launches alternate: it makes every attempt, and then scores. one is not nil if it was
-// built before.
-func (r *runner) group(ctx context.Context, group []*plan.Setup, one *current) (first error) {
-	last := group[len(group)-1]
-	var all []*current
-	for _, planned := range group {
-		s, err := r.setup(ctx, planned, last.Cells[0].ID+len(last.Cells), one)
-		if r.cancelled || r.w.Err() != nil {
-			return err
-		}
-		first = fault.First(first, err)
-		if s != nil {
-			all = append(all, s)
-		}
-	}
-	err := r.launches(ctx, all)
-	r.cancelled, r.failed = ctx.Err() != nil || refuses(err), r.failed || err != nil
-	first = fault.First(first, err)
-	for _, s := range all {
-		if !r.cancelled {
-			r.checkLate(ctx, s)
-			r.anchor(ctx, s)
-			r.scoreAll(ctx, s)
-		}
-		if s.Answers != nil && r.oneModel { // a record has only one text for each id
-			r.w.Pieces(s.Pieces(seen(s.cells)))
-		}
-		if ctx.Err() != nil {
-			r.cancelled = r.cancelled || s.Plan.Quality != "" // else the run is complete nevertheless
-			first = cmp.Or(first, context.Cause(ctx))
-		}
-	}
-	return first
-}
-
-// setup prepares a setup for its launches. It returns nil if none is to be made. end is the number of the first cell
-// after the setup's group.
-func (r *runner) setup(ctx context.Context, planned *plan.Setup, end int, s *current) (_ *current, err error) {
-	if r.past.over(r, planned) && !r.past.unscored(planned, end) {
-		r.pass(planned)
-		return nil, nil
-	}
-	if s == nil {
-		if s, err = r.build(ctx, planned); err == nil {
-			err = r.ready(ctx, s)
-		}
-		if err != nil && (ctx.Err() != nil || refuses(err)) {
-			r.cancelled = true
-			return nil, err
-		}
-		if err != nil {
-			return nil, r.lose(planned, err)
-		}
-	}
-	r.predictAll(ctx, s)
-	return s, r.arrange(s)
-}
-
-// ready checks and prepares the engines of one setup of several, and announces its cells.
-func (r *runner) ready(ctx context.Context, s *current) error {
-	err := r.check(ctx, s)
-	if err == nil {
-		err = r.prepare(ctx, s)
-	}
-	was, _ := r.past.Cell(s.cells[len(s.cells)-1].ID)
-	if err == nil && was.Isolation == "" { // the last one was not announced with everything known about it
-		for _, c := range s.cells {
-			r.w.Cell(c.Cell)
-		}
-	}
-	return err
-}
-
-// pass counts a setup as done.
-func (r *runner) pass(planned *plan.Setup) {
-	r.count.cellsDone += len(planned.Cells)
-	r.count.launch += launchesOf(planned)
-}
-
-// lose records that none of a setup's cells can run.
-func (r *runner) lose(planned *plan.Setup, err error) error {
-	err = fmt.Errorf("setup %d: %w", planned.ID, err)
-	for _, c := range seriesOf(planned) {
-		if !r.past.failed(r, c.ID) {
-			r.fail(c, err)
-		}
-	}
-	r.pass(planned)
-	return err
-}
-
 func (r *runner) optional(engine string) bool { return r.Optional != nil && r.Optional(engine) }
-
-// fail records that a cell can't run here.
-func (r *runner) fail(c *series, err error) {
-	c.gaveUp, c.recorded = err, true
-	if !r.optional(c.Engine) {
-		r.failed = true
-		r.first = fault.First(r.first, c.named(err))
-	}
-	_, class := outcome(context.Background(), err)
-	r.w.Refuse(c.Cell, class, err)
-	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,
-		Launch:   r.count.launch + 1,
-		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
-		Text: string(record.Refused), Err: err})
-}
-
-// announce announces all cells: completely for a single setup, and as the plan has them for several.
-func (r *runner) announce(one *current) {
-	var cells []*series
-	if one != nil {
-		cells = one.cells
-	} else {
-		for _, s := range r.Setups {
-			cells = append(cells, seriesOf(s)...)
-		}
-	}
-	for _, c := range cells {
-		if one == nil && c.InputTokens > 0 {
-			c.Prompt = "" // it follows with what is still unknown
-		}
-		if _, announced := r.past.Cell(c.ID); !announced {
-			r.w.Cell(c.Cell)
-		}
-	}
-}
-
-// within limits the run's time, and ends it when the record can't be written.
-func (r *runner) within(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
-	if limit := time.Duration(r.Plan.RunTimeout); limit > 0 {
-		over := &runTimeout{fault.New(fault.Run, "continue with: llmparity run --resume "+r.w.Dir(),
-			"the run exceeded its time limit of %s", limit)}
-		ctx, cancel = context.WithTimeoutCause(parent, limit, over)
-	} else {
-		ctx, cancel = context.WithCancel(parent)
-	}
-	go func() {
-		select {
-		case <-r.w.Failed():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// runTimeout is the cause of attempts interrupted by the run's time limit.
-type runTimeout struct{ error }
-
-func (t *runTimeout) Unwrap() error { return t.error }
-
-func (r *runner) status() record.Status {
-	switch {
-	case r.cancelled:
-		return record.Interrupted
-	case r.failed:
-		return record.Failed
-	}
-	return record.OK
-}
-
-// heard is how long to observe the load from other processes.
-const heard = 200 * time.Millisecond
 
 // unfit warns of properties of the machine that make figures doubtful.
 func unfit(env record.Environment) []record.Warning {
@@ -418,4 +392,14 @@ func unfit(env record.Environment) []record.Warning {
 			"low%s", verb, idle, r.By, in))
 	}
 	return out
+}
+
+func (r *runner) status() record.Status {
+	switch {
+	case r.cancelled:
+		return record.Interrupted
+	case r.failed:
+		return record.Failed
+	}
+	return record.OK
 }

@@ -10,21 +10,9 @@ import (
 	"llmparity/internal/bench/score"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
-	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
-
-// keepOutput keeps an answered request until it is known whether its launch counts.
-func (a *attempt) keepOutput(q *record.Request) {
-	if q.Phase != record.Measure {
-		return
-	}
-	a.measured = append(a.measured, q)
-	if a.output == nil {
-		a.output = score.OutputOf(a.rec.ID(), q)
-	}
-}
 
 // job is a cell whose engine is to score a text.
 type job struct {
@@ -50,6 +38,29 @@ func (j job) what() string {
 	return fmt.Sprintf("the text of prompt %d", j.PromptID)
 }
 
+// scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
+func (r *runner) scoreAll(ctx context.Context, s *current) {
+	list, any := s.jobs(), false
+	for i, windows := range r.windows(s) {
+		any = any || len(list[i]) > 0
+		list[i] = append(list[i], windows...)
+	}
+	for i, js := range list {
+		r.toScore = r.past.unscoredTokens(slices.Concat(list[i:]...))
+		if len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
+			r.scoreWith(ctx, s, js)
+		}
+	}
+	switch {
+	case any && ctx.Err() != nil && s.Plan.Quality == "": // else the run is resumed
+		r.w.Warn(record.Warning{Code: "not-scored",
+			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
+	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
+		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
+			"engine that can score", s.textOf))
+	}
+}
+
 // jobs lists what to score, by engine. Every engine scores the same text of a prompt, even the text engine itself, so
 // that any two can be compared at every position.
 func (s *current) jobs() [][]job {
@@ -71,6 +82,9 @@ func (s *current) jobs() [][]job {
 	}
 	return out
 }
+
+// able reports whether the cell's engine can score and has run.
+func (c *series) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
 
 // windows lists the windows of the plan's text for each engine that can score, under its first cell.
 func (r *runner) windows(s *current) [][]job {
@@ -110,19 +124,6 @@ func (r *runner) windows(s *current) [][]job {
 	return out
 }
 
-// seen lists the tokens whose texts a reader may need: those generated and those that scored high.
-func seen(all []*series) []int {
-	var ids []int
-	for _, c := range all {
-		if c.output != nil {
-			ids = append(append(ids, c.output.PromptIDs...), c.output.Text...)
-		}
-		ids = append(ids, c.likely...)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // unscoredTokens is how many tokens of texts were not scored before.
 func (p *past) unscoredTokens(js []job) (n int) {
 	for _, j := range js {
@@ -133,30 +134,12 @@ func (p *past) unscoredTokens(js []job) (n int) {
 	return n
 }
 
-// able reports whether the cell's engine can score and has run.
-func (c *series) able() bool { return c.engine.Caps().Scores && c.gaveUp == nil && c.output != nil }
-
-// scoreAll lets each engine score in a launch of its own, after all measurements. Failures are only warnings.
-func (r *runner) scoreAll(ctx context.Context, s *current) {
-	list, any := s.jobs(), false
-	for i, windows := range r.windows(s) {
-		any = any || len(list[i]) > 0
-		list[i] = append(list[i], windows...)
-	}
-	for i, js := range list {
-		r.toScore = r.past.unscoredTokens(slices.Concat(list[i:]...))
-		if len(js) > 0 && ctx.Err() == nil && r.w.Err() == nil {
-			r.scoreWith(ctx, s, js)
-		}
-	}
-	switch {
-	case any && ctx.Err() != nil && s.Plan.Quality == "": // else the run is resumed
-		r.w.Warn(record.Warning{Code: "not-scored",
-			Text: "scoring was interrupted after all launches: some log-probabilities are missing"})
-	case !any && s.Plan.Parity != nil && *s.Plan.Parity:
-		r.w.Warn(record.Warnf("not-scored", "nothing was scored: --parity needs a text of %s with token ids, and an "+
-			"engine that can score", s.textOf))
-	}
+// scored reports whether a cell's engine has scored a text.
+func (p *past) scored(j job) bool {
+	return slices.ContainsFunc(p.Commits(j.ID), func(a *record.Attempt) bool {
+		return a.Scoring != nil && !a.Scoring.Checks() && a.Status == record.OK &&
+			a.Scoring.At() == (&record.Scoring{Window: j.window}).At()
+	})
 }
 
 // scoreWith scores an engine's texts in one launch. Each text is an attempt in the record; the first includes the load.
@@ -212,19 +195,6 @@ func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Sess
 	return j.loaded(ctx, of, p, least)
 }
 
-// loaded opens the cell's engine and loads its model with a context of at least so many tokens.
-func (c *series) loaded(ctx context.Context, of *current, p engine.Probe, least int) (engine.Session, error) {
-	s, err := c.engine.Open(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	model := of.Of(c.engine)
-	if model.Context = of.Plan.Context; model.Context > 0 {
-		model.Context = max(model.Context, least)
-	}
-	return s, s.Load(ctx, model)
-}
-
 func (j job) score(ctx context.Context, r *runner, rec *record.Recording, session engine.Session) error {
 	s, ok := session.(engine.Scorer)
 	if !ok {
@@ -245,8 +215,15 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		})
 }
 
-// unmeasured is the probe of a session that only scores: it records reports and reads no sources.
-type unmeasured struct{ *relay }
-
-// Attach reads nothing.
-func (unmeasured) Attach(s sample.Source) (detach func()) { return engine.Unmeasured{}.Attach(s) }
+// seen lists the tokens whose texts a reader may need: those generated and those that scored high.
+func seen(all []*series) []int {
+	var ids []int
+	for _, c := range all {
+		if c.output != nil {
+			ids = append(append(ids, c.output.PromptIDs...), c.output.Text...)
+		}
+		ids = append(ids, c.likely...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -18,37 +18,6 @@ const (
 	settleBytes    = 2 * record.MiB // minimum of the tolerance
 )
 
-// look keeps totals from here on; nil ends that.
-func (r *relay) look(read map[string][]record.Total) {
-	defer r.lock()()
-	r.read = read
-}
-
-// spread returns the range of RSS since a time; not ok if too little was read or processes came or went. any is whether
-// anything was read: a browser on another machine is not.
-func (r *relay) spread(since time.Time) (spread, highest int64, ok, any bool) {
-	defer r.lock()()
-	for method, read := range r.read {
-		for len(read) > 0 && read[0].Begin.Before(since) {
-			read = read[1:]
-		}
-		r.read[method] = read
-		any = any || len(read) > 0
-		if ok || len(read) < settleReadings {
-			continue
-		}
-		lowest := read[0].RSS
-		for _, t := range read {
-			lowest, highest = min(lowest, t.RSS), max(highest, t.RSS)
-			if t.Processes != read[0].Processes {
-				return 0, 0, false, true
-			}
-		}
-		spread, ok = highest-lowest, true
-	}
-	return spread, highest, ok, any
-}
-
 // settle waits until the engine's memory is steady, and records how long that took.
 func (a *attempt) settle(ctx context.Context) error {
 	relay := a.live.relay
@@ -78,4 +47,35 @@ func (a *attempt) settle(ctx context.Context) error {
 			settleWindow))
 	}
 	return nil
+}
+
+// look keeps totals from here on; nil ends that.
+func (r *relay) look(read map[string][]record.Total) {
+	defer r.lock()()
+	r.read = read
+}
+
+// spread returns the range of RSS since a time; not ok if too little was read or processes came or went. any is whether
+// anything was read: a browser on another machine is not.
+func (r *relay) spread(since time.Time) (spread, highest int64, ok, any bool) {
+	defer r.lock()()
+	for method, read := range r.read {
+		for len(read) > 0 && read[0].Begin.Before(since) {
+			read = read[1:]
+		}
+		r.read[method] = read
+		any = any || len(read) > 0
+		if ok || len(read) < settleReadings {
+			continue
+		}
+		lowest := read[0].RSS
+		for _, t := range read {
+			lowest, highest = min(lowest, t.RSS), max(highest, t.RSS)
+			if t.Processes != read[0].Processes {
+				return 0, 0, false, true
+			}
+		}
+		spread, ok = highest-lowest, true
+	}
+	return spread, highest, ok, any
 }

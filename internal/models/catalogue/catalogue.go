@@ -156,7 +156,7 @@ func (c Catalogue) List(ctx context.Context, filter, mirror, store string, warn 
 	var sizes map[string]int64
 	if mirror != "" {
 		var err error
-		if sizes, err = Sizes(ctx, entries, Options{Mirror: mirror}); err != nil {
+		if sizes, err = Sizes(ctx, entries, FetchOptions{Mirror: mirror}); err != nil {
 			if ctx.Err() != nil || fault.Of(err) == fault.Usage {
 				return nil, err
 			}

@@ -6,10 +6,10 @@ import (
 )
 
 // Impatient retries as often as usual, without waiting.
-func (o Options) Impatient() Options { return o.Stalling(10 * time.Second) }
+func (o FetchOptions) Impatient() FetchOptions { return o.Stalling(10 * time.Second) }
 
 // Stalling is Impatient with a limit on the wait for data.
-func (o Options) Stalling(stall time.Duration) Options {
+func (o FetchOptions) Stalling(stall time.Duration) FetchOptions {
 	o.patience = patience{backoff: time.Millisecond, stall: stall}
 	return o
 }

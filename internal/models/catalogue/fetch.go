@@ -21,8 +21,8 @@ import (
 	"llmparity/internal/models/mlc"
 )
 
-// Options are where a model is fetched from and to.
-type Options struct {
+// FetchOptions say where a model is fetched from and to.
+type FetchOptions struct {
 	Store  string // see Store
 	Mirror string // URL or folder that has the paths of the public URLs; "": the public URLs
 	// Features are those of the WebGPU adapter that will run the model; nil: unknown.
@@ -62,7 +62,7 @@ func (e Entry) Check(features []string) error {
 // Fetch returns a model from the store, after downloading what is missing. say, which may be nil, gets lines of
 // progress. With a mirror, only a stored model from that mirror is used; shards with the right MD5 are reused in any
 // case.
-func Fetch(ctx context.Context, e Entry, o Options, say func(string)) (Package, error) {
+func Fetch(ctx context.Context, e Entry, o FetchOptions, say func(string)) (Package, error) {
 	if err := e.Check(o.Features); err != nil {
 		return Package{}, err
 	}
@@ -99,7 +99,7 @@ func Fetch(ctx context.Context, e Entry, o Options, say func(string)) (Package, 
 }
 
 // stored returns the model if the store has it, with the library that the entry names.
-func stored(e Entry, o Options, from *source) (Package, bool) {
+func stored(e Entry, o FetchOptions, from *source) (Package, bool) {
 	p, err := Open(o.Store, e.ID)
 	if err != nil || p.Entry.Model != e.Model || p.Entry.Library != e.Library {
 		return Package{}, false

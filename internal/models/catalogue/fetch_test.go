@@ -27,7 +27,7 @@ import (
 )
 
 // fetch fetches the model that the mirrors have.
-func fetch(t *testing.T, o catalogue.Options) catalogue.Package {
+func fetch(t *testing.T, o catalogue.FetchOptions) catalogue.Package {
 	t.Helper()
 	p, err := catalogue.Fetch(t.Context(), entry(t), o.Impatient(), nil)
 	check.Err(t, err)
@@ -68,7 +68,7 @@ func equal(t *testing.T, p catalogue.Package, mirror string) {
 func TestFetchARealPackage(t *testing.T) {
 	dir, store := tinyMirror(t), catalogue.Store(t.TempDir())
 	s := serve(t, dir)
-	p := fetch(t, catalogue.Options{Store: store, Mirror: s.URL + "/"})
+	p := fetch(t, catalogue.FetchOptions{Store: store, Mirror: s.URL + "/"})
 	equal(t, p, dir)
 	if p.Dir != filepath.Join(store, id) || p.Source != s.URL {
 		t.Errorf("%+v", p)
@@ -79,7 +79,7 @@ func TestFetchARealPackage(t *testing.T) {
 	// Now neither network nor mirror is needed.
 	s.Close()
 	for _, mirror := range []string{"", s.URL} {
-		if again := fetch(t, catalogue.Options{Store: store, Mirror: mirror}); again.Dir != p.Dir ||
+		if again := fetch(t, catalogue.FetchOptions{Store: store, Mirror: mirror}); again.Dir != p.Dir ||
 			again.Source != s.URL {
 			t.Errorf("%+v", again)
 		}
@@ -88,13 +88,13 @@ func TestFetchARealPackage(t *testing.T) {
 
 func TestFetchFromAFolder(t *testing.T) {
 	dir, store := tinyMirror(t), catalogue.Store(t.TempDir())
-	p := fetch(t, catalogue.Options{Store: store, Mirror: dir})
+	p := fetch(t, catalogue.FetchOptions{Store: store, Mirror: dir})
 	equal(t, p, dir)
 	if _, f := p.Library(); p.Source != dir || f.From != filepath.Join(dir, filepath.FromSlash(libraryPath)) {
 		t.Errorf("%+v", p)
 	}
 	check.Err(t, os.Remove(filepath.Join(dir, filepath.FromSlash(libraryPath))))
-	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir},
+	refused(t, catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: dir},
 		"cannot download lib.wasm from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "Not Found",
 		"omit --mirror")
 }
@@ -116,7 +116,7 @@ func TestFetchFromThePublicAddresses(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	defer s.Close()
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Transport: dialing(s)}
+	o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Transport: dialing(s)}
 	p := fetch(t, o)
 	equal(t, p, dir)
 	if p.Source != "" || hosts[packagePath+"params_shard_0.bin"] != "cdn.example" ||
@@ -136,7 +136,7 @@ func dialing(s *httptest.Server) *http.Transport {
 }
 
 // refused checks that a fetch fails with one line that has these words.
-func refused(t *testing.T, o catalogue.Options, words ...string) {
+func refused(t *testing.T, o catalogue.FetchOptions, words ...string) {
 	t.Helper()
 	_, err := catalogue.Fetch(t.Context(), entry(t), o.Impatient(), nil)
 	failed(t, err, fault.Download, words...)
@@ -224,7 +224,7 @@ func TestServerErrors(t *testing.T) {
 			t.Parallel()
 			s := serve(t, dir)
 			s.misbehave(c.trouble)
-			refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, c.words...)
+			refused(t, catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, c.words...)
 			if s.times(c.file) != c.requests {
 				t.Errorf("%d requests for %s, want %d", s.times(c.file), c.file, c.requests)
 			}
@@ -267,7 +267,7 @@ func TestCutConnection(t *testing.T) {
 				}
 				return false
 			})
-			o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
+			o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
 			if c.words != nil {
 				refused(t, o, c.words...)
 				return
@@ -292,7 +292,7 @@ func TestStalledServer(t *testing.T) {
 		return true
 	})
 	p, err := catalogue.Fetch(t.Context(), entry(t),
-		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(time.Second), nil)
+		catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(time.Second), nil)
 	check.Err(t, err)
 	equal(t, p, dir)
 	if s.times("tokenizer.json") != 2 {
@@ -311,7 +311,7 @@ func TestAnotherVersionWhileFetching(t *testing.T) {
 		}
 		return false
 	})
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
+	o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
 	refused(t, o, shard, "cut")
 	s.misbehave(nil)
 	newer := bytes.Repeat([]byte("12345678"), shardSize/8)
@@ -330,7 +330,7 @@ func TestTheOlderListOfWeights(t *testing.T) {
 	place := filepath.Join(dir, filepath.FromSlash(packagePath))
 	check.Err(t, os.Rename(filepath.Join(place, "tensor-cache.json"),
 		filepath.Join(place, "ndarray-cache.json")))
-	equal(t, fetch(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir}), dir)
+	equal(t, fetch(t, catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: dir}), dir)
 }
 
 // A cancelled fetch resumes: complete shards and the beginning of the last one are not downloaded again.
@@ -345,7 +345,7 @@ func TestFetchResumes(t *testing.T) {
 		}
 		return file == "params_shard_4.bin"
 	})
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
+	o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
 	if _, err := catalogue.Fetch(ctx, entry(t), o.Impatient(), nil); !errors.Is(err, enough) {
 		t.Error(err)
 	}
@@ -368,7 +368,7 @@ func TestFetchResumes(t *testing.T) {
 func TestDamagedStoreIsRepaired(t *testing.T) {
 	dir := randomMirror(t)
 	s := serve(t, dir)
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
+	o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}
 	p := fetch(t, o)
 	const shard = "params_shard_1.bin"
 	file := filepath.Join(p.Dir, shard)
@@ -398,12 +398,12 @@ func TestDamagedStoreIsRepaired(t *testing.T) {
 // From another mirror, only shards with another MD5 are downloaded, and all other files.
 func TestAnotherSource(t *testing.T) {
 	dir, store := randomMirror(t), catalogue.Store(t.TempDir())
-	fetch(t, catalogue.Options{Store: store, Mirror: dir})
+	fetch(t, catalogue.FetchOptions{Store: store, Mirror: dir})
 	other := randomMirror(t) // the same weights
 	putJSON(t, filepath.Join(other, filepath.FromSlash(packagePath), "tokenizer.json"),
 		map[string]any{"version": "2.0"})
 	s := serve(t, other)
-	p := fetch(t, catalogue.Options{Store: store, Mirror: s.URL})
+	p := fetch(t, catalogue.FetchOptions{Store: store, Mirror: s.URL})
 	equal(t, p, other)
 	if p.Source != s.URL || s.shardsSent() != 0 {
 		t.Errorf("from %s, with %d bytes of shards sent", p.Source, s.shardsSent())
@@ -420,7 +420,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	s := serve(t, dir)
 	_, err := catalogue.Fetch(t.Context(), entry(t),
-		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, nil)
+		catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, nil)
 	failed(t, err, fault.DiskFull, "2048.01 GiB", "needs", "free some space")
 	if s.shardsSent() != 0 {
 		t.Error("weights were fetched")
@@ -431,7 +431,7 @@ func TestUnwritableStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, nil)
 	_, err := catalogue.Fetch(t.Context(), entry(t),
-		catalogue.Options{Store: catalogue.Store(file), Mirror: tinyMirror(t)}, nil)
+		catalogue.FetchOptions{Store: catalogue.Store(file), Mirror: tinyMirror(t)}, nil)
 	failed(t, err, fault.Unwritable, "LLMPARITY_CACHE")
 }
 
@@ -439,7 +439,7 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 	s := serve(t, t.TempDir())
 	e, err := builtIn(t).Find("SmolLM2-135M-Instruct-q0f16-MLC")
 	check.Err(t, err)
-	_, err = catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL,
+	_, err = catalogue.Fetch(t.Context(), e, catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL,
 		Features: []string{}}, nil)
 	failed(t, err, fault.NoF16, e.ID, "shader-f16")
 	if s.requests() != 0 {
@@ -449,7 +449,7 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 		t.TempDir() + "/none",
 		"https://\x00"} {
 		_, err := catalogue.Fetch(t.Context(), e,
-			catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: mirror}, nil)
+			catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: mirror}, nil)
 		failed(t, err, fault.Usage, "mirror")
 	}
 }
@@ -457,10 +457,10 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 func TestFetchWithoutServer(t *testing.T) {
 	s := serve(t, t.TempDir())
 	s.Close()
-	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused",
+	refused(t, catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused",
 		"check the network")
 	// Without a mirror: no host is found, as on a machine without a network.
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()),
+	o := catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()),
 		Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp",
 				Err: &net.DNSError{Err: "no such host", Name: "huggingface.co", IsNotFound: true}}
@@ -478,7 +478,7 @@ func TestProgress(t *testing.T) {
 	})
 	var lines []string
 	_, err := catalogue.Fetch(t.Context(), entry(t),
-		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient(),
+		catalogue.FetchOptions{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient(),
 		func(line string) { lines = append(lines, line) })
 	check.Err(t, err)
 	last := lines[len(lines)-1]
@@ -491,11 +491,11 @@ func TestProgress(t *testing.T) {
 func TestSizes(t *testing.T) {
 	s := serve(t, randomMirror(t))
 	models := builtIn(t).Models
-	sizes, err := catalogue.Sizes(t.Context(), models, catalogue.Options{Mirror: s.URL})
+	sizes, err := catalogue.Sizes(t.Context(), models, catalogue.FetchOptions{Mirror: s.URL})
 	if err != nil || len(sizes) != 1 || sizes[id] != shards*shardSize {
 		t.Errorf("%v, %v", sizes, err)
 	}
 	s.Close()
-	_, err = catalogue.Sizes(t.Context(), models, catalogue.Options{Mirror: s.URL})
+	_, err = catalogue.Sizes(t.Context(), models, catalogue.FetchOptions{Mirror: s.URL})
 	failed(t, err, fault.Download, s.URL, "cannot be reached")
 }

@@ -147,7 +147,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 
 // Sizes returns the bytes of the models' weights on a mirror, by id, for the models that it has. If the mirror cannot
 // be reached, the first request ends it.
-func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, error) {
+func Sizes(ctx context.Context, models []Entry, o FetchOptions) (map[string]int64, error) {
 	from, err := openSource(o.Mirror, o.Transport)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, er
 
 // Published returns a model's configuration and its list of weights on a mirror. The error is fs.ErrNotExist if the
 // mirror lacks one of them.
-func Published(ctx context.Context, e Entry, o Options) (config, weights []byte, err error) {
+func Published(ctx context.Context, e Entry, o FetchOptions) (config, weights []byte, err error) {
 	from, err := openSource(o.Mirror, o.Transport)
 	if err != nil {
 		return nil, nil, err

@@ -27,7 +27,7 @@ const (
 // the feed-forward part that a token uses.
 type Model struct {
 	hfconfig.Model
-	Source     string // gguf, webllm-package, hf-config, safetensors, numbers
+	Source     string // gguf, webllm-package, catalogue, hf-config, safetensors, numbers
 	Only       string // the format that an engine must load to hold these weights; "": others hold them, too
 	LongestIn  string // where the maximum context stands; "": nowhere
 	Parameters int64
@@ -63,7 +63,7 @@ var quantized = regexp.MustCompile(`(?:^|[-_])(q[0348](?:f16|f32|bf16)(?:_(?:[0-
 
 // FromStatement returns a model of which only the statement of WebLLM's catalogue is known.
 func FromStatement(id string, s Stated) Model {
-	m := Model{Source: "webllm-catalogue", Only: packageFormat, Stated: &s, Trust: Low}
+	m := Model{Source: "catalogue", Only: packageFormat, Stated: &s, Trust: Low}
 	m.Name = id
 	if name := quantized.FindStringSubmatch(id); name != nil {
 		m.DType = name[1]

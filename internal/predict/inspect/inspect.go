@@ -23,7 +23,7 @@ import (
 
 // Info describes a model.
 type Info struct {
-	Kind string `json:"kind"` // gguf, webllm-package, webllm-catalogue, model-library, hf-config
+	Kind string `json:"kind"` // gguf, webllm-package, catalogue, model-library, hf-config
 	models.Facts
 	// Engines says what each engine can do with the model.
 	Engines map[string]Ability `json:"engines"`
@@ -101,7 +101,7 @@ func describe(ctx context.Context, format *models.Format, path string, kinds eng
 
 // packer returns the engine that runs the packages whose sizes Facts have; nil if there is none.
 func packer(kinds engine.Kinds) *engine.Kind {
-	runs := func(k *engine.Kind) bool { return k.Reads(models.Packs) }
+	runs := func(k *engine.Kind) bool { return k.Reads(models.OfPackages) }
 	if i := slices.IndexFunc(kinds, runs); i >= 0 {
 		return kinds[i]
 	}
@@ -142,7 +142,7 @@ func abilityOf(can string, err error) Ability {
 
 // Catalogued describes a model of the catalogue that is not downloaded.
 func Catalogued(e catalogue.Entry, kinds engine.Kinds) Info {
-	i := Info{Kind: "webllm-catalogue", packs: packer(kinds), Facts: models.Facts{
+	i := Info{Kind: "catalogue", packs: packer(kinds), Facts: models.Facts{
 		Model: record.Model{Name: e.ID, Format: models.OfCatalogue, Context: max(e.Context(), 0)},
 		Notes: []string{"not downloaded; llmparity run downloads the chat models of the catalogue",
 			"package: " + e.Model, "model library: " + e.Library,

@@ -3,14 +3,111 @@ package run
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"llmparity/internal/bench/prompts"
+	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
+
+// measure sends the requests to measure.
+func (a *attempt) measure(ctx context.Context) error {
+	if a.cell.Traffic != nil {
+		return a.drive(ctx)
+	}
+	return a.generate(ctx, record.Measure, a.cell.Prompt, a.cell.MaxTokens)
+}
+
+func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n int) error {
+	tokens := make([]record.Token, 0, n)
+	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature,
+		IDs: a.setup.IDs[prompt], IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+	known, asked := a.known(prompt), a.cell.InputTokens
+	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
+		r.Prompt, r.IDs, known, asked = turned(r.Prompt), nil, nil, 0
+	}
+	begin, first := time.Now(), time.Duration(0)
+	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
+		tokens = append(tokens, t)
+		if took := time.Since(begin); first == 0 {
+			first = took
+		} else {
+			each := (took - first) / time.Duration(len(tokens)-1)
+			a.needs = time.Since(a.begun) + each*time.Duration(n-len(tokens))
+			if p == record.Warmup {
+				a.needs += first + each*time.Duration(a.cell.MaxTokens)
+			}
+		}
+		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
+	})
+	if err != nil && len(tokens) == 0 {
+		return err
+	}
+	q := a.rec.Request(record.Slot{}, time.Time{}, p, usage, tokens, time.Now())
+	if err != nil {
+		return err
+	}
+	if p == record.Warmup {
+		asked = 0 // only measured lengths matter
+	}
+	a.lengths(asked, q, n)
+	a.keepOutput(q)
+	return gibberish(tokens, known)
+}
+
+// known returns the model's answer to a prompt, if it is certain: by rounding or by sampling it can be another.
+func (a *attempt) known(prompt string) []int {
+	if a.cell.engine.Caps().Rounds || a.cell.Temperature > 0 {
+		return nil
+	}
+	return a.setup.Expected[prompt]
+}
+
+// turned reorders the words of a prompt, so that the warm-up does not fill the prompt cache for the measured request.
+func turned(prompt string) string {
+	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
+	if !several {
+		return "So " + prompt
+	}
+	return rest + " " + first
+}
+
+// lengths warns if a request has other lengths than requested.
+func (a *attempt) lengths(asked int, q *record.Request, n int) {
+	if came := q.Tokened(); came != n {
+		a.rec.Warn(record.Warnf("length", "requested %d tokens, received %d", n, came))
+	}
+	if had := q.Prompted(); asked > 0 && had > 0 && had != asked {
+		a.rec.Warn(record.Warnf("input-length", "requested a prompt of %d tokens; the engine counts %d", asked, had))
+	}
+}
+
+// keepOutput keeps an answered request until it is known whether its launch counts.
+func (a *attempt) keepOutput(q *record.Request) {
+	if q.Phase != record.Measure {
+		return
+	}
+	a.measured = append(a.measured, q)
+	if a.output == nil {
+		a.output = score.OutputOf(a.rec.ID(), q)
+	}
+}
+
+// gibberish returns an error if the generated tokens are not those that the model is known to generate.
+func gibberish(tokens []record.Token, expected []int) error {
+	for i, id := range expected {
+		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
+			return engine.Fail(record.BadOutput,
+				"token %d of %d is %d instead of %d: the engine does not compute this model correctly, or it makes up token ids",
+				i+1, len(tokens), tokens[i].ID, id)
+		}
+	}
+	return nil
+}
 
 // drive measures a cell's traffic: it sends requests when they are due, up to what the engine accepts at once. The rest
 // queues here, and the record has how long.

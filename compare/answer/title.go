@@ -1,0 +1,160 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
+	"llmparity/compare/growth"
+	"llmparity/compare/parity"
+	"llmparity/compare/verdict"
+)
+
+// title is the answer in one line: what grows, or what differs and what does not; empty without an answer.
+func (r view) title(a *Answer) string {
+	if t := r.growthTitle(); t != "" {
+		return t
+	}
+	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
+	if len(speeds) > 1 || len(memories) > 1 {
+		return r.manyTitle(a, speeds, memories)
+	}
+	return r.pairTitle(a, speeds, memories)
+}
+
+// clauses are the parts of a title.
+type clauses struct{ differ, same, other []string }
+
+// write joins them; none is what to say of sides without a difference, which has what is the same.
+func (c *clauses) write(none string) string {
+	var parts []string
+	switch {
+	case len(c.differ) > 0:
+		parts = []string{explain.And(c.differ, 2)}
+	case none != "":
+		return strings.Join(append([]string{none}, c.other...), "; ")
+	}
+	if parts = append(parts, c.other...); len(c.same) > 0 {
+		is := explain.Plural(len(c.same), "is", "are")
+		parts = append(parts, fmt.Sprintf(explain.TitleSame, explain.And(c.same, 3), is))
+	}
+	text := strings.Join(parts, "; ")
+	if len(c.differ) > 0 { // it begins with a name
+		return text
+	}
+	return explain.Capital(text)
+}
+
+// pairTitle is the title of two cells.
+func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
+	var out clauses
+	var bounds []string
+	var sides [2]string
+	for _, of := range []struct {
+		q     *question
+		pairs []pair
+	}{{&speedQuestion, speeds}, {&memoryQuestion, memories}} {
+		if len(of.pairs) == 0 {
+			continue
+		}
+		p := &of.pairs[0]
+		sides = p.names()
+		most, known := p.Most()
+		switch {
+		case p.Outcome == verdict.Different, p.Outcome == verdict.NotComparable && p.AtLeast > 0:
+			text := p.Headline(of.q.Phrases, r.topic() != ofEngines)
+			for i, side := range sides { // "B is slower than A and uses more memory"
+				is := side + " "
+				if len(out.differ) > 0 && strings.HasPrefix(out.differ[0], is) && strings.HasPrefix(text, is) {
+					text = strings.TrimSuffix(strings.TrimPrefix(text, is), " than "+sides[1-i])
+				}
+			}
+			out.differ = append(out.differ, text)
+		case p.Outcome == verdict.NotComparable, p.Outcome == verdict.TooFew, !known:
+		default:
+			bounds = append(bounds, fmt.Sprintf(explain.TitleBound, verdict.Whole(most), of.q.Same))
+			if p.Equal() {
+				out.same = append(out.same, of.q.Same)
+			}
+		}
+	}
+	none := ""
+	if len(bounds) > 0 {
+		none = fmt.Sprintf(explain.TitleNone, sides[1], sides[0], explain.And(bounds, 2))
+	}
+	if r.addOutput(&out, a); len(out.differ) == 0 && none == "" {
+		return ""
+	}
+	return out.write(none)
+}
+
+// manyTitle is the title of several pairs.
+func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
+	var out clauses
+	for _, of := range []struct {
+		q     *question
+		card  *Card
+		pairs []pair
+	}{{&speedQuestion, &a.Speed, speeds}, {&memoryQuestion, &a.Memory, memories}} {
+		different := func(p pair) bool { return p.Outcome == verdict.Different }
+		unequal := func(p pair) bool { return !p.Equal() }
+		switch best := of.q.winner(of.pairs, r.Cells); {
+		case best != nil:
+			out.differ = append(out.differ, fmt.Sprintf(of.q.BestOf, r.cellTitle(best)))
+		case slices.ContainsFunc(of.pairs, different) && !of.card.Unknown:
+			out.differ = append(out.differ, of.card.Headline)
+		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, unequal):
+			out.same = append(out.same, of.q.Same)
+		}
+	}
+	if r.addOutput(&out, a); len(out.differ) == 0 && len(out.same) < 2 {
+		return ""
+	}
+	return out.write("")
+}
+
+// addOutput adds what is said of the output.
+func (r view) addOutput(out *clauses, a *Answer) {
+	unlike := func(p parity.Parity) bool { return !p.Compared || !p.Identical || p.Scores.Differs() }
+	switch {
+	case a.Output.Unknown || a.Output.Headline == "" || len(r.Parity) == 0:
+	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, unlike):
+		out.same = append(out.same, "output")
+	default:
+		out.other = append(out.other, strings.ToLower(a.Output.Headline[:1])+a.Output.Headline[1:])
+	}
+}
+
+// growthTitle says by how much the KV cache, or else memory, grows with each token of the context.
+func (r view) growthTitle() string {
+	var engines evidence.Groups[string, string] // by what is said of them
+	what := ""
+	for _, s := range r.Sweeps {
+		if s.Axis != growth.AxisContext {
+			continue
+		}
+		rate, _ := quotedSlope(&s)
+		if rate == nil || rate.Of != growth.OfReserved {
+			return "" // memory has an interval, which the card gives
+		}
+		what = "KV cache"
+		in := fmt.Sprintf("%s KiB a token in %%s", explain.Amount(rate.Center()/1024))
+		if rate.DType != "" {
+			in += fmt.Sprintf(" (%s)", rate.DType)
+		}
+		evidence.AddNew(&engines, in, r.Cells[s.Cells[0]].Title())
+	}
+	var words []string
+	for format, who := range engines.All() {
+		words = append(words, fmt.Sprintf(format, explain.And(who, 3)))
+	}
+	if len(words) == 0 || len(words) > 3 {
+		return ""
+	}
+	for i := range words[1:] { // the unit is said once
+		words[i+1] = strings.Replace(words[i+1], " KiB a token", "", 1)
+	}
+	return what + ": " + strings.Join(words, ", ")
+}

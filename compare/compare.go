@@ -69,6 +69,7 @@ type Run struct {
 	Against     string             `json:"against,omitempty"`        // folder of the run that it was interleaved with
 	Reference   map[string]string  `json:"reference_cell,omitempty"` // requested values of the reference cell, by axis
 	Status      record.Status      `json:"status"`
+	Plan        string             `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
 	Checklist   []explain.Check    `json:"checklist"`             // whether the run is reproducible and credible
@@ -222,7 +223,8 @@ func With(o Rules, runs ...*record.Run) *Result {
 		}
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
+			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
+			Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]

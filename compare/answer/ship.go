@@ -107,11 +107,8 @@ func (r view) shipCard() Card {
 	case form.Change != nil:
 		text = append(text, fmt.Sprintf(explain.ShipKeeps, toleranceOf(t), of, changeWords(form.Change)))
 	}
-	if c.By == ship.MemoryQuality || c.By == ship.OnlyMemory {
-		if cell := form.Cells[t.By]; cell >= 0 {
-			text = append(text, fmt.Sprintf(explain.ShipPeaks, explain.Amount(peak(r.Cells[cell]).Center()),
-				t.Engines[t.By].Name))
-		}
+	if memory := r.leastWords(t); memory != "" {
+		text = append(text, memory)
 	}
 	if c.Next != nil {
 		text = append(text, stepWords(t, c.Next))
@@ -121,6 +118,24 @@ func (r view) shipCard() Card {
 	}
 	out.Text = strings.Join(text, " ")
 	return out
+}
+
+// leastWords say whether the chosen form has the least memory.
+func (r view) leastWords(t *ship.Table) string {
+	format := explain.ShipPeaks
+	switch t.Choice.By {
+	case ship.DownloadQuality, ship.OnlyDownload:
+		return explain.ShipSameMemory
+	case ship.OnlyMemory:
+		format = explain.ShipPeaksLeast
+	case ship.OnlyQuality:
+		return ""
+	}
+	cell := t.Forms[t.Choice.Form].Cells[t.By]
+	if cell < 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, explain.Amount(peak(r.Cells[cell]).Center()), t.Engines[t.By].Name)
 }
 
 // noForm says why no form stands out.

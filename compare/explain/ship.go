@@ -15,7 +15,9 @@ var ShipBy = map[string]string{
 const (
 	ShipNone        = "No form stands out"
 	ShipKeeps       = "Perplexity is within %s of %s's: %s."
-	ShipPeaks       = "It peaks at %s MiB in %s, less than other forms that qualify."
+	ShipPeaks       = "It peaks at %s MiB in %s, the least of the forms that qualify."
+	ShipPeaksLeast  = "It peaks at %s MiB in %s, the least of all forms."
+	ShipSameMemory  = "No difference in memory from other forms that qualify was found."
 	ShipChange      = "%s (95%% CI %s to %s)"
 	ShipUnscored    = "Quality was not measured: run with --quality quick."
 	ShipMeaningless = "Quality is not known: the perplexity is meaningless."

@@ -88,7 +88,9 @@ func Of(res *compare.Result) *Answer {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Ship, a.Place = r.shipCard(), r.placeCard()
 		a.Output = r.outputCard()
-		a.Quality = r.qualityCard()
+		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
+			a.Quality = r.qualityCard()
+		}
 		a.Quote = r.quote(a)
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)

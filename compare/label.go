@@ -55,10 +55,19 @@ func (r *Result) word(x *axis.Axis, c *Cell) string {
 	switch {
 	case x.Name == axis.Model:
 		return r.modelWord(c)
+	case x.Name == axis.DType && c.Spec.DType != "" && r.forms():
+		return "dtype " + c.Spec.DType // else the dtype of the model
 	case r.builds[x.Name] != nil:
 		return r.builds[x.Name][x.Of(&c.Spec)]
 	}
 	return x.In(&c.Spec)
+}
+
+// forms reports whether labels have dtypes of models.
+func (r *Result) forms() bool {
+	return slices.ContainsFunc(r.Cells, func(c *Cell) bool {
+		return strings.HasSuffix(r.modelWord(c), dtype.People(cmp.Or(c.Spec.Model.DType, "none")))
+	})
 }
 
 // modelWord is the model's name if cells have several, and its dtype if cells of the engine have other forms of it.

@@ -42,12 +42,15 @@ func TestLabelsAreWhatDiffers(t *testing.T) {
 		change func(int, *record.Cell)
 		want   []string
 	}{
-		"nothing":              {false, func(int, *record.Cell) {}, []string{"webllm"}},
-		"contexts":             {false, func(i int, c *record.Cell) { c.Model.Context = 512 << i }, []string{"context 512", "context 1024"}},
-		"versions":             {false, own("webllm_version", "0.2.79", "0.2.80"), []string{"0.2.79", "0.2.80"}},
-		"versions and engines": {true, own("webllm_version", "0.2.79", "0.2.80"), []string{"webllm 0.2.79", "webllm 0.2.80", "llamacpp"}},
-		"bundles":              {true, own("webllm_bundle", "dist/pr-1.js", "/tmp/pr-2.js"), []string{"webllm pr-1", "webllm pr-2", "llamacpp"}},
-		"equal base names": {false, own("webllm_bundle", "/build/a/dist/index.js", "/build/b/dist/index.js", "index.js"),
+		"nothing": {false, func(int, *record.Cell) {}, []string{"webllm"}},
+		"contexts": {false, func(i int, c *record.Cell) { c.Model.Context = 512 << i },
+			[]string{"context 512", "context 1024"}},
+		"versions": {false, own("webllm_version", "0.2.79", "0.2.80"), []string{"0.2.79", "0.2.80"}},
+		"versions and engines": {true, own("webllm_version", "0.2.79", "0.2.80"),
+			[]string{"webllm 0.2.79", "webllm 0.2.80", "llamacpp"}},
+		"bundles": {true, own("webllm_bundle", "dist/pr-1.js", "/tmp/pr-2.js"),
+			[]string{"webllm pr-1", "webllm pr-2", "llamacpp"}},
+		"equal base names": {false, own("webllm_bundle", "/b/a/dist/index.js", "/b/b/dist/index.js", "index.js"),
 			[]string{"a/dist/index", "b/dist/index", "index"}},
 		"words":   {false, own("kernels", "gpu", "mlc"), []string{"gpu kernels", "mlc kernels"}},
 		"numbers": {false, own("ubatch", "64", "128"), []string{"ubatch 64", "ubatch 128"}},
@@ -79,8 +82,10 @@ func TestEqualLabelsAreSeparated(t *testing.T) {
 		change func(int, *record.Cell)
 		want   []string
 	}{
-		"files": {func(i int, c *record.Cell) { c.Model.SHA256 = []string{"aaaaaaaaaa", "bbbbbbbbbb"}[i] }, []string{"sha256 aaaaaaaa", "sha256 bbbbbbbb"}},
-		"names": {func(i int, c *record.Cell) { c.Model.Name = []string{"m-q4_0", "m-q8_0"}[i] }, []string{"m-q4_0", "m-q8_0"}},
+		"files": {func(i int, c *record.Cell) { c.Model.SHA256 = []string{"aaaaaaaaaa", "bbbbbbbbbb"}[i] },
+			[]string{"sha256 aaaaaaaa", "sha256 bbbbbbbb"}},
+		"names": {func(i int, c *record.Cell) { c.Model.Name = []string{"m-q4_0", "m-q8_0"}[i] },
+			[]string{"m-q4_0", "m-q8_0"}},
 		"traffic": {func(i int, c *record.Cell) {
 			c.Traffic = &record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 4 + i}
 		}, []string{"requests 4", "requests 5"}},

@@ -21,6 +21,7 @@ import (
 	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -185,7 +186,7 @@ func shownBy(v *chart.View, c *chart.Chart) []*compare.Cell {
 func models(cells []*compare.Cell) string {
 	var out []string
 	for _, c := range cells {
-		words, dtype := cmp.Or(plain.Line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
+		words, dtype := cmp.Or(plain.Line(axis.Called(&c.Spec.Model)), "model not known"), c.Spec.Model.DType
 		if c.Engine != nil {
 			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
 		}

@@ -118,7 +118,8 @@ func (n *names) drawings(all map[string][]chart.Drawing) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"charts": cut, "labels": n.short()}) // which writes <, > and & as \u003c …, so that no script element can end there
+	// Marshal writes <, > and & as \u003c …, so that no script element can end there.
+	return json.Marshal(map[string]any{"charts": cut, "labels": n.short()})
 }
 
 // rewritten is a chart's options, or several, as JSON has them, with each text replaced.

@@ -147,7 +147,8 @@ func OfField(key string) *Axis {
 	}
 	a := &Axis{Name: name, Title: key, Phrase: "values of " + key, Role: Setting, Own: true,
 		Of:   func(c *record.Cell) string { return c.Settings[key] },
-		Word: func(c *record.Cell) string { return ownWord(key, c.Settings[key]) }, Number: func(c *record.Cell) float64 {
+		Word: func(c *record.Cell) string { return ownWord(key, c.Settings[key]) },
+		Number: func(c *record.Cell) float64 {
 			if v, err := strconv.ParseFloat(c.Settings[key], 64); err == nil {
 				return v
 			}
@@ -163,13 +164,16 @@ func OfField(key string) *Axis {
 // named is a value that stands before what it is of: "gpu kernels".
 var named = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 
+// switches say nothing without the field that they are of, behind it.
+var switches = []string{"on", "off", "true", "false", "auto", "none"}
+
 // ownWord is a value of an engine's own field in a label.
 func ownWord(key, value string) string {
 	field := strings.ReplaceAll(key, "_", " ")
 	switch {
 	case value == "" || strings.HasSuffix(key, bundleField):
 		return value
-	case named.MatchString(value) && !slices.Contains([]string{"on", "off", "true", "false", "auto", "none"}, value):
+	case named.MatchString(value) && !slices.Contains(switches, value):
 		return value + " " + field
 	}
 	return field + " " + value

@@ -53,7 +53,8 @@ func spelled(word string) string {
 		return word
 	}
 	for _, family := range families {
-		if version, ok := strings.CutPrefix(word, strings.ToLower(family)); ok && strings.Trim(version, "0123456789.") == "" {
+		version, ok := strings.CutPrefix(word, strings.ToLower(family))
+		if ok && strings.Trim(version, "0123456789.") == "" {
 			return family + version
 		}
 	}
@@ -67,8 +68,9 @@ func spelled(word string) string {
 	return word
 }
 
-var families = []string{"SmolLM", "TinyLlama", "CodeLlama", "Llama", "Qwen", "QwQ", "Phi", "Gemma", "CodeGemma", "Mistral",
-	"Ministral", "Mixtral", "DeepSeek", "StableLM", "StarCoder", "OLMo", "Falcon", "Granite", "GPT", "Pythia", "Bloom", "Yi"}
+var families = []string{"SmolLM", "TinyLlama", "CodeLlama", "Llama", "Qwen", "QwQ", "Phi", "Gemma", "CodeGemma",
+	"Mistral", "Ministral", "Mixtral", "DeepSeek", "StableLM", "StarCoder", "OLMo", "Falcon", "Granite", "GPT",
+	"Pythia", "Bloom", "Yi"}
 
 // hasAll reports whether a name has all of some words, in any case.
 func hasAll(name, words []string) bool {

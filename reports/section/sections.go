@@ -75,7 +75,7 @@ func All(v *chart.View) []Section {
 		{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
 			Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }},
 		{ID: "axes", Title: "By other axes", For: OnPage, Across: "pair", Draw: (*chart.View).DrawnOverOthers},
-		trafficSection(res), paritySection(v), qualitySection(res),
+		cpuSection(res), trafficSection(res), paritySection(v), qualitySection(res),
 	}, environmentSections(v), howSections(res), []Section{
 		{ID: "warned", Title: "Warnings", Parts: []Section{
 			{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -154,9 +156,30 @@ func TestLabelsTellCellsApart(t *testing.T) {
 			p.size(t, 690) // A4 within its margins
 			wantShown(t, "on paper", labels, ask[shownLabels](t, p, readLabels+"(true)"))
 			p.media(t, "")
+			wantForms(t, "figure", labels, inFigure(t, p, run))
 		})
 	}
 }
+
+// inFigure are the names beside the bars of a figure for one column of a page.
+func inFigure(t *testing.T, p *tab, run *record.Run) (out []string) {
+	t.Helper()
+	all, err := colours.Figures(false, compare.Runs(run), run)
+	check.Err(t, err)
+	load := all[slices.IndexFunc(all, func(f reports.Figure) bool { return f.Name == "fig-load" }):][:1]
+	check.Err(t, chromedp.Do(p.ctx, chromedp.Navigate("about:blank")))
+	check.Err(t, reports.DrawFigures(p.ctx, func(_ context.Context, script string) (string, error) {
+		return chromedp.Run(p.ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	}, load))
+	for _, m := range svgText.FindAllStringSubmatch(string(load[0].SVG), -1) {
+		if strings.Contains(m[1], "…") || slices.Contains(labelsOf(compare.Runs(run)), m[1]) {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+var svgText = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
 
 func (p *tab) media(t *testing.T, media string) {
 	t.Helper()

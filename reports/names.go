@@ -48,7 +48,7 @@ func newNames(res *compare.Result) *names {
 }
 
 // shortened are the widths in characters for which charts have labels: a chart takes the widest that it has room for.
-var shortened = []int{48, 36, 28, 22, 17, 13, 10}
+var shortened = []int{48, 40, 34, 28, 25, 22, 20, 18, 16, 13, 10}
 
 // short has for each label that is too long for a chart its forms, from the widest to the narrowest.
 func (n *names) short() map[string][]string {

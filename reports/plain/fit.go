@@ -26,25 +26,41 @@ func Fit(labels []string, width int) []string {
 	var out []string
 	const shortest = 5
 	for most := width; most >= shortest; most-- {
-		forms := map[string]string{}
-		for i, form := range distinct(parts, most) {
-			forms[parts[i]] = form
+		out = joined(labels, parts, most, most)
+		if !fits(out, width) || confused(labels, out) {
+			continue
 		}
-		out = make([]string, len(labels))
-		for i, l := range labels {
-			words := strings.Split(l, separator)
-			for n := range words {
-				words[n] = forms[words[n]]
+		for first := most + 1; first <= width; first++ { // what comes first says most
+			wider := joined(labels, parts, first, most)
+			if !fits(wider, width) || confused(labels, wider) {
+				break
 			}
-			out[i] = strings.Join(words, separator)
+			out = wider
 		}
-		if fits(out, width) && !confused(labels, out) {
-			return out
-		}
-		most = min(most, 2*shortest+most*3/4) // long names need few steps
+		return out
 	}
 	if whole := distinct(labels, width); confused(labels, out) || longest(whole) < longest(out) {
 		return whole
+	}
+	return out
+}
+
+// joined are labels whose parts are shortened, the first to another width than the others.
+func joined(labels, parts []string, first, others int) []string {
+	heads, tails := distinct(parts, first), distinct(parts, others)
+	at := make(map[string]int, len(parts))
+	for i, part := range parts {
+		at[part] = i
+	}
+	out := make([]string, len(labels))
+	for i, l := range labels {
+		words := strings.Split(l, separator)
+		for n, word := range words {
+			if words[n] = tails[at[word]]; n == 0 {
+				words[n] = heads[at[word]]
+			}
+		}
+		out[i] = strings.Join(words, separator)
 	}
 	return out
 }
@@ -129,12 +145,20 @@ const gap = "…"
 // edge is a letter between words.
 func edge(c rune) bool { return strings.ContainsRune(" -_./\\:,;()", c) }
 
-// middle shortens a text in the middle, at the ends of words if some are near.
+// middle shortens a text in the middle, at the ends of words if some are near. It keeps the last word whole, which is a
+// value: a version, a number, a dtype.
 func middle(s []rune, width int) string {
 	if len(s) <= width {
 		return string(s)
 	}
 	head, tail := max(width/2, 1), max((width-1)/2, 0)
+	last := 0
+	for last < len(s) && !strings.ContainsRune(" /", s[len(s)-1-last]) {
+		last++
+	}
+	if last > tail && last+2 <= width {
+		head, tail = width-1-last, last
+	}
 	return begin(s, head) + gap + end(s, tail)
 }
 

@@ -61,6 +61,8 @@ type Result struct {
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
+
+	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
 }
 
 // Run is a run folder that entered the result.
@@ -80,7 +82,7 @@ type Run struct {
 
 // Cell is a point of a plan with what was measured there.
 type Cell struct {
-	Label string `json:"label"` // unique in the result: the engine and in what else cells differ
+	Label string `json:"label"` // unique in the result: what differs between cells
 	Run   int    `json:"run"`   // index into Runs
 	evidence.Setup
 	// With is what the engine ran with, in a few words: versions, model library, dtypes. No figure means anything

@@ -91,7 +91,7 @@ const look = `(async () => {` + comes + `
 	for (const f of figures) await drawn(f); // by whoever reads it
 	scrollTo(0, 0);
 	await frame();
-	const drawings = JSON.parse(llmparityUnpack("drawings"));
+	const drawings = JSON.parse(llmparityUnpack("drawings")).charts;
 	const chosen = (f) => { const s = f.querySelector("select"); return drawings[f.dataset.chart][s ? Number(s.value) : Number(f.dataset.chosen)].options; };
 	for (const f of figures) instance(f).dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 }); // a tooltip holds labels too
 	const seen = {

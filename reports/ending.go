@@ -283,10 +283,14 @@ func value(f evidence.Figure, between string) string {
 
 // rows has a row a cell.
 func (e *ending) rows(lines int) string {
-	const fewest = 3
-	g := e.grid(len(e.figures))
-	for n := len(e.figures); n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > width; n-- {
-		g = e.grid(n - 1)
+	const fewest, widest, narrowest = 3, 40, 16 // figures, and letters of a label
+	widths := func(g *plain.Grid) []int { return widthsOf(append(headLines(g), g.Rows...)) }
+	g := e.grid(len(e.figures), widest)
+	for n := len(e.figures); n > fewest && total(widths(g)) > width; n-- {
+		g = e.grid(n-1, widest)
+	}
+	if over := total(widths(g)) - width; over > 0 {
+		g = e.grid(min(fewest, len(e.figures)), max(widths(g)[0]-over, narrowest))
 	}
 	if most := max(3, lines-6); len(g.Rows) > most {
 		e.left = len(g.Rows) - most
@@ -302,6 +306,15 @@ func (e *ending) rows(lines int) string {
 	return t.String()
 }
 
+// fitted are the cells' labels in so many letters.
+func fitted(res *compare.Result, width int) []string {
+	labels := make([]string, len(res.Cells))
+	for i, c := range res.Cells {
+		labels[i] = plain.Line(c.Label)
+	}
+	return plain.Fit(labels, width)
+}
+
 // marked explains the mark of figures that warnings are about.
 func (e *ending) marked() string {
 	for _, c := range e.res.Cells {
@@ -314,13 +327,13 @@ func (e *ending) marked() string {
 	return ""
 }
 
-// grid has a row a cell, with the first n figures.
-func (e *ending) grid(n int) *plain.Grid {
+// grid has a row a cell, with the first n figures, and labels of so many letters.
+func (e *ending) grid(n, letters int) *plain.Grid {
 	head := []string{"cell"}
 	for _, f := range e.figures[:n] {
 		head = append(head, section.Headed(f.title, f.unit))
 	}
-	return plain.PerCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
+	g := plain.PerCell(e.res, append(head, "output\nidentical"), func(c *compare.Cell, add func(...string)) {
 		var row []string
 		for _, f := range e.figures[:n] {
 			row = append(row, value(f.of(c), " "))
@@ -333,6 +346,10 @@ func (e *ending) grid(n int) *plain.Grid {
 		}
 		add(append(row, section.ParityOf(e.res, c))...)
 	})
+	for i, label := range fitted(e.res, letters) {
+		g.Rows[i][0] = label
+	}
+	return g
 }
 
 // sideBySide has a column a cell, and of two cells their difference.
@@ -341,13 +358,14 @@ func (e *ending) sideBySide() string {
 	wide := (width - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
+	labels := fitted(e.res, 2*wide-wide/4) // in two lines, of which the first may end early
 	for i, c := range cells {
-		names := plain.Fold(c.Label, wide)
+		names := plain.Fold(labels[i], wide)
 		with := plain.Fold(c.With, wide)
 		if len(with) > 3 {
 			with = append(with[:2], plain.Shorten(with[2]+" …", wide))
 		}
-		for n, text := range append(names[:min(len(names), 2)], with...) {
+		for n, text := range append(names, with...) {
 			for len(rows) <= n {
 				rows = append(rows, slices.Clone(blank))
 			}

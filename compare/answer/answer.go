@@ -141,7 +141,7 @@ func (r view) subject() string {
 		return "Runs " + explain.And(names, 3)
 	}
 	title := explain.And(engines, 3)
-	models := r.Distinct(func(c *compare.Cell) string { return c.Spec.Model.Name })
+	models := r.Distinct(func(c *compare.Cell) string { return axis.Called(&c.Spec.Model) })
 	switch len(models) {
 	case 0:
 	case 1:

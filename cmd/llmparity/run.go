@@ -111,7 +111,7 @@ Plans: docs/howto/write-a-plan.md`,
 
 // runCommon are the flags of run that its short help shows.
 const runCommon = "preset model engines engine threads dtype prompt input-len max-tokens context concurrency repetitions " +
-	"until-ci isolation timeout dry-run no-check-oom resume baseline against aa out quiet json chrome openai-url"
+	"until-ci isolation timeout dry-run no-check-oom resume baseline against out quiet json chrome openai-url"
 
 func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()

@@ -123,7 +123,7 @@ type htmlPage struct {
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	of := map[string]section.Section{}
-	drawn := section.Drawn(v, append(section.All(v), section.Headline(a)))
+	drawn := section.Drawn(v, append(section.All(v), section.Headline(a), section.Paper(v.Res)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}
@@ -139,7 +139,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		overTime = folded("timeline")
 	}
 	all := []section.Section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
-		chapter("differences", "Differences", bare("ratios")),
+		of["ship"], chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),
@@ -149,7 +149,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		chapter("quality", "Quality", bare("quality")),
 		chapter("over-time", "Over time", overTime, folded("overtokens")),
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
-			folded("how"), folded("sampler")),
+			folded("how"), folded("sampler"), of["paper"]),
 		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}
 	return section.ShownTo(all, section.OnPage)
 }

@@ -17,6 +17,9 @@ func (r view) title(a *Answer) string {
 	if t := r.growthTitle(); t != "" {
 		return t
 	}
+	if t := r.formsTitle(); t != "" {
+		return t
+	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if len(speeds) > 1 || len(memories) > 1 {
 		return r.manyTitle(a, speeds, memories)
@@ -117,10 +120,10 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 
 // addOutput adds what is said of the output.
 func (r view) addOutput(out *clauses, a *Answer) {
-	alike := func(p parity.Parity) bool { return p.Compared && p.Identical && !p.Scores.Differs() }
+	unlike := func(p parity.Parity) bool { return !p.Compared || !p.Identical || p.Scores.Differs() }
 	switch {
 	case a.Output.Unknown || a.Output.Headline == "" || len(r.Parity) == 0:
-	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return !alike(p) }):
+	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, unlike):
 		out.same = append(out.same, "output")
 	default:
 		out.other = append(out.other, strings.ToLower(a.Output.Headline[:1])+a.Output.Headline[1:])

@@ -58,7 +58,7 @@ func All(v *chart.View) []Section {
 	return slices.Concat([]Section{
 		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
 			Parts: settingParts(res)},
-		riskSection(res), Gate(res.Gate),
+		riskSection(res), Gate(res.Gate), shipSections(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},
@@ -75,7 +75,7 @@ func All(v *chart.View) []Section {
 		{ID: "lengths", Title: "By prompt length", For: OnPage, Across: "pair",
 			Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }},
 		{ID: "axes", Title: "By other axes", For: OnPage, Across: "pair", Draw: (*chart.View).DrawnOverOthers},
-		trafficSection(res), paritySection(v), qualitySection(res),
+		cpuSection(res), trafficSection(res), paritySection(v), qualitySection(res),
 	}, environmentSections(v), howSections(res), []Section{
 		{ID: "warned", Title: "Warnings", Parts: []Section{
 			{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},

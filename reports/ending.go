@@ -30,7 +30,7 @@ func Table(w io.Writer, res *compare.Result) error {
 	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
 	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
 		{2, 0, 1}, {1, 0, 1}} {
-		head := cutLines(plain.Wrap(a.Title, "", "", width), 2) +
+		head := cutLines(plain.Wrap(signed(res, a.Title), "", "", width), 2) +
 			cutLines(plain.Wrap(a.Sub(), "", "", width), most.card) + "\n" + answerText(a, most.card) +
 			growthText(res, most.card) + gateText(res.Gate, most.checks)
 		warnings := warningText(res, a, most.warnings)
@@ -45,10 +45,18 @@ func Table(w io.Writer, res *compare.Result) error {
 	return err
 }
 
+// signed puts the outcome of a gate before the title.
+func signed(res *compare.Result, title string) string {
+	if sign := section.Gate(res.Gate).Sign; sign != "" {
+		return sign + ": " + title
+	}
+	return title
+}
+
 // Answer writes the answer alone, and how many warnings there are.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
-	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
+	text := cutLines(plain.Wrap(signed(res, a.Title), "", "", width), 2) + answerText(a, 4)
 	if n := len(a.Warnings) + a.More; n > 0 {
 		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
 	}
@@ -355,6 +363,7 @@ func (e *ending) grid(n, letters int) *plain.Grid {
 // sideBySide has a column a cell, and of two cells their difference.
 func (e *ending) sideBySide() string {
 	cells := e.res.Cells
+	noisy := e.res.Noise != nil && len(cells) == 2 && len(e.res.Comparisons) == 1
 	wide := (width - 14 - 2*len(cells)) / (len(cells) + 1)
 	blank := make([]string, len(cells)+2)
 	rows := [][]string{slices.Clone(blank)}
@@ -397,13 +406,19 @@ func (e *ending) sideBySide() string {
 		scores[0], scores[1] = "scores", s
 		rows = append(rows, scores)
 	}
+	if noisy {
+		rows = e.withNoise(rows)
+	}
 	var t terminal
 	t.WriteByte('\n')
-	widths, columns := widthsOf(rows), make([]plain.Column, len(blank))
+	widths, columns := widthsOf(rows), make([]plain.Column, len(rows[0]))
 	for _, row := range rows {
 		t.row(row, widths, columns)
 	}
 	t.WriteString(e.marked())
+	if noisy && len(rows[0]) == len(blank) {
+		t.WriteString(cutLines(plain.Wrap(e.noiseLine(), "", "  ", width), 2))
+	}
 	if e.narrow {
 		t.WriteString("A median's interval is cautious with few launches; that of a difference can be narrower.\n")
 	}
@@ -440,6 +455,46 @@ func (e *ending) difference(f endingFigure) string {
 	}
 	// The column is narrow: no thousands are set off.
 	return v.InColumn(plain.Num, func(mib float64) string { return strings.ReplaceAll(explain.Amount(mib), ",", "") })
+}
+
+// withNoise adds a column to rows whose first fields are titles of figures, if lines have room for it.
+func (e *ending) withNoise(rows [][]string) [][]string {
+	wider := [][]string{append(slices.Clone(rows[0]), "noise")}
+	for _, row := range rows[1:] {
+		noise := ""
+		for _, f := range e.figures {
+			if f.title == row[0] {
+				noise = e.noise(f)
+			}
+		}
+		wider = append(wider, append(slices.Clone(row), noise))
+	}
+	if total(widthsOf(wider)) > width {
+		return rows
+	}
+	return wider
+}
+
+// noiseLine has the noise of all figures, where the table has no room for it.
+func (e *ending) noiseLine() string {
+	var all []string
+	for _, f := range e.figures {
+		if noise := e.noise(f); noise != "" && f.title != "increase" { // the peak's says as much
+			all = append(all, f.title+" "+noise)
+		}
+	}
+	return "Machine noise, the baseline run against itself: " + strings.Join(all, ", ")
+}
+
+// noise is the change of a figure from the baseline run to the same one measured once more.
+func (e *ending) noise(f endingFigure) string {
+	name := f.of(e.res.Cells[0]).Name
+	for i := range e.res.Comparisons[0].Ratios {
+		if x := &e.res.Comparisons[0].Ratios[i]; x.Figure == name {
+			return section.NoiseOf(x)
+		}
+	}
+	return ""
 }
 
 // perplexities is how many times as high the higher of two perplexities is, by what differs in each window.

@@ -130,11 +130,8 @@ func (r view) subject() string {
 		return "Nothing was measured"
 	case foreign:
 		return "Memory of " + explain.And(engines, 3) + ", recorded by another program"
-	case len(r.Runs) > 1:
-		var names []string
-		for i := range r.Runs {
-			names = explain.AppendNew(names, r.runTitle(i))
-		}
+	case len(r.Runs) > 1 && !r.Interleaved():
+		names := r.runTitles()
 		if len(names) == 1 {
 			return fmt.Sprintf("%s, %d runs", names[0], len(r.Runs))
 		}
@@ -149,6 +146,9 @@ func (r view) subject() string {
 	default:
 		title += fmt.Sprintf(" on %d models", len(models))
 	}
+	if r.Interleaved() {
+		return r.builds() + ", " + title
+	}
 	if varied := r.varied(); len(varied) > 0 {
 		return title + ", " + strings.Join(varied, ", ")
 	}
@@ -156,6 +156,29 @@ func (r view) subject() string {
 		title += ", “" + explain.Cut(prompt, 20) + "”"
 	}
 	return title
+}
+
+func (r view) runTitles() (names []string) {
+	for i := range r.Runs {
+		names = explain.AppendNew(names, r.runTitle(i))
+	}
+	return names
+}
+
+// builds names the sides of an interleaved run, with the hashes of their builds.
+func (r view) builds() string {
+	var names, all []string
+	for i := range r.Runs {
+		name, sum := r.runTitle(i), r.BuildSum(i)
+		names, all = append(names, name), explain.AppendNew(all, sum)
+		if sum != "" && !strings.Contains(name, sum) {
+			names[i] = fmt.Sprintf(explain.BuildSum, name, sum)
+		}
+	}
+	if len(all) == 1 && all[0] != "" {
+		return fmt.Sprintf(explain.SameBuild, explain.And(r.runTitles(), 3), all[0])
+	}
+	return explain.And(names, 3)
 }
 
 // varied says along which axes cells differ beside engines and models: two at most.
@@ -237,7 +260,9 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
-	if n := r.launches(); n != "" {
+	if n := r.launches(); n != "" && r.Interleaved() {
+		add(n + explain.EachAlternating)
+	} else if n != "" {
 		add(n + " each")
 	}
 	if len(r.Runs) > 0 {

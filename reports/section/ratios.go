@@ -3,6 +3,7 @@ package section
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"llmparity/compare/verdict"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/stats"
+	"llmparity/internal/warning"
 	"llmparity/reports/plain"
 )
 
@@ -75,7 +77,7 @@ func familyPart(res *compare.Result, f int) Section {
 			if r.Note != "" {
 				evidence.AddNew(&notes, remark{"*", r.Note}, r.Title)
 			}
-			for _, w := range r.Warnings {
+			for _, w := range ownWarnings(r) {
 				evidence.AddNew(&notes, remark{"!", fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code)}, r.Title)
 			}
 		}
@@ -136,11 +138,16 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 	if x.Note != "" {
 		end += " *"
 	}
-	if len(x.Warnings) > 0 {
+	if len(ownWarnings(x)) > 0 {
 		end += " !"
 	}
 	return []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
 		percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P), end}
+}
+
+// ownWarnings are a ratio's warnings. That the machine was busy is a warning of the run.
+func ownWarnings(x ratio.Ratio) []evidence.Warning {
+	return slices.DeleteFunc(slices.Clone(x.Warnings), func(w evidence.Warning) bool { return w.Code == warning.BusyMachine })
 }
 
 func meanRow(m ratio.Mean, s compare.Statistics) []string {

@@ -124,6 +124,8 @@ func (r *Result) ByCode(all []evidence.Warning) []Remarks {
 				w.Where = fmt.Sprintf("%d cells", len(cells))
 			}
 			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, explain.Some(figures, 4))
+		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
+			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)
 		case len(w.Each) > 1:
 			w.Where = fmt.Sprintf(explain.AndOthers, w.Where, len(w.Each)-1)
 		}

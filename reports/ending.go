@@ -139,7 +139,7 @@ func warningText(a *answer.Answer, shown int) string {
 	}
 	for _, w := range a.Warnings[:shown] {
 		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), width), 2))
+		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), width), min(shown, 2)))
 	}
 	var rest []string
 	for _, w := range a.Warnings[shown:] {
@@ -199,7 +199,8 @@ func (e *ending) rows(lines int) string {
 	for ; n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > width; n-- {
 		g = e.sides.Grid(n - 1)
 	}
-	if most := max(3, lines-6-len(g.Legend)); len(g.Rows) > most {
+	if room := lines - 4 - len(g.Legend); len(g.Rows) > max(3, room) { // below a blank line and the head
+		most := max(3, room-1)
 		e.left = len(g.Rows) - most
 		g.Rows = g.Rows[:most]
 	}
@@ -233,8 +234,8 @@ func (e *ending) sideBySide() string {
 		text := plain.Fold(e.sides.Head[i+1].Text, wide)
 		if cells[0].With != cells[1].With {
 			with := plain.Fold(c.With, wide)
-			if len(with) > 3 {
-				with = append(with[:2], plain.Shorten(with[2]+" …", wide))
+			if len(with) > 2 {
+				with = []string{with[0], plain.Shorten(with[1]+" …", wide)}
 			}
 			text = append(text[:min(len(text), 2)], with...)
 		}
@@ -253,17 +254,18 @@ func (e *ending) sideBySide() string {
 		}
 		rows = append(rows, append(fields, row[len(row)-1].Short()))
 	}
-	if same := section.IdenticalOf(e.res, cells[0]); same != "" {
-		rows = append(rows, []string{"output", same, "", ""})
-	}
-	if s := section.ScoresOf(e.res, cells[0]); s != "–" {
-		rows = append(rows, []string{"scores", s, "", ""})
-	}
 	var t terminal
 	t.WriteByte('\n')
 	widths, columns := widthsOf(rows), make([]plain.Column, len(rows[0]))
 	for _, row := range rows {
 		t.row(row, widths, columns)
+	}
+	output := section.IdenticalOf(e.res, cells[0])
+	if s := section.ScoresOf(e.res, cells[0]); s != "–" {
+		output = plain.Joined("; scores ", output, s)
+	}
+	if output != "" {
+		t.WriteString(cutLines(plain.Wrap(output, "output"+strings.Repeat(" ", max(2, widths[0]-4)), "    ", width), 1))
 	}
 	for _, note := range e.sides.Notes {
 		t.WriteString(cutLines(plain.Wrap(note, "", "    ", width), 2))

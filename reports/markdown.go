@@ -159,7 +159,7 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 	}
 	sentence := func(parts ...string) string { return inert(plain.Joined("; ", parts...)) + "." }
 	if g.Status == gates.Passed {
-		m.WriteString("**" + inert(strip.Strong()) + "** " + sentence(strip.Rest, strip.Others) + " " + run + "\n")
+		m.WriteString("**" + inert(strip.Strong()) + "** " + inert(plain.Joined("; ", strip.Rest, strip.Others)) + " (" + run + ")\n")
 		_, err := io.WriteString(w, m.String())
 		return err
 	}

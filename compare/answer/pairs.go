@@ -156,7 +156,7 @@ func (r view) single(q *question, p *pair) finding {
 	case verdict.NoDifference, verdict.TooNoisy:
 		out.Text += p.ShortageText()
 	}
-	out.Text = joined(". ", strings.Trim(out.interval, " ()"), out.Text)
+	out.Text = joined(". ", explain.Capital(strings.Trim(out.interval, " ()")), out.Text)
 	out.Text += notAlike(p)
 	return out
 }

@@ -72,13 +72,11 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
-			Parts: settingParts(res)},
-		riskSection(res), Gate(res.Gate),
+		riskSection(res), Gate(res.Gate), Ratios(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},
-		pointsSection(res), Ratios(res),
+		pointsSection(res),
 		{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime, Across: "pair",
 			Words: []string{timelineWords}, Method: []string{timelineMethod}},
 		overTokensSection(res),
@@ -92,6 +90,8 @@ func All(v *chart.View) []Section {
 			Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }},
 		{ID: "axes", Title: "By other axes", For: OnPage, Across: "pair", Draw: (*chart.View).DrawnOverOthers},
 		trafficSection(res), paritySection(v), qualitySection(res),
+		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
+			Parts: settingParts(res)},
 	}, environmentSections(v), howSections(res), []Section{
 		{ID: "warned", Title: "Warnings", Parts: []Section{
 			{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},

@@ -26,7 +26,14 @@ type Field struct {
 
 // Short is a field in one line. Of a figure it has the change, or else the spread.
 func (f Field) Short() string {
-	if f.Small != "" {
+	switch {
+	case f.Text == "–" && f.Small != "":
+		return f.Small
+	case f.Text == "~":
+		return plain.Joined(" ", f.Text, f.Small)
+	case f.Small != "" && f.Marked:
+		return f.Text + "! (" + f.Small + ")"
+	case f.Small != "":
 		return f.Text + " (" + f.Small + ")"
 	}
 	return plain.Joined(" ", f.Text, f.Spread)
@@ -69,10 +76,13 @@ func NewSides(res *compare.Result, a *answer.Answer) *Sides {
 	if len(s.figures) == 0 {
 		return nil
 	}
-	ran := func(c *compare.Cell) bool { return c.Refused == "" }
-	if len(a.Compared) == 1 && len(res.Cells) == 2 && !slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return !ran(c) }) {
+	refused := func(c *compare.Cell) bool { return c.Refused != "" }
+	switch two := len(res.Cells) == 2 && !slices.ContainsFunc(res.Cells, refused); {
+	case two && len(a.Compared) == 1:
 		s.two(a.Compared[0])
-	} else {
+	case two && len(a.Compared) == 0:
+		s.two(nil)
+	default:
 		s.many()
 	}
 	if s.marked() {
@@ -108,12 +118,15 @@ func (s *Sides) addFigures() {
 	}
 }
 
-// two has a figure a row.
+// two has a figure a row. Cells that are not compared may still differ in their perplexity.
 func (s *Sides) two(c *compare.Comparison) {
 	s.Two, s.Name = true, "Both sides and their difference"
-	s.Cells = []*compare.Cell{s.res.Cells[c.A], s.res.Cells[c.B]}
-	a, b := s.res.SideNames(c)
-	s.Head = []Field{{}, {Text: plain.Line(a)}, {Text: plain.Line(b)}, {Text: "difference", Small: "95% CI"}}
+	a, b := s.Cells[0].Label, s.Cells[1].Label
+	if c != nil {
+		s.Cells = []*compare.Cell{s.res.Cells[c.A], s.res.Cells[c.B]}
+		a, b = s.res.SideNames(c)
+	}
+	s.Head = []Field{{Text: "figure"}, {Text: plain.Line(a)}, {Text: plain.Line(b)}, {Text: "difference", Small: "95% CI"}}
 	for _, f := range s.figures {
 		row := []Field{{Text: f.title}}
 		for _, cell := range s.Cells {
@@ -208,6 +221,9 @@ func (s *Sides) difference(f sideFigure, c *compare.Comparison) Field {
 	if f.title == "perplexity" {
 		return s.perplexities()
 	}
+	if c == nil {
+		return Field{}
+	}
 	a, b := f.of(s.res.Cells[c.A]), f.of(s.res.Cells[c.B])
 	if !a.Known() || !b.Known() || f.unit == "" {
 		return Field{}
@@ -235,13 +251,11 @@ func (s *Sides) perplexities() Field {
 			continue
 		}
 		v := verdict.OfPerplexity(f, "", "")
+		change, interval := verdict.Ends(v.Change, func(percent float64) string { return verdict.FineSigned(percent / 100) })
 		if v.Outcome == verdict.TooFew {
-			change, _ := verdict.Ends(v.Change, func(percent float64) string { return verdict.FineSigned(percent / 100) })
-			return Field{Text: change, Small: "no interval " + s.note("perplexities: "+f.Note)}
+			interval += " " + s.note("perplexities: "+f.Note)
 		}
-		out := Field{Worse: v.Outcome == verdict.Different && v.Better == 0}
-		out.Text, out.Small = v.InTable()
-		return out
+		return Field{Text: change, Small: interval, Worse: v.Outcome == verdict.Different && v.Better == 0}
 	}
 	return Field{}
 }

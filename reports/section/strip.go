@@ -89,7 +89,7 @@ func checkShort(c *gates.Check) (figure, rest string) {
 	case c.Kind == gates.KindLimit && c.Measured != nil:
 		limit := strings.TrimPrefix(plain.Line(c.Name), checkAsked(c)+" ")
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", checkTitle(c), plain.Num(*c.Measured), plain.Line(c.Unit))),
-			"limit " + limit
+			"(limit: " + limit + ")"
 	}
 	return plain.Line(c.Name), plain.Line(c.Why)
 }

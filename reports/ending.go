@@ -138,8 +138,8 @@ func warningText(a *answer.Answer, shown int) string {
 		wide = max(wide, len(w.Code)+2)
 	}
 	for _, w := range a.Warnings[:shown] {
-		code := "  " + w.Code + strings.Repeat(" ", wide-len(w.Code))
-		b.WriteString(cutLines(plain.Wrap(w.Where+": "+w.Text, code, strings.Repeat(" ", wide+2), width), min(shown, 2)))
+		code, text := "  "+w.Code+strings.Repeat(" ", wide-len(w.Code)), w.Where+": "+w.Text
+		b.WriteString(cutLines(plain.Wrap(text, code, strings.Repeat(" ", wide+2), width), min(shown, 2)))
 	}
 	var rest []string
 	for _, w := range a.Warnings[shown:] {

@@ -77,13 +77,14 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "headline": n.headline, "plain": n.plain, "cell": n.cell,
-		"title": plain.TitleCase, "ids": func(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") },
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "headline": n.headline, "plain": n.plain,
+		"cell": n.cell, "title": plain.TitleCase,
+		"ids": func(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") },
 		"key": plain.OwnKey, "named": plain.Named, "view": written,
 		"term": terms.link, "id": ids.of,
 		"numeric": func(columns []plain.Column, i int) bool { return i < len(columns) && columns[i].Number },
 		"grade":   grade,
-		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
+		"fails":   func(sign string) bool { return grade(sign) != "passes" },
 	}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
@@ -161,8 +162,8 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),
-		chapter("where", "Where memory goes", of["stack"], bare("components"), grows, of["hardware"], folded("forecast"),
-			folded("breakdown")),
+		chapter("where", "Where memory goes", of["stack"], bare("components"), grows, of["hardware"],
+			folded("forecast"), folded("breakdown")),
 		chapter("tokens", "Tokens", bare("parity")),
 		chapter("quality", "Quality", bare("quality")),
 		chapter("over-time", "Over time", overTime, others, folded("overtokens")),

@@ -21,7 +21,8 @@ import (
 func Markdown(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
-	return writeMarkdown(w, head, append([]section.Section{section.Verdict(res, a)}, section.All(&chart.View{Res: res})...))
+	return writeMarkdown(w, head, append([]section.Section{section.Verdict(res, a)},
+		section.All(&chart.View{Res: res})...))
 }
 
 // markdown is the text of a document.
@@ -159,7 +160,8 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 	}
 	sentence := func(parts ...string) string { return inert(plain.Joined("; ", parts...)) + "." }
 	if g.Status == gates.Passed {
-		m.WriteString("**" + inert(strip.Strong()) + "** " + inert(plain.Joined("; ", strip.Rest, strip.Others)) + " (" + run + ")\n")
+		m.WriteString("**" + inert(strip.Strong()) + "** " + inert(plain.Joined("; ", strip.Rest, strip.Others)) +
+			" (" + run + ")\n")
 		_, err := io.WriteString(w, m.String())
 		return err
 	}

@@ -23,7 +23,8 @@ const width = 100
 func Details(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := plain.Wrap(a.Title, "", "", width) + plain.Wrap(a.Sub(), "", "", width) + "\n"
-	return writeTerminal(w, head, append([]section.Section{section.Verdict(res, a)}, section.All(&chart.View{Res: res})...))
+	return writeTerminal(w, head, append([]section.Section{section.Verdict(res, a)},
+		section.All(&chart.View{Res: res})...))
 }
 
 // terminal is the text that a terminal shows.

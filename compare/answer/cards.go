@@ -155,8 +155,6 @@ func (r view) card(q *question) Card {
 		out.Line = firstSentence(out.Text)
 	case len(pairs) > 1:
 		out.Line = fmt.Sprintf(explain.OfCells, rangeOf(values), q.Unit, len(known))
-	case len(known) > 1:
-		out.Line = fmt.Sprintf(explain.Cells, len(known))
 	}
 	for i := range pairs {
 		out.Verdicts = append(out.Verdicts, pairs[i].Verdict)

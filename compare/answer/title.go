@@ -46,7 +46,8 @@ func (r view) gateTitle() string {
 		if *c.Percent < 0 {
 			is = explain.TitleLower
 		}
-		return fmt.Sprintf(is, explain.Capital(cmp.Or(figure.New(c.Figure).Bar[1], figure.Title(c.Figure))), explain.Share(math.Abs(*c.Percent)/100), name)
+		title := explain.Capital(cmp.Or(figure.New(c.Figure).Bar[1], figure.Title(c.Figure)))
+		return fmt.Sprintf(is, title, explain.Share(math.Abs(*c.Percent)/100), name)
 	case c.Status == gates.Passed:
 		return fmt.Sprintf(explain.TitleNoWorse, name)
 	}
@@ -146,10 +147,10 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 
 // addOutput adds what is said of the output.
 func (r view) addOutput(out *clauses, a *Answer) {
-	alike := func(p parity.Parity) bool { return p.Compared && p.Identical && !p.Scores.Differs() }
+	unlike := func(p parity.Parity) bool { return !p.Compared || !p.Identical || p.Scores.Differs() }
 	switch {
 	case a.Output.Unknown || a.Output.Headline == "" || len(r.Parity) == 0:
-	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return !alike(p) }):
+	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, unlike):
 		out.same = append(out.same, "output")
 	default:
 		out.other = append(out.other, strings.ToLower(a.Output.Headline[:1])+a.Output.Headline[1:])

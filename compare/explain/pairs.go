@@ -63,7 +63,6 @@ const (
 	BothValues   = "%s %s, %s %s"
 	BothShort    = "%s against %s %s."
 	OfCells      = "%s %s in %d cells."
-	Cells        = "%d cells."
 	NotAlike     = ". Not alike: %s"
 	WhyNot       = ". Not comparable: %s"
 

@@ -39,7 +39,7 @@ func Gate(g *gates.Outcome) Section {
 			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
 				Grid: passed.OrNil()},
 			{For: Document | OnPage, Lines: notes, Mark: "- "},
-			{Title: "How a gate decides", For: Document | OnPage, Folded: true, Words: []string{gateWords}}}}
+			{Title: "How a gate decides", For: Document | OnPage, Folded: true, Lines: []string{gateWords}}}}
 }
 
 // gateSides says which runs were compared.

@@ -9,11 +9,11 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/stats"
-	"llmparity/internal/warning"
 	"llmparity/reports/plain"
 )
 
@@ -147,7 +147,8 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 
 // ownWarnings are a ratio's warnings. That the machine was busy is a warning of the run.
 func ownWarnings(x ratio.Ratio) []evidence.Warning {
-	return slices.DeleteFunc(slices.Clone(x.Warnings), func(w evidence.Warning) bool { return w.Code == warning.BusyMachine })
+	busy := func(w evidence.Warning) bool { return w.Code == explain.BusyMachine.Code }
+	return slices.DeleteFunc(slices.Clone(x.Warnings), busy)
 }
 
 func meanRow(m ratio.Mean, s compare.Statistics) []string {

@@ -85,7 +85,7 @@ func NewSides(res *compare.Result, a *answer.Answer) *Sides {
 	default:
 		s.many()
 	}
-	if s.marked() {
+	if s.some(func(f Field) bool { return f.Marked }) {
 		s.Notes = append(s.Notes, markWords)
 	}
 	return s
@@ -101,7 +101,8 @@ func (s *Sides) addFigures() {
 		{"load", "ms", named(figure.LoadTime)},
 		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }}}
 	if len(s.res.Engines()) > 1 { // a browser takes much before the model
-		all = append(all, sideFigure{"increase", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Increase }})
+		increase := func(c *compare.Cell) evidence.Figure { return c.Points().Increase }
+		all = append(all, sideFigure{"increase", "MiB", increase})
 	}
 	all = append(all, sideFigure{"perplexity", "", named(figure.Perplexity)})
 	if len(s.res.Cells) != 2 { // else the difference has it
@@ -126,7 +127,8 @@ func (s *Sides) two(c *compare.Comparison) {
 		s.Cells = []*compare.Cell{s.res.Cells[c.A], s.res.Cells[c.B]}
 		a, b = s.res.SideNames(c)
 	}
-	s.Head = []Field{{Text: "figure"}, {Text: plain.Line(a)}, {Text: plain.Line(b)}, {Text: "difference", Small: "95% CI"}}
+	s.Head = []Field{{Text: "figure"}, {Text: plain.Line(a)}, {Text: plain.Line(b)},
+		{Text: "difference", Small: "95% CI"}}
 	for _, f := range s.figures {
 		row := []Field{{Text: f.title}}
 		for _, cell := range s.Cells {
@@ -164,7 +166,7 @@ func (s *Sides) many() {
 		}
 		s.Rows = append(s.Rows, row)
 	}
-	if len(s.about) > 0 {
+	if s.some(func(f Field) bool { return f.Small != "" }) {
 		s.Notes = append(s.Notes, "Second figure: the change from "+s.reference()+"; ~: none is seen.")
 	}
 }
@@ -209,7 +211,8 @@ func (s *Sides) value(f sideFigure, cell *compare.Cell, unit string) Field {
 	if !x.Known() {
 		return Field{Text: "–"}
 	}
-	out := Field{Text: strings.TrimSpace(plain.Num(x.Center()) + " " + unit), Marked: x.Marked(), Spread: plain.Spread(x)}
+	out := Field{Text: strings.TrimSpace(plain.Num(x.Center()) + " " + unit), Marked: x.Marked(),
+		Spread: plain.Spread(x)}
 	if x.Name == figure.PeakRSS {
 		out.Text += " " + s.note("the sum of RSS, in which shared pages count more than once")
 	}
@@ -251,7 +254,8 @@ func (s *Sides) perplexities() Field {
 			continue
 		}
 		v := verdict.OfPerplexity(f, "", "")
-		change, interval := verdict.Ends(v.Change, func(percent float64) string { return verdict.FineSigned(percent / 100) })
+		fine := func(percent float64) string { return verdict.FineSigned(percent / 100) }
+		change, interval := verdict.Ends(v.Change, fine)
 		if v.Outcome == verdict.TooFew {
 			interval += " " + s.note("perplexities: "+f.Note)
 		}
@@ -271,10 +275,9 @@ func (s *Sides) note(text string) string {
 	return fmt.Sprintf("(%d)", len(s.Notes))
 }
 
-func (s *Sides) marked() bool {
-	return slices.ContainsFunc(s.Rows, func(row []Field) bool {
-		return slices.ContainsFunc(row, func(f Field) bool { return f.Marked })
-	})
+// some reports whether a field of a row is of a kind.
+func (s *Sides) some(is func(Field) bool) bool {
+	return slices.ContainsFunc(s.Rows, func(row []Field) bool { return slices.ContainsFunc(row, is) })
 }
 
 // Grid is the table for Markdown and, of many cells, for a terminal: with the first so many figures, or all of them,

@@ -126,7 +126,8 @@ func gateExit(g *gates.Outcome) string {
 // gateNext is what to do about an outcome that is no pass.
 func gateNext(g *gates.Outcome) string {
 	failed := func(kind gates.Kind) bool {
-		return slices.ContainsFunc(g.Checks, func(c gates.Check) bool { return c.Status == gates.Failed && c.Kind == kind })
+		is := func(c gates.Check) bool { return c.Status == gates.Failed && c.Kind == kind }
+		return slices.ContainsFunc(g.Checks, is)
 	}
 	switch {
 	case g.Status == gates.Inconclusive:
@@ -134,8 +135,8 @@ func gateNext(g *gates.Outcome) string {
 	case g.Status != gates.Failed:
 		return ""
 	case failed(gates.KindChange) && g.Baseline != nil && g.Baseline.Stored != "":
-		return fmt.Sprintf("if it is intended: llmparity baseline save --replace %s %s", plain.Line(g.Baseline.Stored),
-			plain.Line(g.Run.Dir))
+		return fmt.Sprintf("if it is intended: llmparity baseline save --replace %s %s",
+			plain.Line(g.Baseline.Stored), plain.Line(g.Run.Dir))
 	case failed(gates.KindLaunches):
 		return fmt.Sprintf("llmparity run --resume %s --retry-failed repeats failed launches", plain.Line(g.Run.Dir))
 	}

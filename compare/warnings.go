@@ -98,6 +98,56 @@ func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 	return out
 }
 
+// Remarks are the remarks of one code, in one line.
+type Remarks struct {
+	evidence.Warning
+	Each []evidence.Warning // one of each text; two if the line does not have it all
+}
+
+// ByCode merges remarks of one code: what would be a line a cell says of how many figures of which cells it is.
+func (r *Result) ByCode(all []evidence.Warning) []Remarks {
+	var out []Remarks
+	for _, w := range r.OnceEach(all) {
+		at := slices.IndexFunc(out, func(o Remarks) bool { return o.Code == w.Code })
+		if at < 0 {
+			at, out = len(out), append(out, Remarks{Warning: w})
+		}
+		out[at].Each = append(out[at].Each, w)
+	}
+	for i := range out {
+		w := &out[i]
+		n, figures, cells := r.figuresWith(w.Code)
+		switch {
+		case n > 1:
+			w.Where = r.EveryCell(cells)
+			if len(cells) > 2 {
+				w.Where = fmt.Sprintf("%d cells", len(cells))
+			}
+			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, explain.Some(figures, 4))
+		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
+			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)
+		case len(w.Each) > 1:
+			w.Where = fmt.Sprintf(explain.AndOthers, w.Where, len(w.Each)-1)
+		}
+	}
+	return out
+}
+
+// figuresWith counts the figures that a code warns of, and names them and their cells. That the machine was busy is a
+// warning of runs.
+func (r *Result) figuresWith(code string) (n int, figures, cells []string) {
+	for _, c := range r.Cells {
+		for _, f := range c.Figures {
+			has := func(w record.Warning) bool { return w.Code == code && code != warning.BusyMachine }
+			if c.Refused == "" && slices.ContainsFunc(f.Warnings, has) {
+				n++
+				figures, cells = explain.AppendNew(figures, f.Title), explain.AppendNew(cells, c.Label)
+			}
+		}
+	}
+	return n, figures, cells
+}
+
 // EveryCell joins names of cells, or says "every cell".
 func (r *Result) EveryCell(names []string) string {
 	if len(names) > 2 && len(names) == len(r.Cells) &&

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,9 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		}
 		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where, Run: i + 1}) }
 		for _, w := range run.Warnings {
-			add(w)
+			if w.Code != memoryReclaimed || !brief(run) {
+				add(w)
+			}
 		}
 		if run.Running > 0 {
 			add(explain.LaunchFailed.With(fmt.Sprintf("the run is still running (process %d)", run.Running)))
@@ -68,6 +71,33 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	slices.SortStableFunc(warnings,
 		func(a, b evidence.Warning) int { return warning.Rank(a.Code) - warning.Rank(b.Code) })
 	return warnings, notes
+}
+
+// memoryReclaimed is the code in records of a kernel that reclaims idle memory.
+const memoryReclaimed = "memory-reclaimed"
+
+// brief reports whether every launch ended before the kernel takes memory for idle, so that it reclaimed none.
+func brief(run *record.Run) bool {
+	if run.Environment.Memory == nil {
+		return false
+	}
+	idle := math.Inf(1)
+	for _, r := range run.Environment.Memory.Reclaimers {
+		if !r.Some {
+			idle = min(idle, r.IdleS) // 0: unknown
+		}
+	}
+	from := map[int]int64{}
+	for _, a := range run.Attempts {
+		launch := a.Launch().ID
+		if _, has := from[launch]; !has {
+			from[launch] = a.BeginNS
+		}
+		if float64(a.EndNS-from[launch])/1e9 >= idle {
+			return false
+		}
+	}
+	return true
 }
 
 // About has the warnings of a cell, of its launches, and of its run.
@@ -124,6 +154,7 @@ func (r *Result) ByCode(all []evidence.Warning) []Remarks {
 				w.Where = fmt.Sprintf("%d cells", len(cells))
 			}
 			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, explain.Some(figures, 4))
+		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where && w.Code == warning.BusyMachine: // once is enough
 		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
 			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)
 		case len(w.Each) > 1:

@@ -34,6 +34,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
+	"llmparity/compare/ship"
 	"llmparity/compare/timing"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
@@ -54,7 +55,8 @@ type Result struct {
 	Families      []ratio.Family     `json:"families"`         // of comparisons
 	Groups        []Group            `json:"groups,omitempty"` // of cells, where they are asked for
 	Statistics    Statistics         `json:"statistics"`
-	Sweeps        []growth.Sweep     `json:"sweeps"`   // cells that differ along one axis alone
+	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ along one axis alone
+	Forms         []*ship.Table      `json:"forms,omitempty"`
 	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// outcome of the run's gate; nil: it has none
@@ -216,7 +218,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r := &Result{Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
-			AllowDifferent: o.AllowDifferent, By: o.By}}
+			Perplexity: o.Perplexity, AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []*growth.Member
 	for i, run := range runs {
 		reference := o.Reference
@@ -265,6 +267,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	}
 	r.judge()
 	r.group()
+	r.Forms = r.forms()
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)

@@ -139,7 +139,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		overTime = folded("timeline")
 	}
 	all := []section.Section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
-		chapter("differences", "Differences", bare("ratios")),
+		of["ship"], chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),

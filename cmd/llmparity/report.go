@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -97,6 +98,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)
+	toleranceFlag(c, &options)
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "format", "details")
@@ -215,6 +217,30 @@ func comparison() compare.Rules {
 	o := compare.Defaults()
 	o.Titles = kinds.All.Titles()
 	return o
+}
+
+// toleranceFlag sets how much perplexity a form of a model may lose.
+func toleranceFlag(c *cobra.Command, options *compare.Rules) {
+	c.Flags().Var(percentage{&options.Perplexity}, "perplexity-tolerance",
+		"how much perplexity may rise in a form of a model to ship, e.g. 5%")
+}
+
+// percentage is a share, which flags have in percent.
+type percentage struct{ share *float64 }
+
+func (p percentage) Type() string { return "percent" }
+
+func (p percentage) String() string {
+	if p.share == nil {
+		return ""
+	}
+	return strconv.FormatFloat(100**p.share, 'g', 4, 64) + "%"
+}
+
+func (p percentage) Set(text string) error {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	*p.share = v / 100
+	return err
 }
 
 func formatNames() (names []string) {

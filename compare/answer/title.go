@@ -17,6 +17,9 @@ func (r view) title(a *Answer) string {
 	if t := r.growthTitle(); t != "" {
 		return t
 	}
+	if t := r.formsTitle(); t != "" {
+		return t
+	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if len(speeds) > 1 || len(memories) > 1 {
 		return r.manyTitle(a, speeds, memories)

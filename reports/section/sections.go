@@ -58,7 +58,7 @@ func All(v *chart.View) []Section {
 	return slices.Concat([]Section{
 		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
 			Parts: settingParts(res)},
-		riskSection(res), Gate(res.Gate),
+		riskSection(res), Gate(res.Gate), shipSections(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},

@@ -95,7 +95,8 @@ type answerPart struct {
 func newAnswerPart(a *answer.Answer) answerPart {
 	p := answerPart{Warnings: a.Warnings, More: a.More,
 		Count: words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion."}
-	for _, c := range []answerCard{{a.Growth, "Growth", "growth"}, {a.Memory, "Memory", "memory"},
+	for _, c := range []answerCard{{a.Ship, "What to ship", "ship"},
+		{a.Place, "Browser or native", "ship"}, {a.Growth, "Growth", "growth"}, {a.Memory, "Memory", "memory"},
 		{a.Speed, "Speed", "speed"}, {a.Output, "Output", "tokens"}, {a.Quality, "Quality", "quality"},
 		{a.Sure, "How sure?", "measured"},
 		{a.Quote, "May I quote it?", "measured"}} {

@@ -3,10 +3,10 @@ package axis
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/record"
 )
 
@@ -20,36 +20,20 @@ func Family(m *record.Model) string {
 
 // FormName names a form by the dtypes in the model's name, else by the dtype of its weights.
 func FormName(m *record.Model) string {
-	words := slices.DeleteFunc(dtypesIn(m.Name), func(word string) bool {
+	words := slices.DeleteFunc(dtype.In(m.Name), func(word string) bool {
 		return strings.EqualFold(word, "gguf") || strings.EqualFold(word, "mlc")
 	})
-	name := cmp.Or(strings.Join(words, " "), m.DType, m.Name)
-	if ggufType.MatchString(name) {
-		return strings.ToUpper(name)
-	}
-	return name
+	return dtype.People(cmp.Or(strings.Join(words, " "), m.DType, m.Name))
 }
-
-// ggufType is a quantisation of GGUF files, which people write in capitals.
-var ggufType = regexp.MustCompile(`^i?q\d_[0-9a-z_]+$`)
 
 // FamilyName is a model's name without its dtype.
 func FamilyName(m *record.Model) string {
+	if m.Title != "" {
+		return m.Title
+	}
 	name := m.Name
-	for _, word := range dtypesIn(name) {
+	for _, word := range dtype.In(name) {
 		name = strings.Replace(name, word, "", 1)
 	}
 	return cmp.Or(strings.Trim(name, " -_."), m.Name)
-}
-
-// dtypesIn finds the dtypes in a name, as it writes them.
-func dtypesIn(name string) (out []string) {
-	lower := strings.ToLower(name)
-	if len(lower) != len(name) { // of other letters
-		name = lower
-	}
-	for _, at := range dtypeWord.FindAllStringIndex(lower, -1) {
-		out = append(out, name[at[0]:at[1]])
-	}
-	return out
 }

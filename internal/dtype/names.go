@@ -23,6 +23,19 @@ func Without(name string) string {
 	return strings.Join(strings.Fields(strings.Trim(spaced.Replace(name), " ./")), " ")
 }
 
+// In lists the dtypes in a model's name, as it writes them.
+func In(name string) (out []string) {
+	for {
+		at := inName.FindStringSubmatchIndex(name)
+		if at == nil {
+			return out
+		}
+		before, after := at[3], at[len(at)-2]
+		out = append(out, name[before:after])
+		name = name[after:] // neighbours share a separator
+	}
+}
+
 // quantised is a name in llama.cpp's files, which people write in capitals.
 var quantised = regexp.MustCompile(`^i?q\d+_[a-z0-9_]+$`)
 

@@ -61,7 +61,7 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 		if err != nil {
 			return fmt.Errorf("sampling the %s: %w", roles[pid], err)
 		}
-		for _, s := range sources {
+		for _, s := range proc.WithCPUTime(sources) {
 			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
 		}
 	}

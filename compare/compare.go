@@ -34,6 +34,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
+	"llmparity/compare/ship"
 	"llmparity/compare/timing"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
@@ -54,7 +55,8 @@ type Result struct {
 	Families      []ratio.Family     `json:"families"`         // of comparisons
 	Groups        []Group            `json:"groups,omitempty"` // of cells, where they are asked for
 	Statistics    Statistics         `json:"statistics"`
-	Sweeps        []growth.Sweep     `json:"sweeps"`   // cells that differ along one axis alone
+	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ along one axis alone
+	Forms         []*ship.Table      `json:"forms,omitempty"`
 	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// outcome of the run's gate; nil: it has none
@@ -69,6 +71,7 @@ type Run struct {
 	Against     string             `json:"against,omitempty"`        // folder of the run that it was interleaved with
 	Reference   map[string]string  `json:"reference_cell,omitempty"` // requested values of the reference cell, by axis
 	Status      record.Status      `json:"status"`
+	Plan        string             `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
 	Checklist   []explain.Check    `json:"checklist"`             // whether the run is reproducible and credible
@@ -96,6 +99,7 @@ type Cell struct {
 	Load     *timing.Load        `json:"load,omitempty"` // of concurrent requests; nil: single requests
 	Reported []evidence.Figure   `json:"reported"`
 	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server reports of itself during requests
+	CPU      []timing.CPU        `json:"cpu_time,omitempty"` // CPU time by kind of process; nil: not read
 	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil: not read
 	Sampler  []evidence.Figure   `json:"sampler"`
 	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil: no source within the engine
@@ -124,6 +128,7 @@ type Cell struct {
 	stolen     []float64
 	footprint  *memory.Footprint
 	reported   []string // axes along which the label has what the engine reports
+	spins      string   // how spinning threads inflate its CPU time; empty: they do not
 	inconstant string   // how its launches differ in what they ran with; empty: they do not
 }
 
@@ -211,7 +216,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r := &Result{Comparability: []string{}, Runs: []Run{}, Cells: []*Cell{},
 		Parity: []parity.Parity{}, Comparisons: []Comparison{}, Families: []ratio.Family{},
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
-			AllowDifferent: o.AllowDifferent, By: o.By}}
+			Perplexity: o.Perplexity, AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []*growth.Member
 	for i, run := range runs {
 		reference := o.Reference
@@ -220,7 +225,8 @@ func With(o Rules, runs ...*record.Run) *Result {
 		}
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: explain.Checklist(run), Pieces: run.Pieces})
+			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
+			Checklist: explain.Checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			cell := newCell(i, run, spec)
 			cell.title = o.Titles[spec.Engine]
@@ -259,6 +265,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	}
 	r.judge()
 	r.group()
+	r.Forms = r.forms()
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)
@@ -284,7 +291,9 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.Self = parity.WithItself(c.counted, spec.Temperature)
 	c.Quality = parity.QualityOf(run, spec)
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
-	c.Figures = evidence.Summarised(append(memory.Figures(c.counted), timing.Figures(spec, c.counted)...))
+	cpu, byProcess := timing.CPUTime(spec, c.counted)
+	c.CPU = byProcess
+	c.Figures = evidence.Summarised(slices.Concat(memory.Figures(c.counted), timing.Figures(spec, c.counted), cpu))
 	if len(c.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0
@@ -301,6 +310,7 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.OverTokens, c.Growth = growth.Within(c.footprint, run)
 	c.Distributions = timing.Distributions(spec, c.counted)
 	c.stolen = stolenShares(c.counted, run.Environment.Cores)
+	c.spins = c.spinning(run.Environment)
 	c.refusedOrPredicted(run)
 	c.stopped(run.Stops[spec.ID])
 	evidence.Watch(c.Figures, explain.Busy(run))

@@ -240,6 +240,9 @@ func (c *Cell) ownRemarks() []record.Warning {
 	}
 	busy := c.Figure(figure.SamplerBusy)
 	add(busy.Known() && busy.Center() > 2, explain.SamplerCost, explain.Short(busy.Center()))
+	if c.spins != "" {
+		out = append(out, record.Warning{Code: explain.Spinning.Code, Text: c.spins})
+	}
 	add(c.footprint.Others > 0, explain.Others, explain.Short(c.footprint.Others))
 	if c.Stop != nil {
 		unreached := c.Stop.Unreached(figure.Title(c.Stop.Figure))

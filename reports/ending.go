@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -65,7 +66,8 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []*answer.Card{&a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+	for _, c := range []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality, &a.Sure,
+		&a.Quote} {
 		text := c.Sentence()
 		if c == &a.Sure && a.Memory.Headline != "" {
 			text = c.Without
@@ -73,13 +75,18 @@ func answerText(a *answer.Answer, each int) string {
 		if c.Headline == "" || text == "" {
 			continue
 		}
-		if !c.Unknown && c != &a.Sure && c != &a.Quote && c != &a.Growth {
+		whole := []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Sure, &a.Quote}
+		if !c.Unknown && !slices.Contains(whole, c) {
 			text = c.Name + ": " + c.Headline + "."
 		}
 		most := each
 		switch c {
 		case &a.Growth: // all that such a run is for
 			most = max(each, 4)
+		case &a.Ship:
+			most = max(each, 3)
+		case &a.Place: // has the command that answers the rest
+			most = max(each, 3)
 		case &a.Quote: // "In part" alone would not say which
 			most = max(each, 2)
 		}
@@ -185,10 +192,44 @@ func (e *ending) text(lines int) string {
 	switch {
 	case e.sides == nil:
 		return ""
+	case e.ofForms():
+		return e.forms()
 	case e.sides.Two:
 		return e.sideBySide()
 	}
 	return e.rows(lines)
+}
+
+// ofForms reports whether the table of forms of a model has all cells.
+func (e *ending) ofForms() bool {
+	if len(e.res.Forms) != 1 {
+		return false
+	}
+	n := 0
+	for _, f := range e.res.Forms[0].Forms {
+		for _, cell := range f.Cells {
+			if cell >= 0 {
+				n++
+			}
+		}
+	}
+	return n == len(e.res.Cells)
+}
+
+// forms has a row a form.
+func (e *ending) forms() string {
+	g := section.ShipGrid(e.res, e.res.Forms[0], false)
+	marked := section.MarkWords(e.res)
+	if total(widthsOf(append(headLines(g), g.Rows...))) > width {
+		g, marked = section.ShipGrid(e.res, e.res.Forms[0], true), ""
+	}
+	var t terminal
+	t.WriteByte('\n')
+	t.grid(g)
+	if marked != "" {
+		t.WriteString(marked + "\n")
+	}
+	return t.String()
 }
 
 // rows has a row a cell.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/assets/charts"
@@ -136,7 +137,7 @@ type htmlPage struct {
 func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	of := map[string]section.Section{}
 	first := section.Drawn(v, section.Answer(v, a))
-	drawn := section.Drawn(v, append(section.All(v), section.Unpictured(a)))
+	drawn := section.Drawn(v, append(section.All(v), section.Unpictured(a), section.Paper(v.Res)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}
@@ -155,9 +156,8 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	figures := folded("summary")
 	figures.Title = "All figures of each cell"
-	all := []section.Section{chapter("answer", "Summary", append(first, figures)...),
-		of["ship"], // what to ship, of forms of a model
-		of["gate"], of["risk"],
+	summary := append(slices.Insert(first, 1, of["ship"]), figures) // forms of a model are the picture
+	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),
@@ -168,7 +168,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 		chapter("quality", "Quality", bare("quality")),
 		chapter("over-time", "Over time", overTime, others, folded("overtokens")),
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
-			folded("how"), folded("sampler")),
+			folded("how"), folded("sampler"), of["paper"]),
 		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}
 	all = section.ShownTo(all, section.OnPage)
 	for i := range all {

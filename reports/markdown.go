@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,8 +22,8 @@ import (
 func Markdown(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
-	return writeMarkdown(w, head, append([]section.Section{section.Verdict(res, a)},
-		section.All(&chart.View{Res: res})...))
+	return writeMarkdown(w, head, slices.Concat([]section.Section{section.Verdict(res, a)},
+		section.All(&chart.View{Res: res}), []section.Section{section.Paper(res)}))
 }
 
 // markdown is the text of a document.
@@ -68,10 +69,22 @@ func (m *markdown) section(s section.Section, level string) {
 			sign = ""
 		}
 	}
+	if code, ok := s.Data.(section.Code); ok {
+		m.code(string(code))
+	}
 	for _, part := range s.Parts {
 		m.section(part, level+"#")
 	}
 	m.WriteString(end)
+}
+
+// code writes a fenced block, with a fence that the text cannot end.
+func (m *markdown) code(text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	m.WriteString("\n" + fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence + "\n")
 }
 
 func (m *markdown) grid(g *plain.Grid) {

@@ -134,12 +134,15 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: number of values that share a scale (default 128)")
 	under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
 
-	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "vLLM: share of GPU memory that vLLM reserves (default 0.9)")
-	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "vLLM: tokens computed at once (default 8192)")
-	p.IntVar(&s.UBatch, "ubatch", 0, "llama.cpp: tokens computed at once (default 512)")
-	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp: without flash attention (default: as \"run\" starts it: without, unless the KV cache is quantized)")
-	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "WebLLM: prompt tokens computed at once (default: the package's value, or 128)")
-	under(p, "Engine settings", "gpu-memory-utilization max-num-batched-tokens ubatch no-flash-attention prefill-chunk")
+	var own []string
+	for _, o := range estimate.Settings() {
+		flag := p.VarPF(estimate.Flag{Setting: o, Of: s}, o.Flag, "", o.Help)
+		if flag.Value.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		own = append(own, o.Flag)
+	}
+	under(p, "Engine settings", strings.Join(own, " "))
 
 	p.Float64Var(&n.Parameters, "model-params", 0, "number of parameters, e.g. 6.7e9")
 	p.IntVar(&n.Layers, "num-layers", 0, "number of layers")
@@ -170,6 +173,7 @@ func (f *estimateFlags) given(c *cobra.Command) error {
 	if n := f.Setup.GPULayers; n < 0 || n > 1<<14 {
 		return fault.New(fault.Usage, "use 0 to 16384", "--gpu-layers is %d", n)
 	}
-	f.Setup.Repacks, f.Machine.NoGPU = estimate.Repacks(), browser.Auto.Software
+	estimate.Change(&f.Setup, func(g *estimate.GGMLSettings) { g.Repacks = estimate.Repacks() })
+	f.Machine.NoGPU = browser.Auto.Software
 	return nil
 }

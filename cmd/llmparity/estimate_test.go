@@ -186,10 +186,12 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 			run, estimated := estimate.Setup{Engine: k.Memory}, estimate.Setup{}
 			run.Take(settler.Settings(models.Model{}))
 			estimated.Engine, estimated.KVDType = k.Memory, dtype
-			estimated.Started(false)
-			if known++; estimated.KVDType != run.KVDType || estimated.NoFlash != run.NoFlash || run.KVDType == "" {
+			estimated.Started(func(string) bool { return false })
+			off := estimate.Own[estimate.GGMLSettings](estimated).NoFlash
+			runs := estimate.Own[estimate.GGMLSettings](run).NoFlash
+			if known++; estimated.KVDType != run.KVDType || off != runs || run.KVDType == "" {
 				t.Errorf("%s with KV cache dtype %q: an estimate has %s, flash attention off %v; a run %s, %v", k.Name, dtype,
-					estimated.KVDType, estimated.NoFlash, run.KVDType, run.NoFlash)
+					estimated.KVDType, off, run.KVDType, runs)
 			}
 		}
 	}

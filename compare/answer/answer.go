@@ -25,6 +25,8 @@ import (
 type Answer struct {
 	Title    string
 	Facts    []string // below the title: model, request, launches, date, machine
+	Ship     Card     // of forms of one model: which to ship
+	Place    Card     // of forms: in the browser, or natively
 	Growth   Card     // of cells that differ in their contexts
 	Memory   Card
 	Speed    Card
@@ -57,7 +59,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -88,6 +90,7 @@ func Of(res *compare.Result) *Answer {
 	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure(), Compared: r.compared()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
+		a.Ship, a.Place = r.shipCard(), r.placeCard()
 		a.Output = r.outputCard()
 		a.Quality = r.qualityCard()
 		a.Quote = r.quote(a)

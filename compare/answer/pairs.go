@@ -135,8 +135,9 @@ func (r view) single(q *question, p *pair) finding {
 	out := finding{Card: Card{Headline: p.Headline(q.Phrases, referenced),
 		Unknown: !p.Equal() && p.Outcome != verdict.Different,
 		Text:    fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}, interval: p.CI()}
-	if first := p.Ratio(q.Phrases); referenced && first != "" {
-		out.interval, out.Text = "", first+": "+out.Text
+	if times := p.Ratio(q.Phrases); referenced && q == &speedQuestion && times != "" {
+		out.interval, out.Text = "", times+": "+
+			fmt.Sprintf(explain.BothValues, names[0], q.value(p.a, q.Unit), names[1], q.value(p.b, q.Unit))
 	}
 	out.Line = fmt.Sprintf(explain.BothShort, explain.Amount(q.of(p.b).Center()), explain.Amount(q.of(p.a).Center()),
 		q.Unit)

@@ -21,6 +21,9 @@ func (r view) title(a *Answer) string {
 	if t := r.growthTitle(); t != "" {
 		return t
 	}
+	if t := r.formsTitle(); t != "" {
+		return t
+	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if t := r.gateTitle(); t != "" && len(speeds)+len(memories) == 0 {
 		return t

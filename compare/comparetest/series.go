@@ -15,6 +15,7 @@ type Series struct {
 	Launches, Cells int
 	CV              float64            // of every figure over launches, about half of its square between launches
 	Memory          float64            // of sizes, where it is another one; 0: CV
+	CPU             float64            // CV of the CPU time per token, which varies by itself; 0: it is not read
 	Shift           map[string]float64 // factors by figure, of decode by its time; absent: 1
 	Bell            bool               // they vary by a bell curve, and not with a long tail
 }
@@ -60,6 +61,9 @@ func (s Series) Run(r *rand.Rand, name string) *record.Run {
 				large = s.vary(r, size)
 			}
 			of := func(base float64, name string) float64 {
+				if name == figure.TokenCPU {
+					return base * float64(c+1) * s.vary(r, s.CPU) * s.Factor(name)
+				}
 				if s.Memory > 0 && (name == figure.PeakPSS || name == figure.Baseline) {
 					return base * float64(c+1) * large * s.vary(r, size) * s.Factor(name)
 				}
@@ -107,6 +111,15 @@ func (s Series) fill(a *record.Attempt, of func(float64, string) float64) {
 	phase(record.Unload, 10*ms, base)
 	a.EndNS = at
 	a.Requests = []*record.Request{req}
+	if s.CPU > 0 {
+		a.Sources = map[int]record.Source{1: {Role: "server", Method: record.MethodCPUTime, PID: 7, Start: 1}}
+		read := func(ns int64, ms float64) {
+			a.Metrics = append(a.Metrics, record.MetricRow{Source: 1, NS: ns, Name: record.CPUTime, Value: ms})
+		}
+		read(sent-1, 300)
+		read(first+1, 340)
+		read(req.ReturnedNS+1, 340+of(140, figure.TokenCPU))
+	}
 	a.Events = []record.Event{{Device: &record.Device{Class: record.CPU, Name: "Example"}},
 		{Engine: &record.EngineInfo{Name: "engine", Version: "1",
 			Parts:   map[string]string{"browser": "Chromium 156.0"},

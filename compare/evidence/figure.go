@@ -58,6 +58,17 @@ func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
 	return out
 }
 
+// ByRepetition has its values by the number of the repetition.
+func (f Figure) ByRepetition(counted []*record.Attempt) map[int]float64 {
+	out := map[int]float64{}
+	for _, v := range f.Values {
+		if at := slices.IndexFunc(counted, func(a *record.Attempt) bool { return a.ID == v.Attempt }); at >= 0 {
+			out[counted[at].Repetition] = v.Value
+		}
+	}
+	return out
+}
+
 // TooFewRuns is the note of a missing interval that needs more launches.
 const TooFewRuns = "too few launches"
 

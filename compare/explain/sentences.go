@@ -45,6 +45,7 @@ var (
 	Outside = Remark{warning.MemoryShared, "total PSS (%s) differs by %s MiB between %s, and RSS by %s MiB; other programs, " +
 		"such as a browser, shared files with some of these %[3]s"}
 	Unreached   = Remark{"until-ci", "%s"}
+	Spinning    = Remark{warning.Spinning, "%d threads, but %g of %d cores were free: threads that wait for others spin, which counts as CPU time"}
 	SamplerCost = Remark{warning.SamplerCost, "sampling used %s%% of a core; speeds may be slightly low"}
 )
 

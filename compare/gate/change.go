@@ -22,6 +22,7 @@ type question struct {
 	level    gates.Level
 	change   gates.Change
 	compared *compare.Against
+	beside   bool // as asked has it
 	out      *gates.Outcome
 }
 
@@ -29,8 +30,8 @@ type question struct {
 func (j *judge) changes() {
 	var all []*question
 	var compared []*compare.Against
-	for _, c := range j.gate.Changes {
-		level := j.gate.LevelOf(c.Level)
+	for _, a := range j.asked() {
+		c, level := a.Change, j.gate.LevelOf(a.Level)
 		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
 			Kind:   gates.KindChange,
 			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change))}
@@ -51,7 +52,11 @@ func (j *judge) changes() {
 			}
 			found = true
 			check.Cell = p.now.Label
-			if p.base == nil {
+			if a.beside {
+				if q := j.besideSpeed(check, level, c, p); q != nil {
+					all, compared = append(all, q), append(compared, q.compared)
+				}
+			} else if p.base == nil {
 				j.fresh(check, level)
 			} else if c.Figure.Optional {
 				j.quality(check, level, c, p)
@@ -59,7 +64,7 @@ func (j *judge) changes() {
 				all, compared = append(all, q), append(compared, q.compared)
 			}
 		}
-		if !found {
+		if !found && !a.beside {
 			j.nowhere(check, level, c.Scope)
 		}
 	}
@@ -67,11 +72,15 @@ func (j *judge) changes() {
 	load := ""
 	status, whys := make([]gates.Status, len(all)), make([]string, len(all))
 	for i, q := range all {
-		if status[i], whys[i] = q.judge(); q.level == gates.Error {
+		status[i], whys[i] = q.judge()
+		if status[i], whys[i] = traded(q, status[i], whys[i], all); q.level == gates.Error && !q.beside {
 			j.needed = max(j.needed, q.check.Needed)
 		}
 	}
 	for i, q := range all {
+		if q.beside && status[i] == gates.Inconclusive {
+			continue
+		}
 		if n := q.check.Needed; n > 0 && j.needed > 0 && n > j.needed { // it cannot fail the gate
 			whys[i] += "; more launches would settle it"
 		} else if n > 0 {
@@ -133,14 +142,34 @@ func allowed(c gates.Change) string {
 
 // compareChange compares the two sides; nil: they cannot be compared, and the check is inconclusive.
 func (j *judge) compareChange(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
-	compared, why := compare.Against{}, p.why
+	compared, why := compare.Against{}, cmp.Or(p.why, p.unjudged(c.Figure.Name))
 	if why == "" {
-		compared, why = compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change)
+		compared, why = compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change, j.out.Interleaved)
 	}
 	if why != "" {
 		j.add(check, level, gates.Inconclusive, why)
 		return nil
 	}
+	return j.question(check, level, c, p, compared)
+}
+
+// besideSpeed is compareChange for what nobody asked for: what cannot be compared is left out.
+func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
+	if p.base == nil || p.why != "" || p.unjudged(c.Figure.Name) != "" {
+		return nil
+	}
+	compared, why := compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change, j.out.Interleaved)
+	if why != "" {
+		return nil
+	}
+	q := j.question(check, level, c, p, compared)
+	q.beside = true
+	return q
+}
+
+// question is the check of a change that was computed.
+func (j *judge) question(check gates.Check, level gates.Level, c gates.Change, p pair,
+	compared compare.Against) *question {
 	check.Unit, check.Measured, check.Interval, check.Launches = compared.Unit, new(compared.Right.Median),
 		compared.Right.Interval, compared.Right.N
 	check.Baseline, check.BaseLaunches = new(compared.Left.Median), compared.Left.N

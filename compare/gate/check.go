@@ -145,6 +145,10 @@ func (j *judge) limit(check gates.Check, level gates.Level, l gates.Limit, c *co
 		return
 	}
 	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
+	if why := (pair{now: c, base: c}).unjudged(f.Name); why != "" {
+		j.add(check, level, gates.Inconclusive, why)
+		return
+	}
 	status := gates.Passed
 	for _, b := range []struct {
 		limit *float64

@@ -48,6 +48,7 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.O
 	j.changes()
 	j.parity()
 	j.scores()
+	j.cpuAlone()
 	switch {
 	case g.Default:
 		j.note("default tolerances: %s; set others with vs_baseline", g.Tolerances())

@@ -341,3 +341,36 @@ func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
 		}
 	}
 }
+
+// On a busy machine where launches of both sides alternate, CPU time finds work that speed misses. It passes nothing
+// that waits.
+func TestGateOnBusyMachinesByCPUTime(t *testing.T) {
+	t.Parallel()
+	busy := runsOf(10, 1, 0.40, 0.015)
+	busy.CPU = 0.05
+	took := func(r *record.Run) {
+		busyMachine(r)
+		r.Meta.Against = "simulated"
+	}
+	base := busy.changed(runs, 41, took)
+	for _, c := range []struct {
+		what        string
+		decode, cpu float64
+	}{{"nothing changed", 1, 1}, {"each token 10% more work", 1.1, 1.1}, {"each token 20% more work", 1.2, 1.2},
+		{"each token waits 30% longer", 1.3, 1}} {
+		planted := map[string]float64{figure.DecodeTPS: c.decode, figure.TokenCPU: c.cpu}
+		now := busy.planted(planted).changed(runs, 42, took)
+		without := outcomes(parse(t, "vs_baseline: {decode_tps: -5%, cpu_per_token_ms: {change: +5%, level: off}}"), base, now)
+		got := outcomes(parse(t, "vs_baseline: {decode_tps: -5%}"), base, now)
+		t.Logf("%s: by speed %s; with CPU time %s", c.what, shares(without), shares(got))
+		switch {
+		case c.decode == 1 && got[gates.Failed] > 0.05:
+			t.Errorf("%s: %.1f%% fail", c.what, 100*got[gates.Failed])
+		case c.cpu >= 1.2 && got[gates.Failed] < 0.9:
+			t.Errorf("%s: %.1f%% fail", c.what, 100*got[gates.Failed])
+		case got[gates.Passed] > without[gates.Passed]+0.01:
+			t.Errorf("%s: CPU time lets %.1f%% pass, and speed alone %.1f%%", c.what, 100*got[gates.Passed],
+				100*without[gates.Passed])
+		}
+	}
+}

@@ -183,6 +183,7 @@ func readShare(a *record.Attempt) float64 {
 	if reading == 0 {
 		return math.NaN()
 	}
+	reading += readWhileGenerating(a)
 	share := float64(reading) / float64(length)
 	if c := a.Cost; c.ReadCPUNS > 0 && c.ReadNS > 0 { // else unknown, as on macOS
 		share *= float64(c.ReadCPUNS) / float64(c.ReadNS)

@@ -13,11 +13,12 @@ import (
 const (
 	noPSS     = "PSS could not be read"
 	noRequest = "no request succeeded"
+	noCPU     = "the CPU time of the engine's processes was not read"
 	filled    = "KV cache, filled (calculated)"
 )
 
 // table has the rows in the order of results.
-var table = slices.Concat(memory(), times(), sampler(), traffic(), components(), beyond(), inside(), quality())
+var table = slices.Concat(memory(), times(), cpu(), sampler(), traffic(), components(), beyond(), inside(), quality())
 
 var byName = func() map[string]*Row {
 	out := map[string]*Row{}
@@ -141,6 +142,30 @@ func times() []Row {
 			Column:  Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
 	}
 }
+
+// cpu has the rows of the CPU time of an engine's processes. No ratio compares engines in them: an engine that computes
+// on a GPU has little.
+func cpu() []Row {
+	const of = "CPU time of all the engine's processes, without llmparity's own, "
+	return []Row{
+		{Name: LoadCPU, Title: "CPU time of the load", Unit: "ms", Better: Lower, Absent: noCPU,
+			How:    of + "from before the load until after it",
+			Column: Column{59, "load_cpu_ms", "milliseconds of CPU time that the engine's processes used for the load"}},
+		{Name: PrefillCPU, Title: "CPU time of the prefill", Unit: "ms", Better: Lower, Absent: noCPU,
+			How: of + "from before the request was sent until it was read after the first token, minus that of the tokens " +
+				"that came in between",
+			Column: Column{60, "prefill_cpu_ms",
+				"milliseconds of CPU time that the engine's processes used until the first token"}},
+		{Name: TokenCPU, Title: "CPU time per token", Unit: "ms", Better: Lower, Absent: noCPU,
+			How: of + "from when it was read after the first token until the request returned / the number of tokens " +
+				"generated in between",
+			Column: Column{61, "cpu_per_token_ms",
+				"milliseconds of CPU time that the engine's processes used for each token after the first"}},
+	}
+}
+
+// OfCPU reports whether a figure is CPU time, which can find a regression but rules none out: a wait costs none.
+func OfCPU(name string) bool { return name == LoadCPU || name == PrefillCPU || name == TokenCPU }
 
 // sampler has the rows of what measuring costs.
 func sampler() []Row {

@@ -46,6 +46,8 @@ type Meta struct {
 	Against string `json:"against,omitempty"`
 	// DefaultEngines came from a default list: if one can't run, the run still succeeds.
 	DefaultEngines []string `json:"default_engines,omitempty"`
+	// Engines are the builds that ran, written when the run ends. Absent: none reported a version, or it was killed.
+	Engines []Build `json:"engines,omitempty"`
 	// Reference has the values of the reference cell that the plan names, by axis.
 	Reference map[string]string `json:"reference_cell,omitempty"`
 }
@@ -54,8 +56,11 @@ type Meta struct {
 type Tool struct {
 	Version string `json:"version"`
 	SHA256  string `json:"sha256,omitempty"` // SHA-256 of the executable
-	GoOS    string `json:"os"`               // operating system, as Go names it
-	GoArch  string `json:"arch"`             // processor architecture, as Go names it
+	// Commit is the commit that it was built from; absent: the build does not state one. Modified: with changes.
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	GoOS     string `json:"os"`   // operating system, as Go names it
+	GoArch   string `json:"arch"` // processor architecture, as Go names it
 }
 
 // Environment is environment.json: the machine when the run started.
@@ -254,6 +259,13 @@ const (
 	MethodSmapsRollup = "smaps_rollup"
 	MethodPeakMark    = "vm_hwm"          // for totals: a peak between two readings, from each process's highest RSS
 	MethodForeign     = "another_program" // from a file that another program wrote
+	MethodCPUTime     = "cpu_time"        // the CPU time of a process, at the edges of phases and requests
+)
+
+// Values of MethodCPUTime, since the process started.
+const (
+	CPUTime         = "cpu_ms"          // of all its threads, those that have ended too
+	CPUTimeChildren = "children_cpu_ms" // of its children that have ended and that it has waited for
 )
 
 // Source is a process or device and the method that reads it.
@@ -365,6 +377,7 @@ type EngineInfo struct {
 	Name    string            `json:"name"`
 	Title   string            `json:"title,omitempty"` // the name for people, if it differs
 	Version string            `json:"version"`
+	Commit  string            `json:"commit,omitempty"`  // commit of its source; absent: its build does not state one
 	Origin  string            `json:"origin,omitempty"`  // where the engine's code is from: "built in", npm, a file …
 	Path    string            `json:"path,omitempty"`    // path of the program
 	SHA256  string            `json:"sha256,omitempty"`  // SHA-256 of the program

@@ -26,6 +26,7 @@ const (
 	MemoryShared     = "memory-shared"
 	MemoryUncertain  = "memory-uncertain"
 	SamplerCost      = "sampler-cost"
+	Spinning         = "spinning-threads"
 	Traffic          = "traffic"
 	Perplexity       = "perplexity"
 )
@@ -109,6 +110,9 @@ var Table = []Row{
 		"Use the peak, not the increase. Turn the kernel's reclaim off, or keep launches shorter than its idle time.", []string{"baseline-not-settled", "memory-reclaimed"}},
 	{SamplerCost, "Sampling used more than 2% of a core while the engine worked. Speeds may be slightly low.",
 		"Sample less often.", nil},
+	{Spinning, "An engine has more threads than cores were free. Threads that wait for others spin, and the CPU time includes " +
+		"that. No gate judges it.",
+		"Use fewer threads (`--threads`), or close other programs.", nil},
 	{"already-running", "The server or browser was running before the launch. Other clients, other models or a model " +
 		"loaded earlier may affect time and memory.",
 		"Let llmparity start the engine, or make sure that nobody else uses it.",

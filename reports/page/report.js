@@ -28,7 +28,7 @@
       try {
         await navigator.clipboard.write([new ClipboardItem({ [blob.type]: blob })]);
       } catch {
-        const to = make("a", { href: URL.createObjectURL(blob), download: `llmparity.${text === "Copy CSV" ? "csv" : text.toLowerCase()}` });
+        const to = make("a", { href: URL.createObjectURL(blob), download: `llmparity.${{ "Copy CSV": "csv", "Copy BibTeX": "bib" }[text] || text.toLowerCase()}` });
         to.click();
         URL.revokeObjectURL(to.href);
         done = "Saved";
@@ -372,6 +372,11 @@
     name.addEventListener("focus", () => show(true));
     name.addEventListener("blur", () => show(false));
     name.addEventListener("click", (e) => { e.preventDefault(); show(true); });
+  }
+
+  // --- Text to copy as it stands.
+  for (const code of document.querySelectorAll("pre.code")) {
+    code.after(make("div", { class: "copy" }, copier("Copy BibTeX", "Copy BibTeX of the runs and of llmparity", () => new Blob([code.textContent], { type: "text/plain" }))));
   }
 
   // --- Tables.

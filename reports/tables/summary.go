@@ -65,7 +65,9 @@ func summaryFields(res *compare.Result, c *compare.Cell) []field {
 			named(f.From())})
 	}
 	out = slices.Concat(out, asked(c), from)
-	return append(out, otherAxes(res, c, out)...)
+	out = append(out, otherAxes(res, c, out)...)
+	out = slices.Concat(out, parts(c), agreement(res, c))
+	return append(out, differing(res, c, out)...)
 }
 
 // withColumns are axes that have columns of their own among the others.

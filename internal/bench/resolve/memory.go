@@ -39,9 +39,9 @@ func (r *Resolver) estimated(ctx context.Context, e Engine, of *Chosen, input, o
 	held = e.Kind.Loaded(e.Engine, m)
 	s := estimate.Setup{Engine: held.As, OnGPU: held.OnGPU, DType: held.DType,
 		KVDType: held.KVDType, Context: m.Context,
-		MLCSettings: estimate.MLCSettings{Weights: held.Weights, PrefillChunk: held.PrefillChunk}}
+		Own: []any{estimate.MLCSettings{Weights: held.Weights, PrefillChunk: held.PrefillChunk}}}
 	if held.As != nil { // an unknown engine may not repack
-		s.Repacks = estimate.Repacks()
+		s.Own = append(s.Own, estimate.GGMLSettings{Repacks: estimate.Repacks()})
 	}
 	var sizes estimate.Model
 	if m.Format == record.Served {

@@ -195,12 +195,12 @@ func TestFreeGPUMemory(t *testing.T) {
 		"largest GPU": {estimate.Setup{Engine: webllm.Memory, OnGPU: true, DType: "float32"}, two,
 			250 * record.MiB, record.RiskLow},
 		"layers on all GPUs": {estimate.Setup{Engine: llamacpp.Memory,
-			GGMLSettings: estimate.GGMLSettings{GPULayers: 4}}, two, 310 * record.MiB,
+			GPULayers: 4}, two, 310 * record.MiB,
 			record.RiskLow},
-		"too small": {estimate.Setup{Engine: llamacpp.Memory, GGMLSettings: estimate.GGMLSettings{GPULayers: 4}},
+		"too small": {estimate.Setup{Engine: llamacpp.Memory, GPULayers: 4},
 			cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
 		"no GPU": {estimate.Setup{Engine: llamacpp.Memory,
-			GGMLSettings: estimate.GGMLSettings{GPULayers: 4}}, cards(t), -1,
+			GPULayers: 4}, cards(t), -1,
 			record.RiskUnknown},
 	} {
 		c.setup.Context = 512

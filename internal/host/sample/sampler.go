@@ -222,6 +222,20 @@ func (s *Sampler) Edge(ended record.Phase) {
 	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
 }
 
+// Mark reads the sources of a method now, at the edge of a request. It changes no peak.
+func (s *Sampler) Mark(method string) {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == method })
+	var g *group
+	if i >= 0 {
+		g = s.groups[i]
+	}
+	s.mu.Unlock()
+	if g != nil {
+		s.pass(s.ctx, g, marking, "")
+	}
+}
+
 // Pause ends reading between phase edges until Resume, so that an idle session costs nothing. It waits for a pass in
 // progress, so that readings and cost agree, unless its sources wait for answers and may hang.
 func (s *Sampler) Pause() {
@@ -299,6 +313,7 @@ const (
 	onTick kind = iota
 	atEdge
 	scanning // records only a total above the highest of the phase
+	marking  // records a reading that ends no phase
 )
 
 // pass reads the sources of a group. It returns the time spent reading, and the CPU time of all, which is only known of
@@ -313,7 +328,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 		return 0, 0
 	}
 	defer func() { <-g.busy }()
-	if why != atEdge && s.paused.Load() {
+	if (why == onTick || why == scanning) && s.paused.Load() {
 		return 0, 0 // paused since the tick
 	}
 	if why == onTick && g.before != nil {

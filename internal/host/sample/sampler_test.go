@@ -329,3 +329,23 @@ func TestEdgeOnlyAndPushedReadings(t *testing.T) {
 		}
 	})
 }
+
+// A mark reads its method alone, also between ticks and while nothing else is read, and ends no phase.
+func TestMarkReadsOneMethod(t *testing.T) {
+	sampled(t, func(t *testing.T, s *sample.Sampler, out *sink) {
+		s.Mark("marked") // nothing is attached
+		s.Attach(&source{method: "marked", rss: 5})
+		s.Attach(&source{method: "other", rss: 7})
+		s.Mark("marked")
+		s.Pause()
+		s.Mark("marked")
+		if n, others := out.count(1), out.count(2); n != 2 || others != 0 {
+			t.Errorf("two marks read it %d times, and another method %d times", n, others)
+		}
+		s.Edge(record.Measure)
+		if n, others := out.count(1), out.count(2); n != 3 || others != 1 {
+			t.Errorf("after an edge: %d and %d readings, want 3 and 1", n, others)
+		}
+		s.Stop()
+	})
+}

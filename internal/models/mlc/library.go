@@ -44,6 +44,16 @@ type Metadata struct {
 	Own *Own `json:"llmparity"`
 }
 
+// Usage returns the memory that a library states for all its functions together, and for the one with the most. A file
+// can state anything: each counts as 0 to 16 TiB.
+func (m Metadata) Usage() (sum, most int64) {
+	for _, n := range m.MemoryUsage {
+		n = min(max(n, 0), 1<<44)
+		sum, most = sum+n, max(most, n)
+	}
+	return sum, most
+}
+
 // KVShape is the shape of a KV cache.
 type KVShape struct {
 	Layers  int `json:"num_hidden_layers"`

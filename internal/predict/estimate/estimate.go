@@ -56,11 +56,11 @@ type Setup struct {
 	GroupSize      int
 	TensorParallel int
 	GPUMemoryGiB   float64
-	OnGPU          bool // it may use a GPU
-	GGMLSettings
-	MLCSettings
-	VLLMSettings
-	TorchSettings
+	OnGPU          bool   // it may use a GPU
+	OnCPU          bool   // there is no GPU
+	GPULayers      int    // layers on the GPU
+	ValueType      string // dtype of the cached values if it differs from the keys'
+	Own            []any  // settings that only one runtime has, by the type that Change takes
 }
 
 // Component is one part of the memory, in bytes over all devices.
@@ -119,6 +119,11 @@ type Estimate struct {
 	packed []int64     // bytes of the tensors of a package that keeps a file's types; nil: another one
 	asked  Setup       // as given, without defaults
 	other  bool        // the weights are not in memory as the files have them
+
+	touched touched  // of the activations
+	grows   []string // what the engine's processes grow by; nil: unknown
+	mapped  bool     // the system can drop weights and read them again
+	share   float64  // part of a GPU's memory that is reserved, whatever the model takes; 0: what it takes
 }
 
 // Component returns the component with that name, or the zero value.
@@ -137,7 +142,7 @@ const (
 
 // Of predicts the memory of a model.
 func Of(m Model, s Setup) (Estimate, error) {
-	s.Engine = cmp.Or(s.Engine, &engine.Memory{Name: "an unknown engine", Runtime: ggml{}.traits().name})
+	s.Engine = cmp.Or(s.Engine, &engine.Memory{Name: "an unknown engine", Runtime: ggmlRuntime.name})
 	if err := s.check(m); err != nil {
 		return Estimate{}, err
 	}
@@ -151,11 +156,11 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if e.plain, err = e.unquantised(); err != nil {
 		return Estimate{}, err
 	}
-	format, err := e.format()
+	h, err := e.runtime().weights(e)
 	if err != nil {
 		return Estimate{}, err
 	}
-	weights, err := e.weigh(format)
+	weights, err := e.weigh(h)
 	if err != nil {
 		return Estimate{}, err
 	}
@@ -163,10 +168,16 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	e.Components = []Component{weights, reserved, used, e.activations()}
-	e.Components = append(e.Components, e.runtime().itself(e, weights.Best), e.several())
+	activations, part := e.activations()
+	if e.touched = part; part.how == "" {
+		e.touched.Component = activations
+	}
+	e.Components = []Component{weights, reserved, used, activations}
+	itself, grows := e.runtime().itself(e, weights.Best)
+	e.grows = grows
+	e.Components = append(e.Components, itself, e.several())
 	e.Components = slices.DeleteFunc(e.Components, func(c Component) bool { return c.Name == "" })
-	e.runtime().settle(e)
+	e.fill()
 	e.total()
 	if c, ok := e.increase(); ok {
 		e.Components = append(e.Components, c)
@@ -179,16 +190,16 @@ const maxTokens = 1 << 27 // longer than any context
 
 // check refuses settings that make no sense.
 func (s Setup) check(m Model) error {
-	within := modelsize.Within
-	if err := cmp.Or(within("--context", s.Context, maxTokens),
-		within("--input-len", s.InputLen, maxTokens), within("--output-len", s.OutputLen, maxTokens),
-		within("--batch-size", s.BatchSize, 1<<16), within("--concurrency", s.Concurrency, 1<<16),
-		within("--tensor-parallel-size", s.TensorParallel, 1<<10),
-		within("--group-size", s.GroupSize, 1<<16), share("--gpu-memory-gb", s.GPUMemoryGiB, 1<<20)); err != nil {
+	number := modelsize.Within
+	if err := cmp.Or(number("--context", s.Context, maxTokens),
+		number("--input-len", s.InputLen, maxTokens), number("--output-len", s.OutputLen, maxTokens),
+		number("--batch-size", s.BatchSize, 1<<16), number("--concurrency", s.Concurrency, 1<<16),
+		number("--tensor-parallel-size", s.TensorParallel, 1<<10),
+		number("--group-size", s.GroupSize, 1<<16), within("--gpu-memory-gb", s.GPUMemoryGiB, 1<<20)); err != nil {
 		return err
 	}
-	for _, r := range runtimes {
-		if err := r.limits(s); err != nil {
+	for _, o := range Settings() {
+		if err := o.check(s); err != nil {
 			return err
 		}
 	}
@@ -197,20 +208,15 @@ func (s Setup) check(m Model) error {
 			"--input-len and --output-len are %d tokens together, which exceeds --context %d",
 			s.InputLen+s.OutputLen, s.Context)
 	}
-	if err := cmp.Or(s.loads(m), runtimeOf(s.Engine).check(m, s)); err != nil {
+	if err := cmp.Or(s.loads(m), s.fixed(m)); err != nil {
 		return err
 	}
-	if t := s.TensorParallel; t > 1 && m.Heads > 0 && m.Heads%t != 0 {
+	switch t := s.TensorParallel; {
+	case t > 1 && runtimeOf(s.Engine).device.single:
+		return fault.New(fault.Usage, "omit --tensor-parallel-size", "%s uses one device", s.Engine.Title)
+	case t > 1 && m.Heads > 0 && m.Heads%t != 0:
 		return fault.New(fault.Usage, "choose a divisor", "--tensor-parallel-size %d does not divide %d attention heads", t,
 			m.Heads)
-	}
-	return nil
-}
-
-// share refuses a flag that is not from 0 to a maximum.
-func share(flag string, value, most float64) error {
-	if !(value >= 0 && value <= most) {
-		return fault.New(fault.Usage, fmt.Sprintf("use more than 0 and at most %g", most), "%s is %g", flag, value)
 	}
 	return nil
 }
@@ -221,7 +227,11 @@ func (e *Estimate) choose() {
 	s.BatchSize, s.Concurrency, s.TensorParallel = max(s.BatchSize, 1), max(s.Concurrency, 1), max(s.TensorParallel, 1)
 	e.chooseText()
 	e.Sequences = s.BatchSize * s.Concurrency
-	e.runtime().choose(e)
+	r := e.runtime()
+	for _, o := range r.settings {
+		o.fill(s)
+	}
+	r.choose(e)
 }
 
 // defaultContext is the longest context that a run uses without --context.

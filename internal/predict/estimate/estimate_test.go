@@ -116,7 +116,7 @@ func TestReservedCaches(t *testing.T) {
 		// its log: 23.91 MiB
 		{"llama.cpp, q8_0", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0"}, 25067520},
 		{"llama.cpp, keys and values differ", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0",
-			GGMLSettings: GGMLSettings{ValueType: "f16"}}, (25067520 + 45*mib) / 2},
+			ValueType: "f16"}, (25067520 + 45*mib) / 2},
 		{"Ollama, 4 slots", smollm, Setup{Engine: Ollama, Context: 2048, Concurrency: 4}, 180 * mib},
 		{"WebLLM", smollm, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"},
 			30 * 2 * 3 * 64 * 4 * 16 * (32 + 1)},
@@ -177,7 +177,7 @@ func TestComputeBuffersMatchLogs(t *testing.T) {
 		{shaped(1024, 16, 16, 64, 512), 512, 512, false, 16.52},
 	} {
 		a := of(t, c.m, Setup{Engine: LlamaCPP, Context: c.context,
-			GGMLSettings: GGMLSettings{UBatch: c.ubatch, NoFlash: c.noFlash}}).Component(
+			Own: []any{GGMLSettings{UBatch: c.ubatch, NoFlash: c.noFlash}}}).Component(
 			Activation)
 		if got := float64(a.Best) / mib; math.Abs(got-c.mib) > 0.2*c.mib {
 			t.Errorf("%d × %d, %v: %.2f MiB, want %.2f", c.context, c.ubatch, c.noFlash, got, c.mib)
@@ -192,7 +192,7 @@ func TestLibraryMemoryUsageReplacesFormula(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	m.Library = &mlc.Library{Metadata: mlc.Metadata{MemoryUsage: map[string]int64{"prefill": 1000, "decode": 500}}}
 	e := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32",
-		MLCSettings: MLCSettings{PrefillChunk: 128}})
+		Own: []any{MLCSettings{PrefillChunk: 128}}})
 	cache := int64(128*((2*576+2*192)*4+8*9)) + tables
 	if a := e.Component(Activation); a.Best != cache+1050 || a.Low != cache || a.High < a.Best || a.Confidence != Low {
 		t.Errorf("%+v", a)
@@ -214,7 +214,7 @@ func TestWorkspacesMatchLedger(t *testing.T) {
 		measured float64
 	}{{m, 1106456}, {config(t, "qwen2-0.5b"), 7639160}} {
 		a := of(t, c.m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32",
-			MLCSettings: MLCSettings{PrefillChunk: 128}}).Component(
+			Own: []any{MLCSettings{PrefillChunk: 128}}}).Component(
 			Activation)
 		if math.Abs(float64(a.Best)-c.measured) > 0.1*c.measured {
 			t.Errorf("%d bytes, want %.0f", a.Best, c.measured)
@@ -253,8 +253,8 @@ func TestOfRefusesImpossibleSetups(t *testing.T) {
 	m := config(t, "llama-2-7b")
 	for says, s := range map[string]Setup{
 		"--context is -1":                 {Context: -1},
-		"--gpu-memory-utilization is 1.5": {VLLMSettings: VLLMSettings{GPUUtilization: 1.5}},
-		"--gpu-memory-utilization is NaN": {VLLMSettings: VLLMSettings{GPUUtilization: math.NaN()}},
+		"--gpu-memory-utilization is 1.5": {Own: []any{VLLMSettings{GPUUtilization: 1.5}}},
+		"--gpu-memory-utilization is NaN": {Own: []any{VLLMSettings{GPUUtilization: math.NaN()}}},
 		"--gpu-memory-gb is -1":           {GPUMemoryGiB: -1},
 		"--tensor-parallel-size 3":        {TensorParallel: 3},
 		"one device":                      {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"},

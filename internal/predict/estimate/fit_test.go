@@ -29,7 +29,7 @@ func TestFitAnswersInALine(t *testing.T) {
 		"refused":        {smollm, plain, ram(8 * gib), "needs f16", "cannot run here: needs f16"},
 		"unknown memory": {smollm, plain, nil, "", "unknown: needs about 316.6 MiB; free memory is unknown, set --ram-gb"},
 		"unknown GPU": {smollm, Setup{Engine: LlamaCPP,
-			GGMLSettings: GGMLSettings{GPULayers: 15}}, ram(8 * gib), "", "unknown: needs about"},
+			GPULayers: 15}, ram(8 * gib), "", "unknown: needs about"},
 		"stated": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {gib, ""}, RAM: {8 * gib, ""}}, "",
 			"fits: needs about 800 MiB, 1 GiB of GPU memory available"},
 		"stated buffer": {stated, Setup{OnGPU: true},
@@ -73,9 +73,9 @@ func TestWebLLMDequantisesGGUFs(t *testing.T) {
 		"a file":            {file, Setup{}, 4 * m.Parameters, "f32", "f32", calculated},
 		"a file, in halves": {file, Setup{DType: "f16"}, 2 * m.Parameters, "f16", "f16", calculated},
 		"a name": {m, Setup{Quantization: "q4_0",
-			MLCSettings: MLCSettings{Weights: "f32"}}, 4 * m.Parameters, "f32", "f32", calculated},
+			Own: []any{MLCSettings{Weights: "f32"}}}, 4 * m.Parameters, "f32", "f32", calculated},
 		"a mixture's name": {m, Setup{Quantization: "Q4_K_M", DType: "float16",
-			MLCSettings: MLCSettings{Weights: "f16"}}, 2 * m.Parameters,
+			Own: []any{MLCSettings{Weights: "f16"}}}, 2 * m.Parameters,
 			"f16", "f16", calculated},
 		"a package": {m, Setup{Quantization: "q4f16_1"}, m.Parameters * 9 / 16, "q4f16_1", "f16",
 			calculated},
@@ -128,7 +128,7 @@ func TestFromListsCountsBytesInMemory(t *testing.T) {
 // The catalogue states 719.38 MB for SmolLM2 in q0f32; the formulas agree.
 func TestCatalogueAgreesWithFormulas(t *testing.T) {
 	e := of(t, config(t, "smollm2-135m"),
-		Setup{Engine: WebLLM, Context: 4096, Quantization: "q0f32", MLCSettings: MLCSettings{PrefillChunk: 1024}})
+		Setup{Engine: WebLLM, Context: 4096, Quantization: "q0f32", Own: []any{MLCSettings{PrefillChunk: 1024}}})
 	got := e.Component(Weights).Best + e.Component(KVReserved).Best + e.Component(Activation).Best
 	if off := float64(got)/(719.38*mib) - 1; off > 0.05 || off < -0.05 {
 		t.Errorf("%.1f MiB", float64(got)/mib)

@@ -16,14 +16,12 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	if s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1 {
 		return Component{}, false // depends on the GPU's driver
 	}
-	how := e.runtime().grows(e)
-	if how == nil {
+	if e.grows == nil {
 		return Component{}, false
 	}
-	touched, _ := e.runtime().touched(e)
-	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(how, "; ") +
+	c = Component{Name: Increase, Method: "the sum of: " + strings.Join(e.grows, "; ") +
 		". A page that n processes share counts as 1/n", Confidence: High}
-	for _, part := range []Component{weights, cache, touched, framework} {
+	for _, part := range []Component{weights, cache, e.touched.Component, framework} {
 		c.add(part)
 	}
 	c.Confidence = Medium

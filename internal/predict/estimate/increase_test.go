@@ -18,24 +18,24 @@ func TestIncreasesMatchMeasurements(t *testing.T) {
 		within float64
 	}{
 		{"llama.cpp, 512", Setup{Engine: LlamaCPP, Context: 512, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType:      "f32",
-			GGMLSettings: GGMLSettings{NoFlash: true}}, 568.3, 0.05},
+			KVDType: "f32",
+			Own:     []any{GGMLSettings{NoFlash: true}}}, 568.3, 0.05},
 		{"llama.cpp, 2048", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType:      "f32",
-			GGMLSettings: GGMLSettings{NoFlash: true}}, 636.1, 0.05},
+			KVDType: "f32",
+			Own:     []any{GGMLSettings{NoFlash: true}}}, 636.1, 0.05},
 		{"llama.cpp, 8192", Setup{Engine: LlamaCPP, Context: 8192, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType:      "f32",
-			GGMLSettings: GGMLSettings{NoFlash: true}}, 904.5, 0.05},
+			KVDType: "f32",
+			Own:     []any{GGMLSettings{NoFlash: true}}}, 904.5, 0.05},
 		{"llama.cpp, mmap off", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 5, OutputLen: 15, DType: "float32",
-			KVDType:      "f32",
-			GGMLSettings: GGMLSettings{NoFlash: true, NoMmap: true}}, 635.8, 0.05},
+			KVDType: "f32",
+			Own:     []any{GGMLSettings{NoFlash: true, NoMmap: true}}}, 635.8, 0.05},
 		// Weights of Q4_1 took 421 MiB less.
 		{"llama.cpp, a long prompt", Setup{Engine: LlamaCPP, Context: 2048, InputLen: 645, OutputLen: 15,
 			DType: "float32", KVDType: "f32",
-			GGMLSettings: GGMLSettings{NoFlash: true}}, 232.4 + 421.0, 0.05},
+			Own: []any{GGMLSettings{NoFlash: true}}}, 232.4 + 421.0, 0.05},
 		{"llama.cpp, a long prompt in 8192",
 			Setup{Engine: LlamaCPP, Context: 8192, InputLen: 645, OutputLen: 15, DType: "float32", KVDType: "f32",
-				GGMLSettings: GGMLSettings{NoFlash: true}}, 502.3 + 421.0, 0.05},
+				Own: []any{GGMLSettings{NoFlash: true}}}, 502.3 + 421.0, 0.05},
 		{"Ollama, 2048", Setup{Engine: Ollama, Context: 2048, InputLen: 5, OutputLen: 15, DType: "float32"},
 			190.1 + 421.0, 0.1},
 		{"Ollama, 8192", Setup{Engine: Ollama, Context: 8192, InputLen: 5, OutputLen: 15, DType: "float32"},
@@ -63,11 +63,11 @@ func TestMmapAndRepackingChangeWeights(t *testing.T) {
 		weights            int64
 		mmap, repacks, say string
 	}{
-		{Setup{GGMLSettings: GGMLSettings{Repacks: []string{"q4_0"}}}, 138, "on", "on",
+		{Setup{Own: []any{GGMLSettings{Repacks: []string{"q4_0"}}}}, 138, "on", "on",
 			"the whole mapped file, because all of it is read; 57.00 MiB of q4_0 repacked, in addition"},
-		{Setup{GGMLSettings: GGMLSettings{Repacks: []string{"q4_0"}, NoMmap: true}}, 81, "off", "on",
+		{Setup{Own: []any{GGMLSettings{Repacks: []string{"q4_0"}, NoMmap: true}}}, 81, "off", "on",
 			"weights read into memory (no mmap); 57.00 MiB of q4_0 repacked"},
-		{Setup{GGMLSettings: GGMLSettings{Repacks: []string{"q4_k"}}}, 81, "on", "off", "no repacking"},
+		{Setup{Own: []any{GGMLSettings{Repacks: []string{"q4_k"}}}}, 81, "on", "off", "no repacking"},
 		{Setup{}, 81, "on", "off", "no repacking"},
 	} {
 		c.s.Engine, c.s.Context = LlamaCPP, 512
@@ -99,7 +99,8 @@ func TestSettingsAreInverseOfTake(t *testing.T) {
 	s := Setup{Engine: LlamaCPP, Context: 64}
 	s.Take(map[string]string{"context": "unknown", "gpu_layers": "2 of 30", "kv_dtype": "f16", "ubatch": "-5",
 		"prefill_chunk": "99999999999999999999"})
-	if s.Context != 64 || s.GPULayers != 2 || s.UBatch != 0 || s.PrefillChunk != 0 {
+	if s.Context != 64 || s.GPULayers != 2 || Own[GGMLSettings](s).UBatch != 0 ||
+		Own[MLCSettings](s).PrefillChunk != 0 {
 		t.Errorf("%+v", s)
 	}
 }

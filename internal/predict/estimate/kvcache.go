@@ -17,7 +17,7 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	name, own := strings.ToLower(given), e.Setup.Engine.KVTypes
 	chosen := name != "" && name != "auto"
 	if !chosen {
-		name = cmp.Or(e.runtime().traits().kv, e.DTypes.Activations)
+		name = cmp.Or(e.runtime().kv, e.DTypes.Activations)
 	}
 	d, known := dtype.Named(name)
 	if chosen && (!known || own != nil && !slices.Contains(own, d.Name)) {
@@ -30,14 +30,22 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 	return d, nil
 }
 
-// fills reports whether the KV cache takes all that the rest leaves of a GPU's memory.
-func (e Estimate) fills() bool { return e.Setup.GPUMemoryGiB > 0 && e.Share() > 0 }
+// seen returns the tokens of a sequence that the last one attends to.
+func (e *Estimate) seen(c hfconfig.Cache) int64 {
+	if c.Window > 0 {
+		return min(e.Tokens, int64(c.Window))
+	}
+	return e.Tokens
+}
 
 func padded(n, to int64) int64 { return ceil(n, to) * to }
 
 // perLayer returns the bytes per token in one layer. Keys and values are separate rows.
 func (e *Estimate) perLayer(c hfconfig.Cache, t, v dtype.DType) int64 {
-	values, keys := e.runtime().row(c)
+	values, keys := c.Values, c.Keys
+	if e.runtime().expands && c.Expanded > 0 {
+		values, keys = c.Expanded, c.ExpandedKeys
+	}
 	return t.Size(1, keys) + v.Size(1, values-keys)
 }
 
@@ -45,7 +53,6 @@ func (e *Estimate) perLayer(c hfconfig.Cache, t, v dtype.DType) int64 {
 func (e *Estimate) keysAndValues() (reserved, used Component, err error) {
 	m, s := e.Model, e.Setup
 	r := e.runtime()
-	e.DTypes.Activations = r.computes(e)
 	t, err := e.kvType(s.KVDType)
 	if err != nil {
 		return reserved, used, err
@@ -63,10 +70,10 @@ func (e *Estimate) keysAndValues() (reserved, used Component, err error) {
 	for _, c := range m.Caches {
 		one := e.perLayer(c, t, v) * int64(c.Layers)
 		e.PerToken += one
-		held, seen := r.slots(e, c)
+		held, seen := r.cache(e, c)
 		room += float64(one) * float64(held) * float64(e.Sequences)
 		filled += float64(one) * float64(seen) * float64(e.Sequences)
-		if heads := int64(c.Heads); devices > 1 && !r.traits().layers {
+		if heads := int64(c.Heads); devices > 1 && !r.device.layers {
 			copies := one * (devices - 1) // a latent: each device has all of it
 			if heads > 0 {
 				copies = one*ceil(heads, devices)*devices/heads - one
@@ -97,7 +104,8 @@ func (e *Estimate) cacheMethod() (reserved, used string) {
 	}
 	sequences := words.Count(e.Sequences, "sequence")
 	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences)
-	return e.runtime().reserves(per, used, sequences), used
+	how := cmp.Or(e.runtime().reserves, "%[2]s; grows with the text")
+	return fmt.Sprintf(how, per, used, sequences), used
 }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }

@@ -73,7 +73,7 @@ func (e *Estimate) follow(shards [][]int64) loading {
 			recent = append(recent[max(0, len(recent)+1-collectFor):], size)
 		}
 	}
-	e.computes(&l)
+	e.launches(&l)
 	held := int64(0)
 	if n := len(shards); n > 0 && sum(shards[n-1]) > collectAfter {
 		held = sum(shards[n-1]) // a smaller one is collected before the last kernel is compiled
@@ -82,8 +82,8 @@ func (e *Estimate) follow(shards [][]int64) loading {
 	return l
 }
 
-// computes adds the allocations after all weights are loaded.
-func (e *Estimate) computes(l *loading) {
+// launches adds the allocations after all weights are loaded.
+func (e *Estimate) launches(l *loading) {
 	layers := int64(0)
 	for _, c := range e.Model.Caches {
 		layers += int64(c.Layers)
@@ -118,8 +118,8 @@ func sum(sizes []int64) int64 {
 	return total
 }
 
-// itself is the browser's memory beyond the model's own components.
-func (mlcWeb) itself(e *Estimate, weights int64) Component {
+// loads is the browser's memory beyond the model's own components.
+func (e *Estimate) loads(weights int64) Component {
 	shards, count := e.shards(weights)
 	l := e.follow(shards)
 	best := l.highest

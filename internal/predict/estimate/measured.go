@@ -39,8 +39,8 @@ func (e Estimate) leftOver() (Component, bool) {
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c.Best -= e.Component(name).Best
 	}
-	if touched, how := e.runtime().touched(&e); how != "" {
-		c.Low += min(touched.Low-reserved.High, 0)
+	if e.touched.how != "" {
+		c.Low += min(e.touched.Low-reserved.High, 0)
 		c.Method += ", less workspaces that are never touched"
 	}
 	c.Method += ". For the program: " + program.Method

@@ -15,7 +15,7 @@ func TestPartsComeToWhatIsMeasured(t *testing.T) {
 		below           bool // less than nothing is left over
 	}{
 		"llama.cpp, a short prompt in a long context": {Setup{Engine: LlamaCPP, Context: 8192, InputLen: 5, OutputLen: 15,
-			GGMLSettings: GGMLSettings{NoFlash: true}}, true, true, true},
+			Own: []any{GGMLSettings{NoFlash: true}}}, true, true, true},
 		"llama.cpp, a prompt that fills it": {Setup{Engine: LlamaCPP, Context: 512, InputLen: 500,
 			OutputLen: 12}, true, true, false},
 		"Ollama": {Setup{Engine: Ollama, Context: 512, InputLen: 500,
@@ -23,7 +23,7 @@ func TestPartsComeToWhatIsMeasured(t *testing.T) {
 		"WebLLM": {Setup{Engine: WebLLM, Context: 512}, true, false, false},
 		"WebLLM on a GPU": {Setup{Engine: WebLLM, Context: 512, OnGPU: true}, false, false,
 			false},
-		"layers on a GPU": {Setup{Engine: LlamaCPP, Context: 512, GGMLSettings: GGMLSettings{GPULayers: 3}}, false,
+		"layers on a GPU": {Setup{Engine: LlamaCPP, Context: 512, GPULayers: 3}, false,
 			false, false},
 		"llama.cpp on three devices": {Setup{Engine: LlamaCPP, Context: 512, TensorParallel: 3}, false,
 			false, false},

@@ -27,8 +27,8 @@ type Need struct {
 // Needs returns what must fit where. Needs that are unknown are left out.
 func (e Estimate) Needs() []Need {
 	s := e.Setup
-	r := e.runtime()
-	onGPU := r.onGPU(s)
+	on := e.runtime().device
+	onGPU := s.OnGPU || s.GPULayers > 0 || on.gpu && !s.OnCPU
 	var out []Need
 	before := s.Engine.Before
 	ram := Need{Place: RAM, Low: before, Best: before, High: before, What: "all of the engine's processes"}
@@ -42,10 +42,10 @@ func (e Estimate) Needs() []Need {
 	} else {
 		ram.add(1, e.Component(Total))
 	}
-	if !onGPU || !r.traits().wholly { // their main memory beside a GPU is not modelled
+	if !onGPU || !on.wholly { // their main memory beside a GPU is not modelled
 		out = append(out, ram)
 	}
-	return append(out, r.further(e)...)
+	return append(out, on.needs(e)...)
 }
 
 // NeedAt returns what a place must hold; false if it holds nothing, or that is unknown.
@@ -62,13 +62,12 @@ func (e Estimate) vram() Need {
 	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
 	n.add(e.offloaded(), e.Component(Weights), e.Component(KVReserved))
 	n.add(1, e.Component(Activation), e.Component(MultiGPU), e.Component(Together))
-	r := e.runtime()
 	if e.fills() { // at least one sequence must fit
 		c := e.Component(KVReserved)
 		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
 		n.Low, n.Best, n.High, n.Hard = n.Low-c.Low+one, n.Best-c.Best+one, n.High-c.High+one, true
 	}
-	if r.traits().wholly { // the CUDA context and graphs are on the device
+	if e.runtime().device.wholly { // the CUDA context and graphs are on the device
 		n.add(1, e.Component(Framework))
 		n.What = "everything on its devices"
 	}
@@ -98,7 +97,7 @@ func (e *Estimate) parts() string {
 	for _, of := range [][2]string{{Weights, "weights"}, {KVReserved, "KV cache"}, {Activation, "workspaces"}} {
 		c := e.Component(of[0])
 		if c.Name == Activation && e.Component(Increase).Name != "" {
-			c, _ = e.runtime().touched(e) // reserved but untouched memory counts nothing
+			c = e.touched.Component // reserved but untouched memory counts nothing
 		}
 		if c.Best > 0 {
 			list = append(list, of[1]+" "+words.Size(c.Best))
@@ -106,6 +105,3 @@ func (e *Estimate) parts() string {
 	}
 	return strings.Join(list, ", ")
 }
-
-// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
-func (e Estimate) NeedsF16() bool { return e.runtime().needsF16(e) }

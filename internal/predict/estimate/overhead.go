@@ -16,12 +16,12 @@ func width(name string) float64 {
 }
 
 // activations predicts the peak of intermediate results.
-func (e *Estimate) activations() Component {
+func (e *Estimate) activations() (Component, touched) {
 	m := e.Model
 	if m.Hidden == 0 {
 		e.warn("the hidden size is unknown; activations are taken as 5%% of the parameter count")
 		return scaled(Activation, float64(m.Parameters)*0.05, 0.2, 3, e.DTypes.Activations,
-			"rule of thumb: a few percent of the weights", Low)
+			"rule of thumb: a few percent of the weights", Low), touched{}
 	}
 	return e.runtime().activations(e)
 }
@@ -39,7 +39,7 @@ func (e *Estimate) several() Component {
 		return Component{}
 	}
 	devices := float64(s.TensorParallel)
-	if e.runtime().traits().layers {
+	if e.runtime().device.layers {
 		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "",
 			"rule of thumb: a compute buffer and a context on each device", Low)
 	}

@@ -1,9 +1,11 @@
 package estimate
 
 import (
+	"maps"
 	"slices"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/fault"
 )
 
 // Machine is what a user says about the machine, beside its memory.
@@ -16,34 +18,77 @@ type Machine struct {
 	BufferMiB, BindingMiB float64
 }
 
-// placer settles where a model is on a machine.
-type placer interface {
-	// place settles on which device the model is, and refuses flags that contradict.
-	place(s *Setup, m Machine) error
-	// rooms sets what it gets of the places, and buffer what it gets of an adapter with these limits; 0: unknown.
-	rooms(e Estimate, m Machine, rooms map[string]Room)
-	buffer(s Setup, whole, bound int64) Room
-	// refused returns why it cannot run the model on this machine, or "".
-	refused(e Estimate, m Machine) string
-	// notes says what is assumed, or "".
-	notes(e Estimate, m Machine) string
-	// published returns what is predicted for a package, of which the model that it was made from is known. only names
-	// the engines that run packages.
-	published(s *Setup, m, of Model, only string) Model
+// device is where runtimes compute.
+type device struct {
+	flags  []string // flags about the machine that have an effect, of those that have none elsewhere
+	gpu    bool     // on a GPU unless there is none
+	single bool     // there is one
+	layers bool     // several devices hold whole layers; else parts of each tensor
+	wholly bool     // on a GPU there is also the program, and nothing is known of main memory
+	buffer buffers
+	places
 }
 
-func (usual) place(*Setup, Machine) error { return nil }
+// places settles where a model is on a machine.
+type places interface {
+	// place settles on which device the model is, and refuses flags that contradict.
+	place(s *Setup, m Machine) error
+	// needs returns needs beside those of main and GPU memory.
+	needs(e Estimate) []Need
+	// judge says what a machine means for a model.
+	judge(e Estimate, m Machine) judgement
+}
 
-func (usual) rooms(Estimate, Machine, map[string]Room) {}
+// judgement is what a machine means for a model. Empty texts mean that there is nothing to say.
+type judgement struct {
+	refused, assumed string
+	rooms            map[string]Room // places that the engine does not get as a whole
+}
 
-func (usual) buffer(Setup, int64, int64) Room { return Room{} }
+// The devices that runtimes compute on.
+var (
+	someGPU  = device{places: anywhere{}} // it can use a GPU
+	onlyGPU  = device{gpu: true, wholly: true, places: anywhere{}}
+	gpuOrCPU = device{gpu: true, wholly: true, flags: []string{"ram-gb"}, places: eitherOr{}}
+	// splitLayers has some layers on a GPU, and the others in main memory.
+	splitLayers = device{layers: true, flags: []string{"gpu-layers", "ram-gb"}, places: layerwise{}}
+)
 
-func (usual) refused(Estimate, Machine) string { return "" }
+type anywhere struct{}
 
-func (usual) notes(Estimate, Machine) string { return "" }
+func (anywhere) place(*Setup, Machine) error { return nil }
 
-func (usual) published(_ *Setup, _, of Model, only string) Model {
-	return of.Noted("predicted for the published %s weights, because the package is for %s only", of.DType, only)
+func (anywhere) needs(Estimate) []Need { return nil }
+
+func (anywhere) judge(Estimate, Machine) judgement { return judgement{} }
+
+type eitherOr struct{ anywhere }
+
+func (eitherOr) place(s *Setup, m Machine) error {
+	vram := s.GPUMemoryGiB > 0
+	if vram && m.RAM {
+		return noEffect("ram-gb", "omit one of them", "with --gpu-memory-gb, %s keeps the model in GPU memory",
+			s.Engine.Title)
+	}
+	s.OnCPU = m.RAM || !vram && m.NoGPU()
+	return nil
+}
+
+type layerwise struct{ anywhere }
+
+func (layerwise) place(s *Setup, _ Machine) error {
+	switch vram := s.GPUMemoryGiB > 0; {
+	case s.Engine.Itself:
+		s.OnGPU = vram || s.GPULayers > 0
+	case vram && s.GPULayers == 0:
+		return noEffect("gpu-memory-gb", "add --gpu-layers, or omit it", "%s puts no layers on a GPU", s.Engine.Title)
+	}
+	return nil
+}
+
+// noEffect refuses a flag.
+func noEffect(flag, do, why string, args ...any) error {
+	return fault.New(fault.Usage, do, "--"+flag+" has no effect: "+why, args...)
 }
 
 // flagNeeds says of flags about the machine why they have no effect on a runtime that does not use them.
@@ -58,35 +103,28 @@ var flagNeeds = []struct{ flag, why string }{
 
 // Place settles where the engine keeps the model, and refuses flags without effect on that engine.
 func (s *Setup) Place(m Machine, given func(flag string) bool) error {
-	r := runtimeOf(s.Engine)
+	on := runtimeOf(s.Engine).device
 	for _, c := range flagNeeds {
-		if given(c.flag) && !slices.Contains(r.traits().flags, c.flag) {
+		if given(c.flag) && !slices.Contains(on.flags, c.flag) {
 			return noEffect(c.flag, "omit it", c.why, s.Engine.Title)
 		}
 	}
-	return r.place(s, m)
+	return on.place(s, m)
 }
 
-// Assumes says what a prediction assumes about the machine, or returns "".
-func (e Estimate) Assumes(m Machine) string { return e.runtime().notes(e, m) }
+// Assumes says what a prediction assumes about the machine or its settings, or returns "".
+func (e Estimate) Assumes(m Machine) string {
+	if notes := e.runtime().notes; notes != nil {
+		return notes(e)
+	}
+	return e.runtime().device.judge(e, m).assumed
+}
 
 // Refused returns why the machine cannot run the model, or "".
-func (e Estimate) Refused(m Machine) string { return e.runtime().refused(e, m) }
+func (e Estimate) Refused(m Machine) string { return e.runtime().device.judge(e, m).refused }
 
 // Rooms sets what the engine gets of places that it does not get as a whole.
-func (e Estimate) Rooms(m Machine, rooms map[string]Room) { e.runtime().rooms(e, m, rooms) }
-
-// Published returns what is predicted for a package in an engine: it, or the model that it was made from. only names
-// the engines that run packages.
-func (s *Setup) Published(e *engine.Memory, m, of Model, only string) Model {
-	return runtimeOf(e).published(s, m, of, only)
+func (e Estimate) Rooms(m Machine, rooms map[string]Room) {
+	maps.Copy(rooms, e.runtime().device.judge(e, m).rooms)
+	e.reserved(rooms)
 }
-
-// Buffer returns the largest buffer that the engine gets from a WebGPU adapter with these limits; 0: unknown.
-func (e Estimate) Buffer(whole, bound int64) Room { return e.runtime().buffer(e.Setup, whole, bound) }
-
-// Share returns the part of each GPU's memory that the engine reserves, whatever the model takes; 0: what it takes.
-func (e Estimate) Share() float64 { return e.runtime().share(e.Setup) }
-
-// General reports whether the engine is assumed for any model, without a reason in the model or the machine.
-func (s Setup) General() bool { return s.Engine.Runtime == runtimes[len(runtimes)-1].traits().name }

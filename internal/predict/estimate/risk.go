@@ -99,7 +99,7 @@ func (e Estimate) reason(p record.Place) string {
 		if parts := e.parts(); parts != "" {
 			text += ": " + parts
 		}
-		if e.runtime().mapped(e.Setup) && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
+		if e.mapped && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; the OS can drop mapped weights and reread them from disk for each token"
 		}
 	}
@@ -208,7 +208,15 @@ func (e Estimate) changes(rooms map[string]Room) []change {
 	for _, n := range e.contexts(rooms) {
 		add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) { *c = e.at(n) })
 	}
-	e.runtime().changes(e, add)
+	r := e.runtime()
+	if r.saves != nil {
+		r.saves(e, add)
+	}
+	for _, o := range r.settings {
+		if o.reducible(s) {
+			add(o.Advice, func(c *Setup) { o.set(c, o.Less) })
+		}
+	}
 	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 &&
 		bits > 6 {
 		quantization := s.Engine.FourBits

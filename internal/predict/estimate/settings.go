@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -13,25 +14,31 @@ import (
 // Take reads the settings that an engine reports before it is opened, under the names that records use. Unknown
 // settings are ignored. Take and Settings are inverse to each other.
 func (s *Setup) Take(settings map[string]string) {
-	s.takeNumbers(settings, map[string]*int{"context": &s.Context})
+	s.Context = cmp.Or(number(settings["context"]), s.Context)
 	s.KVDType, s.ValueType = settings["kv_dtype"], ""
 	if keys, values, both := strings.Cut(s.KVDType, ", V "); both {
 		s.KVDType, s.ValueType = strings.TrimPrefix(keys, "K "), values
 	}
 	s.OnGPU = s.OnGPU || settings["gpu"] == "allowed" // the number of layers is known only after the load
-	if s.Engine != nil {
-		runtimeOf(s.Engine).take(s, settings)
+	if s.Engine == nil {
+		return
+	}
+	r := runtimeOf(s.Engine)
+	for _, o := range r.settings {
+		o.take(s, settings)
+	}
+	if r.take != nil {
+		r.take(s, settings)
 	}
 }
 
-// takeNumbers reads numbers, such as "3 of 4".
-func (s *Setup) takeNumbers(settings map[string]string, to map[string]*int) {
-	for name, to := range to {
-		first, _, _ := strings.Cut(settings[name], " ")
-		if n, err := strconv.Atoi(first); err == nil && n > 0 {
-			*to = n
-		}
+// number reads a number above 0, such as "3 of 4"; 0: it is none.
+func number(text string) int {
+	first, _, _ := strings.Cut(text, " ")
+	if n, err := strconv.Atoi(first); err == nil {
+		return max(n, 0)
 	}
+	return 0
 }
 
 // Settings returns the assumed settings under the names that records use.
@@ -43,14 +50,22 @@ func (e Estimate) Settings() map[string]string {
 	}
 	out := map[string]string{"context": strconv.Itoa(s.Context), "weights_dtype": e.DTypes.Weights, "kv_dtype": kv,
 		"activations_dtype": e.DTypes.Activations}
-	e.runtime().settings(&e, out)
+	r := e.runtime()
+	for _, o := range r.settings {
+		if o.Key != "" {
+			out[o.Key] = o.text(s)
+		}
+	}
+	if r.tell != nil {
+		r.tell(&e, out)
+	}
 	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
 }
 
-// Started fills in what a run starts the engine with, so that an estimate without flags is of the same settings.
-// noFlash reports whether NoFlash was given.
-func (s *Setup) Started(noFlash bool) {
+// Started fills in what a run starts the engine with, so that an estimate without flags is of the same settings. given
+// reports whether a user gave a flag.
+func (s *Setup) Started(given func(flag string) bool) {
 	if s.Engine.Starts == nil {
 		return
 	}
@@ -58,7 +73,9 @@ func (s *Setup) Started(noFlash bool) {
 	if s.KVDType == "" {
 		s.KVDType = starts["kv_dtype"]
 	}
-	if !noFlash {
-		s.NoFlash = starts["flash_attention"] == "off"
+	for _, o := range runtimeOf(s.Engine).settings {
+		if o.Flag != "" && !given(o.Flag) {
+			o.take(s, starts)
+		}
 	}
 }

@@ -25,7 +25,8 @@ func (e *Estimate) stated() {
 	}
 	all := scaled(Together, float64(s.Bytes+further*s.PerToken), 0.8, 1.2, m.DType,
 		fmt.Sprintf("stated by %s for a context of %d tokens, without a method", s.By, s.Context), Low)
-	e.Components = []Component{all, e.runtime().itself(e, all.Best)}
+	itself, _ := e.runtime().itself(e, all.Best)
+	e.Components = []Component{all, itself}
 	e.total()
 	e.label()
 }

@@ -2,23 +2,33 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"llmparity/internal/models/modelsize"
 )
 
-// inBrowser is what runtimes in a browser share: WebGPU's limits, WebAssembly's, and those of the page.
-type inBrowser struct{ usual }
-
-func (inBrowser) traits() traits {
-	return traits{flags: []string{"adapter", "max-buffer-mb", "max-binding-mb", "no-shader-f16", "ram-gb"}}
+// webGPU is WebGPU in a browser, for a runtime that asks an adapter for buffers of that size.
+func webGPU(b buffers) device {
+	return device{single: true, buffer: b, places: inBrowser{},
+		flags: []string{"adapter", "max-buffer-mb", "max-binding-mb", "no-shader-f16", "ram-gb"}}
 }
 
-func (inBrowser) needsF16(e Estimate) bool { return e.DTypes.Activations == "f16" }
+// buffers are the sizes that a runtime asks an adapter for: wished, or else fallback and GrantedBuffer; 0: unknown.
+type buffers struct{ wished, fallback int64 }
 
-// further returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
-func (inBrowser) further(e Estimate) []Need {
+// inBrowser has WebGPU's limits, WebAssembly's, and those of the page.
+type inBrowser struct{ anywhere }
+
+// NeedsF16 reports whether the WebGPU adapter must have shader-f16.
+func (e Estimate) NeedsF16() bool {
+	_, is := e.runtime().device.places.(inBrowser)
+	return is && e.DTypes.Activations == "f16"
+}
+
+// needs returns the needs that a browser limits: the largest WebGPU buffer, WebAssembly memory, and the renderer.
+func (inBrowser) needs(e Estimate) []Need {
 	m := e.Model
 	largest, what := e.largest(), largestTensor
 	layers := 0
@@ -88,26 +98,30 @@ func (inBrowser) place(s *Setup, m Machine) error {
 	return nil
 }
 
-func (inBrowser) notes(e Estimate, m Machine) string {
-	switch s := e.Setup; {
-	case !s.OnGPU && m.Adapter.Any:
-		return "this assumes WebGPU on the CPU (SwiftShader), because this machine has no GPU; for a GPU, give its memory " +
-			"with --gpu-memory-gb"
-	case e.NeedsF16() && s.OnGPU && !m.NoF16:
-		return "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16"
-	}
-	return ""
-}
-
-// refused returns why the adapter cannot run the model, or "".
-func (inBrowser) refused(e Estimate, m Machine) string {
+// judge says what the adapter means for the model, and the largest buffer that the engine gets from it, by the flags.
+func (inBrowser) judge(e Estimate, m Machine) (j judgement) {
+	s, f16 := e.Setup, e.NeedsF16()
 	switch {
-	case e.NeedsF16() && m.NoF16:
-		return "needs f16; the adapter has no shader-f16" + e.inF32()
-	case e.NeedsF16() && !e.Setup.OnGPU && !m.Adapter.F16:
-		return "needs f16; SwiftShader has no shader-f16" + e.inF32()
+	case f16 && m.NoF16:
+		j.refused = "needs f16; the adapter has no shader-f16" + e.inF32()
+	case f16 && !s.OnGPU && !m.Adapter.F16:
+		j.refused = "needs f16; SwiftShader has no shader-f16" + e.inF32()
 	}
-	return ""
+	switch {
+	case !s.OnGPU && m.Adapter.Any:
+		j.assumed = "this assumes WebGPU on the CPU (SwiftShader), because this machine has no GPU; for a GPU, give its " +
+			"memory with --gpu-memory-gb"
+	case f16 && s.OnGPU && !m.NoF16:
+		j.assumed = "this assumes an adapter with shader-f16, as most GPUs have; if yours has none, add --no-shader-f16"
+	}
+	limit := func(mib float64) int64 { return cmp.Or(int64(mib*(1<<20)), SwiftShaderBuffer) }
+	room := e.Buffer(m.Adapter.Buffer, m.Adapter.Binding)
+	if m.BufferMiB > 0 || m.BindingMiB > 0 {
+		room = e.Buffer(limit(m.BufferMiB), limit(m.BindingMiB))
+		room.How = "with --max-buffer-mb and --max-binding-mb: " + room.How
+	}
+	j.rooms = map[string]Room{Buffer: room}
+	return j
 }
 
 // inF32 returns the advice that makes the model run without f16, or "". It names only flags that have this effect.
@@ -135,15 +149,32 @@ func (e Estimate) inF32() string {
 	return "; use " + strings.Join(flags, " or ")
 }
 
-// rooms sets the largest buffer that the engine gets from the adapter, by the flags.
-func (inBrowser) rooms(e Estimate, m Machine, rooms map[string]Room) {
-	limit := func(mib float64) int64 { return cmp.Or(int64(mib*(1<<20)), SwiftShaderBuffer) }
-	switch {
-	case m.BufferMiB > 0 || m.BindingMiB > 0:
-		room := e.Buffer(limit(m.BufferMiB), limit(m.BindingMiB))
-		room.How = "with --max-buffer-mb and --max-binding-mb: " + room.How
-		rooms[Buffer] = room
-	default:
-		rooms[Buffer] = e.Buffer(m.Adapter.Buffer, m.Adapter.Binding)
+// Buffer returns the largest buffer that the engine gets from a WebGPU adapter with these limits; 0: unknown.
+func (e Estimate) Buffer(whole, bound int64) Room {
+	asks, s := e.runtime().device.buffer, e.Setup
+	name := s.Engine.Title
+	if asks.wished == 0 {
+		return Room{}
 	}
+	if whole == 0 && bound == 0 {
+		if s.OnGPU {
+			return Room{Free: asks.wished, How: name + "'s request to a GPU"}
+		}
+		return Room{Free: SwiftShaderBuffer, How: "SwiftShader's limit"}
+	}
+	room := Room{Free: asks.wished, How: name + "'s request to the adapter"}
+	if whole < asks.wished {
+		room.Free = asks.fallback
+	}
+	if bound < asks.wished {
+		room.Free = min(room.Free, GrantedBuffer)
+	}
+	limits := fmt.Sprintf("maxBufferSize is %d and maxStorageBufferBindingSize is %d", whole, bound)
+	switch {
+	case whole < asks.fallback || bound < GrantedBuffer:
+		room = Room{How: limits + "; " + name + " does not start with these limits"}
+	case room.Free < asks.wished:
+		room.How = limits + "; " + name + " then requests less"
+	}
+	return room
 }

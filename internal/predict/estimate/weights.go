@@ -11,26 +11,26 @@ import (
 )
 
 // weigh predicts the weights.
-func (e *Estimate) weigh(f layout.Format) (Component, error) {
-	m, s := e.Model, e.Setup
+func (e *Estimate) weigh(h held) (Component, error) {
+	m, s, f := e.Model, e.Setup, h.format
+	e.DTypes.Activations, e.mapped = h.computes, h.mapped
 	inOneType := func(n int64, name, how string) (Component, error) {
 		e.DTypes.Weights, e.ByFormat = name, map[string]int64{name: n}
 		return exact(Weights, n, name, how, m.Trust), e.possible(n)
 	}
-	if c, ok := e.runtime().converted(e); ok {
+	if h.made != nil {
 		e.other = true
-		return inOneType(c.bytes, c.name, c.how)
+		return inOneType(h.made.bytes, h.made.name, h.made.how)
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
-		types, twice, how := e.runtime().loaded(e, f)
-		for _, n := range types {
+		for _, n := range h.types {
 			sum += n
 		}
-		name := modelsize.Dominant(types)
-		whole := exact(Weights, sum+twice, name, "tensor sizes in the model's files"+how, High)
-		e.other = how != ""
-		e.DTypes.Weights, e.ByFormat = name, types
+		name := modelsize.Dominant(h.types)
+		whole := exact(Weights, sum+h.twice, name, "tensor sizes in the model's files"+h.how, High)
+		e.other = h.how != ""
+		e.DTypes.Weights, e.ByFormat = name, h.types
 		e.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
 		})
@@ -73,18 +73,26 @@ func (e *Estimate) ofGGUF() bool {
 const dequantises = "parameters × bytes: the engine dequantises the GGUF to "
 
 // dequantised returns the weights of a GGUF in the dtype of everything unquantised, f32 unless one is given.
-func (e *Estimate) dequantised() converted {
+func (e *Estimate) dequantised() *made {
 	as := layout.Float32
 	if name := e.Setup.DType; name != "" && name != "auto" {
 		as = e.plain
 	}
-	return converted{as.Size(1, e.Model.Parameters), as.Name, dequantises + as.Name}
+	return &made{as.Size(1, e.Model.Parameters), as.Name, dequantises + as.Name}
+}
+
+// computesGGUF returns the dtype of activations where a GGUF is dequantised: f32 unless another one is given.
+func (e *Estimate) computesGGUF() string {
+	if e.ofGGUF() && e.Setup.DType == "" {
+		return "f32"
+	}
+	return e.computes()
 }
 
 // replicated returns the bytes that all devices together have beyond one copy.
 func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 	t := int64(e.Setup.TensorParallel)
-	if t == 1 || e.runtime().traits().layers {
+	if t == 1 || e.runtime().device.layers {
 		return 0
 	}
 	var extra int64

@@ -56,7 +56,7 @@ func (q *Question) place(m estimate.Model, given func(string) bool) (err error) 
 	if s.Engine, err = estimate.Choose(q.Engines, q.Engine, m, *s); err != nil {
 		return err
 	}
-	s.Started(given("no-flash-attention"))
+	s.Started(given)
 	q.Machine.RAM = q.RAMGiB > 0
 	if s.Engine.Adapter != nil {
 		if q.Machine.Adapter, err = s.Engine.Adapter(q.Adapter); err != nil {

@@ -108,6 +108,9 @@ func Sources(pid int, role string, _ bool) ([]sample.Source, error) {
 		Blind: "PSS and USS, compression, GPU memory, peaks between two reads"}}}, nil
 }
 
+// WithCPUTime adds nothing: the CPU time of other processes is not read here.
+func WithCPUTime(sources []sample.Source) []sample.Source { return sources }
+
 type portable struct {
 	record.Source
 	proc *process.Process

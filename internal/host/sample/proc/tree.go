@@ -152,6 +152,7 @@ func (t *Tree) take(b *branch) {
 		b.copied = CommandLine(b.PID)
 	}
 	sources, err := Sources(p.PID, role, t.ours)
+	sources = WithCPUTime(sources)
 	switch {
 	case isGone(err):
 	case err != nil:

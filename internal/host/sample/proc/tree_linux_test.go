@@ -103,17 +103,17 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	until(t, "it is a sleep", func() bool { p, err := proc.Look(first); return err == nil && p.Name == "sleep" })
 	tree := follow(t, sh.cmd.Process.Pid, out)
 	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) ||
-		out.of("sleep 601") != 2 {
+		out.of("sleep 601") != 3 {
 		t.Fatalf("at once: %v, %d sources", tree.PIDs(), out.of("sleep 601"))
 	}
 	nested := sh.start(`sh -c 'sleep 602 & sleep 603'`)
-	until(t, "grandchildren are sampled", func() bool { return out.of("sleep 602") == 2 && out.of("sleep 603") == 2 })
+	until(t, "grandchildren are sampled", func() bool { return out.of("sleep 602") == 3 && out.of("sleep 603") == 3 })
 
 	// Who loses its parent is still followed, wherever it hangs then.
 	check.Err(t, syscall.Kill(nested, syscall.SIGKILL))
 	until(t, "the parent has ended", func() bool { return !slices.Contains(tree.PIDs(), nested) })
 	tree.Look(t.Context())
-	if out.of("sleep 602") != 2 {
+	if out.of("sleep 602") != 3 {
 		t.Error("an orphan is not followed")
 	}
 	check.Err(t, syscall.Kill(first, syscall.SIGKILL))
@@ -139,10 +139,10 @@ func TestTreeNoticesLateExec(t *testing.T) {
 	check.Err(t, syscall.Mkfifo(gate, 0o600))
 	follow(t, sh.cmd.Process.Pid, out)
 	pid := sh.start("(read -r _ <" + gate + "; exec sleep 609)")
-	until(t, "the copy is sampled", func() bool { return out.of("sh ") == 4 })
+	until(t, "the copy is sampled", func() bool { return out.of("sh ") == 6 })
 	check.Err(t, os.WriteFile(gate, []byte("go\n"), 0))
 	until(t, "it is sampled as what it has become",
-		func() bool { return out.of("sleep 609") == 2 && out.of("sh ") == 2 })
+		func() bool { return out.of("sleep 609") == 3 && out.of("sh ") == 3 })
 	check.Err(t, syscall.Kill(pid, syscall.SIGKILL))
 	until(t, "it is let go of", func() bool { return out.of("sleep 609") == 0 })
 }

@@ -227,12 +227,16 @@ func (e *ending) ofForms() bool {
 // forms has a row a form.
 func (e *ending) forms() string {
 	g := section.ShipGrid(e.res, e.res.Forms[0], false)
+	marked := section.MarkWords(e.res)
 	if total(widthsOf(append(headLines(g), g.Rows...))) > width {
-		g = section.ShipGrid(e.res, e.res.Forms[0], true)
+		g, marked = section.ShipGrid(e.res, e.res.Forms[0], true), ""
 	}
 	var t terminal
 	t.WriteByte('\n')
 	t.grid(g)
+	if marked != "" {
+		t.WriteString(marked + "\n")
+	}
 	return t.String()
 }
 

@@ -162,12 +162,20 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		f.Title += name
 	}
 	f.Title = plain.Shorten(f.Title, 160)
-	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption),
+	f.Caption = plain.Shorten(plain.Joined(" ", f.Title+".", plain.Line(c.Note), sentence(plain.Line(d.Caption)),
 		cmp.Or(c.Setup, chart.Setup(cells))), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
 	return f
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.

@@ -72,15 +72,11 @@
 
   // keys lays a legend out in rows: as many as its entries take. Where the page has none, since each bar bears its name, marks are grey.
   function keys(o, room) {
-    const single = /^(launch|repetition)( of attempt)? \d+$/;
-    const many = o.series.filter((s) => single.test(s.name)).length > 3; // they stand for one another
-    const first = (s, i) => i === o.series.findIndex((t) => t.name === s.name || many && single.test(t.name) && single.test(s.name));
-    const named = o.series.filter((s, i) => s.name && first(s, i));
-    const called = (name) => (many && single.test(name) ? name.split(" ")[0].replace(/ch$/, "che") + "s" : name);
+    const named = o.series.filter((s, i) => s.name && i === o.series.findIndex((t) => t.name === s.name));
     const coloured = o.legend && o.legend.show !== false;
     if (named.length < 2 && !named.some((s) => s.type === "line")) return { option: { show: false }, height: 0 };
     const itemWidth = 16, gap = 9, high = 10;
-    const fitting = (name) => wrap(called(name), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
+    const fitting = (name) => wrap(name, room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
     let rows = 1, x = 0;
     for (const s of named) {
       const w = itemWidth + 5 + width(fitting(s.name), `${size}px`);

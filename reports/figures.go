@@ -62,7 +62,7 @@ func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) (
 	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
 	names := map[string]int{}
 	var out []Figure
-	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
+	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.Pictures})
 	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
 			if n != c.Chosen && !all && d.OfOneLaunch {
@@ -336,7 +336,7 @@ func sourceOf(c *chart.Chart, d chart.Drawing, cells []*compare.Cell) string {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}
 	if row := figure.Of(d.Figure); row != nil { // a chart along an axis has a drawing a figure
-		return row.Source() + ", " + c.Along
+		return plain.Joined(", ", row.Source(), c.Along)
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

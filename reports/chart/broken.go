@@ -64,9 +64,14 @@ type axisBreak struct {
 
 // breakArea is how the place of a break looks.
 type breakArea struct {
-	ItemStyle       opts.ItemStyle `json:"itemStyle"`
+	ItemStyle       breakStyle `json:"itemStyle"`
 	ExpandOnClick   bool           `json:"expandOnClick"`
 	ZigzagAmplitude int            `json:"zigzagAmplitude"`
+}
+
+type breakStyle struct {
+	opts.ItemStyle
+	BorderType string `json:"borderType"`
 }
 
 type breaks struct {
@@ -74,13 +79,13 @@ type breaks struct {
 	Area   *breakArea  `json:"breakArea,omitempty"`
 }
 
-func (e extent) breaks() breaks {
+func (e extent) breaks(gap string) breaks {
 	from := e.resumes()
 	if from == 0 {
 		return breaks{}
 	}
-	look := opts.ItemStyle{Color: "var(--page)", BorderColor: "var(--edge)", Opacity: opts.Float(1)}
-	return breaks{[]axisBreak{{0, from, "4%"}}, &breakArea{ItemStyle: look, ZigzagAmplitude: 3}}
+	look := breakStyle{opts.ItemStyle{Color: "var(--page)", BorderColor: "var(--edge)", Opacity: opts.Float(1)}, "solid"}
+	return breaks{[]axisBreak{{0, from, gap}}, &breakArea{ItemStyle: look, ZigzagAmplitude: 3}}
 }
 
 // broken puts the break of an axis of values into a chart's options: xAxis or yAxis.
@@ -92,14 +97,14 @@ func (e extent) broken(o map[string]any, axis string) map[string]any {
 		o[axis] = []any{struct {
 			opts.YAxis
 			breaks
-		}{y, e.breaks()}}
+		}{y, e.breaks("10%")}} // as high as the words beside it
 	case []opts.XAxis:
 		x := all[0]
 		x.Scale, x.Min = nil, 0
 		o[axis] = []any{struct {
 			opts.XAxis
 			breaks
-		}{x, e.breaks()}}
+		}{x, e.breaks("6%")}}
 	}
 	return o
 }

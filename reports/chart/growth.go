@@ -10,6 +10,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
@@ -24,16 +25,18 @@ func (v *View) KVCache() []Chart {
 	row := figure.New(figure.KVReserved)
 	l := newLine(inTokens("context"), 0)
 	l.Legend.Show = opts.Bool(false)
-	l.GridList[0].Bottom, l.XAxisList[0].Max = "36", nil
-	l.YAxisList[0].Name, l.YAxisList[0].Min = "MiB", 0
+	l.GridList[0].Bottom = "36"
+	l.YAxisList[0].Name, l.YAxisList[0].Min = "KV cache (MiB)", 0
 	points := charts.NewScatter()
-	out := Chart{ID: "growth-context", Title: "KV cache reserved, by context", Unit: "MiB", Along: "cell (model)",
+	out := Chart{ID: "growth-context", Title: "KV cache, reserved, by context", Unit: "MiB", Along: "cell (model)",
 		Label: "Points of the KV cache over the context for each engine, with the formula; the table has the same figures",
 		Table: &plain.Grid{Head: []string{"cell", "context", "median (MiB)", "95% interval", "launches"}}}
 	var lines evidence.Groups[float64, string] // engines by the formula's bytes a token
 	var ends evidence.Groups[[2]float64, string]
 	var at []float64
 	var counts []int
+	var cells []*compare.Cell
+	caption := ""
 	for _, s := range v.Res.Sweeps {
 		if s.Axis != growth.AxisContext {
 			continue
@@ -46,6 +49,7 @@ func (v *View) KVCache() []Chart {
 				continue
 			}
 			data = append(data, spot(plain.Line(s.Label), s.At[n], fine(f.Center()), pointSize(len(points.MultiSeries))))
+			cells = append(cells, c)
 			at, counts = append(at, s.At[n]), append(counts, f.N)
 			out.Table.Rows = append(out.Table.Rows, []string{plain.Line(c.Label), plain.Num(s.At[n]),
 				plain.Num(f.Center()), plain.IntervalWords(f), strconv.Itoa(f.N)})
@@ -54,6 +58,9 @@ func (v *View) KVCache() []Chart {
 			continue
 		}
 		v.addPoints(points, s, data)
+		if r := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Of == growth.OfReserved }); r >= 0 {
+			caption = plain.Joined(" ", caption, plain.Line(s.Label)+": "+growthCaption(s.Rates[r], s.Theory))
+		}
 		slope := 0.0 // without a formula the points alone have a name
 		if s.Theory != nil {
 			slope = s.Theory.Bytes
@@ -68,9 +75,9 @@ func (v *View) KVCache() []Chart {
 	slices.Sort(at)
 	addFormulas(l, &lines, at[len(at)-1])
 	addNames(points, &ends)
-	out.Note = kvWords(&lines, counts)
+	out.Note, out.Setup = kvWords(&lines, counts), Setup(cells)
 	l.Overlap(points)
-	out.Drawings = []Drawing{{Options: ticked(l, slices.Compact(at)), Figure: figure.KVReserved}}
+	out.Drawings = []Drawing{{Caption: caption, Options: ticked(l, slices.Compact(at)), Figure: figure.KVReserved}}
 	return []Chart{out}
 }
 
@@ -115,18 +122,23 @@ func addNames(points *charts.Scatter, ends *evidence.Groups[[2]float64, string])
 		data = append(data, opts.ScatterData{Name: explain.And(engines, 4), Value: []any{at[0], at[1]}, SymbolSize: 18})
 	}
 	s := charts.SingleSeries{Type: "scatter", Data: data, Symbol: "circle", ItemStyle: &opts.ItemStyle{Color: "transparent"},
-		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "left", Color: "var(--ink)", FontSize: 12}}
+		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "top", Align: "right",
+			Color: "var(--ink)", FontSize: 12}}
 	points.MultiSeries = append(points.MultiSeries, s)
 }
 
 // kvWords say what is drawn, by how much the cache grows by the formula, and of how many launches.
 func kvWords(lines *evidence.Groups[float64, string], counts []int) string {
 	words := fmt.Sprintf("Points: medians over launches, %s a point.", from(counts))
+	var formulas []string
 	for bytes, engines := range lines.All() {
 		if bytes > 0 {
-			words += fmt.Sprintf(" Dashed: formula, %s KiB a token (%s).", explain.Amount(bytes/1024),
-				explain.And(engines, 4))
+			formulas = append(formulas, fmt.Sprintf("%s KiB a token (%s)", explain.Amount(bytes/1024),
+				explain.And(engines, 4)))
 		}
+	}
+	if len(formulas) > 0 {
+		words += " Dashed: the formula, " + explain.And(formulas, len(formulas)) + "."
 	}
 	return words
 }
@@ -139,7 +151,14 @@ func (v *View) heldBy(a drawnOver, without string) []Chart {
 	for n, s := range v.Res.Sweeps {
 		if s.Axis == a.axis {
 			a.id, a.title = fmt.Sprintf("growth-%s-%d", a.axis, n), plain.Line(s.Label)+", memory by "+by
-			out = append(out, v.drawn(a, []growth.Sweep{s}, without)...)
+			drawn := v.drawn(a, []growth.Sweep{s}, without)
+			for i := range drawn {
+				if of := drawn[i].Drawings; len(of) == 1 { // nothing else says of which memory
+					what, _, _ := strings.Cut(of[0].Name, " (")
+					drawn[i].Title = plain.Line(s.Label) + ", " + strings.ToLower(what[:1]) + what[1:] + " by " + by
+				}
+			}
+			out = append(out, drawn...)
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ const mostHeadlines = 12
 // cells with their reference cells, the launches of the figure that differs most; else the peak by component.
 func Headlines(v *View) []Chart {
 	if c := v.KVCache(); c != nil {
-		c[0].ID, c[0].Table = "headline-growth", nil
+		c[0].ID, c[0].Table, c[0].Setup, c[0].Drawings[0].Caption = "headline-growth", nil, "", ""
 		return c
 	}
 	if len(v.Res.Cells) > mostHeadlines {
@@ -41,6 +41,15 @@ func Headlines(v *View) []Chart {
 		return c
 	}
 	return v.dotPlot("headline-sides", figure.DecodeTPS, nil)
+}
+
+// Pictures are the pictures of answers, for figures of their own: the peak by component, and the launches of sides.
+func Pictures(v *View) []Chart {
+	out := PeakStack(v)
+	if about := v.sides(); len(about) > 0 && len(v.Res.Cells) <= mostHeadlines {
+		out = append(out, v.dotPlot("headline-sides", differing(about), about)...)
+	}
+	return out
 }
 
 // sides are the comparisons of two runs, or of cells with their reference cells where no engines are compared.

@@ -63,6 +63,7 @@
       if (s.type === "line" && !s.showSymbol) s.symbol = "none";
       const drawn = (s.lineStyle || {}).width || 1;
       if (s.type === "line") s.lineStyle = Object.assign({}, s.lineStyle, drawn < .1 ? { width: 0, opacity: 0 } : { width: Math.max(.8, drawn * .7) });
+      if (s.label) s.label.fontSize = size;
       if (s.type === "scatter") s.data.forEach((d) => { if (d && d.symbolSize) d.symbolSize = Math.max(3, d.symbolSize * .66); });
       if (s.markLine && s.markLine.lineStyle) s.markLine.lineStyle.width = Math.min(1.5, s.markLine.lineStyle.width || 1);
       for (const mark of [s.markArea, s.markLine]) if (mark) Object.assign(mark, { silent: true, animation: false, label: Object.assign({}, mark.label, { fontSize: 9.33 }) });
@@ -92,7 +93,7 @@
     const entry = { name: s.name };
     if (s.type === "line" && s.areaStyle) Object.assign(entry, { icon: "rect", itemStyle: { color: s.areaStyle.color, opacity: s.areaStyle.opacity } });
     else if (s.type === "line" && s.symbol === "none") entry.itemStyle = { opacity: 0 };
-    else if (s.type === "scatter") entry.icon = "circle";
+    else if (s.type === "scatter") entry.icon = /^[a-z]+$/i.test(s.symbol || "") && s.symbol !== "none" ? s.symbol : "circle";
     else if (s.type === "bar" && !coloured) Object.assign(entry, { icon: "rect", itemStyle: { color: s.itemStyle && s.itemStyle.color ? "#b9bcc1" : "#5c626b" } });
     else if (s.type === "bar") entry.icon = "rect";
     return entry;

@@ -5,8 +5,9 @@ const llmparityMarks = (() => {
   const colourOf = (s, n) => (s.lineStyle && s.lineStyle.color) || (s.itemStyle && s.itemStyle.color) || own[n % own.length];
 
   // Colour is never all that tells things apart: engines in one chart have strokes and symbols of their own too, layers a hatching.
-  const strokes = ["solid", [9, 3], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2]];
-  const symbols = ["circle", "diamond", "triangle", "rect", "roundRect", "pin"];
+  // The first six are the engines'; the others are for more lines of one engine.
+  const strokes = ["solid", [9, 3], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [14, 2], [3, 6], [10, 2, 2, 2, 2, 2], [5, 6], [1, 5], [14, 4, 5, 4]];
+  const symbols = ["circle", "diamond", "triangle", "rect", "roundRect", "pin", "arrow", "emptyCircle", "emptyDiamond", "emptyTriangle", "emptyRect", "emptyRoundRect"];
   const hatchings = [null, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 4 }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: -Math.PI / 4 },
     { dashArrayX: [1, 0], dashArrayY: [1.5, 5] }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 2 }, { symbol: "circle", symbolSize: .5, dashArrayX: [[5, 5], [0, 5, 5, 0]], dashArrayY: [4, 0] }];
   function marked(series) {
@@ -20,7 +21,7 @@ const llmparityMarks = (() => {
     // free is the first look from one on that no series of another name has in the same colour; with all taken, that one.
     function free(s, looks, from) {
       const at = [...looks.keys()].map((n) => (from + n) % looks.length);
-      const key = (n) => [s.type, colourOf(s, 0), n, (s.itemStyle || {}).borderColor].join();
+      const key = (n) => JSON.stringify([s.type, colourOf(s, 0), looks[n], (s.itemStyle || {}).borderColor]);
       const n = at.find((i) => (taken[key(i)] || s.name) === s.name);
       const found = n === undefined ? from % looks.length : n;
       taken[key(found)] = s.name;
@@ -30,8 +31,8 @@ const llmparityMarks = (() => {
 
     return series.map((s) => {
       const n = engine(s), copy = Object.assign({}, s);
-      if (n >= 0 && s.type === "line" && s.name) {
-        const own = engines.size > 1 && solid ? strokes[n] : stroke(s) || "solid";
+      if (s.type === "line" && s.name) {
+        const own = n >= 0 && engines.size > 1 && solid ? strokes[n] : stroke(s) || "solid";
         const at = strokes.findIndex((o) => String(o) === String(own));
         copy.lineStyle = Object.assign({}, s.lineStyle, { type: at < 0 ? free(s, [own, ...strokes.slice(1)], 0) : free(s, strokes, at) });
       }

@@ -65,8 +65,8 @@ type axisBreak struct {
 // breakArea is how the place of a break looks.
 type breakArea struct {
 	ItemStyle       breakStyle `json:"itemStyle"`
-	ExpandOnClick   bool           `json:"expandOnClick"`
-	ZigzagAmplitude int            `json:"zigzagAmplitude"`
+	ExpandOnClick   bool       `json:"expandOnClick"`
+	ZigzagAmplitude int        `json:"zigzagAmplitude"`
 }
 
 type breakStyle struct {

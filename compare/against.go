@@ -3,7 +3,9 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
@@ -25,8 +27,10 @@ type Against struct {
 }
 
 // CompareFigure compares a figure with that of a baseline run. The null hypothesis is that the figure changed by
-// exactly the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason.
-func CompareFigure(base, now *Cell, name string, change float64) (Against, string) {
+// exactly the tolerance, a share such as -0.05. If the two cannot be compared, it returns the reason. Where launches
+// alternated, CPU time is compared launch by launch: other programs change it less than the time, and change both
+// launches of a pair alike.
+func CompareFigure(base, now *Cell, name string, change float64, alternated bool) (Against, string) {
 	reasons := slices.Concat(unlikeReasons(base, now, Limits), requestsDiffer(base, now), unknown(base, now))
 	if len(reasons) > 0 {
 		return Against{}, reasons[0].Text
@@ -52,8 +56,39 @@ func CompareFigure(base, now *Cell, name string, change float64) (Against, strin
 	out.Note = noteOn(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
+	if alternated && figure.OfCPU(name) {
+		out.pair(pairs(base, now, a, b), change)
+	}
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
+}
+
+// pair replaces tests, change and intervals by those of pairs of launches, if there are enough.
+func (x *Against) pair(p stats.Pairs, change float64) {
+	if p == nil {
+		return
+	}
+	weight, same := x.plain.Weight, x.plain.Same
+	x.Test, x.plain = p.Chance(change), p.Chance(0)
+	x.plain.Weight, x.plain.Same = weight, same
+	x.Percent = new(p.Percent())
+	x.PercentInterval, x.Usual = p.Shift(stats.Sure), p.Shift(stats.Usual)
+	x.Note = strings.TrimPrefix(x.Note+"; compared launch by launch", "; ")
+}
+
+// pairs are the values of a figure in launches of the same number.
+func pairs(base, now *Cell, a, b evidence.Figure) stats.Pairs {
+	if evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
+		return nil
+	}
+	was, is := a.ByRepetition(base.counted), b.ByRepetition(now.counted)
+	var x, y []float64
+	for _, n := range slices.Sorted(maps.Keys(was)) {
+		if v, both := is[n]; both {
+			x, y = append(x, was[n]), append(y, v)
+		}
+	}
+	return stats.NewPairs(x, y)
 }
 
 // lacking says which of two runs lacks a figure, and why; empty: both have it.

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
+	"llmparity/compare/ship"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
@@ -22,6 +23,8 @@ import (
 type Rules struct {
 	// MinEffect is the share below which a significant difference does not matter: 0.01 is 1%.
 	MinEffect float64
+	// Perplexity is by how much it may rise, as a share, in a form of a model that keeps the quality.
+	Perplexity float64
 	// AllowDifferent gives marked ratios of cells that are not alike: other devices, isolation, unverified weights.
 	AllowDifferent bool
 	// By names the fields whose values averaged cells share; nil: the engine, without groups.
@@ -31,16 +34,19 @@ type Rules struct {
 	Reference map[string]string
 	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
+	// Noise is the baseline run once more, for the machine's noise; nil: it was measured once.
+	Noise *record.Run
 }
 
 // Defaults are the options of Runs.
-func Defaults() Rules { return Rules{MinEffect: 0.01} }
+func Defaults() Rules { return Rules{MinEffect: 0.01, Perplexity: ship.Tolerance} }
 
 // Statistics are the rules of a Result.
 type Statistics struct {
 	Alpha          float64  `json:"alpha"`      // greatest share of families of equal cells that are called different
 	Confidence     float64  `json:"confidence"` // of intervals
 	MinEffect      float64  `json:"min_effect"` // a share
+	Perplexity     float64  `json:"-"`          // a share; tables of forms have it
 	AllowDifferent bool     `json:"allow_different,omitempty"`
 	By             []string `json:"by,omitempty"` // as in the options
 }
@@ -50,6 +56,10 @@ func (o Rules) Check(runs ...*record.Run) error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
 		return fault.New(fault.Usage, "use a percentage from 0% to 100%, such as 1%",
 			"minimum effect %g%%: out of range", 100*o.MinEffect)
+	}
+	if !(o.Perplexity >= 0) || math.IsInf(o.Perplexity, 0) {
+		return fault.New(fault.Usage, "use a percentage, such as 1%", "perplexity tolerance %g%%: out of range",
+			100*o.Perplexity)
 	}
 	var specs []*record.Cell
 	for _, run := range runs {
@@ -122,8 +132,12 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// RunName names a run: by its name if that is unique, else by the end of its folder, else by its number.
+// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
+// else by its number.
 func (r *Result) RunName(run int) string {
+	if side := r.Runs[run].Side; side != "" {
+		return side
+	}
 	var folders []string // of other runs with the name
 	for i, other := range r.Runs {
 		if i != run && other.Name == r.Runs[run].Name {

@@ -77,6 +77,7 @@ Runs on different classes of devices are shown without ratios.`,
 		strings.Join(compare.Fields(), ", ")+", or an engine's own field that the plan varied")
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect,
 		"ignore differences below this percentage")
+	toleranceFlag(c, &options)
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
 		"also show ratios between different classes of devices or isolations, with a mark")
 	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)

@@ -108,6 +108,7 @@ func complete(c *cobra.Command) {
 		{"until-figure", always(figure.Typed), no}, {"by", always(compare.Fields), no},
 		{"max min vs-baseline detect", always(limits), number},
 		{"baseline", always(baseline.Store{Dir: baseline.Default}.Names), file}, {"figures", figuresOf, no},
+		{"columns", columnsOf, no},
 	} {
 		for flag := range strings.FieldsSeq(values.flags) {
 			if c.Flags().Lookup(flag) == nil {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,8 +101,8 @@ func root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Measure", []*cobra.Command{runCommand(), watchCommand(), estimateCommand()}},
-		{"Compare", []*cobra.Command{reportCommand(), compareCommand(), gateCommand(), baselineCommand(),
-			validateCommand(), compareEstimatesCommand()}},
+		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
+			baselineCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
 		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},
@@ -135,22 +136,29 @@ func versionCommand() *cobra.Command {
 
 // version identifies the build in one line.
 func version() string {
-	text := strings.Trim(identity().Version, "()")
-	if info, ok := debug.ReadBuildInfo(); ok && text == "devel" {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				text += "-" + s.Value[:min(12, len(s.Value))]
-			}
-		}
+	t := identity()
+	text := strings.Trim(t.Version, "()")
+	if text == "devel" && t.Commit != "" {
+		text += "-" + t.Commit[:min(12, len(t.Commit))]
 	}
 	return fmt.Sprintf("%s %s/%s %s", text, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
-// identity is the program's version and platform.
+// identity is the program's version, platform, and the commit that it was built from.
 func identity() record.Tool {
 	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		t.Version = info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return t
+	}
+	t.Version = cmp.Or(info.Main.Version, t.Version)
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			t.Commit = s.Value
+		case "vcs.modified":
+			t.Modified = s.Value == "true"
+		}
 	}
 	return t
 }

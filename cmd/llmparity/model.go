@@ -30,8 +30,8 @@ import (
 )
 
 func modelCommand() *cobra.Command {
-	c := parent("model", "List, inspect, convert and create models", listCommand(), infoCommand(), convertCommand(),
-		tinyCommand(), randomCommand(), libraryCommand())
+	c := parent("model", "List, inspect, convert, quantize and create models", listCommand(), infoCommand(), convertCommand(),
+		quantizeCommand(), tinyCommand(), randomCommand(), libraryCommand())
 	c.Example = "  llmparity model list Llama\n  llmparity model convert my.gguf --to webllm"
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -37,7 +38,8 @@ func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
-		Long: `Print the result of a run and write its report.html again. DIR is the run's folder.
+		Long: `Print the result of a run and write its report.html again. DIR is the run's folder. Each folder of
+'run --against' stands for both sides.
 
 Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures.md`,
 		Example: `  llmparity report results/latest --details
@@ -48,28 +50,28 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if err != nil {
 				return err
 			}
-			r, err := openRun(args[0], false)
+			s, err := openSides(args[0])
 			if err != nil {
 				return err
 			}
-			if err := options.Check(r); err != nil {
+			if err := options.Check(s.runs...); err != nil {
 				return err
 			}
 			defer frugal()()
-			result := compare.With(options, r)
-			if result.Gate, err = gate.Saved(args[0], result); err != nil {
+			result := s.compare(options)
+			if result.Gate, err = gate.Saved(s.run().Dir, result); err != nil {
 				return err
 			}
 			if slices.Equal(figures.names, []string{"list"}) {
-				known, err := colours().Figures(figures.all, result, r)
+				known, err := colours().Figures(figures.all, result, s.runs...)
 				fmt.Fprintln(c.OutOrStdout(), strings.Join(reports.FigureNames(known), "\n"))
 				return err
 			}
 			if format != nil {
-				if err := format.write(c.OutOrStdout(), as.out, result, r); err != nil {
+				if err := format.write(c.OutOrStdout(), as.out, result, s.runs...); err != nil {
 					return err
 				}
-				return figures.write(c, args[0], result, r)
+				return figures.write(c, args[0], result, s.runs...)
 			}
 			show := reports.Table
 			if details {
@@ -79,15 +81,15 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 				return err
 			}
 			out := cmp.Or(as.out, filepath.Join(args[0], "report.html"))
-			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
+			if err := writeHTML(out, "name another file with -o", result, s.runs...); err != nil {
 				return err
 			}
 			places(c.OutOrStdout(), args[0], out, result, details)
-			if err := figures.write(c, args[0], result, r); err != nil {
+			if err := figures.write(c, args[0], result, s.runs...); err != nil {
 				return err
 			}
 			if profile {
-				return writeProfiles(c, args[0], result, r)
+				return writeProfiles(c, args[0], compare.With(options, s.run()), s.run())
 			}
 			return nil
 		},
@@ -97,6 +99,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)
+	toleranceFlag(c, &options)
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "format", "details")
@@ -184,6 +187,8 @@ type format struct {
 	text   func(io.Writer, *compare.Result, ...*record.Run) error
 	file   func(io.Writer, tables.Table) error // of each table
 	suffix string
+	// columns are those of summary.csv that were chosen; nil: those that the run needs.
+	columns []string
 }
 
 // formats are those of report and compare. docs/reference/formats.md describes them.
@@ -195,10 +200,12 @@ func formats() []format {
 		{name: "table", text: alone(reports.Table)},
 		{name: "json", text: alone(reports.ResultJSON)},
 		{name: "markdown", text: alone(reports.Markdown)},
+		{name: "methods", text: alone(reports.Methods)},
+		{name: "bibtex", text: alone(reports.BibTeX)},
 		{name: "benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", text: alone(reports.JUnit)},
 		{name: "html", text: colours().HTML},
-		{name: "csv", text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
+		{name: csvFormat, text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
 		{name: "parquet", file: parquet.Write, suffix: ".parquet"},
 	}
 }
@@ -213,6 +220,30 @@ func comparison() compare.Rules {
 	return o
 }
 
+// toleranceFlag sets how much perplexity a form of a model may lose.
+func toleranceFlag(c *cobra.Command, options *compare.Rules) {
+	c.Flags().Var(percentage{&options.Perplexity}, "perplexity-tolerance",
+		"how much perplexity may rise in a form of a model to ship, e.g. 5%")
+}
+
+// percentage is a share, which flags have in percent.
+type percentage struct{ share *float64 }
+
+func (p percentage) Type() string { return "percent" }
+
+func (p percentage) String() string {
+	if p.share == nil {
+		return ""
+	}
+	return strconv.FormatFloat(100**p.share, 'g', 4, 64) + "%"
+}
+
+func (p percentage) Set(text string) error {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	*p.share = v / 100
+	return err
+}
+
 func formatNames() (names []string) {
 	for _, f := range formats() {
 		names = append(names, f.name)
@@ -220,9 +251,12 @@ func formatNames() (names []string) {
 	return names
 }
 
+const csvFormat = "csv"
+
 // formatFlags choose the format of a result, and where it goes.
 type formatFlags struct {
 	name, out string
+	columns   []string
 	json      bool
 }
 
@@ -230,12 +264,19 @@ func (f *formatFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.name, "format", "", "print the result as "+strings.Join(formatNames(), ", ")+
 		"; csv and parquet write several files and need -o DIR (docs/reference/formats.md)")
 	c.Flags().BoolVar(&f.json, "json", false, "the same as --format json")
+	c.Flags().StringSliceVar(&f.columns, "columns", nil, "print these columns of summary.csv, e.g. label,peak_pss_mb; "+
+		"all: every column; list: print their names and meanings (default with --format csv: those that the run needs)")
 }
 
 // chosen returns the format; nil if none is chosen. It refuses an impossible one before anything is read.
 func (f *formatFlags) chosen() (*format, error) {
 	if f.json {
 		f.name = "json"
+	}
+	if f.columns != nil {
+		if f.name = cmp.Or(f.name, csvFormat); f.name != csvFormat {
+			return nil, fault.New(fault.Usage, "", "--columns requires --format csv")
+		}
 	}
 	if f.name == "" {
 		return nil, nil
@@ -248,20 +289,29 @@ func (f *formatFlags) chosen() (*format, error) {
 	if known.text == nil && f.out == "" {
 		return nil, fault.New(fault.Usage, "name a folder with -o", "--format %s writes several files", known.name)
 	}
+	known.columns = f.columns
 	return known, nil
 }
 
 // write writes a result to standard output, or to the file or folder out. A table can be long, so it is streamed to a
 // temporary name.
 func (f *format) write(stdout io.Writer, out string, res *compare.Result, runs ...*record.Run) error {
+	if f.name == csvFormat {
+		return f.writeCSV(stdout, out, res, runs...)
+	}
 	if out == "" || f.file == nil {
 		return toFile(stdout, out, func(w io.Writer) error { return f.text(w, res, runs...) })
 	}
+	return f.writeTables(out, tables.Of(res, runs...))
+}
+
+// writeTables writes a file a table.
+func (f *format) writeTables(out string, all []tables.Table) error {
 	const do = "name another folder with -o"
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fault.Wrap(fault.Unwritable, err, do, "can't write into %s", out)
 	}
-	for _, t := range tables.Of(res, runs...) {
+	for _, t := range all {
 		path := filepath.Join(out, t.Name+f.suffix)
 		if err := reports.Stream(path, do, func(w io.Writer) error { return f.file(w, t) }); err != nil {
 			return err

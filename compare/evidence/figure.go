@@ -58,6 +58,17 @@ func (f Figure) PerLaunch(counted []*record.Attempt) []float64 {
 	return out
 }
 
+// ByRepetition has its values by the number of the repetition.
+func (f Figure) ByRepetition(counted []*record.Attempt) map[int]float64 {
+	out := map[int]float64{}
+	for _, v := range f.Values {
+		if at := slices.IndexFunc(counted, func(a *record.Attempt) bool { return a.ID == v.Attempt }); at >= 0 {
+			out[counted[at].Repetition] = v.Value
+		}
+	}
+	return out
+}
+
 // TooFewRuns is the note of a missing interval that needs more launches.
 const TooFewRuns = "too few launches"
 
@@ -109,6 +120,12 @@ type Value struct {
 
 // Known reports whether there is a value.
 func (f Figure) Known() bool { return f.Median != nil }
+
+// Marked reports whether tables mark the figure: a warning is about its launches. A busy machine is a warning of the
+// run, and would mark every time.
+func (f *Figure) Marked() bool {
+	return slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code != explain.BusyMachine.Code })
+}
 
 // Center is the median; NaN without a value.
 func (f Figure) Center() float64 {

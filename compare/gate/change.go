@@ -144,7 +144,7 @@ func allowed(c gates.Change) string {
 func (j *judge) compareChange(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
 	compared, why := compare.Against{}, cmp.Or(p.why, p.unjudged(c.Figure.Name))
 	if why == "" {
-		compared, why = compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change)
+		compared, why = compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change, j.out.Interleaved)
 	}
 	if why != "" {
 		j.add(check, level, gates.Inconclusive, why)
@@ -158,7 +158,7 @@ func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change
 	if p.base == nil || p.why != "" || p.unjudged(c.Figure.Name) != "" {
 		return nil
 	}
-	compared, why := compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change)
+	compared, why := compare.CompareFigure(p.base, p.now, c.Figure.Name, c.Change, j.out.Interleaved)
 	if why != "" {
 		return nil
 	}

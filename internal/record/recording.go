@@ -23,6 +23,7 @@ type Recording struct {
 	source   map[int]Source
 	tokens   int64 // offset in tokens.csv where its rows begin
 	stolen   *float64
+	build    Build // what ran, as far as it was reported
 }
 
 // Beginning is the start of an attempt.
@@ -205,7 +206,15 @@ func (r *Recording) Phase(p Phase, begin, end time.Time) {
 func (r *Recording) Span(s Span) { r.put(entry{Span: r.span(0, s)}) }
 
 // Event writes an event.
-func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
+func (r *Recording) Event(e Event) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e.Engine != nil {
+		r.build.of(r.cell, e.Engine)
+	}
+	w.putLocked(entry{Attempt: r.id, Event: &e})
+}
 
 // Warn writes a warning about the attempt.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
@@ -261,6 +270,7 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	if err != nil {
 		e.Error = err.Error()
 	}
+	w.ran(r.build)
 	w.sync() // the rows before the line that commits them
 	w.putLocked(entry{Attempt: r.id, End: e})
 	w.sync()

@@ -32,7 +32,7 @@ func Reopen(dir string) (*Writer, *State, error) {
 		return nil, nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(s.Meta.Tool),
 			"%s was written by another llmparity (schema %s, this version writes %s)", real, s.Meta.Schema, Schema)
 	}
-	w := &Writer{dir: real, failed: make(chan struct{})}
+	w := &Writer{dir: real, meta: s.Meta, failed: make(chan struct{})}
 	if err := w.reopen(s); err != nil {
 		w.closeFiles()
 		return nil, nil, resumeFault(err, real)

@@ -28,6 +28,7 @@ const (
 // closes Failed; the folder stays readable.
 type Writer struct {
 	dir   string
+	meta  Meta
 	clock clock
 	lock  *os.File
 
@@ -71,7 +72,7 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	if err != nil {
 		return nil, writeError(err, root)
 	}
-	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
+	w := &Writer{dir: aside, meta: meta, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
 	if err = w.open("name another folder with --out", lines.Create); err == nil {
 		err = whole.JSON(filepath.Join(w.dir, metaFile), meta)
 	}
@@ -208,6 +209,7 @@ func (w *Writer) Close(status Status) error {
 	defer w.mu.Unlock()
 	w.putLocked(entry{Done: &doneEntry{Status: status}})
 	w.sync()
+	w.builds()
 	w.closeFiles()
 	return w.err
 }

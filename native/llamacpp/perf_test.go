@@ -42,8 +42,8 @@ func TestPerf(t *testing.T) {
 	}
 }
 
-// whole feeds chunks of output to pieces and returns the pieces of text.
-func whole(chunks []string, mark string, byModel bool) (text []string, over bool) {
+// entire feeds chunks of output to pieces and returns the pieces of text.
+func entire(chunks []string, mark string, byModel bool) (text []string, over bool) {
 	p := newPieces(context.Background(), mark, func(piece string, _ time.Time) { text = append(text, piece) })
 	for _, c := range chunks {
 		_, _ = p.Write([]byte(c)) // never fails
@@ -73,7 +73,7 @@ func TestPieces(t *testing.T) {
 		{"incomplete, perhaps in the mark", "a|<f0", false, "a|<f0", false},
 		{"nothing", "<f00>", false, "", true},
 	} {
-		got, over := whole(strings.Split(c.in, "|"), mark, c.byModel)
+		got, over := entire(strings.Split(c.in, "|"), mark, c.byModel)
 		if strings.Join(got, "|") != c.want || over != c.over {
 			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, over, c.want, c.over)
 		}

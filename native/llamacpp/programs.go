@@ -29,8 +29,21 @@ func (i identity) info(name string, args []string, policy map[string]string) rec
 	if i.libraries != "" {
 		parts["libraries_sha256"] = i.libraries
 	}
-	return record.EngineInfo{Name: name, Version: i.version, Path: i.path, SHA256: i.sha256, Args: args, Parts: parts,
-		Policy: policy}
+	return record.EngineInfo{Name: name, Version: i.version, Commit: commitOf(i.version), Path: i.path,
+		SHA256: i.sha256, Args: args, Parts: parts, Policy: policy}
+}
+
+// commitForm is the commit in a version: "3000 (0a0a0a0a)", or in newer ones "0.6.0-dev (build 11434, commit
+// 0a0a0a0a)".
+var commitForm = regexp.MustCompile(`\((?:build \d+, commit )?([0-9a-f]{7,40})\)$`)
+
+// commitOf is the commit that a version names; empty: none, as a build from an archive does not know it.
+func commitOf(version string) string {
+	m := commitForm.FindStringSubmatch(version)
+	if m == nil {
+		return ""
+	}
+	return m[1]
 }
 
 // versionLine matches the version in what the programs print.

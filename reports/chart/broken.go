@@ -84,8 +84,9 @@ func (e extent) breaks(gap string) breaks {
 	if from == 0 {
 		return breaks{}
 	}
-	look := breakStyle{opts.ItemStyle{Color: "var(--page)", BorderColor: "var(--edge)", Opacity: opts.Float(1)}, "solid"}
-	return breaks{[]axisBreak{{0, from, gap}}, &breakArea{ItemStyle: look, ZigzagAmplitude: 3}}
+	look := opts.ItemStyle{Color: "var(--page)", BorderColor: "var(--edge)", Opacity: opts.Float(1)}
+	return breaks{[]axisBreak{{0, from, gap}},
+		&breakArea{ItemStyle: breakStyle{look, "solid"}, ZigzagAmplitude: 3}}
 }
 
 // broken puts the break of an axis of values into a chart's options: xAxis or yAxis.

@@ -48,7 +48,8 @@ func (v *View) KVCache() []Chart {
 			if !f.Known() {
 				continue
 			}
-			data = append(data, spot(plain.Line(s.Label), s.At[n], fine(f.Center()), pointSize(len(points.MultiSeries))))
+			size := pointSize(len(points.MultiSeries))
+			data = append(data, spot(plain.Line(s.Label), s.At[n], fine(f.Center()), size))
 			cells = append(cells, c)
 			at, counts = append(at, s.At[n]), append(counts, f.N)
 			out.Table.Rows = append(out.Table.Rows, []string{plain.Line(c.Label), plain.Num(s.At[n]),
@@ -119,10 +120,10 @@ func addFormulas(l *charts.Line, lines *evidence.Groups[float64, string], to flo
 func addNames(points *charts.Scatter, ends *evidence.Groups[[2]float64, string]) {
 	var data []opts.ScatterData
 	for at, engines := range ends.All() {
-		data = append(data, opts.ScatterData{Name: explain.And(engines, 4), Value: []any{at[0], at[1]}, SymbolSize: 18})
+		data = append(data, spot(explain.And(engines, 4), at[0], at[1], 18))
 	}
-	s := charts.SingleSeries{Type: "scatter", Data: data, Symbol: "circle", ItemStyle: &opts.ItemStyle{Color: "transparent"},
-		Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "top", Align: "right",
+	s := charts.SingleSeries{Type: "scatter", Data: data, Symbol: "circle",
+		ItemStyle: &opts.ItemStyle{Color: "transparent"}, Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "top", Align: "right",
 			Color: "var(--ink)", FontSize: 12}}
 	points.MultiSeries = append(points.MultiSeries, s)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -19,23 +20,25 @@ import (
 	"llmparity/reports/plain"
 )
 
-// mostHeadlines is how many cells the picture of the answer has room for.
-const mostHeadlines = 12
+// MostHeadlines is how many cells the picture of the answer has room for.
+const MostHeadlines = 12
 
-// Headlines is the picture of the question, one chart or none: of contexts the growth of the KV cache; of runs, and of
-// cells with their reference cells, the launches of the figure that differs most; else the peak by component.
-func Headlines(v *View) []Chart {
-	if c := v.KVCache(); c != nil {
-		c[0].ID, c[0].Table, c[0].Setup, c[0].Drawings[0].Caption = "headline-growth", nil, "", ""
-		return c
+// Headlines is the picture of the question, one chart or none: of contexts the growth of the KV cache, or else of
+// memory; of runs, and of cells with their reference cells, the launches of the figure that differs most; else the
+// peak by component. about are the comparisons of the answer.
+func Headlines(v *View, about []*compare.Comparison) []Chart {
+	if all := v.DrawnOver(figure.Contexts); len(all) > 0 && strings.HasPrefix(all[0].ID, "growth-context") {
+		c := all[0]
+		c.ID, c.Table, c.Setup = "headline-growth", nil, ""
+		c.Drawings = slices.Clone(c.Drawings[:1])
+		c.Drawings[0].Caption, c.Chosen = "", 0
+		return []Chart{c}
 	}
-	if len(v.Res.Cells) > mostHeadlines {
+	if len(v.Res.Cells) > MostHeadlines {
 		return nil
 	}
-	if about := v.sides(); len(about) > 0 {
-		if c := v.dotPlot("headline-sides", differing(about), about); c != nil {
-			return c
-		}
+	if c := v.pairDots(about); c != nil {
+		return c
 	}
 	if c := PeakStack(v); c != nil {
 		return c
@@ -44,32 +47,19 @@ func Headlines(v *View) []Chart {
 }
 
 // Pictures are the pictures of answers, for figures of their own: the peak by component, and the launches of sides.
-func Pictures(v *View) []Chart {
-	out := PeakStack(v)
-	if about := v.sides(); len(about) > 0 && len(v.Res.Cells) <= mostHeadlines {
-		out = append(out, v.dotPlot("headline-sides", differing(about), about)...)
-	}
-	return out
+func Pictures(v *View, about []*compare.Comparison) []Chart {
+	return append(PeakStack(v), v.pairDots(about)...)
 }
 
-// sides are the comparisons of two runs, or of cells with their reference cells where no engines are compared.
-func (v *View) sides() []*compare.Comparison {
-	var runs, cells []*compare.Comparison
-	engines := false
-	for i := range v.Res.Comparisons {
-		switch c := &v.Res.Comparisons[i]; {
-		case v.Res.Families[c.Family].Runs:
-			runs = append(runs, c)
-		case c.Axes != nil:
-			cells = append(cells, c)
-		default:
-			engines = true
-		}
+// pairDots are the launches of sides; none of engines, which differ in everything.
+func (v *View) pairDots(about []*compare.Comparison) []Chart {
+	sides := slices.DeleteFunc(slices.Clone(about), func(c *compare.Comparison) bool {
+		return c.Axes == nil && !v.Res.Families[c.Family].Runs
+	})
+	if len(sides) == 0 || len(v.Res.Cells) > MostHeadlines {
+		return nil
 	}
-	if len(runs) > 0 || engines {
-		return runs
-	}
-	return cells
+	return v.dotPlot("headline-sides", differing(sides), sides)
 }
 
 // differing is the figure with the largest difference between sides: of those of speed, if any differs, else of
@@ -147,17 +137,53 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 		if len(dots.Keys) > 1 {
 			called = v.Res.Cells[engine].Title() + ", launches"
 		}
-		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: plain.Line(called), Data: of,
-			ItemStyle: &opts.ItemStyle{Color: v.Colour(engine), Opacity: opts.Float(0.75)}})
+		s := charts.SingleSeries{Type: "scatter", Name: plain.Line(called), Data: of}
+		s.ConfigureSeriesOpts(inked(v.Colour(engine), 0.75))
+		bar.MultiSeries = append(bar.MultiSeries, s)
 	}
 	bar.MultiSeries = append(bar.MultiSeries, v.medianBars(medians, intervals))
+	noise, words := v.noise(name, about)
+	if noise != nil {
+		drawn.add(noise.Lo, noise.Hi)
+		bar.MultiSeries[0].ConfigureSeriesOpts(stretch(noise))
+	}
 	o := drawn.broken(options(bar), "xAxis")
 	out.Height = 34 + 58*len(labels)
 	out.Label = fmt.Sprintf("Dots of %s, one a launch, a row for each of %s, with medians and 95%% intervals", out.Title,
 		explain.And(names, 6))
-	out.Note = dotWords(counts, intervals) + better(row) + drawn.words()
+	out.Note = dotWords(counts, intervals) + words + better(row) + drawn.words()
 	out.Drawings = []Drawing{{Options: o, Figure: name}}
 	return []Chart{out}
+}
+
+// noise is where the baseline run's figure may be although nothing changed but the time, if it was measured once more,
+// and what the caption says of it; nil where there are several pairs.
+func (v *View) noise(name string, about []*compare.Comparison) (*stats.Interval, string) {
+	if len(about) != 1 {
+		return nil, ""
+	}
+	at := slices.IndexFunc(about[0].Ratios, func(r ratio.Ratio) bool { return r.Figure == name && r.Noise != nil })
+	if at < 0 {
+		return nil, ""
+	}
+	r := about[0].Ratios[at]
+	lo, hi := min(0, r.Noise.Percent), max(0, r.Noise.Percent)
+	if i := r.Noise.Interval; i != nil {
+		lo, hi = i.Lo, i.Hi
+	}
+	a, _ := v.Res.SideNames(about[0])
+	words := fmt.Sprintf(" Grey: %s against itself, the machine's noise (%+.1f%% to %+.1f%%).", plain.Line(a), lo, hi)
+	of := func(percent float64) float64 { return fine(r.Left.Median * (1 + percent/100)) }
+	return &stats.Interval{Lo: of(lo), Hi: of(hi)}, words
+}
+
+// stretch is a grey band behind a series.
+func stretch(of *stats.Interval) style {
+	return func(s *charts.SingleSeries) {
+		begin := opts.MarkAreaData{XAxis: of.Lo}
+		begin.ItemStyle = &opts.ItemStyle{Color: "var(--line)"}
+		charts.WithMarkAreaData([]opts.MarkAreaData{begin, {XAxis: of.Hi}})(s)
+	}
 }
 
 // medianBars are the medians, with their intervals as bars.

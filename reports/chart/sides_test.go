@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/memory"
+	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
@@ -22,6 +24,9 @@ type plotted struct {
 	Data       []json.RawMessage
 	MarkLine   struct {
 		Data [][]struct{ Coord []float64 }
+	}
+	MarkArea struct {
+		Data [][]struct{ XAxis float64 }
 	}
 }
 
@@ -75,7 +80,7 @@ func varied(t *testing.T, vary float64, change func(*comparetest.Engine)) *View 
 
 func picture(t *testing.T, v *View) Chart {
 	t.Helper()
-	all := Headlines(v)
+	all := Headlines(v, answer.Of(v.Res).Compared)
 	if len(all) != 1 {
 		t.Fatalf("%d pictures, want one", len(all))
 	}
@@ -209,7 +214,8 @@ func TestCachesShareOneChart(t *testing.T) {
 			t.Errorf("the formula of %s goes along %v, want to %g MiB", names[n], line, end)
 		}
 	}
-	for _, words := range []string{"6 a point", "45 KiB a token (" + names[0] + ")", "22.5 KiB a token (" + names[1] + ")"} {
+	for _, words := range []string{"6 a point", "45 KiB a token (" + names[0] + ")",
+		"22.5 KiB a token (" + names[1] + ")"} {
 		if !strings.Contains(c.Note, words) {
 			t.Errorf("the caption %q does not say %q", c.Note, words)
 		}
@@ -243,5 +249,30 @@ func TestBrowserIsSplitInTheBar(t *testing.T) {
 	}
 	if math.Abs(total-sum) > 1e-6 || b.sizes[figure.GPUProcess] != max(0, shown.Size(figure.GPUProcess)) {
 		t.Errorf("the parts %v add up to %g, want %g", b.sizes, total, sum)
+	}
+}
+
+// Behind the dots is the change of the baseline run measured once more, where it was; the caption has its numbers.
+func TestNoiseIsBehindTheDots(t *testing.T) {
+	v := twoRuns(t, func(e *comparetest.Engine) { e.Token = 2 * e.Token })
+	if all, _ := drawn(t, picture(t, v)); all[0].MarkArea.Data != nil {
+		t.Errorf("a band at %v of runs without one", all[0].MarkArea.Data)
+	}
+	rules, again := compare.Defaults(), comparetest.Browser(7)
+	again.Vary = 0.03
+	rules.Noise = comparetest.Run(t, "again", again)
+	v.Res = compare.With(rules, v.Runs...)
+	c := picture(t, v)
+	all, _ := drawn(t, c)
+	at := slices.IndexFunc(v.Res.Comparisons[0].Ratios,
+		func(r ratio.Ratio) bool { return r.Figure == figure.DecodeTPS })
+	r := v.Res.Comparisons[0].Ratios[at]
+	for n, percent := range []float64{r.Noise.Interval.Lo, r.Noise.Interval.Hi} {
+		if got, want := all[0].MarkArea.Data[0][n].XAxis, fine(r.Left.Median*(1+percent/100)); got != want {
+			t.Errorf("the band has an end at %g, want %g", got, want)
+		}
+		if words := fmt.Sprintf("%+.1f%%", percent); !strings.Contains(c.Note, words) {
+			t.Errorf("the caption %q does not say %s", c.Note, words)
+		}
 	}
 }

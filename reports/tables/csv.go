@@ -57,5 +57,11 @@ func (v Value) field(k Kind) string {
 	return strconv.FormatInt(v.Int, 10)
 }
 
-// Summary writes summary.csv, a row a cell.
-func Summary(w io.Writer, res *compare.Result) error { return CSV(w, Of(res)[0]) }
+// Summary writes summary.csv, a row a cell, with the columns that it needs.
+func Summary(w io.Writer, res *compare.Result) error {
+	t, err := Needed(Of(res)[0])
+	if err != nil {
+		return err
+	}
+	return CSV(w, t)
+}

@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 	_, run := opened(t, comparetest.Browser(7), comparetest.Native(2), lost)
 	res := compare.Runs(run)
 	var b bytes.Buffer
-	check.Err(t, tables.Summary(&b, res))
+	check.Err(t, tables.CSV(&b, tables.Of(res)[0]))
 	got := rows(t, b.Bytes())
 	if len(got) != 3 {
 		t.Fatalf("%d rows of 3 cells", len(got))

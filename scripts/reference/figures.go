@@ -61,6 +61,8 @@ What llmparity writes, column by column. [Read a run's files](../howto/read-a-ru
 | ` + "`table`" + ` | the terminal's table | standard output, or the file of ` + "`-o`" + ` |
 | ` + "`json`" + ` | the result; [schema](schemas/result.schema.json) | the same |
 | ` + "`markdown`" + ` | answer, table, ratios, parity and warnings, for GitHub | the same |
+| ` + "`methods`" + ` | how the figures were measured, in paragraphs [for a paper](../howto/draw-figures.md#describe-the-method) | the same |
+| ` + "`bibtex`" + ` | BibTeX entries of the runs and of llmparity | the same |
 | ` + "`benchstat`" + ` | Go's benchmark format, one line a launch | the same |
 | ` + "`junit`" + ` | test cases: launches, repeatability, parity, predictions | the same |
 | ` + "`html`" + ` | the report, one file | the same |
@@ -84,20 +86,32 @@ Times are RFC 3339 with microseconds in CSV, and UTC timestamps in Parquet.
 	for _, t := range tables.Of(&compare.Result{}) {
 		fmt.Fprintf(&b, "\n## %s: one row a %s\n\n", t.Name, rowOf[t.Name])
 		if t.Name == "summary" {
-			b.WriteString("Each figure has four more columns: `X_lo` and `X_hi`, the 95% confidence interval of the median " +
-				"(absent below six launches);\n`X_n`, the number of launches; " +
-				"and `X_from`, [where it comes from](../explanation/memory.md#where-a-figure-comes-from).\n\n")
+			b.WriteString(summaryColumns)
 		}
 		b.WriteString("| column | type | meaning |\n|---|---|---|\n")
 		for _, c := range t.Columns {
 			if t.Name == "summary" && suffixed(c.Name) {
 				continue
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Kind, cell(c.What))
+			what := c.What
+			if left := tables.Left(c.Name); t.Name == "summary" && left != "" {
+				what += "; " + left
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Kind, cell(what))
 		}
 	}
 	return b.Bytes()
 }
+
+// summaryColumns say which columns a summary has.
+const summaryColumns = "Each figure has four more columns: `X_lo` and `X_hi`, the 95% confidence interval of the median " +
+	"(absent below six launches);\n`X_n`, the number of launches; " +
+	"and `X_from`, [where it comes from](../explanation/memory.md#where-a-figure-comes-from).\n\n" +
+	"summary.csv has the columns that the run needs. Left out are columns that are empty in every row, `X_lo` and `X_hi` if " +
+	"both are `X` in every row,\n`X_n` if it is `launches_counted` in every row, and what the table says of a column. " +
+	"A part or setting in which cells of one engine differ has a column of its own, the last ones.\n" +
+	"`--columns label,peak_pss_mb` chooses columns, `--columns all` prints every column, and `--columns list` their names and " +
+	"meanings.\nThe Parquet file has every column.\n\n"
 
 var rowOf = map[string]string{"summary": "cell", "samples": "process and reading", "totals": "tick", "tokens": "token",
 	"metrics": "value of any other source", "scores": "candidate at a position of a scored text"}

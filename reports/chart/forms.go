@@ -1,0 +1,61 @@
+package chart
+
+import (
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare/ship"
+	"llmparity/reports/plain"
+)
+
+// Forms draws for each table of forms the change of perplexity over peak memory, in the engine that decides.
+func Forms(v *View) []Chart {
+	out := Chart{ID: "forms-memory-quality", Title: "Memory against quality", Choice: "Request",
+		Label: "Points of perplexity over peak memory for each form; the table has the same figures",
+		Note:  "Left is smaller, low is better. Vertical lines: 95% intervals of the paired difference from the reference form."}
+	for _, t := range v.Res.Forms {
+		if s := v.forms(t); len(s.MultiSeries) > 1 {
+			name := plain.Line(t.Request)
+			if name == "" {
+				name = plain.Line(t.Model)
+			}
+			out.Drawings = append(out.Drawings, Drawing{Name: name, Options: options(s)})
+		}
+	}
+	if len(out.Drawings) == 0 {
+		return nil
+	}
+	return []Chart{out}
+}
+
+// forms is the drawing of one table: a point a form.
+func (v *View) forms(t *ship.Table) *charts.Scatter {
+	s := charts.NewScatter()
+	s.SetGlobalOptions(global("item", legendBelow(), opts.Grid{Left: "4", Right: "30", Top: "26", Bottom: "58"},
+		opts.XAxis{Type: "value", Name: "Peak memory in " + plain.Line(t.Engines[t.By].Name) + " (MiB)",
+			NameLocation: "middle", NameGap: 26, Scale: opts.Bool(true)},
+		opts.YAxis{Type: "value", Name: "perplexity (% more)", Scale: opts.Bool(true)})...)
+	for form := range t.Forms {
+		f := &t.Forms[form]
+		if f.Cells[t.By] < 0 || form != t.Reference && f.Change == nil {
+			continue
+		}
+		x := v.Res.Cells[f.Cells[t.By]].Points().Peak
+		if !x.Known() {
+			continue
+		}
+		y := 0.0
+		looks := []style{inked(v.Colour(f.Cells[t.By]), 0), charts.WithLabelOpts(opts.Label{Show: opts.Bool(true),
+			Formatter: "{a}", Position: "top", Color: "var(--muted)", FontSize: 11})}
+		if c := f.Change; c != nil {
+			y = 100 * c.Share
+			if i := c.Interval; i != nil {
+				looks = append(looks, whiskers([]opts.MarkLineNameCoordItem{
+					whisker(fine(x.Center()), fine(100*i.Lo), fine(x.Center()), fine(100*i.Hi))}, 1))
+			}
+		}
+		label := plain.Line(f.Name)
+		s.AddSeries(label, []opts.ScatterData{spot(label, fine(x.Center()), fine(y), 10)}, looks...)
+	}
+	return s
+}

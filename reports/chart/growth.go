@@ -25,7 +25,6 @@ func (v *View) KVCache() []Chart {
 	row := figure.New(figure.KVReserved)
 	l := newLine(inTokens("context"), 0)
 	l.Legend.Show = opts.Bool(false)
-	l.GridList[0].Bottom = "36"
 	l.YAxisList[0].Name, l.YAxisList[0].Min = "KV cache (MiB)", 0
 	points := charts.NewScatter()
 	out := Chart{ID: "growth-context", Title: "KV cache, reserved, by context", Unit: "MiB", Along: "cell (model)",
@@ -122,9 +121,10 @@ func addNames(points *charts.Scatter, ends *evidence.Groups[[2]float64, string])
 	for at, engines := range ends.All() {
 		data = append(data, spot(explain.And(engines, 4), at[0], at[1], 18))
 	}
-	s := charts.SingleSeries{Type: "scatter", Data: data, Symbol: "circle",
-		ItemStyle: &opts.ItemStyle{Color: "transparent"}, Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "top", Align: "right",
-			Color: "var(--ink)", FontSize: 12}}
+	label := opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "top", Align: "right", FontSize: 12,
+		Color: "var(--ink)"}
+	s := charts.SingleSeries{Type: "scatter", Data: data, Symbol: "circle", Label: &label,
+		ItemStyle: &opts.ItemStyle{Color: "transparent"}}
 	points.MultiSeries = append(points.MultiSeries, s)
 }
 

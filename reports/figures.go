@@ -20,6 +20,7 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/explain"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
@@ -64,7 +65,8 @@ func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) (
 	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
 	taken, cut := map[string]int{}, newNames(res)
 	var out []Figure
-	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
+	charted := append(section.All(v), section.Section{Title: "Summary",
+		Draw: func(v *chart.View) []chart.Chart { return chart.Pictures(v, answer.Of(res).Compared) }})
 	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
 			if n != c.Chosen && !all && d.OfOneLaunch {
@@ -164,12 +166,20 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		}
 		f.Title += name
 	}
-	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption),
-		cmp.Or(c.Setup, chart.Setup(cells))), 2000)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Shorten(f.Title, titleLimit)+".", plain.Line(c.Note),
+		sentence(plain.Line(d.Caption)), cmp.Or(c.Setup, chart.Setup(cells))), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
 	return f
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
@@ -332,7 +342,7 @@ func sourceOf(c *chart.Chart, d chart.Drawing, cells []*compare.Cell) string {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}
 	if row := figure.Of(d.Figure); row != nil { // a chart along an axis has a drawing a figure
-		return row.Source() + ", " + c.Along
+		return plain.Joined(", ", row.Source(), c.Along)
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

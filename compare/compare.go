@@ -63,6 +63,8 @@ type Result struct {
 	Noise *Noise `json:"noise,omitempty"`
 	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
+
+	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
 }
 
 // Run is a run folder that entered the result.
@@ -83,7 +85,7 @@ type Run struct {
 
 // Cell is a point of a plan with what was measured there.
 type Cell struct {
-	// Label is unique in the result: the engine and in what else cells differ, or a side of an interleaved run.
+	// Label is unique in the result: what differs between cells, or a side of an interleaved run.
 	Label string `json:"label"`
 	Run   int    `json:"run"` // index into Runs
 	evidence.Setup

@@ -29,8 +29,8 @@ func compareBuildsCommand() *cobra.Command {
 		Use:   "compare-builds BASELINE BUILD",
 		Short: "Compare two builds of WebLLM: is the second one slower or larger?",
 		Long: fmt.Sprintf(`Compare two builds of WebLLM. Each build is a file (an ES module, such as lib/index.js) or a version
-on npm. Both run the same model and prompt on this machine; their launches alternate. The first
-line of the output is the verdict.
+on npm. Both run the same model and prompt on this machine; their launches alternate. The
+first lines of the output are the verdict.
 
 Default tolerances: decode 5%% lower, peak memory 3%% higher; exit code 3: worse; 5: inconclusive.
 

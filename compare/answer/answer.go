@@ -34,14 +34,18 @@ type Answer struct {
 	Quality  Card // of a given text
 	Sure     Card
 	Quote    Card
-	Warnings []evidence.Warning // that may change a conclusion: at most three, of different codes where there are such
-	More     int                // other warnings
+	Warnings []compare.Remarks // that may change a conclusion, a line a code: at most three
+	More     int               // other codes
+
+	// Compared are the comparisons that the answer is about.
+	Compared []*compare.Comparison
 }
 
 // Card is the answer to one question.
 type Card struct {
 	Name     string            // Memory, Speed, Output …
 	Headline string            // a few words
+	Line     string            // the figures in one short sentence, or why there are none
 	Text     string            // sentences with the figures
 	Unknown  bool              // there is no answer here; Headline and Text say why
 	Without  string            // which cells were refused, and why; Text has it too
@@ -55,7 +59,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Memory, a.Speed, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -83,16 +87,21 @@ type view struct{ *compare.Result }
 // Of makes the answer of a result.
 func Of(res *compare.Result) *Answer {
 	r := view{res}
-	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure()}
+	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure(), Compared: r.compared()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Ship, a.Place = r.shipCard(), r.placeCard()
 		a.Output = r.outputCard()
-		a.Quality = r.qualityCard()
+		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
+			a.Quality = r.qualityCard()
+		}
 		a.Quote = r.quote(a)
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
+	}
+	for _, c := range []*Card{&a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3
 	a.Warnings = r.gravest()
@@ -101,20 +110,24 @@ func Of(res *compare.Result) *Answer {
 	return a
 }
 
-// gravest are all warnings, by severity: first one of each code, then the others.
-func (r view) gravest() []evidence.Warning {
-	var first, others []evidence.Warning
-	for _, w := range r.OnceEach(r.Warnings) {
-		switch {
-		case slices.ContainsFunc(first, func(o evidence.Warning) bool { return o.Code == w.Code }):
-			others = append(others, w)
-			continue
-		case w.Code == warning.WideInterval:
-			w.Text += "; --until-ci 5% adds launches until the interval is narrow enough"
-		}
-		first = append(first, w)
+// firstSentence is a text up to its first full stop.
+func firstSentence(text string) string {
+	first, _, cut := strings.Cut(text, ". ")
+	if cut {
+		first += "."
 	}
-	return append(first, others...)
+	return first
+}
+
+// gravest are all warnings by severity, a line a code.
+func (r view) gravest() []compare.Remarks {
+	all := r.ByCode(r.Warnings)
+	for i := range all {
+		if w := &all[i]; w.Code == warning.WideInterval {
+			w.Text += "; --until-ci 5% adds launches"
+		}
+	}
+	return all
 }
 
 // subject says what was compared: the cells that ran, if any did.
@@ -136,7 +149,7 @@ func (r view) subject() string {
 		return "Runs " + explain.And(names, 3)
 	}
 	title := explain.And(engines, 3)
-	models := r.Distinct(func(c *compare.Cell) string { return c.Spec.Model.Name })
+	models := r.Distinct(func(c *compare.Cell) string { return axis.Called(&c.Spec.Model) })
 	switch len(models) {
 	case 0:
 	case 1:

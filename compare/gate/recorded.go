@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -105,9 +104,7 @@ func Fault(g *gates.Outcome, shown bool) error {
 		kind = fault.Inconclusive
 	case g.Status != gates.Failed:
 		return nil
-	case slices.ContainsFunc(g.Checks, func(c gates.Check) bool {
-		return c.Status == gates.Failed && c.Kind != gates.KindLaunches
-	}):
+	case !g.LaunchesAlone():
 		kind = fault.Gate
 	}
 	if shown {

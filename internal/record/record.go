@@ -132,6 +132,8 @@ const Foreign = "foreign"
 // Model identifies weights and describes their shape.
 type Model struct {
 	Name string `json:"name"`
+	// the name that people know it by, if that is another; never compared, so that older runs can be resumed
+	Title string `json:"title,omitempty"`
 	// what the engine ran, if the plan names a form of the model for each engine; name is then the plan's
 	Form         string `json:"form,omitempty"`
 	SHA256       string `json:"sha256"`       // SHA-256 of the weights

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/compare/timing"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports/plain"
@@ -218,7 +219,8 @@ func Setup(cells []*compare.Cell) string {
 		if c.Foreign() || c.Launches.Counted == 0 {
 			continue
 		}
-		words := plain.Joined(" ", plain.Line(c.Title()), plain.Line(c.On())) + ": " + plain.Line(c.Spec.Model.Name)
+		words := plain.Joined(" ", plain.Line(c.Title()), plain.Line(c.On())) + ": " +
+			plain.Line(axis.Called(&c.Spec.Model))
 		if dtype := c.Policy("kv_dtype"); dtype != "" {
 			words += ", KV cache in " + plain.Line(dtype)
 		}

@@ -71,7 +71,7 @@
   }
 
   // keys lays a legend out in rows: as many as its entries take. Where the page has none, since each bar bears its name, marks are grey.
-  function keys(o, room) {
+  function keys(o, room, labels) {
     const single = /^(launch|repetition)( of attempt)? \d+$/;
     const many = o.series.filter((s) => single.test(s.name)).length > 3; // they stand for one another
     const first = (s, i) => i === o.series.findIndex((t) => t.name === s.name || many && single.test(t.name) && single.test(s.name));
@@ -80,7 +80,8 @@
     const coloured = o.legend && o.legend.show !== false;
     if (named.length < 2 && !named.some((s) => s.type === "line")) return { option: { show: false }, height: 0 };
     const itemWidth = 16, gap = 9, high = 10;
-    const fitting = (name) => wrap(called(name), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
+    const short = llmparityMarks.fitted(named.map((s) => called(s.name)), labels, room - itemWidth - 16, (l) => width(l, `${size}px`));
+    const fitting = (name) => wrap(short(called(name)), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
     let rows = 1, x = 0;
     for (const s of named) {
       const w = itemWidth + 5 + width(fitting(s.name), `${size}px`);
@@ -139,8 +140,10 @@
       if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 20; }
       if (axis.name && vertical) axis.nameRotate = 90;
       if (axis.type === "category") {
-        const widest = Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map((l) => width(l, `${size}px`)));
-        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "truncate", width: Math.min(widest + 2, plot * 0.45) });
+        const names = axis.data.map((d) => String((d && d.value) || d)), lengthOf = (l) => width(l, `${size}px`);
+        const most = plot * 0.45, formatter = llmparityMarks.fitted(names, figure.labels, most, lengthOf);
+        const fits = names.every((name) => formatter(name).split("\n").every((l) => lengthOf(l) <= most)); // the library takes … to be wider
+        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, formatter }, fits ? {} : { overflow: "breakAll", width: most });
       }
     }
   }
@@ -153,7 +156,7 @@
       textStyle: { fontSize: titleSize, lineHeight: titleLine, fontWeight: 600, color: ink, fontFamily: family },
       subtextStyle: { fontSize: size, lineHeight, color: muted, fontFamily: family } };
     let top = pad + title.length * titleLine + 2 + under.length * lineHeight + 6;
-    const legend = keys(o, room);
+    const legend = keys(o, room, figure.labels);
     o.legend = legend.option;
     o.legend.top = top;
     top += legend.height + (o.series.some((s) => s.markArea) ? 20 : 12);

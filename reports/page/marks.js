@@ -29,5 +29,15 @@ const llmparityMarks = (() => {
     });
   }
 
-  return { own, colourOf, hatchings, marked };
+  // fitted shortens the first lines of names, all to the same width: the widest at which each has room.
+  function fitted(names, labels, room, lengthOf) {
+    const formsOf = (name) => { const first = name.split("\n")[0]; return Object.hasOwn(labels, first) ? labels[first] : null; };
+    const at = (name, level) => { const forms = formsOf(name); return forms && level >= 0 ? [forms[level], ...name.split("\n").slice(1)].join("\n") : name; };
+    const cells = names.filter(formsOf), last = cells.length ? formsOf(cells[0]).length - 1 : -1;
+    let level = -1;
+    while (level < last && cells.some((name) => lengthOf(at(name, level).split("\n")[0]) > room)) level++;
+    return (name) => at(name, level);
+  }
+
+  return { own, colourOf, hatchings, marked, fitted };
 })();

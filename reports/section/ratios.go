@@ -3,11 +3,13 @@ package section
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
 	"llmparity/internal/kit/words"
@@ -79,7 +81,7 @@ func familyPart(res *compare.Result, f int) Section {
 			if r.Note != "" {
 				evidence.AddNew(&notes, remark{"*", r.Note}, r.Title)
 			}
-			for _, w := range r.Warnings {
+			for _, w := range ownWarnings(r) {
 				evidence.AddNew(&notes, remark{"!", fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code)}, r.Title)
 			}
 		}
@@ -160,7 +162,7 @@ func ratioRow(x ratio.Ratio, s compare.Statistics, noisy bool) []string {
 	if x.Note != "" {
 		end += " *"
 	}
-	if len(x.Warnings) > 0 {
+	if len(ownWarnings(x)) > 0 {
 		end += " !"
 	}
 	row := []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
@@ -169,6 +171,12 @@ func ratioRow(x ratio.Ratio, s compare.Statistics, noisy bool) []string {
 		row = append(row, NoiseOf(&x))
 	}
 	return append(row, absolute, probability(x.P), end)
+}
+
+// ownWarnings are a ratio's warnings. That the machine was busy is a warning of the run.
+func ownWarnings(x ratio.Ratio) []evidence.Warning {
+	busy := func(w evidence.Warning) bool { return w.Code == explain.BusyMachine.Code }
+	return slices.DeleteFunc(slices.Clone(x.Warnings), busy)
 }
 
 func meanRow(m ratio.Mean, s compare.Statistics, noisy bool) []string {

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
+	"llmparity/internal/warning"
 )
 
 func TestFiguresOfALaunch(t *testing.T) {
@@ -178,5 +179,19 @@ func TestCostOfReadingIsCPUTime(t *testing.T) {
 	}
 	if old, got := busy(0), busy(250); !(old > 0) || got < old*0.24 || got > old*0.26 {
 		t.Errorf("%g, and %g of reads that had a processor for a quarter of the time", old, got)
+	}
+}
+
+// A kernel that reclaims idle memory is a warning only of launches that are long enough to have idle memory.
+func TestReclaimWarnsOfLongLaunchesOnly(t *testing.T) {
+	for idle, want := range map[float64]bool{60: false, 2: true, 0: true} {
+		run := comparetest.Run(t, "short", comparetest.Native(6))
+		run.Environment.Memory = &record.Memory{Reclaimers: []record.Reclaimer{{By: record.DAMON, IdleS: idle}}}
+		run.Warnings = []record.Warning{{Code: "memory-reclaimed", Text: "the kernel reclaims idle memory"}}
+		got := slices.ContainsFunc(compare.Runs(run).Warnings,
+			func(w evidence.Warning) bool { return w.Code == warning.MemoryUncertain })
+		if got != want {
+			t.Errorf("idle after %g s: warned is %v", idle, got)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func TestAnswerSaysWhichFormToShip(t *testing.T) {
 		"Q4_0 saves ", " MiB more", "and costs 1.4% more perplexity")
 	check.Has(t, a.Place.Sentence(), " MiB more in the browser",
 		"`llmparity reproduce results/forms --out forms.yaml`", "`llmparity run forms.yaml` on a machine with a GPU")
-	if of := r.Forms[0]; of.Model != "Small-135M" || len(of.Engines) != 2 || !of.Engines[0].OnCPU {
+	if of := r.Forms[0]; of.Model != "Small 135M" || len(of.Engines) != 2 || !of.Engines[0].OnCPU {
 		t.Errorf("%+v", of)
 	}
 }

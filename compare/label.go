@@ -55,7 +55,7 @@ func (r *Result) word(x *axis.Axis, c *Cell) string {
 	switch {
 	case x.Name == axis.Model:
 		return r.modelWord(c)
-	case x.Name == axis.DType && c.Spec.DType != "" && r.labelsForms():
+	case x.Name == axis.DType && c.Spec.DType != "" && r.inForms():
 		return "dtype " + c.Spec.DType // else the dtype of the model
 	case r.builds[x.Name] != nil:
 		return r.builds[x.Name][x.Of(&c.Spec)]
@@ -63,8 +63,8 @@ func (r *Result) word(x *axis.Axis, c *Cell) string {
 	return x.In(&c.Spec)
 }
 
-// labelsForms reports whether labels have dtypes of models.
-func (r *Result) labelsForms() bool {
+// inForms reports whether labels have dtypes of models.
+func (r *Result) inForms() bool {
 	return slices.ContainsFunc(r.Cells, func(c *Cell) bool {
 		return strings.HasSuffix(r.modelWord(c), dtype.People(cmp.Or(c.Spec.Model.DType, "none")))
 	})

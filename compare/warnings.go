@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,9 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 		}
 		add := func(w record.Warning) { all = append(all, evidence.Warning{Warning: w, Where: where, Run: i + 1}) }
 		for _, w := range run.Warnings {
-			add(w)
+			if w.Code != memoryReclaimed || !brief(run) {
+				add(w)
+			}
 		}
 		if run.Running > 0 {
 			add(explain.LaunchFailed.With(fmt.Sprintf("the run is still running (process %d)", run.Running)))
@@ -70,6 +73,33 @@ func (r *Result) remarks(runs []*record.Run) (warnings, notes []evidence.Warning
 	return warnings, notes
 }
 
+// memoryReclaimed is the code in records of a kernel that reclaims idle memory.
+const memoryReclaimed = "memory-reclaimed"
+
+// brief reports whether every launch ended before the kernel takes memory for idle, so that it reclaimed none.
+func brief(run *record.Run) bool {
+	if run.Environment.Memory == nil {
+		return false
+	}
+	idle := math.Inf(1)
+	for _, r := range run.Environment.Memory.Reclaimers {
+		if !r.Some {
+			idle = min(idle, r.IdleS) // 0: unknown
+		}
+	}
+	from := map[int]int64{}
+	for _, a := range run.Attempts {
+		launch := a.Launch().ID
+		if _, has := from[launch]; !has {
+			from[launch] = a.BeginNS
+		}
+		if float64(a.EndNS-from[launch])/1e9 >= idle {
+			return false
+		}
+	}
+	return true
+}
+
 // About has the warnings of a cell, of its launches, and of its run.
 func (r *Result) About(c *Cell) []evidence.Warning {
 	cell := 1 + slices.Index(r.Cells, c)
@@ -96,6 +126,57 @@ func (r *Result) OnceEach(all []evidence.Warning) []evidence.Warning {
 		out[i].Where = r.EveryCell(about[out[i].Warning])
 	}
 	return out
+}
+
+// Remarks are the remarks of one code, in one line.
+type Remarks struct {
+	evidence.Warning
+	Each []evidence.Warning // one of each text; two if the line does not have it all
+}
+
+// ByCode merges remarks of one code: what would be a line a cell says of how many figures of which cells it is.
+func (r *Result) ByCode(all []evidence.Warning) []Remarks {
+	var out []Remarks
+	for _, w := range r.OnceEach(all) {
+		at := slices.IndexFunc(out, func(o Remarks) bool { return o.Code == w.Code })
+		if at < 0 {
+			at, out = len(out), append(out, Remarks{Warning: w})
+		}
+		out[at].Each = append(out[at].Each, w)
+	}
+	for i := range out {
+		w := &out[i]
+		n, figures, cells := r.figuresWith(w.Code)
+		switch {
+		case n > 1:
+			w.Where = r.EveryCell(cells)
+			if len(cells) > 2 {
+				w.Where = fmt.Sprintf("%d cells", len(cells))
+			}
+			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, explain.Some(figures, 4))
+		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where && w.Code == warning.BusyMachine: // once is enough
+		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
+			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)
+		case len(w.Each) > 1:
+			w.Where = fmt.Sprintf(explain.AndOthers, w.Where, len(w.Each)-1)
+		}
+	}
+	return out
+}
+
+// figuresWith counts the figures that a code warns of, and names them and their cells. That the machine was busy is a
+// warning of runs.
+func (r *Result) figuresWith(code string) (n int, figures, cells []string) {
+	for _, c := range r.Cells {
+		for _, f := range c.Figures {
+			has := func(w record.Warning) bool { return w.Code == code && code != warning.BusyMachine }
+			if c.Refused == "" && slices.ContainsFunc(f.Warnings, has) {
+				n++
+				figures, cells = explain.AppendNew(figures, f.Title), explain.AppendNew(cells, c.Label)
+			}
+		}
+	}
+	return n, figures, cells
 }
 
 // EveryCell joins names of cells, or says "every cell".

@@ -55,8 +55,6 @@ const (
 	dpi         = 300
 )
 
-const titleLimit = 160 // letters
-
 // Figures lists the figures of a result, which are not drawn yet. Of a chart with a drawing for each launch it lists
 // the one that the report shows first, or all; other drawings of a chart are figures of their own.
 func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {

@@ -188,7 +188,7 @@ func copied(t *testing.T, p *tab) {
 		navigator.clipboard.write = async (items) => { const type = items[0].types[0], blob = await items[0].getType(type); copied.push({ type, text: await blob.text(), size: blob.size }); };
 		for (const d of document.querySelectorAll("details")) d.open = true;
 		const named = (words, within = document) => [...within.querySelectorAll(".copy button")].filter((b) => b.textContent === words);
-		const seen = { Tables: document.querySelectorAll("table.grid, table.summary").length, Charts: document.querySelectorAll("[data-chart]").length, CSVs: named("Copy CSV").length, PNGs: named("PNG").length, SVGs: named("SVG").length };
+		const seen = { Tables: document.querySelectorAll("table.grid, table.summary, table.sides").length, Charts: document.querySelectorAll("[data-chart]").length, CSVs: named("Copy CSV").length, PNGs: named("PNG").length, SVGs: named("SVG").length };
 		const pressed = async (button) => { button.click(); while (button.textContent !== "Copied") await frame(); return copied.pop(); };
 		seen.CSV = (await pressed(named("Copy CSV", document.querySelector("#forecast"))[0])).text;
 		const chart = document.querySelector("[data-chart=peaks]");

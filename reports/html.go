@@ -60,7 +60,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	}
 	n := newNames(res)
 	v := &chart.View{Res: res, Runs: runs, Own: own}
-	d := &htmlPage{Answer: answer.Of(res), Prompt: onlyPrompt(res), Style: template.CSS(reportCSS), Scripts: scripts,
+	d := &htmlPage{Answer: answer.Of(res), Style: template.CSS(reportCSS), Scripts: scripts,
 		Schema: resultSchema,
 		Policy: "default-src 'none'; script-src " + strings.Join(append(hashes, hashOf(library)), " ") +
 			"; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"}
@@ -77,12 +77,14 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 		return template.HTML(b.String()), nil
 	}
 	terms, ids := &terms{other: n.name}, &ids{taken: map[string]bool{}}
-	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "plain": n.plain, "cell": n.cell,
-		"title": plain.TitleCase, "ids": func(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") },
+	_, err = t.Funcs(template.FuncMap{"line": n.sentence, "name": n.name, "headline": n.headline, "plain": n.plain,
+		"cell": n.cell, "title": plain.TitleCase,
+		"ids": func(ids []int) string { return strings.Trim(fmt.Sprint(ids), "[]") },
 		"key": plain.OwnKey, "named": plain.Named, "view": written,
 		"term": terms.link, "id": ids.of,
 		"numeric": func(columns []plain.Column, i int) bool { return i < len(columns) && columns[i].Number },
-		"fails":   func(sign string) bool { return sign == "FAIL" || sign == "INCONCLUSIVE" },
+		"grade":   grade,
+		"fails":   func(sign string) bool { return grade(sign) != "passes" },
 	}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
@@ -96,7 +98,7 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 			return err
 		}
 		d.Sections += text
-		if n := len(v.Res.OnceEach(v.Res.Warnings)); s.ID == "warnings" && n > 0 {
+		if n := len(d.Answer.Warnings) + d.Answer.More; s.ID == "warnings" && n > 0 {
 			s.Title = words.Count(n, "warning")
 		}
 		d.Contents = append(d.Contents, s)
@@ -108,11 +110,21 @@ func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) e
 	return nil
 }
 
+// grade is the class of a gate's sign.
+func grade(sign string) string {
+	switch sign {
+	case "FAIL":
+		return "fails"
+	case "INCONCLUSIVE":
+		return "open"
+	}
+	return "passes"
+}
+
 // htmlPage is what the page's template shows.
 type htmlPage struct {
 	Answer           *answer.Answer
 	Policy, Schema   string
-	Prompt           string
 	Style            template.CSS
 	Scripts, Data    template.HTML
 	Banner, Sections template.HTML
@@ -123,7 +135,8 @@ type htmlPage struct {
 // chapters are the page's sections in the order in which readers ask. What most readers skip is folded.
 func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	of := map[string]section.Section{}
-	drawn := section.Drawn(v, append(section.All(v), section.Headline(a), section.Paper(v.Res)))
+	first := section.Drawn(v, section.Answer(v, a))
+	drawn := section.Drawn(v, append(section.All(v), section.Unpictured(a), section.Paper(v.Res)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}
@@ -134,24 +147,34 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	grows := folded("growth")
 	grows.Folded = len(v.Res.Sweeps) == 0 // one context shows no growth
-	overTime := bare("timeline")
-	if len(v.Res.Cells) > chart.MostNarrow { // a chart a cell is long
-		overTime = folded("timeline")
+	overTime, others := bare("timeline"), section.Section{}
+	if most := 2; len(v.Res.Cells) > chart.MostNarrow && len(overTime.Charts) > most { // a chart a cell is long
+		others = section.Section{ID: "timeline-others", Title: words.Count(len(overTime.Charts)-most, "more cell"),
+			Across: overTime.Across, Charts: overTime.Charts[most:], Folded: true}
+		overTime.Charts = overTime.Charts[:most:most]
 	}
-	all := []section.Section{chapter("answer", "Summary", of["headline"], bare("summary")), of["gate"], of["risk"],
-		of["ship"], chapter("differences", "Differences", bare("ratios")),
+	figures := folded("summary")
+	figures.Title = "All figures of each cell"
+	all := []section.Section{chapter("answer", "Summary", append(first, figures)...),
+		of["ship"], // what to ship, of forms of a model
+		of["gate"], of["risk"],
+		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),
-		chapter("where", "Where memory goes", bare("components"), grows, of["hardware"], folded("forecast"),
-			folded("breakdown")),
+		chapter("where", "Where memory goes", of["stack"], bare("components"), grows, of["hardware"],
+			folded("forecast"), folded("breakdown")),
 		chapter("tokens", "Tokens", bare("parity")),
 		chapter("quality", "Quality", bare("quality")),
-		chapter("over-time", "Over time", overTime, folded("overtokens")),
+		chapter("over-time", "Over time", overTime, others, folded("overtokens")),
 		chapter("measured", "How it was measured", bare("comparability"), folded("identity"), folded("environment"),
 			folded("how"), folded("sampler"), of["paper"]),
 		chapter("warnings", "Warnings", bare("warned"), folded("notes"))}
-	return section.ShownTo(all, section.OnPage)
+	all = section.ShownTo(all, section.OnPage)
+	for i := range all {
+		section.OpenFirst(&all[i])
+	}
+	return all
 }
 
 // data is what the page's script reads: the chart library, and what the charts are drawn from.
@@ -203,19 +226,4 @@ func inline(scripts ...string) (elements template.HTML, hashes []string, err err
 func hashOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// promptShown is how much of a prompt stands below the title; the engines' facts have all of it.
-const promptShown = 240
-
-// onlyPrompt is the prompt that all cells share.
-func onlyPrompt(res *compare.Result) string {
-	prompt := ""
-	for i, c := range res.Cells {
-		if i > 0 && c.Spec.Prompt != prompt {
-			return ""
-		}
-		prompt = c.Spec.Prompt
-	}
-	return plain.Shorten(prompt, promptShown)
 }

@@ -131,7 +131,9 @@ func TestLabelsInTheTerminal(t *testing.T) {
 			labels := squeezed(labelsOf(res))
 			wantForms(t, "result", labels, labels)
 			seen := inTerminal(rendered(t, func(w io.Writer) error { return reports.Table(w, res) }))
-			wantForms(t, "end of a run", labels[:len(seen)], seen)
+			if len(res.Forms) == 0 { // else rows are forms, with a column an engine
+				wantForms(t, "end of a run", labels[:len(seen)], seen)
+			}
 			whole := inTerminal(rendered(t, func(w io.Writer) error { return reports.Details(w, res) }))
 			if got, want := strings.Join(whole, ""), strings.Join(labels, ""); !strings.HasPrefix(got, want) {
 				t.Errorf("details: %s\nwant %s", got, want)

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 func Markdown(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
-	return writeMarkdown(w, head, slices.Concat([]section.Section{section.Verdict(a)},
+	return writeMarkdown(w, head, slices.Concat([]section.Section{section.Verdict(res, a)},
 		section.All(&chart.View{Res: res}), []section.Section{section.Paper(res)}))
 }
 
@@ -56,11 +57,14 @@ func (m *markdown) section(s section.Section, level string) {
 	if s.Mark != "" {
 		m.list(s.Lines)
 	} else {
-		sign := s.Sign
+		sign := ""
+		switch {
+		case s.Sign != "":
+			sign = "**" + s.Sign + ".** "
+		case s.Strong != "":
+			sign = "**" + inert(s.Strong) + "** "
+		}
 		for _, l := range s.Lines {
-			if sign != "" {
-				sign = "**" + sign + ".** "
-			}
 			m.WriteString("\n" + sign + inert(plain.Line(l)) + "\n")
 			sign = ""
 		}
@@ -155,12 +159,40 @@ func firstMark(s string) int {
 	return -1
 }
 
-// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
-// folded.
+// otherChecks is how many checks beside the worst a comment has.
+const otherChecks = 4
+
+// GateMarkdown writes a gate's outcome for a comment, or the summary of a step, in at most 12 lines: the worst figure,
+// what to do, and the other checks that do not pass. It is one line if all pass.
 func GateMarkdown(w io.Writer, g *gates.Outcome) error {
-	s := section.Gate(g)
-	s.Title = ""
-	return writeMarkdown(w, "## Gate: "+inert(plain.Line(g.Run.Name))+"\n", []section.Section{s})
+	strip := section.NewStrip(g)
+	var m markdown
+	run := inert(plain.Line(g.Run.Name))
+	if g.Baseline != nil {
+		run += " against " + inert(plain.Line(cmp.Or(g.Baseline.Stored, g.Baseline.Name)))
+	}
+	sentence := func(parts ...string) string { return inert(plain.Joined("; ", parts...)) + "." }
+	if g.Status == gates.Passed {
+		m.WriteString("**" + inert(strip.Strong()) + "** " + inert(plain.Joined("; ", strip.Rest, strip.Others)) +
+			" (" + run + ")\n")
+		_, err := io.WriteString(w, m.String())
+		return err
+	}
+	m.WriteString("### " + inert(strip.Sign+": "))
+	if strip.Worst != "" {
+		m.WriteString(" **" + inert(strip.Worst) + "** ")
+	}
+	m.WriteString(inert(strip.Rest) + "\n\n" + run + ": " + sentence(strip.Sides(), strip.After()) + "\n")
+	others := section.OtherChecks(g, strip.Check, otherChecks)
+	if others != nil {
+		m.grid(others)
+		m.WriteByte('\n')
+	}
+	if strip.Others != "" {
+		m.WriteString(sentence(strip.Others) + "\n")
+	}
+	_, err := io.WriteString(w, m.String())
+	return err
 }
 
 // ValidationMarkdown writes the errors of memory predictions as a document.

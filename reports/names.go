@@ -20,8 +20,9 @@ import (
 
 // Names and texts of others can be of any length and in any script. The page cuts longer ones.
 const (
-	nameLimit = 80  // of a name: a cell's label, a heading
-	textLimit = 600 // of anything else in a table, which opens on a click
+	nameLimit  = 80  // of a name: a cell's label, a heading
+	titleLimit = 160 // of the answer in one line
+	textLimit  = 600 // of anything else in a table, which opens on a click
 )
 
 // names shows texts of others on the page.
@@ -82,6 +83,9 @@ func (n *names) name(s string) template.HTML {
 	escape := template.HTMLEscapeString
 	return template.HTML(`<bdi title="` + escape(whole) + `">` + escape(shown) + "</bdi>")
 }
+
+// headline shows the answer in one line.
+func (n *names) headline(s string) string { return plain.Shorten(n.plain(s), titleLimit) }
 
 // cell shows a field of a table: a name in the first column, else perhaps a sentence.
 func (n *names) cell(column int, s string) template.HTML {

@@ -23,7 +23,8 @@ const width = 100
 func Details(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := plain.Wrap(a.Title, "", "", width) + plain.Wrap(a.Sub(), "", "", width) + "\n"
-	return writeTerminal(w, head, append([]section.Section{section.Verdict(a)}, section.All(&chart.View{Res: res})...))
+	return writeTerminal(w, head, append([]section.Section{section.Verdict(res, a)},
+		section.All(&chart.View{Res: res})...))
 }
 
 // terminal is the text that a terminal shows.
@@ -207,9 +208,13 @@ func total(widths []int) int {
 
 // GateTable writes a gate's outcome for a terminal.
 func GateTable(w io.Writer, g *gates.Outcome) error {
-	s := section.Gate(g)
+	s, strip := section.Gate(g), section.NewStrip(g)
 	s.Title = ""
-	return writeTerminal(w, "", []section.Section{s})
+	head := plain.Wrap(strip.Line(), "", "  ", width)
+	if g.Status != gates.Passed {
+		head += plain.Wrap(strip.After(), "", "  ", width)
+	}
+	return writeTerminal(w, head, []section.Section{s})
 }
 
 // ValidationTable writes the errors of memory predictions for a terminal.

@@ -41,7 +41,7 @@ func TestGateFormats(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	mentions(t, out("junit"), `tests="7" failures="1"`)
-	mentions(t, out("markdown"), "## Gate: run")
+	mentions(t, out("markdown"), "### FAIL: **peak memory ")
 	mentions(t, out("table"), "FAIL WebLLM: peak_pss_mb: median ")
 }
 
@@ -80,7 +80,7 @@ func TestRunIsGatedAtEnd(t *testing.T) {
 	}
 	mentions(t, readFile(t, filepath.Join(dir, "report.html")), `<h2 id="h-gate">Gate`)
 	mentions(t, good(t, "report", dir, "--details"), "FAIL llama.cpp: peak_pss_mb: median ")
-	mentions(t, good(t, "report", dir), "FAIL llama.cpp: peak_pss_mb: median ")
+	mentions(t, good(t, "report", dir), "FAIL: peak memory ")
 	mentions(t, good(t, "report", dir, "--format", "markdown"), "### Gate")
 	mentions(t, good(t, "report", dir, "--format", "junit"), `name="gate"`)
 	document := good(t, "report", dir, "--json")

@@ -34,14 +34,18 @@ type Answer struct {
 	Quality  Card // of a given text
 	Sure     Card
 	Quote    Card
-	Warnings []evidence.Warning // that may change a conclusion: at most three, of different codes where there are such
-	More     int                // other warnings
+	Warnings []compare.Remarks // that may change a conclusion, a line a code: at most three
+	More     int               // other codes
+
+	// Compared are the comparisons that the answer is about.
+	Compared []*compare.Comparison
 }
 
 // Card is the answer to one question.
 type Card struct {
 	Name     string            // Memory, Speed, Output …
 	Headline string            // a few words
+	Line     string            // the figures in one short sentence, or why there are none
 	Text     string            // sentences with the figures
 	Unknown  bool              // there is no answer here; Headline and Text say why
 	Without  string            // which cells were refused, and why; Text has it too
@@ -55,7 +59,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Memory, a.Speed, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -83,16 +87,21 @@ type view struct{ *compare.Result }
 // Of makes the answer of a result.
 func Of(res *compare.Result) *Answer {
 	r := view{res}
-	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure()}
+	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure(), Compared: r.compared()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Ship, a.Place = r.shipCard(), r.placeCard()
 		a.Output = r.outputCard()
-		a.Quality = r.qualityCard()
+		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
+			a.Quality = r.qualityCard()
+		}
 		a.Quote = r.quote(a)
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
+	}
+	for _, c := range []*Card{&a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3
 	a.Warnings = r.gravest()
@@ -101,20 +110,24 @@ func Of(res *compare.Result) *Answer {
 	return a
 }
 
-// gravest are all warnings, by severity: first one of each code, then the others.
-func (r view) gravest() []evidence.Warning {
-	var first, others []evidence.Warning
-	for _, w := range r.OnceEach(r.Warnings) {
-		switch {
-		case slices.ContainsFunc(first, func(o evidence.Warning) bool { return o.Code == w.Code }):
-			others = append(others, w)
-			continue
-		case w.Code == warning.WideInterval:
-			w.Text += "; --until-ci 5% adds launches until the interval is narrow enough"
-		}
-		first = append(first, w)
+// firstSentence is a text up to its first full stop.
+func firstSentence(text string) string {
+	first, _, cut := strings.Cut(text, ". ")
+	if cut {
+		first += "."
 	}
-	return append(first, others...)
+	return first
+}
+
+// gravest are all warnings by severity, a line a code.
+func (r view) gravest() []compare.Remarks {
+	all := r.ByCode(r.Warnings)
+	for i := range all {
+		if w := &all[i]; w.Code == warning.WideInterval {
+			w.Text += "; --until-ci 5% adds launches"
+		}
+	}
+	return all
 }
 
 // subject says what was compared: the cells that ran, if any did.
@@ -128,11 +141,8 @@ func (r view) subject() string {
 		return "Nothing was measured"
 	case foreign:
 		return "Memory of " + explain.And(engines, 3) + ", recorded by another program"
-	case len(r.Runs) > 1:
-		var names []string
-		for i := range r.Runs {
-			names = explain.AppendNew(names, r.runTitle(i))
-		}
+	case len(r.Runs) > 1 && !r.Interleaved():
+		names := r.runTitles()
 		if len(names) == 1 {
 			return fmt.Sprintf("%s, %d runs", names[0], len(r.Runs))
 		}
@@ -147,6 +157,9 @@ func (r view) subject() string {
 	default:
 		title += fmt.Sprintf(" on %d models", len(models))
 	}
+	if r.Interleaved() {
+		return r.builds() + ", " + title
+	}
 	if varied := r.varied(); len(varied) > 0 {
 		return title + ", " + strings.Join(varied, ", ")
 	}
@@ -154,6 +167,29 @@ func (r view) subject() string {
 		title += ", “" + explain.Cut(prompt, 20) + "”"
 	}
 	return title
+}
+
+func (r view) runTitles() (names []string) {
+	for i := range r.Runs {
+		names = explain.AppendNew(names, r.runTitle(i))
+	}
+	return names
+}
+
+// builds names the sides of an interleaved run, with the hashes of their builds.
+func (r view) builds() string {
+	var names, all []string
+	for i := range r.Runs {
+		name, sum := r.runTitle(i), r.BuildSum(i)
+		names, all = append(names, name), explain.AppendNew(all, sum)
+		if sum != "" && !strings.Contains(name, sum) {
+			names[i] = fmt.Sprintf(explain.BuildSum, name, sum)
+		}
+	}
+	if len(all) == 1 && all[0] != "" {
+		return fmt.Sprintf(explain.SameBuild, explain.And(r.runTitles(), 3), all[0])
+	}
+	return explain.And(names, 3)
 }
 
 // varied says along which axes cells differ beside engines and models: two at most.
@@ -235,7 +271,9 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
-	if n := r.launches(); n != "" {
+	if n := r.launches(); n != "" && r.Interleaved() {
+		add(n + explain.EachAlternating)
+	} else if n != "" {
 		add(n + " each")
 	}
 	if len(r.Runs) > 0 {

@@ -149,6 +149,13 @@ func (r view) card(q *question) Card {
 	default:
 		out = r.several(q, pairs, known)
 	}
+	switch {
+	case out.Line != "":
+	case len(known) == 0:
+		out.Line = firstSentence(out.Text)
+	case len(pairs) > 1:
+		out.Line = fmt.Sprintf(explain.OfCells, rangeOf(values), q.Unit, len(known))
+	}
 	for i := range pairs {
 		out.Verdicts = append(out.Verdicts, pairs[i].Verdict)
 	}

@@ -19,6 +19,13 @@ func (r view) outputCard() Card {
 	name := func(cell int) string { return r.cellTitle(r.Cells[cell]) }
 	headline, text, known := parity.Answer(r.Parity, name, refuted)
 	c := Card{Name: "Output", Headline: headline, Text: text + ".", Unknown: !known}
+	if p := r.Parity[0]; len(r.Parity) == 1 && p.Identical && p.Tokens > 0 {
+		scores := explain.ScoresNotChecked
+		if p.Scores != nil {
+			scores = p.Scores.Words()
+		}
+		c.Line = fmt.Sprintf(explain.AnswerLine, p.Agreed, p.Tokens, scores)
+	}
 	return r.wrong(c)
 }
 

@@ -44,6 +44,17 @@ func (r view) pairs(q *question) []pair {
 	return out
 }
 
+// compared are the comparisons of the answer's topic.
+func (r view) compared() (out []*compare.Comparison) {
+	topic := r.topic()
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; r.about(c) == topic && compare.SameRequest(r.Cells[c.A], r.Cells[c.B]) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // sides names the sides of a comparison.
 func (r view) sides(c *compare.Comparison) (string, string) {
 	if c.Axes != nil {
@@ -128,8 +139,11 @@ func (r view) single(q *question, p *pair) finding {
 		out.interval, out.Text = "", times+": "+
 			fmt.Sprintf(explain.BothValues, names[0], q.value(p.a, q.Unit), names[1], q.value(p.b, q.Unit))
 	}
+	out.Line = fmt.Sprintf(explain.BothShort, explain.Amount(q.of(p.b).Center()), explain.Amount(q.of(p.a).Center()),
+		q.Unit)
 	switch p.Outcome {
 	case verdict.NotComparable:
+		out.Line = open(p.Forbids.Sentence) + "."
 		out.named, out.Reason = p.AtLeast > 0, p.Forbids
 		out.Text = joined(". ", open(p.Forbids.Sentence), out.Text)
 	case verdict.Different:
@@ -143,7 +157,7 @@ func (r view) single(q *question, p *pair) finding {
 	case verdict.NoDifference, verdict.TooNoisy:
 		out.Text += p.ShortageText()
 	}
-	out.Text = joined(". ", strings.Trim(out.interval, " ()"), out.Text)
+	out.Text = joined(". ", explain.Capital(strings.Trim(out.interval, " ()")), out.Text)
 	out.Text += notAlike(p)
 	return out
 }
@@ -192,6 +206,13 @@ func (r view) several(q *question, pairs []pair, known []*compare.Cell) Card {
 		return Card{Headline: noneOf(pairs), Text: r.values(q, known)}
 	}
 	answers, others := r.bySides(q, &by)
+	if len(answers) == 0 && !slices.ContainsFunc(pairs, func(p pair) bool { return p.Outcome != pairs[0].Outcome }) {
+		together := r.together(q, pairs[0].names(), pairs).Card // no two sides are worth a name
+		if together.Reason.Code == "" {
+			together.Text = r.values(q, known)
+		}
+		return together
+	}
 	out := Card{Unknown: len(answers) == 0}
 	all := append(answers, others...)
 	const most = 3

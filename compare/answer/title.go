@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,6 +12,8 @@ import (
 	"llmparity/compare/growth"
 	"llmparity/compare/parity"
 	"llmparity/compare/verdict"
+	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 )
 
 // title is the answer in one line: what grows, or what differs and what does not; empty without an answer.
@@ -21,10 +25,36 @@ func (r view) title(a *Answer) string {
 		return t
 	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
+	if t := r.gateTitle(); t != "" && len(speeds)+len(memories) == 0 {
+		return t
+	}
 	if len(speeds) > 1 || len(memories) > 1 {
 		return r.manyTitle(a, speeds, memories)
 	}
 	return r.pairTitle(a, speeds, memories)
+}
+
+// gateTitle says which figure a gate found to be worse than in the baseline run, or that none is: of a run that has
+// nothing else to compare. It is empty if the gate could not tell.
+func (r view) gateTitle() string {
+	if r.Gate == nil || r.Gate.Baseline == nil {
+		return ""
+	}
+	name := cmp.Or(r.Gate.Baseline.Stored, r.Gate.Baseline.Name)
+	c := r.Gate.Worst()
+	switch {
+	case c == nil || c.Kind != gates.KindChange || c.Percent == nil:
+	case c.Status == gates.Failed:
+		is := explain.TitleHigher
+		if *c.Percent < 0 {
+			is = explain.TitleLower
+		}
+		title := explain.Capital(cmp.Or(figure.New(c.Figure).Bar[1], figure.Title(c.Figure)))
+		return fmt.Sprintf(is, title, explain.Share(math.Abs(*c.Percent)/100), name)
+	case c.Status == gates.Passed:
+		return fmt.Sprintf(explain.TitleNoWorse, name)
+	}
+	return ""
 }
 
 // clauses are the parts of a title.

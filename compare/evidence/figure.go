@@ -121,6 +121,12 @@ type Value struct {
 // Known reports whether there is a value.
 func (f Figure) Known() bool { return f.Median != nil }
 
+// Marked reports whether tables mark the figure: a warning is about its launches. A busy machine is a warning of the
+// run, and would mark every time.
+func (f *Figure) Marked() bool {
+	return slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code != explain.BusyMachine.Code })
+}
+
 // Center is the median; NaN without a value.
 func (f Figure) Center() float64 {
 	if f.Median == nil {

@@ -61,6 +61,8 @@ const (
 	WithPrompts  = ", with prompts of %s"
 	PartlyShared = ", but other programs share up to %s of what %s uses, which is left out in part"
 	BothValues   = "%s %s, %s %s"
+	BothShort    = "%s against %s %s."
+	OfCells      = "%s %s in %d cells."
 	NotAlike     = ". Not alike: %s"
 	WhyNot       = ". Not comparable: %s"
 
@@ -70,9 +72,16 @@ const (
 
 // A title.
 const (
-	TitleSame  = "%s %s the same" // speed and memory are
-	TitleBound = "%s in %s"       // 4% in speed
-	TitleNone  = "%s and %s: no difference above %s"
+	BuildSum        = "%s (sha256 %s)"
+	SameBuild       = "%s (both sha256 %s)"
+	EachAlternating = " each, alternating" // 12 launches
+	TitleSame       = "%s %s the same"     // speed and memory are
+	TitleBound      = "%s in %s"           // 4% in speed
+	TitleNone       = "%s and %s: no difference above %s"
+
+	TitleHigher  = "%s is %s higher than in the baseline run %s"
+	TitleLower   = "%s is %s lower than in the baseline run %s"
+	TitleNoWorse = "No figure is worse than in the baseline run %s by more than its tolerance"
 )
 
 // A figure of many pairs of cells in an answer.
@@ -130,14 +139,13 @@ const (
 	MeanNotSignificant = "no significant difference between %s and %s (p = %.2g)"
 )
 
-// A figure of two cells in the table at the end of a run.
+// A figure of two cells in the table of the answer.
 const (
-	ColumnTimes     = "%s times (%s to %s)"
-	ColumnTimesNoCI = "%s times (no CI)"
-	ColumnMiB       = "%s MiB more (%s–%s)"
-	ColumnMiBNoCI   = "%s MiB more (no CI)"
-	ColumnChance    = "~ %s to %s times"
-	ColumnNone      = "~ %s" // Outcome.Called
+	TableTimes = "%s times"
+	TableEnds  = "%s to %s"
+	TableBelow = "below %s"
+	TableNoCI  = "no interval"
+	TableCI    = " (%.3g%% CI)"
 )
 
 // The outputs of two cells: the verdict.
@@ -227,6 +235,7 @@ const (
 	AnswerAllPairs     = "All %d pairs of cells generated identical %s from %s"
 	AnswerText         = "%s and %s: %s"
 	AnswerTokens       = "%s and %s generated the same %d tokens, id by id, from %s"
+	AnswerLine         = "%d of %d tokens; %s."
 	AnswerScores       = "; %s and %s: %s"
 	AnswerScoresOfSome = "; %s, in %d of %d pairs"
 

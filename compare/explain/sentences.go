@@ -49,6 +49,12 @@ var (
 	SamplerCost = Remark{warning.SamplerCost, "sampling used %s%% of a core; speeds may be slightly low"}
 )
 
+// Remarks of one code in one line.
+const (
+	FiguresOfCells = "%d figures (%s)"
+	AndOthers      = "%s and %d more"
+)
+
 // With fills in the sentence.
 func (r Remark) With(args ...any) record.Warning {
 	return record.Warning{Code: r.Code, Text: fmt.Sprintf(r.Text, args...)}

@@ -216,28 +216,62 @@ func (v *Verdict) interval(i *stats.Interval, write func(float64) string) string
 	return fmt.Sprintf(explain.TooFewForInterval, least)
 }
 
-// InColumn is the verdict for a narrow column. num writes numbers of times, mib amounts.
-func (v *Verdict) InColumn(num, mib func(float64) string) string {
-	from := func(e *Estimate, format string, num func(float64) string) string {
-		return fmt.Sprintf(format, num(e.Value), num(e.Interval.Lo), num(e.Interval.Hi))
-	}
-	switch {
+// InTable is the change from the first side to the second with its interval, for two columns or lines of a table. Where
+// no difference is seen, it is the change that the launches cannot rule out.
+func (v *Verdict) InTable() (change, interval string) {
+	switch most, known := v.Most(); {
 	case v.Outcome == NotComparable, v.Outcome == TooFew:
-		return v.Called()
-	case v.Outcome == Different && v.AmountOnly && v.Amount.Interval == nil:
-		return fmt.Sprintf(explain.ColumnMiBNoCI, mib(v.Amount.Value))
+		return "–", v.Called()
 	case v.Outcome == Different && v.AmountOnly:
-		return from(&v.Amount, explain.ColumnMiB, mib)
-	case v.Outcome == Different && v.Times == nil:
-		return v.Called()
-	case v.Outcome == Different && v.Times.Interval == nil:
-		return fmt.Sprintf(explain.ColumnTimesNoCI, num(v.Times.Value))
+		return v.signed(v.Amount, explain.Amount)
+	case v.Outcome == Different && v.Change == nil:
+		return v.Called(), ""
+	case v.Outcome == Different && v.Larger == 1 && v.Times != nil && v.Times.Value >= 2:
+		change, interval = Ends(v.Times, explain.Amount)
+		return fmt.Sprintf(explain.TableTimes, change), interval
 	case v.Outcome == Different:
-		return from(v.Times, explain.ColumnTimes, num)
-	case v.Outcome != TooSmall && v.Times != nil && v.Times.Interval != nil:
-		return fmt.Sprintf(explain.ColumnChance, num(v.Times.Interval.Lo), num(v.Times.Interval.Hi))
+		return Ends(v.Change, signedPercent(v.Change))
+	case known:
+		return "~", fmt.Sprintf(explain.TableBelow, Whole(most))
 	}
-	return fmt.Sprintf(explain.ColumnNone, v.Called())
+	return "~", v.Called()
+}
+
+// signedPercent writes the ends of an interval with so many decimals that they differ, two at most.
+func signedPercent(of *Estimate) func(float64) string {
+	write := func(percent float64) string { return Signed(percent / 100) }
+	for digits := 1; digits <= 2 && of.Interval != nil && write(of.Interval.Lo) == write(of.Interval.Hi); digits++ {
+		write = func(percent float64) string { return fmt.Sprintf("%+.*f%%", digits, percent) }
+	}
+	return write
+}
+
+// Ends writes an estimate, and the ends of its interval, or that there is none.
+func Ends(e *Estimate, write func(float64) string) (value, interval string) {
+	i := e.Interval
+	if i == nil {
+		return write(e.Value), explain.TableNoCI
+	}
+	interval = fmt.Sprintf(explain.TableEnds, write(i.Lo), write(i.Hi))
+	if i.Confidence > stats.Confidence {
+		interval += fmt.Sprintf(explain.TableCI, 100*i.Confidence)
+	}
+	return write(e.Value), interval
+}
+
+// signed is an amount of MiB from the first side to the second.
+func (v *Verdict) signed(e Estimate, write func(float64) string) (value, interval string) {
+	if v.Larger == 0 {
+		if i := e.Interval; i != nil {
+			e.Interval = &stats.Interval{Lo: -i.Hi, Hi: -i.Lo, Confidence: i.Confidence}
+		}
+		e.Value = -e.Value
+	}
+	value, interval = Ends(&e, write)
+	if e.Value > 0 {
+		value = "+" + value
+	}
+	return value + " MiB", interval
 }
 
 // Perplexity says by how much the perplexity of a form differs from that of the reference.

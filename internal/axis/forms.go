@@ -3,8 +3,6 @@ package axis
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"llmparity/internal/dtype"
 	"llmparity/internal/record"
@@ -18,22 +16,7 @@ func Family(m *record.Model) string {
 	return fmt.Sprint(work(m), shape(m))
 }
 
-// FormName names a form by the dtypes in the model's name, else by the dtype of its weights.
+// FormName names a form by the dtype in the model's name, else by that of its weights.
 func FormName(m *record.Model) string {
-	words := slices.DeleteFunc(dtype.In(m.Name), func(word string) bool {
-		return strings.EqualFold(word, "gguf") || strings.EqualFold(word, "mlc")
-	})
-	return dtype.People(cmp.Or(strings.Join(words, " "), m.DType, m.Name))
-}
-
-// FamilyName is a model's name without its dtype.
-func FamilyName(m *record.Model) string {
-	if m.Title != "" {
-		return m.Title
-	}
-	name := m.Name
-	for _, word := range dtype.In(name) {
-		name = strings.Replace(name, word, "", 1)
-	}
-	return cmp.Or(strings.Trim(name, " -_."), m.Name)
+	return dtype.People(cmp.Or(dtype.InName(m.Name), m.DType, m.Name))
 }

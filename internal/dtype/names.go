@@ -23,17 +23,20 @@ func Without(name string) string {
 	return strings.Join(strings.Fields(strings.Trim(spaced.Replace(name), " ./")), " ")
 }
 
-// In lists the dtypes in a model's name, as it writes them.
-func In(name string) (out []string) {
-	for {
+// InName is the dtype in a model's name, as the name writes it; empty if it has none.
+func InName(name string) string {
+	for name != "" {
 		at := inName.FindStringSubmatchIndex(name)
 		if at == nil {
-			return out
+			return ""
 		}
-		before, after := at[3], at[len(at)-2]
-		out = append(out, name[before:after])
-		name = name[after:] // neighbours share a separator
+		word := name[at[4]:at[5]]
+		if !strings.EqualFold(word, "mlc") && !strings.EqualFold(word, "gguf") {
+			return word
+		}
+		name = name[at[5]:]
 	}
+	return ""
 }
 
 // quantised is a name in llama.cpp's files, which people write in capitals.
@@ -41,7 +44,7 @@ var quantised = regexp.MustCompile(`^i?q\d+_[a-z0-9_]+$`)
 
 // People is a dtype as people write it: Q4_K_M, q4f16_1, f32.
 func People(name string) string {
-	if quantised.MatchString(name) {
+	if lower := strings.ToLower(name); quantised.MatchString(lower) {
 		return strings.ToUpper(name)
 	}
 	return name

@@ -1,8 +1,10 @@
 package gates
 
 import (
+	"slices"
 	"time"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/stats"
 )
 
@@ -109,4 +111,43 @@ type Check struct {
 	DetectInterval *stats.Interval `json:"detect_interval,omitempty"`
 	Found          *float64        `json:"found_percent,omitempty"`
 	Needed         int             `json:"launches_needed,omitempty"`
+}
+
+// Worst is the check that a reader wants to know first: of those with the gravest status the change that exceeds its
+// tolerance most, or comes closest to it; else the first, but rather a limit than launches that succeeded. It is nil
+// without a check. Checks are sorted by status.
+func (o *Outcome) Worst() *Check {
+	var worst *Check
+	for i := range o.Checks {
+		c := &o.Checks[i]
+		if worst == nil {
+			worst = c
+		}
+		if c.Status != worst.Status {
+			break
+		}
+		switch {
+		case c.changed() && (!worst.changed() || c.Excess() > worst.Excess()):
+			worst = c
+		case c.Kind == KindLimit && worst.Kind == KindLaunches && c.Status != Failed:
+			worst = c
+		}
+	}
+	return worst
+}
+
+// changed reports whether the check has a change and a tolerance.
+func (c *Check) changed() bool { return c.Kind == KindChange && c.Percent != nil && c.Allowed != nil }
+
+// Excess is by how many percentage points a change is worse than its tolerance; below zero it is within.
+func (c *Check) Excess() float64 {
+	if row := figure.Of(c.Figure); row != nil && row.Better == figure.Higher {
+		return *c.Allowed - *c.Percent
+	}
+	return *c.Percent - *c.Allowed
+}
+
+// LaunchesAlone reports whether nothing but launches failed, which has an exit code of its own.
+func (o *Outcome) LaunchesAlone() bool {
+	return !slices.ContainsFunc(o.Checks, func(c Check) bool { return c.Status == Failed && c.Kind != KindLaunches })
 }

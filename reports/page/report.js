@@ -382,7 +382,7 @@
 
   // --- Tables.
   const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-  for (const table of document.querySelectorAll("table.grid, table.summary")) sortable(table);
+  for (const table of document.querySelectorAll("table.grid, table.summary, table.sides")) sortable(table);
 
   function sortable(table) {
     const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
@@ -394,7 +394,7 @@
     for (const cell of table.querySelectorAll("td")) cell.setAttribute("role", "cell");
     for (const cell of table.querySelectorAll("tbody th")) cell.setAttribute("role", "rowheader");
     for (const cell of heads) cell.setAttribute("role", "columnheader");
-    if (rows.length > 2) heads.forEach((head, i) => {
+    if (rows.length > 2 && !table.classList.contains("two")) heads.forEach((head, i) => {
       const words = `Sort by ${head.textContent.trim()}`;
       const button = make("button", { type: "button", class: "sort", "aria-label": words, title: words });
       head.append(button);

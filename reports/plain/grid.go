@@ -17,6 +17,7 @@ type Grid struct {
 	Rows    [][]string
 	Legend  []string // lines below it
 	Grouped bool     // rows of one name in the first column belong together
+	First   bool     // the page does not fold it: it shows the first rows of a long one
 }
 
 // PerCell is a table of each cell's rows, which begin with its label; nil without rows.
@@ -65,7 +66,7 @@ func (t *Grid) Caption() string {
 }
 
 // Long tells that the page folds the table.
-func (t *Grid) Long() bool { return len(t.Rows) > 12 }
+func (t *Grid) Long() bool { return !t.First && len(t.Rows) > 12 }
 
 // Column is a table's column; numbers are aligned right.
 type Column struct {

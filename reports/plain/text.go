@@ -37,7 +37,7 @@ func Num(v float64) string {
 // is something to know of the launches.
 func Spread(f evidence.Figure) string {
 	mark := ""
-	if len(f.Warnings) > 0 {
+	if f.Marked() {
 		mark = "!"
 	}
 	half, known := f.HalfWidth()

@@ -38,7 +38,8 @@ func Gate(g *gates.Outcome) Section {
 			{For: Document | OnPage, Grid: checks.OrNil()},
 			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
 				Grid: passed.OrNil()},
-			{For: Document | OnPage, Words: []string{gateWords}, Lines: notes, Mark: "- "}}}
+			{For: Document | OnPage, Lines: notes, Mark: "- "},
+			{Title: "How a gate decides", For: Document | OnPage, Folded: true, Lines: []string{gateWords}}}}
 }
 
 // gateSides says which runs were compared.

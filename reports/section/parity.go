@@ -8,6 +8,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
+	"llmparity/internal/kit/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
@@ -27,6 +28,8 @@ func paritySection(v *chart.View) Section {
 	var pairs []parityBlock
 	for i, pair := range v.Res.Parity {
 		pairs = append(pairs, newParityBlock(v, i, pair))
+		pairs[i].Last = i == len(v.Res.Parity)-1
+		pairs[i].More = words.Count(len(v.Res.Parity)-pairsShown, "more pair")
 	}
 	return Section{ID: "parity", Title: "Parity", Parts: append(parts,
 		Section{For: OnPage, View: "parity", Data: pairs},
@@ -106,10 +109,15 @@ func matrixGrid(res *compare.Result, m parity.Matrix) *plain.Grid {
 	return g
 }
 
+// pairsShown is how many pairs the page does not fold together.
+const pairsShown = 3
+
 // parityBlock is a pair, as the page shows it.
 type parityBlock struct {
 	parity.Parity
 	Number           int    // from 1
+	Last             bool   // of all
+	More             string // how many pairs are folded together
 	A, B             string // labels
 	ColourA, ColourB template.CSS
 	Tie              *plain.Grid // how close each engine's choice was at the first difference

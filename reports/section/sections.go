@@ -22,6 +22,7 @@ type Section struct {
 	Class string // of the page's element
 
 	Sign   string   // PASS or FAIL
+	Strong string   // in bold before the first line; a document has it
 	Words  []string // how to read it, in a sentence or two
 	Method []string // how it was obtained; the page folds it
 	Lines  []string // a sentence or two each
@@ -30,10 +31,13 @@ type Section struct {
 	Draw   func(*chart.View) []chart.Chart
 	Charts []chart.Chart // what Draw gives, on the page
 	Across string        // how the page lays out charts: duo, pair or quad; empty: one below another
+	Beside string        // the template of what stands beside the charts, in place of another one
 	View   string        // the template of a part that only the page has
 	Data   any           // that template's
-	Folded bool          // the page folds it
-	Parts  []Section
+
+	BesideData any  // that of Beside
+	Folded     bool // the page folds it
+	Parts      []Section
 }
 
 // noMark is for lines that have marks of their own.
@@ -49,20 +53,30 @@ const (
 	OnPage
 )
 
-// Verdict is the answer, below a head that says what it is; the page has Headline in its place.
-func Verdict(a *answer.Answer) Section { return Section{ID: "verdict", Lines: a.Sentences()} }
+// Verdict is the answer, below a head that says what it is: the gate, the table of sides, and the sentences. The page
+// has Answer in its place.
+func Verdict(res *compare.Result, a *answer.Answer) Section {
+	out := Section{ID: "verdict"}
+	if s := NewStrip(res.Gate); s != nil {
+		out.Parts = []Section{{For: InTerminal, Lines: []string{s.Line() + "; " + s.After()}},
+			{For: Document, Strong: s.Strong(), Lines: []string{s.Rest + "; " + s.After()}}}
+	}
+	if s := NewSides(res, a); s != nil {
+		out.Parts = append(out.Parts, Section{Grid: s.Grid(s.Figures())})
+	}
+	out.Parts = append(out.Parts, Section{Lines: a.Sentences()})
+	return out
+}
 
 // All are all of a report but the answer, in the order of the terminal; empty ones are left out later.
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
-			Parts: settingParts(res)},
-		riskSection(res), Gate(res.Gate), shipSections(res),
+		riskSection(res), Gate(res.Gate), Ratios(res), shipSections(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},
-		pointsSection(res), Ratios(res),
+		pointsSection(res),
 		{ID: "timeline", Title: "Memory over time", For: OnPage, Draw: chart.MemoryOverTime, Across: "pair",
 			Words: []string{timelineWords}, Method: []string{timelineMethod}},
 		overTokensSection(res),
@@ -76,10 +90,12 @@ func All(v *chart.View) []Section {
 			Draw: func(v *chart.View) []chart.Chart { return v.DrawnOver(figure.Lengths) }},
 		{ID: "axes", Title: "By other axes", For: OnPage, Across: "pair", Draw: (*chart.View).DrawnOverOthers},
 		cpuSection(res), trafficSection(res), paritySection(v), qualitySection(res),
+		{ID: "comparability", Title: "What may be compared", Class: "notice", Lines: res.Comparability, Mark: "- ",
+			Parts: settingParts(res)},
 	}, environmentSections(v), howSections(res), []Section{
 		{ID: "warned", Title: "Warnings", Parts: []Section{
 			{For: InTerminal | Document, Lines: WarningLines(res.Warnings, res), Mark: "! "},
-			{For: OnPage, View: "warnings", Data: res.OnceEach(res.Warnings)}}},
+			{For: OnPage, View: "warnings", Data: res.ByCode(res.Warnings)}}},
 		// remarks that change no conclusion
 		{ID: "notes", Title: "Notes", For: InTerminal | Document | OnPage, Folded: true, Mark: "- ",
 			Lines: WarningLines(res.Notes, res)},
@@ -94,11 +110,28 @@ func ShownTo(all []Section, r Reader) []Section {
 			continue
 		}
 		s.Parts = ShownTo(s.Parts, r)
-		if s.Grid != nil || s.View != "" || len(s.Lines)+len(s.Parts)+len(s.Charts) > 0 {
+		if s.Grid != nil || s.View != "" || s.Beside != "" || len(s.Lines)+len(s.Parts)+len(s.Charts) > 0 {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// OpenFirst leaves the first table of a section open, however long it is; the page shows its first rows. It reports
+// whether the section has a table that is not folded.
+func OpenFirst(s *Section) bool {
+	const widest = 12 // columns, which a narrow screen has below one another
+	if s.Grid != nil && len(s.Grid.Head) <= widest {
+		g := *s.Grid
+		g.First, s.Grid = true, &g
+		return true
+	}
+	for i := range s.Parts {
+		if !s.Parts[i].Folded && OpenFirst(&s.Parts[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Drawn gives sections their charts.

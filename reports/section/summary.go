@@ -86,19 +86,26 @@ func summaryWords(res *compare.Result) []string {
 		"(n=…): too few launches for one."}
 	marked, pieces := false, []string(nil)
 	for _, c := range res.Cells {
-		marked = marked || slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return len(f.Warnings) > 0 })
+		marked = marked || marks(c)
 		if c.BetweenPieces() && c.Figure(figure.ITL50).Known() {
 			pieces = append(pieces, c.Label)
 		}
 	}
 	if marked {
-		out = append(out, "!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy "+
-			"machine; the warnings name them.")
+		out = append(out, markWords)
 	}
 	if len(pieces) > 0 {
 		out = append(out, "ITL between pieces of text, not tokens: "+strings.Join(pieces, "; ")+".")
 	}
 	return out
+}
+
+// markWords explain the mark of figures.
+const markWords = "!: launches vary, drift or lie far apart; see the warnings."
+
+// marks reports whether tables mark a figure of a cell.
+func marks(c *compare.Cell) bool {
+	return slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return f.Marked() })
 }
 
 // ParityOf is a cell's parity in a word or two; the sentences below say more.
@@ -195,7 +202,11 @@ func summaryView(v *chart.View) Section {
 		said[key] = true
 		t.Rows = append(t.Rows, row)
 	}
-	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{"Figures are medians over launches, with 95% intervals."},
+	words := "Figures are medians over launches, with 95% intervals."
+	if slices.ContainsFunc(v.Res.Cells, marks) {
+		words += " " + markWords
+	}
+	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{words},
 		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, which " +
 			"counts each page once. If PSS cannot be read, memory is the sum of RSS, which counts shared pages more than once."}}
 	if len(t.Rows) == 0 {
@@ -298,11 +309,10 @@ func figureCell(f evidence.Figure) (value, under string) {
 	return plain.Num(f.Center()), plain.Num(f.Interval.Lo) + " – " + plain.Num(f.Interval.Hi) + beside(f)
 }
 
-// beside names the warnings on a figure's launches.
+// beside marks a figure with warnings of its launches.
 func beside(f evidence.Figure) string {
-	s := ""
-	for _, w := range f.Warnings {
-		s += "; ! " + strings.ReplaceAll(w.Code, "-", " ")
+	if f.Marked() {
+		return " !"
 	}
-	return s
+	return ""
 }

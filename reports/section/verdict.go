@@ -9,6 +9,7 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/compare/evidence"
 	"llmparity/compare/settings"
+	"llmparity/internal/gates"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
@@ -72,10 +73,17 @@ func settingParts(res *compare.Result) []Section {
 	return []Section{table("Settings", s.Rows, true), table("Settings that only one engine reports", s.Only, false)}
 }
 
-// Headline is the answer with its two charts.
-func Headline(a *answer.Answer) Section {
-	return Section{ID: "headline", For: OnPage, View: "answer", Across: "duo",
-		Data: newAnswerPart(a), Draw: chart.Headlines}
+// Answer are the parts of the page's first screen: the gate and the cards, the picture of the question beside the table
+// of sides, and the warnings. What the answer says in sentences is folded below.
+func Answer(v *chart.View, a *answer.Answer) []Section {
+	out := []Section{{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(v.Res.Gate, a), Across: "duo",
+		Draw: picture(a), Beside: "sides", BesideData: NewSides(v.Res, a)}}
+	if n := len(a.Warnings) + a.More; n > 0 {
+		out = append(out, Section{ID: "noted", For: OnPage, View: "noted",
+			Data: notedPart{a.Warnings, words.Count(n, "warning") + " may change a conclusion.", a.More}})
+	}
+	return append(out, Section{ID: "sentences", Title: "The answer in sentences", For: OnPage, Folded: true,
+		Lines: a.Sentences()})
 }
 
 // answerCard is a card under the question that it answers, with the section that says more.
@@ -86,21 +94,25 @@ type answerCard struct {
 
 // answerPart is what the page shows of an answer.
 type answerPart struct {
-	Cards    []answerCard
-	Warnings []evidence.Warning
-	Count    string
-	More     int // warnings that are not shown
+	Gate  *Strip
+	Cards []answerCard
 }
 
-func newAnswerPart(a *answer.Answer) answerPart {
-	p := answerPart{Warnings: a.Warnings, More: a.More,
-		Count: words.Count(len(a.Warnings)+a.More, "warning") + " may change a conclusion."}
-	for _, c := range []answerCard{{a.Ship, "What to ship", "ship"},
-		{a.Place, "Browser or native", "ship"}, {a.Growth, "Growth", "growth"}, {a.Memory, "Memory", "memory"},
-		{a.Speed, "Speed", "speed"}, {a.Output, "Output", "tokens"}, {a.Quality, "Quality", "quality"},
-		{a.Sure, "How sure?", "measured"},
-		{a.Quote, "May I quote it?", "measured"}} {
-		if c.Headline != "" {
+// notedPart is what the page shows of the warnings below the answer.
+type notedPart struct {
+	Warnings []compare.Remarks
+	Count    string
+	More     int // codes that are not shown
+}
+
+func newAnswerPart(g *gates.Outcome, a *answer.Answer) answerPart {
+	p := answerPart{Gate: NewStrip(g)}
+	for _, c := range []answerCard{{a.Ship, "What to ship", "ship"}, {a.Place, "Browser or native", "ship"},
+		{a.Growth, "Growth", "growth"}, {a.Speed, "Speed", "speed"},
+		{a.Memory, "Memory", "memory"}, {a.Output, "Output", "tokens"}, {a.Quality, "Quality", "quality"},
+		{a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
+		// the table has intervals
+		if c.Headline != "" && (c.Title != "How sure?" || c.Unknown || c.Without != "") {
 			p.Cards = append(p.Cards, c)
 		}
 	}

@@ -57,7 +57,7 @@ var imports = map[string]string{
 	"internal/models": "assets/modellib internal/dtype internal/host internal/kit internal/record",
 	"internal/engine": "internal/host internal/kit internal/models internal/record",
 	"compare":         "internal/axis internal/dtype internal/figure internal/gates internal/kit internal/record internal/stats internal/warning",
-	"compare/answer":  "compare internal/axis internal/figure internal/record internal/stats internal/warning",
+	"compare/answer":  "compare internal/axis internal/figure internal/gates internal/record internal/stats internal/warning",
 	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",

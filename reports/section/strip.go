@@ -1,0 +1,168 @@
+package section
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare/explain"
+	"llmparity/internal/figure"
+	"llmparity/internal/gates"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
+	"llmparity/reports/plain"
+)
+
+// Strip is a gate in a line: its verdict, the worst figure, what that is held against, and what to do next.
+type Strip struct {
+	Sign, Worst, Rest string
+	Exit, Next        string
+	Others            string // how many other checks have which status
+	Check             *gates.Check
+}
+
+// NewStrip is nil without a gate.
+func NewStrip(g *gates.Outcome) *Strip {
+	if g == nil {
+		return nil
+	}
+	s := &Strip{Sign: gateSign(g.Status), Check: g.Worst(), Exit: gateExit(g), Next: gateNext(g)}
+	if s.Check == nil {
+		s.Rest = plain.Line(g.Verdict)
+		return s
+	}
+	s.Worst, s.Rest = checkShort(s.Check)
+	if g.Status == gates.Passed && s.Check.Kind != gates.KindChange && s.Check.Kind != gates.KindLimit {
+		s.Worst, s.Rest = "", words.Count(len(g.Checks), "check")+" "+gateVerb(gates.Passed, len(g.Checks))
+		return s
+	}
+	several := func(c gates.Check) bool { return c.Cell != s.Check.Cell }
+	if slices.ContainsFunc(g.Checks, several) {
+		s.Rest += "; " + plain.Line(s.Check.Cell)
+	}
+	var others []string
+	for _, c := range g.Counts {
+		if n := c.Checks - map[bool]int{true: 1}[c.Status == s.Check.Status]; n > 0 {
+			others = append(others, words.Count(n, "other check")+" "+gateVerb(c.Status, n))
+		}
+	}
+	s.Others = strings.Join(others, ", ")
+	return s
+}
+
+// Line is the strip without what to do next.
+func (s *Strip) Line() string {
+	return fmt.Sprintf("%s: %s", s.Sign, strings.TrimSpace(s.Worst+" "+s.Rest))
+}
+
+// Strong is what a document has in bold.
+func (s *Strip) Strong() string { return plain.Joined(": ", s.Sign, s.Worst) }
+
+// After is what follows from it: the exit code, and what to do.
+func (s *Strip) After() string { return plain.Joined("; ", s.Exit, s.Next) }
+
+func gateVerb(s gates.Status, n int) string {
+	switch s {
+	case gates.Inconclusive:
+		return explain.Plural(n, "is", "are") + " inconclusive"
+	case gates.Failed:
+		return explain.Plural(n, "fails", "fail")
+	case gates.Warned:
+		return explain.Plural(n, "warns", "warn")
+	}
+	return explain.Plural(n, "passes", "pass")
+}
+
+// checkShort is a check's figure, and what it is held against.
+func checkShort(c *gates.Check) (figure, rest string) {
+	switch {
+	case c.Kind == gates.KindChange && c.Percent != nil:
+		i := c.DetectInterval
+		if c.Status == gates.Failed || i == nil {
+			i = c.PercentInterval
+		}
+		rest = fmt.Sprintf("tolerance %s%%", plusMinus(*c.Allowed))
+		if i != nil {
+			rest = fmt.Sprintf("(%.3g%% CI %s%% to %s%%); ", 100*i.Confidence, plus(i.Lo), plus(i.Hi)) + rest
+		}
+		return fmt.Sprintf("%s %s%%", checkTitle(c), plus(*c.Percent)), rest
+	case c.Kind == gates.KindLimit && c.Measured != nil:
+		limit := strings.TrimPrefix(plain.Line(c.Name), checkAsked(c)+" ")
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s", checkTitle(c), plain.Num(*c.Measured), plain.Line(c.Unit))),
+			"(limit: " + limit + ")"
+	}
+	return plain.Line(c.Name), plain.Line(c.Why)
+}
+
+// checkTitle is a figure's name for people.
+func checkTitle(c *gates.Check) string {
+	if row := figure.Of(c.Figure); row != nil {
+		return row.Title
+	}
+	return plain.Line(c.Name)
+}
+
+func checkAsked(c *gates.Check) string {
+	if row := figure.Of(c.Figure); row != nil {
+		return row.Asked()
+	}
+	return ""
+}
+
+// gateExit is the exit code of an outcome.
+func gateExit(g *gates.Outcome) string {
+	code := 0
+	switch {
+	case g.Status == gates.Inconclusive:
+		code = fault.Inconclusive.ExitCode()
+	case g.Status == gates.Failed && g.LaunchesAlone():
+		code = fault.Run.ExitCode()
+	case g.Status == gates.Failed:
+		code = fault.Gate.ExitCode()
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+// gateNext is what to do about an outcome that is no pass.
+func gateNext(g *gates.Outcome) string {
+	failed := func(kind gates.Kind) bool {
+		is := func(c gates.Check) bool { return c.Status == gates.Failed && c.Kind == kind }
+		return slices.ContainsFunc(g.Checks, is)
+	}
+	switch {
+	case g.Status == gates.Inconclusive:
+		return plain.Line(g.Advice)
+	case g.Status != gates.Failed:
+		return ""
+	case failed(gates.KindChange) && g.Baseline != nil && g.Baseline.Stored != "":
+		return fmt.Sprintf("if it is intended: llmparity baseline save --replace %s %s",
+			plain.Line(g.Baseline.Stored), plain.Line(g.Run.Dir))
+	case failed(gates.KindLaunches):
+		return fmt.Sprintf("llmparity run --resume %s --retry-failed repeats failed launches", plain.Line(g.Run.Dir))
+	}
+	return fmt.Sprintf("llmparity gate %s has every check", plain.Line(g.Run.Dir))
+}
+
+// Sides are the medians of both sides of a change.
+func (s *Strip) Sides() string {
+	c := s.Check
+	if c == nil || c.Measured == nil || c.Baseline == nil {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s against %s %s", plain.Num(*c.Measured), plain.Num(*c.Baseline),
+		plain.Line(c.Unit)))
+}
+
+// OtherChecks are the first checks that do not pass, without the worst; nil: there are none.
+func OtherChecks(g *gates.Outcome, worst *gates.Check, most int) *plain.Grid {
+	const longest = 160 // letters of a reason
+	out := &plain.Grid{Head: []string{"check", "status", "figure", "held against"}}
+	for i := range g.Checks {
+		if c := &g.Checks[i]; c != worst && c.Status != gates.Passed && len(out.Rows) < most {
+			figure, rest := checkShort(c)
+			out.Rows = append(out.Rows, []string{plain.Line(c.Cell), string(c.Status) + onlyWarns(c), figure,
+				plain.Shorten(rest, longest)})
+		}
+	}
+	return out.OrNil()
+}

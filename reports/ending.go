@@ -26,7 +26,7 @@ func Table(w io.Writer, res *compare.Result) error {
 	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
 	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
 		{2, 0, 1}, {1, 0, 1}} {
-		head := cutLines(plain.Wrap(signed(res, a.Title), "", "", width), 2) + gateText(res.Gate, most.checks) +
+		head := cutLines(plain.Wrap(a.Title, "", "", width), 2) + gateText(res.Gate, most.checks) +
 			cutLines(plain.Wrap(a.Sub(), "", "", width), most.card) + "\n" + answerText(a, most.card) +
 			growthText(res, most.card)
 		warnings := warningText(a, most.warnings)
@@ -41,18 +41,10 @@ func Table(w io.Writer, res *compare.Result) error {
 	return err
 }
 
-// signed puts the outcome of a gate before the title.
-func signed(res *compare.Result, title string) string {
-	if sign := section.Gate(res.Gate).Sign; sign != "" {
-		return sign + ": " + title
-	}
-	return title
-}
-
 // Answer writes the answer alone, and how many warnings there are.
 func Answer(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
-	text := cutLines(plain.Wrap(signed(res, a.Title), "", "", width), 2) + answerText(a, 4)
+	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
 	if n := len(a.Warnings) + a.More; n > 0 {
 		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
 	}
@@ -227,12 +219,16 @@ func (e *ending) ofForms() bool {
 // forms has a row a form.
 func (e *ending) forms() string {
 	g := section.ShipGrid(e.res, e.res.Forms[0], false)
+	marked := section.MarkWords(e.res)
 	if total(widthsOf(append(headLines(g), g.Rows...))) > width {
-		g = section.ShipGrid(e.res, e.res.Forms[0], true)
+		g, marked = section.ShipGrid(e.res, e.res.Forms[0], true), ""
 	}
 	var t terminal
 	t.WriteByte('\n')
 	t.grid(g)
+	if marked != "" {
+		t.WriteString(marked + "\n")
+	}
 	return t.String()
 }
 

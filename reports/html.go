@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"llmparity/assets/charts"
@@ -155,9 +156,8 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	figures := folded("summary")
 	figures.Title = "All figures of each cell"
-	all := []section.Section{chapter("answer", "Summary", append(first, figures)...),
-		of["ship"], // what to ship, of forms of a model
-		of["gate"], of["risk"],
+	summary := append(slices.Insert(first, 1, of["ship"]), figures) // forms of a model are the picture
+	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
 			folded("reported"), folded("server")),

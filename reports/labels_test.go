@@ -212,9 +212,10 @@ func squeezed(labels []string) []string {
 	return out
 }
 
-// inTerminal reads the first column of the first table, without blanks: a row begins where other columns do.
+// inTerminal reads the first column of the first table of cells, without blanks: a row begins where other columns do.
 func inTerminal(text string) (out []string) {
-	_, table, _ := strings.Cut(text, "\n---")
+	_, table, _ := strings.Cut(text, "\ncell ")
+	_, table, _ = strings.Cut(table, "\n---")
 	for row := range strings.SplitSeq(table[strings.IndexByte(table, '\n')+1:], "\n") {
 		fields := columns.Split(row, -1)
 		switch {

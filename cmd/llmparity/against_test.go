@@ -32,7 +32,7 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
-	mentions(t, stdout, "threads default", "threads 2", "noise", "16 of 16 identical")
+	mentions(t, stdout, "default threads", "2 threads", "noise", "16 of 16 identical")
 	now := recorded(t, cmd.Dir)
 	base := opened(t, filepath.Join(cmd.Dir, "results", now.Meta.Against))
 	for _, of := range []struct {
@@ -56,9 +56,9 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 	}
 	for _, dir := range []string{"results/latest", sides.Baseline} {
 		stdout, _, _ = output(t, resumed(cmd, "gate", dir, "--format", "json", "--inconclusive", "warn"))
-		mentions(t, stdout, `"interleaved": true`, `"name": "threads default"`, `"name": "threads 2"`)
+		mentions(t, stdout, `"interleaved": true`, `"name": "default threads"`, `"name": "2 threads"`)
 		stdout, _, code = output(t, resumed(cmd, "report", dir, "--details"))
-		if mentions(t, stdout, "threads default compared with threads 2", "machine"); code != 0 {
+		if mentions(t, stdout, "default threads compared with 2 threads"); code != 0 {
 			t.Errorf("report %s: exit code %d", dir, code)
 		}
 	}

@@ -29,8 +29,8 @@ func compareBuildsCommand() *cobra.Command {
 		Use:   "compare-builds BASELINE BUILD",
 		Short: "Compare two builds of WebLLM: is the second one slower or larger?",
 		Long: fmt.Sprintf(`Compare two builds of WebLLM. Each build is a file (an ES module, such as lib/index.js) or a version
-on npm. Both run the same model and prompt on this machine; their launches alternate. The first
-line of the output is the verdict.
+on npm. Both run the same model and prompt on this machine; their launches alternate. The
+first lines of the output are the verdict.
 
 Default tolerances: decode 5%% lower, peak memory 3%% higher; exit code 3: worse; 5: inconclusive.
 
@@ -40,7 +40,7 @@ enough to fail a build that is 20%% slower and to pass an equal one. Six are the
 The flags of llmparity run work too, except those that choose engines or a baseline run.
 Docs: docs/howto/compare-builds.md`, buildLaunches),
 		Example: `  llmparity compare-builds main.js pr-845.js
-  llmparity compare-builds 0.2.79 lib/index.js --model smollm2 --aa`,
+  llmparity compare-builds 0.2.85 lib/index.js --model smollm2 --aa`,
 		Args: arguments(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error { return f.compareBuilds(c, args[0], args[1]) },
 	}
@@ -105,6 +105,6 @@ func buildFlag(name string) (string, error) {
 	case versionOfBuild.MatchString(name):
 		return "--webllm-version", nil
 	}
-	return "", fault.New(fault.Usage, "name a WebLLM build's ES module, or a version such as 0.2.79",
+	return "", fault.New(fault.Usage, "name a WebLLM build's ES module, or a version such as 0.2.85",
 		"%s: no such file, and not a version", name)
 }

@@ -23,6 +23,9 @@ func (r view) outputCard() Card {
 		scores := explain.ScoresNotChecked
 		if p.Scores != nil {
 			scores = p.Scores.Words()
+			if p.Scores.Known() && p.Scores.Within {
+				scores = fmt.Sprintf(explain.AnswerNats, parity.Nats(p.Scores.Max))
+			}
 		}
 		c.Line = fmt.Sprintf(explain.AnswerLine, p.Agreed, p.Tokens, scores)
 	}

@@ -236,6 +236,7 @@ const (
 	AnswerText         = "%s and %s: %s"
 	AnswerTokens       = "%s and %s generated the same %d tokens, id by id, from %s"
 	AnswerLine         = "%d of %d tokens; %s."
+	AnswerNats         = "log-probabilities within %s"
 	AnswerScores       = "; %s and %s: %s"
 	AnswerScoresOfSome = "; %s, in %d of %d pairs"
 

@@ -61,7 +61,7 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 		out.Parts = []Section{{For: InTerminal, Lines: []string{s.Line() + "; " + s.After()}},
 			{For: Document, Strong: s.Strong(), Lines: []string{s.Rest + "; " + s.After()}}}
 	}
-	if s := NewSides(res, a); s != nil {
+	if s := NewSides(res, a); s != nil && len(res.Forms) == 0 { // which have a table of their own
 		out.Parts = append(out.Parts, Section{Grid: s.Grid(s.Figures())})
 	}
 	out.Parts = append(out.Parts, Section{Lines: a.Sentences()})
@@ -72,7 +72,7 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		riskSection(res), Gate(res.Gate), Ratios(res), shipSections(res),
+		riskSection(res), Gate(res.Gate), shipSections(res), Ratios(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},

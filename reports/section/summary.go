@@ -103,6 +103,14 @@ func summaryWords(res *compare.Result) []string {
 // markWords explain the mark of figures.
 const markWords = "!: launches vary, drift or lie far apart; see the warnings."
 
+// MarkWords explain the mark of figures, if a table has one.
+func MarkWords(res *compare.Result) string {
+	if slices.ContainsFunc(res.Cells, marks) {
+		return markWords
+	}
+	return ""
+}
+
 // marks reports whether tables mark a figure of a cell.
 func marks(c *compare.Cell) bool {
 	return slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return f.Marked() })

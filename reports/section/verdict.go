@@ -76,8 +76,10 @@ func settingParts(res *compare.Result) []Section {
 // Answer are the parts of the page's first screen: the gate and the cards, the picture of the question beside the table
 // of sides, and the warnings. What the answer says in sentences is folded below.
 func Answer(v *chart.View, a *answer.Answer) []Section {
-	out := []Section{{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(v.Res.Gate, a), Across: "duo",
-		Draw: picture(a), Beside: "sides", BesideData: NewSides(v.Res, a)}}
+	out := []Section{{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(v.Res.Gate, a)}}
+	if len(v.Res.Forms) == 0 { // else the section about forms has both
+		out[0].Across, out[0].Draw, out[0].Beside, out[0].BesideData = "duo", picture(a), "sides", NewSides(v.Res, a)
+	}
 	if n := len(a.Warnings) + a.More; n > 0 {
 		out = append(out, Section{ID: "noted", For: OnPage, View: "noted",
 			Data: notedPart{a.Warnings, words.Count(n, "warning") + " may change a conclusion.", a.More}})

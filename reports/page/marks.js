@@ -16,6 +16,7 @@ const llmparityMarks = (() => {
     const bars = series.filter((s) => s.type === "bar"), stacked = bars.filter((s) => s.stack);
     const stroke = (s) => s.lineStyle && s.lineStyle.type;
     const solid = series.every((s) => s.type !== "line" || !stroke(s) || stroke(s) === "solid"); // else strokes tell cells apart
+    let more = 0;
     const taken = {}; // what has a look: the names of its series
 
     // free is the first look from one on that no series of another name has in the same colour; with all taken, that one.
@@ -23,6 +24,7 @@ const llmparityMarks = (() => {
       const at = [...looks.keys()].map((n) => (from + n) % looks.length);
       const key = (n) => JSON.stringify([s.type, colourOf(s, 0), looks[n], (s.itemStyle || {}).borderColor]);
       const n = at.find((i) => (taken[key(i)] || s.name) === s.name);
+      if (n === undefined && s.type === "line") return [16 + 3 * more++, 4]; // a dash of its own, longer than all before
       const found = n === undefined ? from % looks.length : n;
       taken[key(found)] = s.name;
       return looks[found];

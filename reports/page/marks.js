@@ -10,12 +10,19 @@ const llmparityMarks = (() => {
   const symbols = ["circle", "diamond", "triangle", "rect", "roundRect", "pin", "arrow", "emptyCircle", "emptyDiamond", "emptyTriangle", "emptyRect", "emptyRoundRect"];
   const hatchings = [null, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 4 }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: -Math.PI / 4 },
     { dashArrayX: [1, 0], dashArrayY: [1.5, 5] }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 2 }, { symbol: "circle", symbolSize: .5, dashArrayX: [[5, 5], [0, 5, 5, 0]], dashArrayY: [4, 0] }];
+  // star is a symbol with so many points.
+  function star(points) {
+    const at = (i) => [Math.cos(Math.PI * i / points), Math.sin(Math.PI * i / points)].map((x) => Math.round(x * (i % 2 ? 40 : 100))).join(" ");
+    return "path://M" + Array.from({ length: 2 * points }, (_, i) => at(i)).join("L") + "Z";
+  }
+
   function marked(series) {
     const engine = (s) => { const m = /^var\(--c(\d)\)$/.exec(colourOf(s, 0)); return m ? Number(m[1]) : -1; };
     const engines = new Set(series.map(engine).filter((n) => n >= 0));
     const bars = series.filter((s) => s.type === "bar"), stacked = bars.filter((s) => s.stack);
     const stroke = (s) => s.lineStyle && s.lineStyle.type;
     const solid = series.every((s) => s.type !== "line" || !stroke(s) || stroke(s) === "solid"); // else strokes tell cells apart
+    let more = 0;
     const taken = {}; // what has a look: the names of its series
 
     // free is the first look from one on that no series of another name has in the same colour; with all taken, that one.
@@ -23,6 +30,8 @@ const llmparityMarks = (() => {
       const at = [...looks.keys()].map((n) => (from + n) % looks.length);
       const key = (n) => JSON.stringify([s.type, colourOf(s, 0), looks[n], (s.itemStyle || {}).borderColor]);
       const n = at.find((i) => (taken[key(i)] || s.name) === s.name);
+      if (n === undefined && s.type === "line") return [16 + 3 * more++, 4]; // a dash of its own, longer than all before
+      if (n === undefined && s.type === "symbol") return star(5 + more++);
       const found = n === undefined ? from % looks.length : n;
       taken[key(found)] = s.name;
       return looks[found];

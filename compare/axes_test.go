@@ -44,7 +44,7 @@ func labels(r *compare.Result) (out []string) {
 func TestNewAxisInOneRun(t *testing.T) {
 	run := power(t, "low", "high")
 	r := compare.With(compare.Rules{By: []string{"power_preference"}}, run)
-	want := []string{"llamacpp", "webllm (power_preference low)", "webllm (power_preference high)"}
+	want := []string{"llamacpp", "webllm, low power preference", "webllm, high power preference"}
 	if got := labels(r); !slices.Equal(got, want) {
 		t.Errorf("labels %q, want %q", got, want)
 	}

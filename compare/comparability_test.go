@@ -176,7 +176,7 @@ func TestVariedSettingsTellCellsApart(t *testing.T) {
 	for _, c := range r.Cells {
 		labels = append(labels, c.Label)
 	}
-	if want := []string{"a (thread page)", "a (thread worker)", "b"}; !slices.Equal(labels, want) {
+	if want := []string{"a, page thread", "a, worker thread", "b"}; !slices.Equal(labels, want) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 	if n := len(r.Comparisons); n != 3 {
@@ -223,7 +223,7 @@ func TestUnpairedRunsSayWhy(t *testing.T) {
 		"cache": {run("x/a", as), run("x/b", func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }),
 			"cells of run b not compared with run a, the baseline run: KV cache dtypes differ"},
 		"part": {run("x/a", prompt("1"), prompt("2")), run("x/b", prompt("1"), prompt("3")),
-			"1 of 2 cells (llamacpp, prompt 2, b) of run b not compared with run a, the baseline run: prompts differ"},
+			"1 of 2 cells (prompt 2, b) of run b not compared with run a, the baseline run: prompts differ"},
 		"empty": {run("x/a"), run("x/b", as),
 			"cells of run b not compared with run a, the baseline run: the baseline run has no measured cell"},
 		"same": {run("x/a", as), run("x/b", as), ""},
@@ -260,7 +260,7 @@ func TestEachFormOfWeightsIsSetAgainstTheFile(t *testing.T) {
 		t.Fatalf("%d pairs: each form with the file, and the second form with the first", len(r.Comparisons))
 	}
 	check.Has(t, strings.Join(r.Comparability, "\n"), "weights: same weights, bit for bit (llamacpp and webllm)",
-		"weights: same model, other weights (llamacpp and webllm (weights f32))")
+		"weights: same model, other weights (llamacpp and webllm, weights f32)")
 	check.Has(t, strings.Join(answer.Of(r).Facts, "\n"),
 		"webllm as-is: same weights, bit for bit; webllm f32: same model, other weights")
 }

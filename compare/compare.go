@@ -59,14 +59,19 @@ type Result struct {
 	Forms         []*ship.Table      `json:"forms,omitempty"`
 	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
 	Notes         []evidence.Warning `json:"notes"`    // all other remarks
+	// the baseline run once more; nil: it was measured once
+	Noise *Noise `json:"noise,omitempty"`
 	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
+
+	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
 }
 
 // Run is a run folder that entered the result.
 type Run struct {
 	Dir         string             `json:"dir"`
 	Name        string             `json:"name"`
+	Side        string             `json:"side,omitempty"` // what distinguishes it from the other runs
 	Started     time.Time          `json:"started"`
 	Against     string             `json:"against,omitempty"`        // folder of the run that it was interleaved with
 	Reference   map[string]string  `json:"reference_cell,omitempty"` // requested values of the reference cell, by axis
@@ -80,8 +85,9 @@ type Run struct {
 
 // Cell is a point of a plan with what was measured there.
 type Cell struct {
-	Label string `json:"label"` // unique in the result: the engine and in what else cells differ
-	Run   int    `json:"run"`   // index into Runs
+	// Label is unique in the result: what differs between cells, or a side of an interleaved run.
+	Label string `json:"label"`
+	Run   int    `json:"run"` // index into Runs
 	evidence.Setup
 	// With is what the engine ran with, in a few words: versions, model library, dtypes. No figure means anything
 	// without it.
@@ -132,12 +138,13 @@ type Cell struct {
 	inconstant string   // how its launches differ in what they ran with; empty: they do not
 }
 
-// Attempts is the number of attempts of all cells, whatever their status.
-func (r *Result) Attempts() int {
+// Attempts is the number of attempts of all cells of a run, whatever their status.
+func (r *Result) Attempts(run int) int {
 	n := 0
 	for _, c := range r.Cells {
-		l := c.Launches
-		n += l.Counted + l.Warmup + l.Failed + l.Interrupted
+		if l := c.Launches; c.Run == run {
+			n += l.Counted + l.Warmup + l.Failed + l.Interrupted
+		}
 	}
 	return n
 }
@@ -236,7 +243,9 @@ func With(o Rules, runs ...*record.Run) *Result {
 				Growth: cell.Growth})
 		}
 	}
+	r.nameSides(runs)
 	r.label()
+	r.labelSides()
 	r.quality()
 	for i, c := range r.Cells {
 		c.Scores = parity.WithAnchor(r.party(i))
@@ -263,6 +272,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 		of := r.Cells[r.Matrices[i].Cells[0]].Spec
 		r.Matrices[i].Title = fmt.Sprintf("%s, prompt %d", of.Model.Name, of.PromptID)
 	}
+	r.measureNoise(o.Noise)
 	r.judge()
 	r.group()
 	r.Forms = r.forms()

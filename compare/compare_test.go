@@ -144,9 +144,9 @@ func TestVariantsOfOneEngineAreLabelled(t *testing.T) {
 		labels = append(labels, c.Label)
 	}
 	want := []string{
-		"webllm (0.2.86; software kernels, partial sort)",
-		"webllm (0.2.80 from npm; software kernels, partial sort)",
-		"webllm (0.2.86; software kernels, full sort)",
+		"webllm 0.2.86, software kernels, partial sort",
+		"webllm 0.2.80 from npm, software kernels, partial sort",
+		"webllm 0.2.86, software kernels, full sort",
 		"llamacpp", // what an engine of one kind ran with is no part of its name
 	}
 	if !slices.Equal(labels, want) {

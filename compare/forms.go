@@ -39,7 +39,7 @@ func (r *Result) forms() (out []*ship.Table) {
 		if t == nil {
 			continue
 		}
-		t.Model = axis.FamilyName(&all[0].Spec.Model)
+		t.Model = axis.Called(&all[0].Spec.Model)
 		if len(groups.Keys) > 1 {
 			t.Request = all[0].Label
 		}

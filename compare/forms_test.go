@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestAnswerSaysWhichFormToShip(t *testing.T) {
 		"Q4_0 saves ", " MiB more", "and costs 1.4% more perplexity")
 	check.Has(t, a.Place.Sentence(), " MiB more in the browser",
 		"`llmparity reproduce results/forms --out forms.yaml`", "`llmparity run forms.yaml` on a machine with a GPU")
-	if of := r.Forms[0]; of.Model != "Small-135M" || len(of.Engines) != 2 || !of.Engines[0].OnCPU {
+	if of := r.Forms[0]; of.Model != "Small 135M" || len(of.Engines) != 2 || !of.Engines[0].OnCPU {
 		t.Errorf("%+v", of)
 	}
 }
@@ -71,7 +72,15 @@ func TestNoFormStandsOutWithFewWindows(t *testing.T) {
 func TestFormsWithoutQualityAreRankedByMemory(t *testing.T) {
 	a := answer.Of(compare.Runs(inForms(t, 0, comparetest.Native)))
 	check.Has(t, a.Ship.Sentence(), "Q4_0, by memory alone", "Quality was not measured: run with --quality quick.")
-	check.Has(t, a.Title, "Q4_0 is 1.6 times smaller than Q8_0; quality was not measured")
+	check.Has(t, a.Title, "Q4_0 is 1.6 times smaller than Q8_0; quality is not known")
+}
+
+// Scores of an interrupted run are no quality, and the answer does not say that nobody asked for it.
+func TestFormsOfWhichOneIsScored(t *testing.T) {
+	run := inForms(t, 20, comparetest.Native)
+	run.Scorings = slices.DeleteFunc(run.Scorings, func(a *record.Attempt) bool { return a.Cell > 1 })
+	a := answer.Of(compare.Runs(run))
+	check.Has(t, a.Ship.Sentence(), "Q4_0, by memory alone", "Resume the run.")
 }
 
 // A tolerance of the reader's own decides.

@@ -34,6 +34,8 @@ type Rules struct {
 	Reference map[string]string
 	// Titles has engines' names for people, by their names in records, which are the default.
 	Titles map[string]string
+	// Noise is the baseline run once more, for the machine's noise; nil: it was measured once.
+	Noise *record.Run
 }
 
 // Defaults are the options of Runs.
@@ -130,8 +132,12 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// RunName names a run: by its name if that is unique, else by the end of its folder, else by its number.
+// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
+// else by its number.
 func (r *Result) RunName(run int) string {
+	if side := r.Runs[run].Side; side != "" {
+		return side
+	}
 	var folders []string // of other runs with the name
 	for i, other := range r.Runs {
 		if i != run && other.Name == r.Runs[run].Name {

@@ -174,9 +174,9 @@ func (r *Result) SideNames(c *Comparison) (a, b string) {
 	case len(c.along) == 0:
 		return x.Label, y.Label
 	}
-	a, b = values(x, c.along), values(y, c.along)
+	a, b = r.values(x, c.along), r.values(y, c.along)
 	for _, other := range r.Cells { // in a grid, a value names several cells
-		if other != x && other.Refused == "" && values(other, c.along) == a {
+		if other != x && other.Refused == "" && r.values(other, c.along) == a {
 			return x.Label, y.Label
 		}
 	}
@@ -184,11 +184,12 @@ func (r *Result) SideNames(c *Comparison) (a, b string) {
 }
 
 // values are a cell's values of some axes, in words.
-func values(c *Cell, along []*axis.Axis) string {
+func (r *Result) values(c *Cell, along []*axis.Axis) string {
 	var words []string
 	for _, x := range along {
-		w := x.In(&c.Spec)
-		if v := x.Value(&c.Spec); v != "" && len(along) == 1 && !(x.Number != nil && !math.IsNaN(x.Number(&c.Spec))) {
+		w := r.word(x, c)
+		if v := x.Value(&c.Spec); v != "" && (w == "" || len(along) == 1 && x.Name != axis.Model &&
+			r.builds[x.Name] == nil && !(x.Number != nil && !math.IsNaN(x.Number(&c.Spec)))) {
 			w = v // says enough where it is no number
 		}
 		if w != "" {

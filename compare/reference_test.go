@@ -74,10 +74,10 @@ func TestTitleOfTwoBuildsIsTheAnswer(t *testing.T) {
 // In a grid, each axis has its reference value, and the other axes stay.
 func TestGridIsComparedAlongEachAxis(t *testing.T) {
 	wantPairs(t, compare.Runs(builds(t, "", []int{512, 1024}, "a", "b")),
-		"context: webllm (webllm_version a), context 512 → webllm (webllm_version a), context 1024",
-		"webllm_version: webllm (webllm_version a), context 512 → webllm (webllm_version b), context 512",
-		"webllm_version: webllm (webllm_version a), context 1024 → webllm (webllm_version b), context 1024",
-		"context: webllm (webllm_version b), context 512 → webllm (webllm_version b), context 1024")
+		"context: a, context 512 → a, context 1024",
+		"webllm_version: a, context 512 → b, context 512",
+		"webllm_version: a, context 1024 → b, context 1024",
+		"context: b, context 512 → b, context 1024")
 }
 
 func TestReferenceCellIsChosen(t *testing.T) {
@@ -101,7 +101,7 @@ func TestReferenceCellIsChosen(t *testing.T) {
 func TestCellsWithoutAGridHaveAReference(t *testing.T) {
 	bundle := builds(t, "", []int{1024}, "a", "b")
 	bundle.Cells[1].Settings = map[string]string{"webllm_bundle": "pr.js"}
-	wantPairs(t, compare.Runs(bundle), "webllm_bundle,webllm_version: webllm_version a → webllm_bundle pr.js")
+	wantPairs(t, compare.Runs(bundle), "webllm_bundle,webllm_version: a → pr")
 	picked := builds(t, "", []int{1024}, "a", "b")
 	picked.Cells[1].Model.Context, picked.Cells[1].DType = 512, "f16"
 	r := compare.Runs(picked)

@@ -168,7 +168,7 @@ func TestZeroHasNoRatio(t *testing.T) {
 	x := increase(s.Run(r, "a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 ||
 		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != stats.Differs ||
-		!strings.HasSuffix(x.Verdict, "engine, b, significantly different (p = 0.003, n = 8 and 8)") {
+		!strings.HasSuffix(x.Verdict, " for b, significantly different (p = 0.003, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
 	x = increase(shrunk("a"), shrunk("b"))

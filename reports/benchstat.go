@@ -138,7 +138,7 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	var out []benchfmt.Config
 	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
 		out = append(out, benchfmt.Config{Key: "run",
-			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(plain.Line(run.Name)))), File: true})
+			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(plain.Line(run.Title())))), File: true})
 	}
 	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU},
 		{"model-sha256", c.Spec.Model.SHA256}, {"device", string(device.Class) + " " + device.Name}} {
@@ -155,13 +155,13 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 func benchRemarks(res *compare.Result, names []string) []string {
 	var out []string
 	for _, r := range res.Runs {
-		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Name,
+		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Title(),
 			r.Started.Format("2006-01-02T15:04:05Z07:00"), r.Tool.Version))
 	}
 	for i, name := range names {
 		if at := strings.LastIndex(name, cellPart); at >= 0 {
 			out = append(out, fmt.Sprintf("%s of run %s: %s", strings.TrimPrefix(name[at:], "/"),
-				res.Runs[res.Cells[i].Run].Name, res.Cells[i].Label))
+				res.Runs[res.Cells[i].Run].Title(), res.Cells[i].Label))
 		}
 	}
 	for _, e := range res.Engines() {

@@ -91,7 +91,7 @@ const look = `(async () => {` + comes + `
 	for (const f of figures) await drawn(f); // by whoever reads it
 	scrollTo(0, 0);
 	await frame();
-	const drawings = JSON.parse(llmparityUnpack("drawings"));
+	const drawings = JSON.parse(llmparityUnpack("drawings")).charts;
 	const chosen = (f) => { const s = f.querySelector("select"); return drawings[f.dataset.chart][s ? Number(s.value) : Number(f.dataset.chosen)].options; };
 	for (const f of figures) instance(f).dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 }); // a tooltip holds labels too
 	const seen = {
@@ -267,12 +267,15 @@ func TestReportsInABrowser(t *testing.T) {
 	}
 	for name, hand := range map[string]func(*testing.T, *tab){"by keyboard": byKeyboard, "on paper": onPaper,
 		"copied": copied, "definitions": definitions, "links": links, "lengths": overLengthsShown, "sized": sized,
-		"long": longPages} {
+		"apart": apart, "long": longPages} {
 		t.Run(name, func(t *testing.T) {
 			runs := all[richest]
 			switch name {
 			case "lengths":
 				runs = []*record.Run{comparetest.Run(t, "lengths", prompted(6)...)}
+			case "apart": // many series of one engine
+				runs = []*record.Run{comparetest.Run(t, "load", append(loaded(6),
+					comparetest.Mixed(comparetest.Browser(6), 8, 4, 40, 8))...), comparetest.Run(t, "axes", axes()...)}
 			case "sized": // like the demo's
 				engines := insides(6)
 				engines[0].Device = comparetest.Browser(1).Device

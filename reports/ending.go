@@ -234,11 +234,21 @@ func (e *ending) forms() string {
 
 // rows has a row a cell.
 func (e *ending) rows(lines int) string {
-	const fewest, notes = 3, 2
+	const fewest, notes, narrowest = 3, 2, 16 // figures, lines of a note, and letters of a label
+	widths := func(g *plain.Grid) []int { return widthsOf(append(headLines(g), g.Rows...)) }
 	n := e.sides.Figures()
 	g := e.sides.Grid(n)
-	for ; n > fewest && total(widthsOf(append(headLines(g), g.Rows...))) > width; n-- {
+	for ; n > fewest && total(widths(g)) > width; n-- {
 		g = e.sides.Grid(n - 1)
+	}
+	if over := total(widths(g)) - width; over > 0 {
+		labels := make([]string, len(g.Rows))
+		for i, row := range g.Rows {
+			labels[i] = row[0]
+		}
+		for i, label := range plain.Fit(labels, max(widths(g)[0]-over, narrowest)) {
+			g.Rows[i][0] = label
+		}
 	}
 	if room := lines - 4 - len(g.Legend); len(g.Rows) > max(3, room) { // below a blank line and the head
 		most := max(3, room-1)
@@ -308,8 +318,25 @@ func (e *ending) sideBySide() string {
 	if output != "" {
 		t.WriteString(cutLines(plain.Wrap(output, "output"+strings.Repeat(" ", max(2, widths[0]-4)), "    ", width), 1))
 	}
+	if noise := e.noise(); noise != "" {
+		t.WriteString(cutLines(plain.Wrap(noise, "", "    ", width), 2))
+	}
 	for _, note := range e.sides.Notes {
 		t.WriteString(cutLines(plain.Wrap(note, "", "    ", width), 2))
 	}
 	return t.String()
+}
+
+// noise has that of all figures: a column of its own would be too wide.
+func (e *ending) noise() string {
+	var all []string
+	for _, row := range e.sides.Rows {
+		if noise := row[len(row)-1].Noise; noise != "" {
+			all = append(all, row[0].Text+" "+noise)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "Machine noise, the baseline run against itself: " + strings.Join(all, ", ")
 }

@@ -20,7 +20,9 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/explain"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -44,6 +46,7 @@ type Figure struct {
 	SVG, PNG []byte  // once it is drawn
 	chart    *chart.Chart
 	drawing  chart.Drawing
+	names    *names
 }
 
 // Sizes on paper, in inches: one column, or both of a page with two.
@@ -60,17 +63,19 @@ func (own Colours) Figures(all bool, res *compare.Result, runs ...*record.Run) (
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
 	v := &chart.View{Res: res, Runs: runs, Own: own, Paper: true}
-	names := map[string]int{}
+	taken, cut := map[string]int{}, newNames(res)
 	var out []Figure
-	charted := append(section.All(v), section.Section{Title: "Summary", Draw: chart.PeakStack})
+	charted := append(section.All(v), section.Section{Title: "Summary",
+		Draw: func(v *chart.View) []chart.Chart { return chart.Pictures(v, answer.Of(res).Compared) }})
 	eachChart(section.Drawn(v, charted), "", func(heading string, c *chart.Chart) {
 		for n, d := range c.Drawings {
 			if n != c.Chosen && !all && d.OfOneLaunch {
 				continue
 			}
 			f := newFigure(v, heading, c, n)
-			if names[f.Name]++; names[f.Name] > 1 {
-				f.Name += "-" + strconv.Itoa(names[f.Name])
+			f.names, f.Title = cut, plain.Shorten(cut.plain(f.Title), titleLimit)
+			if taken[f.Name]++; taken[f.Name] > 1 {
+				f.Name += "-" + strconv.Itoa(taken[f.Name])
 			}
 			out = append(out, f)
 		}
@@ -161,13 +166,20 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		}
 		f.Title += name
 	}
-	f.Title = plain.Shorten(f.Title, 160)
-	f.Caption = plain.Shorten(plain.Joined(" ", plain.Line(c.Note), plain.Line(d.Caption),
-		cmp.Or(c.Setup, chart.Setup(cells))), 2000)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Shorten(f.Title, titleLimit)+".", plain.Line(c.Note),
+		sentence(plain.Line(d.Caption)), cmp.Or(c.Setup, chart.Setup(cells))), 2000)
 	if c.Wide {
 		f.Width = bothColumns
 	}
 	return f
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if text == "" || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }
 
 // shownBy are the cells that a chart shows: one, or all whose models are known.
@@ -182,7 +194,7 @@ func shownBy(v *chart.View, c *chart.Chart) []*compare.Cell {
 func models(cells []*compare.Cell) string {
 	var out []string
 	for _, c := range cells {
-		words, dtype := cmp.Or(plain.Line(c.Spec.Model.Name), "model not known"), c.Spec.Model.DType
+		words, dtype := cmp.Or(plain.Line(axis.Called(&c.Spec.Model)), "model not known"), c.Spec.Model.DType
 		if c.Engine != nil {
 			dtype = cmp.Or(c.Engine.Policy["weights_dtype"], dtype)
 		}
@@ -216,7 +228,9 @@ func axisTitle(c *chart.Chart, d chart.Drawing) string {
 // draw has the page draw the figure.
 func (f *Figure) draw(ctx context.Context, draw Draw) error {
 	c, d := f.chart, f.drawing
-	own, err := rewritten(d.Options, func(s string) string { return plain.Shorten(s, 120) })
+	own, err := rewritten(d.Options, func(s string) string {
+		return plain.Shorten(f.names.cut.Replace(s), 120)
+	})
 	if err != nil {
 		return err
 	}
@@ -229,7 +243,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw) error {
 	}
 	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
 		"unit": axisTitle(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
-		"plot": plot, "dpi": dpi, "options": own})
+		"plot": plot, "dpi": dpi, "options": own, "labels": f.names.short()})
 	if err != nil {
 		return err
 	}
@@ -328,7 +342,7 @@ func sourceOf(c *chart.Chart, d chart.Drawing, cells []*compare.Cell) string {
 		return plain.Line(cells[0].Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
 	}
 	if row := figure.Of(d.Figure); row != nil { // a chart along an axis has a drawing a figure
-		return row.Source() + ", " + c.Along
+		return plain.Joined(", ", row.Source(), c.Along)
 	}
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {

@@ -258,6 +258,30 @@ func links(t *testing.T, p *tab) {
 	}
 }
 
+// No two series of a chart have both the same colour and the same pattern.
+func apart(t *testing.T, p *tab) {
+	got := ask[struct {
+		Series int
+		Alike  []string
+	}](t, p, `(() => {
+		const seen = { Series: 0, Alike: [] };
+		for (const [id, list] of Object.entries(JSON.parse(llmparityUnpack("drawings")))) for (const d of list) {
+			const looks = {};
+			for (const s of llmparityMarks.marked([].concat(d.options.series)).filter((s) => s.name)) {
+				const item = s.itemStyle || {}, line = s.type === "line" ? s.lineStyle : {};
+				const look = JSON.stringify([s.type, llmparityMarks.colourOf(s, 0), item.borderColor, item.decal, line.type, line.width, s.areaStyle, s.symbol]);
+				if ((looks[look] || s.name) !== s.name) seen.Alike.push(id + ": " + looks[look] + " and " + s.name);
+				looks[look] = s.name;
+				seen.Series++;
+			}
+		}
+		return seen;
+	})()`)
+	if got.Series < 50 || len(got.Alike) > 0 {
+		t.Errorf("of %d series these look alike: %q", got.Series, got.Alike)
+	}
+}
+
 // A report like the demo's has an end: on a screen, on paper and in bytes.
 func sized(t *testing.T, p *tab) {
 	high := ask[int](t, p, `(async () => {`+comes+`

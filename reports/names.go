@@ -26,19 +26,40 @@ const (
 )
 
 // names shows texts of others on the page.
-type names struct{ cut *strings.Replacer } // long labels, also within sentences
+type names struct {
+	cut    *strings.Replacer // long labels, also within sentences
+	labels []string          // of cells, as they are shown
+}
 
 func newNames(res *compare.Result) *names {
-	var pairs []string
+	var whole, pairs []string
 	for _, c := range res.Cells {
-		for _, s := range []string{plain.Line(c.Label), plain.Line(c.Spec.Engine)} {
-			if utf8.RuneCountInString(s) > nameLimit && !slices.Contains(pairs, s) {
-				number := len(pairs)/2 + 1 // no two alike
-				pairs = append(pairs, s, fmt.Sprintf("%s [%d]", plain.Shorten(s, nameLimit), number))
-			}
+		whole = explain.AppendNew(explain.AppendNew(whole, plain.Line(c.Label)), plain.Line(c.Spec.Engine))
+	}
+	for i, short := range plain.Fit(whole, nameLimit) {
+		if short != whole[i] {
+			pairs = append(pairs, whole[i], short)
 		}
 	}
-	return &names{strings.NewReplacer(pairs...)}
+	n := &names{cut: strings.NewReplacer(pairs...)}
+	for _, c := range res.Cells {
+		n.labels = append(n.labels, n.plain(c.Label))
+	}
+	return n
+}
+
+// shortened are the widths in characters for which charts have labels: a chart takes the widest that it has room for.
+var shortened = []int{48, 40, 34, 28, 25, 22, 20, 18, 16, 13, 10}
+
+// short has for each label that is too long for a chart its forms, from the widest to the narrowest.
+func (n *names) short() map[string][]string {
+	out := map[string][]string{}
+	for _, width := range shortened {
+		for i, form := range plain.Fit(n.labels, width) {
+			out[n.labels[i]] = append(out[n.labels[i]], form)
+		}
+	}
+	return out
 }
 
 // plain is a text in one line, with long labels cut.
@@ -53,7 +74,7 @@ func (n *names) sentence(s string) template.HTML {
 func (n *names) name(s string) template.HTML {
 	whole := plain.Line(s)
 	shown := n.plain(s)
-	if utf8.RuneCountInString(shown) > nameLimit+10 {
+	if utf8.RuneCountInString(shown) > nameLimit+10 && !slices.Contains(n.labels, shown) {
 		shown = plain.Shorten(shown, nameLimit)
 	}
 	if shown == whole {
@@ -101,7 +122,8 @@ func (n *names) drawings(all map[string][]chart.Drawing) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(cut) // which writes <, > and & as \u003c …, so that no script element can end there
+	// Marshal writes <, > and & as \u003c …, so that no script element can end there.
+	return json.Marshal(map[string]any{"charts": cut, "labels": n.short()})
 }
 
 // rewritten is a chart's options, or several, as JSON has them, with each text replaced.

@@ -49,7 +49,7 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 		if err != nil {
 			return Bundle{}, err
 		}
-		b := Bundle{Path: path, Version: versionBeside(path), Origin: "file " + filepath.Base(path)}
+		b := Bundle{Path: path, Version: versionBeside(path), Origin: record.OfFile + filepath.Base(path)}
 		return b, b.recognise()
 	case version == "" || version == bundle.Version:
 		return Bundle{}, nil

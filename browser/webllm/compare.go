@@ -36,7 +36,7 @@ func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engi
 	if sum, err := page.SHA256(scripts); err == nil && was.Parts["page_sha256"] != "" {
 		to.Differ("page_sha256", was.Parts["page_sha256"], sum)
 	}
-	to.Differ("bundle_sha256", was.Parts["bundle_sha256"], bundleSHA256(s.Cache, was, own.Bundle))
+	to.Differ(record.BundlePart, was.Parts[record.BundlePart], bundleSHA256(s.Cache, was, own.Bundle))
 	if l := was.Library; l != nil && !libraryHere(s.Cache, l.SHA256) {
 		to.Unknown("the model library with SHA-256 %s is not in %s; another one will be compiled or downloaded, and its hash "+
 			"recorded", l.SHA256, s.Cache)

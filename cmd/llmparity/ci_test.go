@@ -86,50 +86,63 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	}
 }
 
-// The example workflow has the form that GitHub Actions expects, and its commands are valid.
-func TestExampleWorkflowIsValid(t *testing.T) {
+// The example workflows have the form that GitHub Actions expects, and their commands are valid.
+func TestExampleWorkflowsAreValid(t *testing.T) {
 	lightTest(t)
-	type step struct {
-		Name string            `yaml:"name"`
-		If   string            `yaml:"if"`
-		Uses string            `yaml:"uses"`
-		Run  string            `yaml:"run"`
-		With map[string]string `yaml:"with"`
-	}
-	var w struct {
-		Name string         `yaml:"name"`
-		On   map[string]any `yaml:"on"`
-		Jobs map[string]struct {
-			RunsOn  []string `yaml:"runs-on"`
-			Timeout int      `yaml:"timeout-minutes"`
-			Steps   []step   `yaml:"steps"`
-		} `yaml:"jobs"`
-	}
-	check(t, yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w,
-		yaml.Strict()))
-	if len(w.Jobs) != 1 || len(w.On) != 2 {
-		t.Fatalf("%+v", w)
-	}
-	var commands []string
-	for name, job := range w.Jobs {
-		for _, s := range job.Steps {
-			if (s.Uses == "") == (s.Run == "") {
-				t.Errorf("%s: %q uses something or runs something", name, s.Name)
-			}
-			for _, words := range commandLines(s.Run) {
-				commands = append(commands, words[0])
-				accepted(t, "workflow.yml", words)
-			}
+	for file, want := range map[string][]string{
+		"workflow.yml": {"baseline", "doctor", "report", "report", "run", "run"},
+		"builds.yml":   {"compare-builds", "gate"},
+	} {
+		if got := workflowCommands(t, file); !slices.Equal(got, want) {
+			t.Errorf("%s runs %q, want %q", file, got, want)
 		}
-	}
-	slices.Sort(commands)
-	if want := []string{"baseline", "doctor", "report", "report", "run", "run"}; !slices.Equal(commands, want) {
-		t.Errorf("it runs %q, want %q", commands, want)
 	}
 	p, err := plan.Parse([]byte(readFile(t, filepath.Join(ciFolder, "plan.yaml"))), "plan.yaml", kinds.All...)
 	if err != nil || p.Gate == nil || len(p.Gate.Limits) != 3 || len(p.Gate.Changes) != 3 || p.Gate.Parity == nil {
 		t.Errorf("%v %+v", err, p.Gate)
 	}
+}
+
+// workflowCommands are the llmparity commands of a workflow, sorted.
+func workflowCommands(t *testing.T, file string) (commands []string) {
+	t.Helper()
+	type step struct {
+		Name string            `yaml:"name"`
+		If   string            `yaml:"if"`
+		Uses string            `yaml:"uses"`
+		Run  string            `yaml:"run"`
+		In   string            `yaml:"working-directory"`
+		Env  map[string]string `yaml:"env"`
+		With map[string]any    `yaml:"with"`
+	}
+	var w struct {
+		Name        string            `yaml:"name"`
+		On          any               `yaml:"on"`
+		Permissions map[string]string `yaml:"permissions"`
+		Env         map[string]string `yaml:"env"`
+		Jobs        map[string]struct {
+			RunsOn  any    `yaml:"runs-on"`
+			Timeout int    `yaml:"timeout-minutes"`
+			Steps   []step `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	check(t, yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, file))), &w, yaml.Strict()))
+	if len(w.Jobs) != 1 || w.On == nil {
+		t.Fatalf("%s: %+v", file, w)
+	}
+	for name, job := range w.Jobs {
+		for _, s := range job.Steps {
+			if (s.Uses == "") == (s.Run == "") {
+				t.Errorf("%s: %s: %q uses something or runs something", file, name, s.Name)
+			}
+			for _, words := range commandLines(s.Run) {
+				commands = append(commands, words[0])
+				accepted(t, file, words)
+			}
+		}
+	}
+	slices.Sort(commands)
+	return commands
 }
 
 // The example image is built from existing files and make targets with the Go of go.mod, and its command is valid.

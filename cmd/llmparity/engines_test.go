@@ -21,7 +21,7 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
 		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "text-of", "quality",
 		"no-check", "check-reference",
-		"against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
+		"aa", "against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
 		"batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
 		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop",
 		"max-repetitions",

@@ -86,10 +86,21 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if render == nil {
 		return fault.New(fault.Usage, didYouMean(f.format, gateFormats), "unknown format %q", f.format)
 	}
-	run, err := record.Open(dir)
-	if err != nil {
+	s := &sides{}
+	if f.baseline == "" {
+		var err error
+		if s, err = openSides(dir); err != nil {
+			return err
+		}
+		if len(s.runs) > 1 {
+			dir = s.run().Dir
+		}
+	} else if r, err := record.Open(dir); err == nil {
+		s.runs = []*record.Run{r}
+	} else {
 		return err
 	}
+	run := s.run()
 	if run.Running > 0 {
 		return fault.New(fault.Inconclusive, "judge it when it has ended", "%s is still running (process %d)", dir,
 			run.Running)
@@ -102,7 +113,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if g, err = f.over(g, name != ""); err != nil {
 		return err
 	}
-	judged, err := gate.Judge(run, g, name, f.store, comparison())
+	judged, err := s.judge(g, s.compare(comparison()), f.baseline, f.store)
 	if err != nil {
 		return err
 	}
@@ -159,16 +170,12 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 // gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to
 // report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault
 // unless the gate passes.
-func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer,
-	notes ...string) error {
+func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer) error {
 	judged, err := gate.Judge(run, g, gate.Named(run, g, baselineName), baseline.Default, comparison())
 	if err != nil {
 		return err
 	}
-	judged.Notes = append(judged.Notes, notes...)
-	const do = "copy the run's folder to a writable place"
-	if err := reports.File(filepath.Join(run.Dir, gate.File), do,
-		func(w io.Writer) error { return reports.JSON(w, judged) }); err != nil {
+	if err := saveGate(run.Dir, judged); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout)
@@ -176,10 +183,18 @@ func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineNam
 		return err
 	}
 	result.Gate = judged
-	if err := writeHTML(filepath.Join(run.Dir, "report.html"), do, result, run); err != nil {
+	if err := writeHTML(filepath.Join(run.Dir, "report.html"), copyFolder, result, run); err != nil {
 		return err
 	}
 	return gate.Fault(judged, stdout != io.Discard)
+}
+
+const copyFolder = "copy the run's folder to a writable place"
+
+// saveGate saves the outcome of a gate in the run's folder.
+func saveGate(dir string, judged *gates.Outcome) error {
+	return reports.File(filepath.Join(dir, gate.File), copyFolder,
+		func(w io.Writer) error { return reports.JSON(w, judged) })
 }
 
 func there(path string) bool {

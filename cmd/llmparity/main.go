@@ -101,8 +101,8 @@ func root() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Measure", []*cobra.Command{runCommand(), watchCommand(), estimateCommand()}},
-		{"Compare", []*cobra.Command{reportCommand(), compareCommand(), gateCommand(), baselineCommand(),
-			validateCommand(), compareEstimatesCommand()}},
+		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
+			baselineCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
 		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},

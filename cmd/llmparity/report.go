@@ -38,7 +38,8 @@ func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
-		Long: `Print the result of a run and write its report.html again. DIR is the run's folder.
+		Long: `Print the result of a run and write its report.html again. DIR is the run's folder. Each folder of
+'run --against' stands for both sides.
 
 Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures.md`,
 		Example: `  llmparity report results/latest --details
@@ -49,28 +50,28 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if err != nil {
 				return err
 			}
-			r, err := openRun(args[0], false)
+			s, err := openSides(args[0])
 			if err != nil {
 				return err
 			}
-			if err := options.Check(r); err != nil {
+			if err := options.Check(s.runs...); err != nil {
 				return err
 			}
 			defer frugal()()
-			result := compare.With(options, r)
-			if result.Gate, err = gate.Saved(args[0], result); err != nil {
+			result := s.compare(options)
+			if result.Gate, err = gate.Saved(s.run().Dir, result); err != nil {
 				return err
 			}
 			if slices.Equal(figures.names, []string{"list"}) {
-				known, err := colours().Figures(figures.all, result, r)
+				known, err := colours().Figures(figures.all, result, s.runs...)
 				fmt.Fprintln(c.OutOrStdout(), strings.Join(reports.FigureNames(known), "\n"))
 				return err
 			}
 			if format != nil {
-				if err := format.write(c.OutOrStdout(), as.out, result, r); err != nil {
+				if err := format.write(c.OutOrStdout(), as.out, result, s.runs...); err != nil {
 					return err
 				}
-				return figures.write(c, args[0], result, r)
+				return figures.write(c, args[0], result, s.runs...)
 			}
 			show := reports.Table
 			if details {
@@ -80,15 +81,15 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 				return err
 			}
 			out := cmp.Or(as.out, filepath.Join(args[0], "report.html"))
-			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
+			if err := writeHTML(out, "name another file with -o", result, s.runs...); err != nil {
 				return err
 			}
 			places(c.OutOrStdout(), args[0], out, result, details)
-			if err := figures.write(c, args[0], result, r); err != nil {
+			if err := figures.write(c, args[0], result, s.runs...); err != nil {
 				return err
 			}
 			if profile {
-				return writeProfiles(c, args[0], result, r)
+				return writeProfiles(c, args[0], compare.With(options, s.run()), s.run())
 			}
 			return nil
 		},

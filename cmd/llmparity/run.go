@@ -40,7 +40,9 @@ type runFlags struct {
 	allowFallback              bool
 	baseline, against          string
 	reference                  map[string]string        // values of the reference cell, by axis
-	other                      *otherSide               // the side that --against measures; nil: none
+	aa                         bool                     // measure the baseline side twice
+	sides                      []*otherSide             // what --against measures, the baseline side first; nil: nothing
+	side                       *record.Side             // of the run, if there are others
 	byName                     func(engine string) bool // whether the user asked for the engine; nil: for all
 	// Of an interrupted run: its folder, flags that are not in its plan, whether failed launches are repeated, and
 	// whether programs may have changed.
@@ -93,22 +95,17 @@ Plans: docs/howto/write-a-plan.md`,
 			}
 			p, err := f.plan(c, args)
 			if err == nil {
-				f.other, err = f.opposite(c)
+				err = f.opposite(c, p)
 			}
 			if err != nil {
 				return err
 			}
-			if f.dryRun {
-				_, note, err := f.checks(p)
-				if err != nil {
-					return err
-				}
-				return f.dry(c.Context(), p, c.OutOrStdout(), note)
-			}
-			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+			return f.start(c, p)
 		},
 	}
 	f.register(c)
+	c.Flags().BoolVar(&f.helpAll, "help-all", false, "show all flags")
+	_ = c.Flags().MarkHidden("help-all")
 	return c
 }
 
@@ -150,7 +147,9 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.against, "against", "",
 		"also measure another plan, run or saved baseline run, with alternating launches, and check the difference "+
 			"with the gate; may contain flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
-	under(flags, "Gate", "baseline against")
+	flags.BoolVar(&f.aa, "aa", false,
+		"with --against: also measure the baseline side a second time; the report shows this machine noise beside each difference")
+	under(flags, "Gate", "baseline against aa")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a subfolder")
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
@@ -168,9 +167,19 @@ func (f *runFlags) register(c *cobra.Command) {
 	under(flags, "Quality", "quality")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)
-	flags.BoolVar(&f.helpAll, "help-all", false, "show all flags")
-	_ = flags.MarkHidden("help-all")
 	annotate(flags, common, "", runCommon)
+}
+
+// start carries out a plan, or with --dry-run shows it.
+func (f *runFlags) start(c *cobra.Command, p plan.Plan) error {
+	if !f.dryRun {
+		return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+	}
+	_, note, err := f.checks(p)
+	if err != nil {
+		return err
+	}
+	return f.dry(c.Context(), p, c.OutOrStdout(), note)
 }
 
 // run carries out a plan, or the rest of an interrupted run.
@@ -193,7 +202,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	defer resolver.Close()
-	if err := f.other.begin(show, stderr); err != nil { // before anything is downloaded
+	if err := f.begin(show, stderr); err != nil { // before anything is downloaded
 		return err
 	}
 	if f.left != "" {
@@ -232,29 +241,44 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.json {
 		say = io.Discard
 	}
-	r, compared, shown := conclude(dir, say, f.quiet)
-	if shown == nil {
-		result.Report = filepath.Join(dir, "report.html")
+	if ctx.Err() != nil {
+		checks = nil
 	}
+	report, judged, shown := f.concludeRun(dir, checks, say)
 	if ctx.Err() != nil {
 		fmt.Fprintf(stderr, "to continue: llmparity run --resume %s%s\n", inShell(dir), f.again)
 	}
-	if shown != nil || ctx.Err() != nil || checks == nil {
-		return fault.First(err, shown)
+	if shown == nil {
+		result.Report = report
 	}
-	notes, judged := f.other.untested(compared)
-	if judged == nil {
-		judged = gateRun(r, compared, checks, f.baseline, say, notes...)
+	if shown != nil || checks == nil {
+		return fault.First(err, shown)
 	}
 	result.Gated(judged)
 	return fault.First(err, judged)
 }
 
+// concludeRun shows what a run found, writes its report, and judges it by a gate, if there is one.
+func (f *runFlags) concludeRun(dir string, checks *gates.Gate, stdout io.Writer) (report string, judged, shown error) {
+	s, err := openSides(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(s.runs) > 1 {
+		return f.concludeSides(s, checks, stdout)
+	}
+	r, compared, shown := conclude(dir, stdout, f.quiet)
+	if shown == nil && checks != nil {
+		judged = gateRun(r, compared, checks, f.baseline, stdout)
+	}
+	return filepath.Join(dir, "report.html"), judged, shown
+}
+
 // checks returns the gate that judges the run, nil if none does, and what to know about it before the run.
 func (f *runFlags) checks(p plan.Plan) (checks *gates.Gate, note string, err error) {
-	checks, err = f.over(p.Gate, f.other != nil || f.baseline != "")
+	checks, err = f.over(p.Gate, f.sides != nil || f.baseline != "")
 	switch {
-	case err != nil || f.other != nil:
+	case err != nil || f.sides != nil:
 	case p.Gate != nil || f.baseline != "":
 		note, err = gate.Ready(checks, f.baseline)
 	default:

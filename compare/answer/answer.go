@@ -92,7 +92,9 @@ func Of(res *compare.Result) *Answer {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
 		a.Ship, a.Place = r.shipCard(), r.placeCard()
 		a.Output = r.outputCard()
-		a.Quality = r.qualityCard()
+		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
+			a.Quality = r.qualityCard()
+		}
 		a.Quote = r.quote(a)
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
@@ -139,24 +141,24 @@ func (r view) subject() string {
 		return "Nothing was measured"
 	case foreign:
 		return "Memory of " + explain.And(engines, 3) + ", recorded by another program"
-	case len(r.Runs) > 1:
-		var names []string
-		for i := range r.Runs {
-			names = explain.AppendNew(names, r.runTitle(i))
-		}
+	case len(r.Runs) > 1 && !r.Interleaved():
+		names := r.runTitles()
 		if len(names) == 1 {
 			return fmt.Sprintf("%s, %d runs", names[0], len(r.Runs))
 		}
 		return "Runs " + explain.And(names, 3)
 	}
 	title := explain.And(engines, 3)
-	models := r.Distinct(func(c *compare.Cell) string { return c.Spec.Model.Name })
+	models := r.Distinct(func(c *compare.Cell) string { return axis.Called(&c.Spec.Model) })
 	switch len(models) {
 	case 0:
 	case 1:
 		title += " on " + explain.Cut(models[0], letters)
 	default:
 		title += fmt.Sprintf(" on %d models", len(models))
+	}
+	if r.Interleaved() {
+		return r.builds() + ", " + title
 	}
 	if varied := r.varied(); len(varied) > 0 {
 		return title + ", " + strings.Join(varied, ", ")
@@ -165,6 +167,29 @@ func (r view) subject() string {
 		title += ", “" + explain.Cut(prompt, 20) + "”"
 	}
 	return title
+}
+
+func (r view) runTitles() (names []string) {
+	for i := range r.Runs {
+		names = explain.AppendNew(names, r.runTitle(i))
+	}
+	return names
+}
+
+// builds names the sides of an interleaved run, with the hashes of their builds.
+func (r view) builds() string {
+	var names, all []string
+	for i := range r.Runs {
+		name, sum := r.runTitle(i), r.BuildSum(i)
+		names, all = append(names, name), explain.AppendNew(all, sum)
+		if sum != "" && !strings.Contains(name, sum) {
+			names[i] = fmt.Sprintf(explain.BuildSum, name, sum)
+		}
+	}
+	if len(all) == 1 && all[0] != "" {
+		return fmt.Sprintf(explain.SameBuild, explain.And(r.runTitles(), 3), all[0])
+	}
+	return explain.And(names, 3)
 }
 
 // varied says along which axes cells differ beside engines and models: two at most.
@@ -246,7 +271,9 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
-	if n := r.launches(); n != "" {
+	if n := r.launches(); n != "" && r.Interleaved() {
+		add(n + explain.EachAlternating)
+	} else if n != "" {
 		add(n + " each")
 	}
 	if len(r.Runs) > 0 {

@@ -167,12 +167,16 @@ func undecidedWords(t *ship.Table) string {
 
 // unscored says that no quality is known, and how it is measured.
 func (r view) unscored() string {
+	text := explain.ShipUnscored
 	for _, c := range r.Cells {
-		if c.Guesses() {
+		switch {
+		case c.Guesses():
 			return explain.ShipMeaningless
+		case c.Quality != nil:
+			text = explain.ShipPartly
 		}
 	}
-	return explain.ShipUnscored
+	return text
 }
 
 // stepWords say what the next smaller form saves and costs.

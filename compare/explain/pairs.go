@@ -72,9 +72,12 @@ const (
 
 // A title.
 const (
-	TitleSame  = "%s %s the same" // speed and memory are
-	TitleBound = "%s in %s"       // 4% in speed
-	TitleNone  = "%s and %s: no difference above %s"
+	BuildSum        = "%s (sha256 %s)"
+	SameBuild       = "%s (both sha256 %s)"
+	EachAlternating = " each, alternating" // 12 launches
+	TitleSame       = "%s %s the same"     // speed and memory are
+	TitleBound      = "%s in %s"           // 4% in speed
+	TitleNone       = "%s and %s: no difference above %s"
 
 	TitleHigher  = "%s is %s higher than in the baseline run %s"
 	TitleLower   = "%s is %s lower than in the baseline run %s"

@@ -20,6 +20,7 @@ const (
 	ShipSameMemory  = "No difference in memory from other forms that qualify was found."
 	ShipChange      = "%s (95%% CI %s to %s)"
 	ShipUnscored    = "Quality was not measured: run with --quality quick."
+	ShipPartly      = "Quality is not known: no two forms were scored completely in one engine. Resume the run."
 	ShipMeaningless = "Quality is not known: the perplexity is meaningless."
 	ShipTooFew      = "%d windows of a text were scored, and a paired interval needs %d: run with --quality quick."
 	ShipSmallest    = "No form is smaller than %s."
@@ -43,7 +44,7 @@ const (
 	ShipGain       = "with %s less perplexity"
 	ShipNoCost     = "with no change of perplexity above %s"
 	ShipCostUnsure = "with a change of perplexity of %s that has no interval"
-	ShipNoQuality  = "; quality was not measured"
+	ShipNoQuality  = "; quality is not known"
 	ShipTitleNone  = "No smaller form keeps %s's perplexity within %s"
 )
 

@@ -61,7 +61,7 @@ func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.O
 
 func side(r *compare.Result) gates.Side {
 	return gates.Side{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started,
-		Attempts: r.Attempts()}
+		Attempts: r.Attempts(0)}
 }
 
 type judge struct {

@@ -141,7 +141,8 @@ func Ready(g *gates.Gate, name string) (note string, err error) {
 	return "", err
 }
 
-// Saved is the outcome in a run's folder; nil: it was not judged, or it was resumed since.
+// Saved is the outcome in a run's folder; nil: it was not judged, or it was resumed since. The run is the last of the
+// result.
 func Saved(dir string, result *compare.Result) (*gates.Outcome, error) {
 	path := filepath.Join(dir, File)
 	text, err := os.ReadFile(path)
@@ -158,7 +159,7 @@ func Saved(dir string, result *compare.Result) (*gates.Outcome, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "remove it", "%s can't be read", path)
 	}
-	if g.Run.Attempts != result.Attempts() {
+	if g.Run.Attempts != result.Attempts(len(result.Runs)-1) {
 		return nil, nil
 	}
 	return &g, nil

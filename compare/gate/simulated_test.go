@@ -342,6 +342,27 @@ func TestGateRarelyPassesWhatItMustDetect(t *testing.T) {
 	}
 }
 
+// Twelve launches a side decide a comparison of two builds (llmparity compare-builds) where times vary by 8% from
+// launch to launch, as on a shared machine: a build that is 20% slower fails, and an equal one passes.
+func TestTwelveLaunchesDecideBuilds(t *testing.T) {
+	t.Parallel()
+	for _, launches := range []int{6, 12} {
+		s := runsOf(launches, 1, 0.08, 0.01)
+		each := max(20, runs/2) // of each side
+		base := s.results(each, 41)
+		same := outcomes(usualGate(t), base, s.results(each, 42))
+		slow := s.planted(map[string]float64{figure.DecodeTPS: 1 / 0.8})
+		slower := outcomes(usualGate(t), base, slow.results(each, 43))
+		t.Logf("%d launches: the same: %s; 20%% slower: %s", launches, shares(same), shares(slower))
+		if launches < 12 {
+			continue
+		}
+		if slower[gates.Failed] < 0.8 || same[gates.Passed]+same[gates.Warned] < 0.8 || same[gates.Failed] > 0.05 {
+			t.Errorf("the same: %s; 20%% slower: %s", shares(same), shares(slower))
+		}
+	}
+}
+
 // On a busy machine where launches of both sides alternate, CPU time finds work that speed misses. It passes nothing
 // that waits.
 func TestGateOnBusyMachinesByCPUTime(t *testing.T) {

@@ -37,12 +37,22 @@ type Ratio struct {
 	Different string `json:"different,omitempty"`
 	Judgement        // Mann-Whitney's over launches
 	Verdict   string `json:"verdict"`
+	// Noise is the change from A to A measured once more; nil: that was not measured.
+	Noise *Noise `json:"noise,omitempty"`
 	// Warnings are those of the figure in either cell.
 	Warnings []evidence.Warning `json:"warnings,omitempty"`
 
 	Headline bool        `json:"-"` // a figure of the answer
 	Sides    stats.Sides `json:"-"`
 	Uneven   bool        `json:"-"` // the launches of one side vary much more than those of the other
+}
+
+// Noise is how much a figure of one cell changed although nothing changed but the time.
+type Noise struct {
+	Again    Side            `json:"again"` // the figure measured once more
+	Percent  float64         `json:"delta_percent"`
+	Interval *stats.Interval `json:"delta_percent_interval"`
+	Note     string          `json:"interval_note,omitempty"` // why there is no interval
 }
 
 // Side is a figure of one of two cells.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,8 +145,10 @@ func OfField(key string) *Axis {
 	if taken(key) {
 		name += setting
 	}
-	a := &Axis{Name: name, Title: key, Phrase: "values of " + key, Label: key + " %s", Role: Setting, Own: true,
-		Of: func(c *record.Cell) string { return c.Settings[key] }, Number: func(c *record.Cell) float64 {
+	a := &Axis{Name: name, Title: key, Phrase: "values of " + key, Role: Setting, Own: true,
+		Of:   func(c *record.Cell) string { return c.Settings[key] },
+		Word: func(c *record.Cell) string { return ownWord(key, c.Settings[key]) },
+		Number: func(c *record.Cell) float64 {
 			if v, err := strconv.ParseFloat(c.Settings[key], 64); err == nil {
 				return v
 			}
@@ -153,9 +156,34 @@ func OfField(key string) *Axis {
 		}}
 	if engine, ok := strings.CutSuffix(key, versionField); ok {
 		a.Phrase, a.Number = "versions of "+engine, nil
+		a.Word = a.Of
 	}
 	return a
 }
+
+// named is a value that stands before what it is of: "gpu kernels".
+var named = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+
+// switches say nothing without the field that they are of, behind it.
+var switches = []string{"on", "off", "true", "false", "auto", "none"}
+
+// ownWord is a value of an engine's own field in a label.
+func ownWord(key, value string) string {
+	field := strings.ReplaceAll(key, "_", " ")
+	switch {
+	case value == "" || strings.HasSuffix(key, bundleField):
+		return value
+	case named.MatchString(value) && !slices.Contains(switches, value):
+		return value + " " + field
+	}
+	return field + " " + value
+}
+
+// bundleField ends the names of fields with a build of an engine, which takes the place of a version.
+const bundleField = "_bundle"
+
+// Build reports whether the axis is that of an engine's versions, or of builds in their place.
+func (a *Axis) Build() bool { return a.Version() || a.Own && strings.HasSuffix(a.Name, bundleField) }
 
 // Version reports whether the axis is that of an engine's versions.
 func (a *Axis) Version() bool { return a.Own && strings.HasSuffix(a.Name, versionField) }

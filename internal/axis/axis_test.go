@@ -137,7 +137,7 @@ func TestOwnAxesAreOfOneEngine(t *testing.T) {
 		}
 	}
 	x := axis.Named("two_version")
-	if !x.Version() || x.Number != nil || x.In(&b) != "two_version 1.2" || x.In(&a) != "" {
+	if !x.Version() || x.Number != nil || x.In(&b) != "1.2" || x.In(&a) != "" {
 		t.Errorf("%+v: versions are no numbers", x)
 	}
 }

@@ -9,14 +9,14 @@ import (
 
 func TestFormNames(t *testing.T) {
 	for name, want := range map[string][2]string{
-		"SmolLM2-135M-Instruct-Q4_K_M":      {"Q4_K_M", "SmolLM2-135M-Instruct"},
-		"Llama-3.2-1B-Instruct-q4f16_1-MLC": {"q4f16_1", "Llama-3.2-1B-Instruct"},
+		"SmolLM2-135M-Instruct-Q4_K_M":      {"Q4_K_M", "SmolLM2 135M Instruct"},
+		"Llama-3.2-1B-Instruct-q4f16_1-MLC": {"q4f16_1", "Llama 3.2 1B Instruct"},
 		"smol.q8_0":                         {"Q8_0", "smol"},
 		"Smollm2 135M":                      {"Q5_K_S", "Smollm2 135M"},
 		"Q8_0":                              {"Q8_0", "Q8_0"},
 	} {
 		m := &record.Model{Name: name, DType: "q5_k_s"}
-		if form, family := axis.FormName(m), axis.FamilyName(m); form != want[0] || family != want[1] {
+		if form, family := axis.FormName(m), axis.Called(m); form != want[0] || family != want[1] {
 			t.Errorf("%s: %q of %q, want %q", name, form, family, want)
 		}
 	}

@@ -1,11 +1,12 @@
 package axis
 
 import (
+	"cmp"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"llmparity/internal/dtype"
 	"llmparity/internal/record"
 )
 
@@ -42,7 +43,7 @@ var table = []*Axis{
 	{Name: Engine, Title: "engine", Phrase: "engines", Role: Task,
 		Of: func(c *record.Cell) string { return c.Engine }},
 	{Name: Model, Title: "model", Phrase: "models", Role: Task, Across: Unpaired,
-		Of: func(c *record.Cell) string { return c.Model.Name }, Same: sameModel, Key: modelKey},
+		Of: func(c *record.Cell) string { return c.Model.Name }, Word: modelWords, Same: sameModel, Key: modelKey},
 	// A prompt of a given length is whatever text has it in tokens.
 	{Name: Prompt, Title: "prompt", Phrase: "prompts", Role: Task, Across: Unpaired, Of: given, Word: promptNumber,
 		Same: func(a, b *record.Cell) bool { return a.Prompt == b.Prompt }},
@@ -63,13 +64,13 @@ var table = []*Axis{
 		Number: func(c *record.Cell) float64 { return c.Temperature }},
 	count(Axis{Name: Context, Title: "context window", Phrase: "contexts", Label: "context %s", Role: Setting},
 		func(c *record.Cell) int { return c.Model.Context }),
-	{Name: DType, Title: "dtype", Phrase: "dtypes", Label: "dtype %s", Unset: "default", Role: Setting,
+	{Name: DType, Title: "dtype", Phrase: "dtypes", Unset: "default", Role: Setting, Word: dtypeWord,
 		Of: func(c *record.Cell) string { return c.DType }},
 	{Name: KVDType, Title: "KV cache dtype", Phrase: "KV cache dtypes", Label: "KV cache %s", Unset: "default",
 		Role: Setting, Across: Unpaired, Of: func(c *record.Cell) string { return c.KVDType }},
 	{Name: Weights, Title: "weights", Phrase: "forms of weights", Label: "weights %s", Unset: "as-is", Role: Setting,
 		Own: true, Of: func(c *record.Cell) string { return c.Weights }},
-	count(Axis{Name: Threads, Title: "threads", Phrase: "numbers of threads", Label: "threads %s", Unset: "default",
+	count(Axis{Name: Threads, Title: "threads", Phrase: "numbers of threads", Label: "%s threads", Unset: "default",
 		Role: Setting}, func(c *record.Cell) int { return c.Threads }),
 	{Name: Start, Title: "start", Phrase: "kinds of start", Label: "%s start", Unset: "any", Role: Measurement,
 		Across: Unpaired, Of: func(c *record.Cell) string { return c.Start }},
@@ -175,11 +176,24 @@ func shape(m *record.Model) [7]any {
 	return [7]any{m.Architecture, m.Layers, m.Heads, m.KVHeads, m.HeadDim, m.Hidden, m.Vocab}
 }
 
-// work is the name of a model without its dtype: Q8_0, q4f16_1, f32, 4bit.
-func work(m *record.Model) string {
-	return strings.Join(strings.FieldsFunc(dtypeWord.ReplaceAllString(strings.ToLower(m.Name), " "), func(c rune) bool {
-		return strings.ContainsRune(" -_./", c)
-	}), " ")
+// work is the name of a model without its dtype, in lower case.
+func work(m *record.Model) string { return strings.ToLower(dtype.Without(m.Name)) }
+
+// Called is the name by which people know a model, without its dtype.
+func Called(m *record.Model) string {
+	if m.Random() { // its name is a description
+		return m.Name
+	}
+	return cmp.Or(m.Title, dtype.Without(m.Name), m.Name)
 }
 
-var dtypeWord = regexp.MustCompile(`\b(i?q\d+(_k)?(_[sml01])?(_xs|_xxs)?|q\d+f\d+(_\d)?|b?f(p?)(16|32)|\d+-?bit|mlc|gguf)\b`)
+// modelWords are the name and the dtype of a model's weights.
+func modelWords(c *record.Cell) string {
+	if c.Model.DType == "" {
+		return Called(&c.Model)
+	}
+	return Called(&c.Model) + " " + dtype.People(c.Model.DType)
+}
+
+// dtypeWord is a requested dtype, which says by itself what it is.
+func dtypeWord(c *record.Cell) string { return cmp.Or(c.DType, "default dtype") }

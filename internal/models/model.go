@@ -190,7 +190,7 @@ func open(ctx context.Context, path, typed string, window int) (Model, error) {
 		name = filepath.Base(path)
 	}
 	m.Model = record.Model{
-		Name: name, SHA256: sum, Format: GGUF, Architecture: of.Type,
+		Name: name, Title: titleOf(f, path), SHA256: sum, Format: GGUF, Architecture: of.Type,
 		DType: f.DType(), FileB: f.Size, Context: cmp.Or(window, of.MaxContext), MaxContext: of.MaxContext,
 		Parameters: of.Parameters, Layers: of.Layers, Heads: of.Heads, KVHeads: of.KVHeads, HeadDim: of.HeadDim,
 		Hidden: of.Hidden, Vocab: of.Vocab,

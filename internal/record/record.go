@@ -44,6 +44,8 @@ type Meta struct {
 	Plan    string    `json:"plan_sha256,omitempty"` // SHA-256 of plan.yaml
 	// Against is the folder of the run that this one was interleaved with, beside this folder. Absent: none.
 	Against string `json:"against,omitempty"`
+	// Side is which side of an interleaved run the folder has. Absent: the run has one side.
+	Side *Side `json:"side,omitempty"`
 	// DefaultEngines came from a default list: if one can't run, the run still succeeds.
 	DefaultEngines []string `json:"default_engines,omitempty"`
 	// Engines are the builds that ran, written when the run ends. Absent: none reported a version, or it was killed.
@@ -51,6 +53,24 @@ type Meta struct {
 	// Reference has the values of the reference cell that the plan names, by axis.
 	Reference map[string]string `json:"reference_cell,omitempty"`
 }
+
+// Side is a side of a run whose launches alternate with those of other sides.
+type Side struct {
+	Role Role `json:"role"` // "baseline", "run", or "noise": the baseline once more
+	// Differs has the requested values that the other side does not have, by field or flag. Of paths it has the ends
+	// that differ.
+	Differs map[string]string `json:"differs,omitempty"`
+}
+
+// Role is what a side is measured for.
+type Role string
+
+// The roles of sides.
+const (
+	BaselineSide Role = "baseline"
+	RunSide      Role = "run"
+	NoiseSide    Role = "noise"
+)
 
 // Tool names the program that wrote the record.
 type Tool struct {
@@ -112,6 +132,8 @@ const Foreign = "foreign"
 // Model identifies weights and describes their shape.
 type Model struct {
 	Name string `json:"name"`
+	// the name that people know it by, if that is another; never compared, so that older runs can be resumed
+	Title string `json:"title,omitempty"`
 	// what the engine ran, if the plan names a form of the model for each engine; name is then the plan's
 	Form         string `json:"form,omitempty"`
 	SHA256       string `json:"sha256"`       // SHA-256 of the weights
@@ -397,6 +419,12 @@ type Layers struct {
 
 // BuiltIn is the Origin of an engine that is part of llmparity.
 const BuiltIn = "built in"
+
+// BundlePart is the part of an engine that has the hash of a browser engine's module.
+const BundlePart = "bundle_sha256"
+
+// OfFile begins the Origin of an engine that is a file; its name follows.
+const OfFile = "file "
 
 // Library is the code of a model that was compiled apart from the engine.
 type Library struct {

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/compare/timing"
+	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports/plain"
@@ -71,9 +72,16 @@ func (v *View) DrawnOver(what figure.Over) []Chart {
 	if what == figure.Contexts && slices.ContainsFunc(v.Res.Cells, pss) {
 		without = figure.PeakRSS
 	}
+	if what == figure.Contexts {
+		out = v.KVCache()
+	}
 	for _, a := range named {
-		if a.over == what {
-			out = append(out, v.drawn(a, without)...)
+		switch {
+		case a.over != what:
+		case what == figure.Contexts:
+			out = append(out, v.heldBy(a, without)...)
+		default:
+			out = append(out, v.drawn(a, v.Res.Sweeps, without)...)
 		}
 	}
 	return out
@@ -92,19 +100,20 @@ func (v *View) DrawnOverOthers() []Chart {
 		}
 		seen[s.Axis] = true
 		for _, a := range unnamed(s) {
-			out = append(out, v.drawn(a, "")...)
+			out = append(out, v.drawn(a, v.Res.Sweeps, "")...)
 		}
 	}
 	return out
 }
 
-func (v *View) drawn(a drawnOver, without string) []Chart {
+func (v *View) drawn(a drawnOver, sweeps []growth.Sweep, without string) []Chart {
 	figures := figure.Rows(func(r *figure.Row) bool {
-		return r.Over&a.over != 0 && slices.Contains(a.units, r.Unit) && r.Name != without
+		return r.Over&a.over != 0 && slices.Contains(a.units, r.Unit) && r.Name != without &&
+			(a.axis != growth.AxisContext || a.over != figure.Contexts || r.Name != figure.KVReserved) // it has a chart
 	})
 	aggregateFirst := func(a, b *figure.Row) int { return int(b.Headline) - int(a.Headline) }
 	slices.SortStableFunc(figures, aggregateFirst)
-	return v.over(a.axis, Chart{ID: a.id, Title: a.title, Along: a.from}, figures)
+	return v.over(a.axis, sweeps, Chart{ID: a.id, Title: a.title, Along: a.from}, figures)
 }
 
 // along is a cell's figure, or what its engine holds at the end of the measurement.
@@ -120,11 +129,11 @@ func along(c *compare.Cell, r *figure.Row) evidence.Figure {
 
 // over draws one line per engine along an axis of sweeps, one drawing per figure: medians with intervals, and what the
 // KV cache grows by as calculated.
-func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
+func (v *View) over(axis string, sweeps []growth.Sweep, out Chart, figures []*figure.Row) []Chart {
 	title := ""
 	var at []float64
 	var cells []*compare.Cell
-	for _, s := range v.Res.Sweeps {
+	for _, s := range sweeps {
 		if s.Axis == axis {
 			title, at = plain.Line(s.Title), append(at, s.At...)
 			for _, i := range s.Cells {
@@ -141,7 +150,8 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 		dots := charts.NewScatter()
 		name, drawn, caption := "", map[string]int{}, overWords
 		var calculated [][][2]any
-		for _, s := range v.Res.Sweeps {
+		var drawnTo extent
+		for _, s := range sweeps {
 			if s.Axis != axis {
 				continue
 			}
@@ -154,7 +164,12 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 				}
 				name = plain.TitleCase(x.Title) + " (" + x.Unit + ")"
 				data = append(data, datum(s.At[n], x.Center()))
+				drawnTo.add(x.Center())
+				for _, launch := range x.Values {
+					drawnTo.add(launch.Value)
+				}
 				if iv := x.Interval; iv != nil {
+					drawnTo.add(iv.Lo, iv.Hi)
 					lines = append(lines, whisker(s.At[n], fine(iv.Lo), s.At[n], fine(iv.Hi)))
 				}
 				out.Table.Rows = append(out.Table.Rows, []string{plain.Line(v.Res.Cells[i].Label), plain.Num(s.At[n]),
@@ -172,7 +187,9 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 			if t := s.Theory; t != nil && f.Over&figure.Contexts != 0 && len(data) > 1 && !s.Flat() {
 				x0, x1 := s.At[0], s.At[len(s.At)-1]
 				y0 := along(v.Res.Cells[s.Cells[0]], f).Center()
-				calculated = append(calculated, [][2]any{datum(x0, y0), datum(x1, y0+t.Bytes*(x1-x0)/record.MiB)})
+				y1 := y0 + t.Bytes*(x1-x0)/record.MiB
+				drawnTo.add(y0, y1)
+				calculated = append(calculated, [][2]any{datum(x0, y0), datum(x1, y1)})
 			}
 		}
 		for _, line := range calculated {
@@ -183,8 +200,8 @@ func (v *View) over(axis string, out Chart, figures []*figure.Row) []Chart {
 		}
 		l.Overlap(dots)
 		if name != "" {
-			out.Drawings = append(out.Drawings,
-				Drawing{Name: name, Caption: caption, Options: ticked(l, slices.Compact(at)), Figure: f.Name})
+			out.Drawings = append(out.Drawings, Drawing{Name: name, Caption: caption + drawnTo.words(),
+				Options: drawnTo.broken(ticked(l, slices.Compact(at)), "yAxis"), Figure: f.Name})
 		}
 	}
 	if len(out.Drawings) == 0 {
@@ -218,7 +235,8 @@ func Setup(cells []*compare.Cell) string {
 		if c.Foreign() || c.Launches.Counted == 0 {
 			continue
 		}
-		words := plain.Joined(" ", plain.Line(c.Title()), plain.Line(c.On())) + ": " + plain.Line(c.Spec.Model.Name)
+		words := plain.Joined(" ", plain.Line(c.Title()), plain.Line(c.On())) + ": " +
+			plain.Line(axis.Called(&c.Spec.Model))
 		if dtype := c.Policy("kv_dtype"); dtype != "" {
 			words += ", KV cache in " + plain.Line(dtype)
 		}
@@ -324,7 +342,7 @@ func MixedLengths(v *View) []Chart {
 		}
 		for n, k := range kinds {
 			at := func(bar int) evidence.Figure { return k.figure(figure.Percentile(of.Name, shares[bar])) }
-			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.Colour(k.cell), fade(n, kinds)))
+			t.add(k.name, func(bar int) float64 { return at(bar).Center() }, inked(v.Colour(k.cell), v.fade(n, kinds)))
 			for bar, name := range t.bars {
 				if f := at(bar); f.Known() {
 					time := plain.TitleCase(of.Title) + ", " + name + " (ms)"
@@ -333,7 +351,7 @@ func MixedLengths(v *View) []Chart {
 				}
 			}
 		}
-		if len(shares) > 0 {
+		if len(shares) > 0 && len(t.series) > 0 {
 			name := plain.TitleCase(of.Title) + " (ms)"
 			out.Drawings = append(out.Drawings, Drawing{Name: name, Options: t.options()})
 		}
@@ -344,11 +362,11 @@ func MixedLengths(v *View) []Chart {
 	return []Chart{out}
 }
 
-// fade distinguishes kinds of one engine, which have the same colour.
-func fade(at int, kinds []ofKind) float32 {
+// fade distinguishes kinds of one engine, which have the same colour, beside their patterns.
+func (v *View) fade(at int, kinds []ofKind) float32 {
 	before := 0
 	for _, k := range kinds[:at] {
-		if k.cell == kinds[at].cell {
+		if v.Colour(k.cell) == v.Colour(kinds[at].cell) {
 			before++
 		}
 	}
@@ -374,6 +392,10 @@ func Latencies(v *View) []Chart {
 			Table:    latencyTable(v.Res, name),
 			Label:    "Cumulative distribution of " + title[name] + ", one curve per cell; the table below has the quantiles",
 			Drawings: []Drawing{{Options: v.ecdf(name, unit)}}})
+		if v.Paper { // the page says it once above the charts
+			out[len(out)-1].Note = "Curve: the share of all values of all launches that are at most this long. " +
+				"Dots: p50, p90, p95 and p99."
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ func Bars(id, name, title string) func(*View) []Chart {
 			return nil
 		}
 		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
+		if v.Paper { // the page says it once above the charts
+			out.Note = "Bars: medians over launches. Dots: launches. Lines: 95% intervals of the medians, which need six launches."
+		}
 		bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
 		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
 			whiskers(intervalLines(intervals), 3))
@@ -68,7 +72,6 @@ type dot struct {
 // barTable is bars with several series, upon one another or apart: for each series, a value per bar.
 type barTable struct {
 	apart     bool
-	labelled  bool // each bar's value stands beside it
 	bars      []string
 	intervals []*stats.Interval // of each bar's end
 	series    []barSeries
@@ -121,9 +124,6 @@ func (t *barTable) options() map[string]any {
 		}
 		bar.AddSeries(s.name, data, s.looks...)
 	}
-	if t.labelled {
-		bar.GridList[0].Right = "52" // the longest bar's label
-	}
 	bar.MultiSeries = append(bar.MultiSeries, unseen(t.intervals)...)
 	return options(bar)
 }
@@ -161,31 +161,6 @@ func aside(n, of int) float64 {
 	return float64(5+3*(n/2%2)) * float64(1-2*(n%2))
 }
 
-// mostHeadlines is how many cells the charts beside the answer have room for.
-const mostHeadlines = 12
-
-// Headlines are the peak by component, and beside it the speed; where speeds are not comparable, what the engine added.
-func Headlines(v *View) []Chart {
-	if len(v.Res.Cells) > mostHeadlines {
-		return nil
-	}
-	out := PeakStack(v)
-	refused := slices.ContainsFunc(v.Res.Comparisons, func(c compare.Comparison) bool { return c.Refused != "" })
-	if beside := added(v); refused && beside != nil {
-		return append(out, beside...)
-	}
-	name := figure.DecodeTPS
-	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool { return c.Load != nil }) {
-		name = figure.AggregateTPS
-	}
-	speed := Bars("headline-speed", name, plain.TitleCase(figure.Title(name)))(v)
-	for i := range speed {
-		speed[i].Table = nil
-		speed[i].Note = "Bar: median. Dots: launches. Line: 95% interval. A longer bar is faster."
-	}
-	return append(out, speed...)
-}
-
 // stacked is a cell's bar: the peak of one launch, split as its tables split it.
 type stacked struct {
 	cell   *compare.Cell
@@ -205,10 +180,15 @@ func newStacked(c *compare.Cell) stacked {
 	peak, overlap := s.Size(points.Peak.Name), 0.0
 	left := peak - known(b.before)
 	for _, col := range Components() {
-		if v := s.Size(c.Parts.Shown(col.Name).Name); partColour[col.Name] != "" && !math.IsNaN(v) {
-			b.sizes[col.Name] = max(v, 0)
-			left, overlap = left-v, overlap+max(-v, 0)
+		v := s.Size(c.Parts.Shown(col.Name).Name)
+		if partColour[col.Name] == "" || math.IsNaN(v) {
+			continue
 		}
+		left, overlap = left-v, overlap+max(-v, 0)
+		if col.Name == figure.BrowserShare && b.split(s, v) {
+			continue
+		}
+		b.sizes[col.Name] = max(v, 0)
 	}
 	why := fmt.Sprintf(": the components overlap: they add up to %s MiB more than the peak.", plain.Num(digits(overlap)))
 	// without a baseline: compute buffers that are reserved and not all used
@@ -235,6 +215,32 @@ func newStacked(c *compare.Cell) stacked {
 	}
 	b.said, b.sizes, b.rest = why, nil, peak-known(b.before)
 	return b
+}
+
+// browserParts are the parts of a browser's growth that a bar shows by themselves, and the words of its legend.
+var browserParts = []struct{ name, words string }{{figure.GPUProcess, "GPU process"},
+	{figure.TransferBuffers, "transfer buffers"}, {figure.PageCopies, "page: copies of weights"},
+	{figure.PageHeaps, "renderer"}, {otherBrowser, "browser: other"}}
+
+// otherBrowser is what the other parts leave of a browser's growth.
+const otherBrowser = "browser_other"
+
+// split puts the parts of a browser's growth in place of their sum. It reports false if they are not known, or are
+// together more than the sum.
+func (b *stacked) split(s memory.Shown, sum float64) bool {
+	parts, rest := map[string]float64{}, sum
+	for _, p := range browserParts {
+		if v := s.Size(p.name); v > 0 { // one that has shrunk is netted with the rest
+			parts[p.name] = v
+			rest -= v
+		}
+	}
+	if len(parts) == 0 || rest < -1e-6 {
+		return false
+	}
+	parts[otherBrowser] = max(rest, 0)
+	maps.Copy(b.sizes, parts)
+	return true
 }
 
 // known is a number, or 0 in place of one that is unknown.
@@ -270,15 +276,24 @@ func PeakStack(v *View) []Chart {
 		return nil
 	}
 	t.add("before the model", func(n int) float64 { return bars[n].before }, inked("var(--off)", 0))
+	add := func(words, name string) {
+		t.add(words, func(n int) float64 {
+			if v, ok := bars[n].sizes[name]; ok {
+				return v
+			}
+			return math.NaN()
+		}, inked(partColour[name], 0))
+	}
 	for _, col := range Components() {
-		if colour, ok := partColour[col.Name]; ok {
-			t.add(PartName(col.Name), func(n int) float64 {
-				if v, ok := bars[n].sizes[col.Name]; ok {
-					return v
-				}
-				return math.NaN()
-			}, inked(colour, 0))
+		if partColour[col.Name] == "" {
+			continue
 		}
+		if col.Name == figure.BrowserShare {
+			for _, p := range browserParts {
+				add(p.words, p.name)
+			}
+		}
+		add(PartName(col.Name), col.Name)
 	}
 	t.add("not broken down", func(n int) float64 {
 		if bars[n].sizes == nil {
@@ -287,9 +302,18 @@ func PeakStack(v *View) []Chart {
 		return math.NaN()
 	}, inked("var(--p3)", 0))
 	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(bars), 1),
-		Note:     note + " " + shownLaunches(v.Res),
+		Note:     note + browserNote(bars) + " " + shownLaunches(v.Res),
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
+}
+
+// browserNote explains the parts of a browser's growth, if a bar shows them.
+func browserNote(bars []stacked) string {
+	if !slices.ContainsFunc(bars, func(b stacked) bool { _, split := b.sizes[otherBrowser]; return split }) {
+		return ""
+	}
+	return " The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
+		"and GPU process, copies of weights in the page during the load, and the page's own heaps (renderer)."
 }
 
 // shownLaunches names the launch of each cell, and its median where that is not the launch's: between two launches.
@@ -307,51 +331,6 @@ func shownLaunches(res *compare.Result) string {
 		out = append(out, words)
 	}
 	return strings.Join(out, "; ") + "."
-}
-
-// added draws the components that the engine added to the baseline, cells side by side.
-func added(v *View) []Chart {
-	if len(v.Res.Cells) > MostNarrow {
-		return nil
-	}
-	size := func(cell int, name string) float64 {
-		c := v.Res.Cells[cell]
-		if size := c.Shown().Size(c.Parts.Shown(name).Name); size != 0 {
-			return size
-		}
-		return math.NaN()
-	}
-	t := &barTable{apart: true, labelled: true}
-	note := "Increase over the baseline, by component, of one launch. " + shownLaunches(v.Res)
-	if slices.ContainsFunc(v.Res.Cells, func(c *compare.Cell) bool {
-		return c.Shown().Size(c.Parts.Shown(figure.FrameworkOverhead).Name) < 0
-	}) {
-		note += " Everything else is what the other components leave of the increase; below zero, components overlap."
-	}
-	var names []string
-	for _, col := range Components() {
-		some := false
-		for i := range v.Res.Cells {
-			some = some || !math.IsNaN(size(i, col.Name))
-		}
-		if _, ok := partColour[col.Name]; ok && some {
-			t.bars, names = append(t.bars, PartName(col.Name)), append(names, col.Name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	for i, c := range v.Res.Cells {
-		t.add(plain.Line(c.Label), func(bar int) float64 { return size(i, names[bar]) },
-			inked(v.Colour(i), 0), charts.WithBarChartOpts(opts.BarChart{BarGap: "10%", BarCategoryGap: "30%"}),
-			charts.WithLabelOpts(opts.Label{Show: opts.Bool(true), Position: "right", FontSize: 11,
-				Color: "var(--muted)"}))
-	}
-	return []Chart{{ID: "headline-added", Title: "What the engine added", Unit: "MiB",
-		Height:   34 + len(names)*(10+12*len(v.Res.Cells)),
-		Note:     note,
-		Label:    "Bars of each component of the memory increase; section Where memory goes has the figures in a table",
-		Drawings: []Drawing{{Options: t.options()}}}}
 }
 
 // Components are the columns of tables, the browser's own before everything else.

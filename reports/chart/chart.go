@@ -49,6 +49,9 @@ var partColour = map[string]string{
 	figure.Activations: "var(--p2)", figure.Workspaces: "var(--p2)",
 	figure.JSHeap: "var(--p3)", figure.Wasm: "var(--p4)", figure.MultiGPUOverhead: "var(--p4)",
 	figure.ArrayBuffers: "var(--p5)", figure.BrowserShare: "var(--p5)",
+	// the browser's own: colours that no other part of such a bar has, or p5 in other patterns
+	figure.GPUProcess: "var(--p5)", figure.TransferBuffers: "var(--p3)", figure.PageCopies: "var(--p4)",
+	figure.PageHeaps: "var(--p5)", otherBrowser: "var(--p3)",
 	figure.Unattributed: "var(--p6)", figure.FrameworkOverhead: "var(--p6)",
 }
 

@@ -150,7 +150,7 @@ func datum(x, y float64) [2]any { return [2]any{digits(x), orGap(y)} }
 
 // spot is a named dot.
 func spot(name string, x, y float64, size int) opts.ScatterData {
-	return opts.ScatterData{Name: name, Value: []any{x, y}, Symbol: "circle", SymbolSize: size}
+	return opts.ScatterData{Name: name, Value: []any{x, y}, SymbolSize: size}
 }
 
 // digits rounds for drawing: a hundredth of a MiB, of a millisecond.

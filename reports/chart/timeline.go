@@ -32,6 +32,10 @@ func MemoryOverTime(v *View) []Chart {
 	var out []Chart
 	for i := range v.Res.Cells {
 		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
+			if v.Paper { // the page says it once above the charts
+				c.Note = "Heavy line: total PSS. Thin lines: PSS of each process. Dashed: sum of RSS, which counts shared pages " +
+					"more than once. Bands: phases."
+			}
 			if n := len(all[i]); n > len(drawn[i]) {
 				c.Note = fmt.Sprintf("%d of %d launches are drawn, to keep the page small; the rest are in totals.csv and samples.csv.",
 					len(drawn[i]), n)

@@ -39,8 +39,10 @@ func MemoryOverTokens(v *View) []Chart {
 			Label: "Lines of memory over the number of tokens for " + plain.Line(c.Label) +
 				", one per launch, and their median; a table follows"}
 		for _, l := range c.OverTokens.Lines {
-			x.Drawings = append(x.Drawings, Drawing{Name: plain.Line(l.Title), Caption: v.alignedCaption(c, l),
-				Options: v.alignedLines(i, l, points)})
+			drawn := v.alignedExtent(l)
+			x.Drawings = append(x.Drawings, Drawing{Name: plain.Line(l.Title),
+				Caption: v.alignedCaption(c, l) + drawn.words(),
+				Options: drawn.broken(v.alignedLines(i, l, points), "yAxis")})
 		}
 		out = append(out, x)
 	}
@@ -55,9 +57,26 @@ func (v *View) alignedCaption(c *compare.Cell, l growth.Aligned) string {
 		s += "No interval: too few launches. "
 	}
 	if n := v.launchesDrawn(); len(l.Launches) > n {
-		s += fmt.Sprintf("Thin lines: the first %d. ", n)
+		s += fmt.Sprintf("Thin lines: the first %d launches.", n)
+	} else {
+		s += "Thin lines: launches."
 	}
-	return s + "The memory axis does not start at 0."
+	return s
+}
+
+// alignedExtent is the range of the lines of launches, and of the interval of their median.
+func (v *View) alignedExtent(a growth.Aligned) extent {
+	var e extent
+	for _, launch := range a.Launches[:min(len(a.Launches), v.launchesDrawn())] {
+		e.add(launch.Values...)
+	}
+	for _, p := range a.Median {
+		e.add(p.Median)
+		if p.Lo != nil {
+			e.add(*p.Lo, *p.Hi)
+		}
+	}
+	return e
 }
 
 func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]any {
@@ -94,8 +113,7 @@ func (v *View) alignedLines(cell int, a growth.Aligned, points int) map[string]a
 				data = append(data, datum(float64(tokens[i]), y))
 			}
 		}
-		add(c.LaunchName(launch.Attempt), data,
-			stroke(colour, 1, "solid", lonely(launch.Values)), faint)
+		add("launches", data, stroke("var(--muted)", 1, "solid", lonely(launch.Values)), faint)
 	}
 	if len(lo) > 0 { // drawn as what lies above its lower end; the page keeps it out of tooltips
 		band := hi

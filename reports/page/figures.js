@@ -63,6 +63,7 @@
       if (s.type === "line" && !s.showSymbol) s.symbol = "none";
       const drawn = (s.lineStyle || {}).width || 1;
       if (s.type === "line") s.lineStyle = Object.assign({}, s.lineStyle, drawn < .1 ? { width: 0, opacity: 0 } : { width: Math.max(.8, drawn * .7) });
+      if (s.label) s.label.fontSize = size;
       if (s.type === "scatter") s.data.forEach((d) => { if (d && d.symbolSize) d.symbolSize = Math.max(3, d.symbolSize * .66); });
       if (s.markLine && s.markLine.lineStyle) s.markLine.lineStyle.width = Math.min(1.5, s.markLine.lineStyle.width || 1);
       for (const mark of [s.markArea, s.markLine]) if (mark) Object.assign(mark, { silent: true, animation: false, label: Object.assign({}, mark.label, { fontSize: 9.33 }) });
@@ -71,16 +72,13 @@
   }
 
   // keys lays a legend out in rows: as many as its entries take. Where the page has none, since each bar bears its name, marks are grey.
-  function keys(o, room) {
-    const single = /^(launch|repetition)( of attempt)? \d+$/;
-    const many = o.series.filter((s) => single.test(s.name)).length > 3; // they stand for one another
-    const first = (s, i) => i === o.series.findIndex((t) => t.name === s.name || many && single.test(t.name) && single.test(s.name));
-    const named = o.series.filter((s, i) => s.name && first(s, i));
-    const called = (name) => (many && single.test(name) ? name.split(" ")[0].replace(/ch$/, "che") + "s" : name);
+  function keys(o, room, labels) {
+    const named = o.series.filter((s, i) => s.name && i === o.series.findIndex((t) => t.name === s.name));
     const coloured = o.legend && o.legend.show !== false;
     if (named.length < 2 && !named.some((s) => s.type === "line")) return { option: { show: false }, height: 0 };
     const itemWidth = 16, gap = 9, high = 10;
-    const fitting = (name) => wrap(called(name), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
+    const short = llmparityMarks.fitted(named.map((s) => s.name), labels, room - itemWidth - 16, (l) => width(l, `${size}px`));
+    const fitting = (name) => wrap(short(name), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
     let rows = 1, x = 0;
     for (const s of named) {
       const w = itemWidth + 5 + width(fitting(s.name), `${size}px`);
@@ -96,7 +94,7 @@
     const entry = { name: s.name };
     if (s.type === "line" && s.areaStyle) Object.assign(entry, { icon: "rect", itemStyle: { color: s.areaStyle.color, opacity: s.areaStyle.opacity } });
     else if (s.type === "line" && s.symbol === "none") entry.itemStyle = { opacity: 0 };
-    else if (s.type === "scatter") entry.icon = "circle";
+    else if (s.type === "scatter") entry.icon = /^[a-z]+$/i.test(s.symbol || "") && s.symbol !== "none" ? s.symbol : "circle";
     else if (s.type === "bar" && !coloured) Object.assign(entry, { icon: "rect", itemStyle: { color: s.itemStyle && s.itemStyle.color ? "#b9bcc1" : "#5c626b" } });
     else if (s.type === "bar") entry.icon = "rect";
     return entry;
@@ -139,8 +137,10 @@
       if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 20; }
       if (axis.name && vertical) axis.nameRotate = 90;
       if (axis.type === "category") {
-        const widest = Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map((l) => width(l, `${size}px`)));
-        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "truncate", width: Math.min(widest + 2, plot * 0.45) });
+        const names = axis.data.map((d) => String((d && d.value) || d)), lengthOf = (l) => width(l, `${size}px`);
+        const most = plot * 0.45, formatter = llmparityMarks.fitted(names, figure.labels, most, lengthOf);
+        const fits = names.every((name) => formatter(name).split("\n").every((l) => lengthOf(l) <= most)); // the library takes … to be wider
+        Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, formatter }, fits ? {} : { overflow: "breakAll", width: most });
       }
     }
   }
@@ -153,7 +153,7 @@
       textStyle: { fontSize: titleSize, lineHeight: titleLine, fontWeight: 600, color: ink, fontFamily: family },
       subtextStyle: { fontSize: size, lineHeight, color: muted, fontFamily: family } };
     let top = pad + title.length * titleLine + 2 + under.length * lineHeight + 6;
-    const legend = keys(o, room);
+    const legend = keys(o, room, figure.labels);
     o.legend = legend.option;
     o.legend.top = top;
     top += legend.height + (o.series.some((s) => s.markArea) ? 20 : 12);

@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const drawings = JSON.parse(llmparityUnpack("drawings"));
+  const { charts: drawings, labels } = JSON.parse(llmparityUnpack("drawings"));
   const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   root.classList.add("js");
@@ -82,7 +82,7 @@
   }
 
   const list = (v) => [].concat(v || []);
-  const { own, colourOf, hatchings, marked } = llmparityMarks;
+  const { own, colourOf, hatchings, marked, fitted } = llmparityMarks;
 
   // zoomable tells whether a chart has a long axis: values or times, with lines or points along it.
   const zoomable = (o) => list(o.yAxis).every((a) => a.type !== "category") && list(o.xAxis).some((a) => /value|time|log/.test(a.type)) && list(o.series).some((s) => /line|scatter/.test(s.type));
@@ -120,8 +120,9 @@
       if (axis.type === "value" && list(o.yAxis).some((y) => y.type === "category")) axis.splitNumber = width > 420 ? 5 : 3;
       axis.nameTextStyle = { color: muted, fontSize: 12, align: axis.nameLocation === "middle" ? "center" : "left" };
       if (axis.type === "category") {
-        Object.assign(axis.axisLabel, { color: at("--ink"), interval: 0, hideOverlap: false, overflow: "truncate", lineHeight: 15,
-          width: Math.min(width * 0.4, 4 + Math.max(...axis.data.flatMap((d) => String((d && d.value) || d).split("\n")).map(lengthOf))) });
+        const room = width * 0.4, names = axis.data.map((d) => String((d && d.value) || d)), formatter = fitted(names, labels, room - 4, lengthOf);
+        const fits = names.every((name) => formatter(name).split("\n").every((l) => lengthOf(l) <= room)); // the library takes … to be wider
+        Object.assign(axis.axisLabel, { color: at("--ink"), interval: 0, hideOverlap: false, lineHeight: 15, formatter }, fits ? {} : { overflow: "breakAll", width: room });
       }
     }
     for (const series of list(o.series)) if (series.markArea) fitNames(series.markArea, width, state);

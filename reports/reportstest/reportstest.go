@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"regexp"
 	"strconv"
@@ -17,7 +18,7 @@ import (
 
 var packed = regexp.MustCompile(`<script type="text/plain" id="drawings" data-bytes="(\d+)">([^<]*)</script>`)
 
-// Drawings is what the charts of a page are drawn from, which it holds packed.
+// Drawings is what the charts of a page are drawn from, which it holds packed with the labels that they shorten.
 func Drawings(t testing.TB, page []byte) []byte {
 	t.Helper()
 	m := packed.FindSubmatch(page)
@@ -28,7 +29,11 @@ func Drawings(t testing.TB, page []byte) []byte {
 	if err != nil || strconv.Itoa(len(text)) != string(m[1]) {
 		t.Fatalf("%d bytes of drawings, and the page says %s: %v", len(text), m[1], err)
 	}
-	return text
+	var of struct{ Charts json.RawMessage }
+	if err := json.Unmarshal(text, &of); err != nil {
+		t.Fatal(err)
+	}
+	return of.Charts
 }
 
 // AsHTML renders Markdown as GitHub does, raw HTML let through.

@@ -61,8 +61,12 @@ func familyPart(res *compare.Result, f int) Section {
 	if x.First {
 		title += ", the baseline run"
 	}
-	g := &plain.Grid{Name: title, Grouped: true, Head: []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B),
-		"change", "95% interval", "absolute", "p", "result"}}
+	head := []string{"cells", "figure", plain.Line(x.A), plain.Line(x.B), "change", "95% interval"}
+	noisy := x.First && res.Noise != nil
+	if noisy {
+		head = append(head, "machine noise")
+	}
+	g := &plain.Grid{Name: title, Grouped: true, Head: append(head, "absolute", "p", "result")}
 	var notes evidence.Groups[remark, string]
 	for _, c := range res.Comparisons {
 		if c.Family != f {
@@ -70,7 +74,7 @@ func familyPart(res *compare.Result, f int) Section {
 		}
 		pair := plain.Line(res.Cells[c.A].Label) + " → " + plain.Line(res.Cells[c.B].Label)
 		for _, r := range c.Ratios {
-			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics)...))
+			g.Rows = append(g.Rows, append([]string{pair}, ratioRow(r, res.Statistics, noisy)...))
 			if r.Different != "" {
 				evidence.AddNew(&notes, remark{"≠", notAlike + r.Different}, "")
 			}
@@ -83,14 +87,18 @@ func familyPart(res *compare.Result, f int) Section {
 		}
 	}
 	for _, m := range x.Means {
-		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics)...))
+		g.Rows = append(g.Rows, append([]string{meanTitle(m)}, meanRow(m, res.Statistics, noisy)...))
 		if m.Different != "" {
 			evidence.AddNew(&notes, remark{"≠", notAlike + m.Different}, "")
 		}
 	}
-	return Section{Title: title, Grid: g.OrNil(), Words: []string{fmt.Sprintf(
+	read := []string{fmt.Sprintf(
 		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
-		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))},
+		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))}
+	if noisy {
+		read = append(read, fmt.Sprintf(noiseWords, plain.Line(x.A)))
+	}
+	return Section{Title: title, Grid: g.OrNil(), Words: read,
 		Mark: noMark, Lines: notes.Lines(func(note remark, figures []string) string {
 			text := note.text
 			if names := strings.Join(figures, ", "); names != "" {
@@ -118,7 +126,23 @@ func meanTitle(m ratio.Mean) string {
 	return title
 }
 
-func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
+// noiseWords say what the column of the noise has.
+const noiseWords = "Machine noise: the change from %[1]s to %[1]s measured once more, with its 95%% interval. " +
+	"Its launches alternated with both sides."
+
+// NoiseOf is the noise of a figure in a few words.
+func NoiseOf(x *ratio.Ratio) string {
+	if x.Noise == nil {
+		return "–"
+	}
+	short := func(v float64) string { return fmt.Sprintf("%+.2g", v) }
+	if i := x.Noise.Interval; i != nil {
+		return fmt.Sprintf("%s%% (%s to %s)", short(x.Noise.Percent), short(i.Lo), short(i.Hi))
+	}
+	return fmt.Sprintf("%s%% (%s)", short(x.Noise.Percent), x.Noise.Note)
+}
+
+func ratioRow(x ratio.Ratio, s compare.Statistics, noisy bool) []string {
 	side := func(s ratio.Side) string {
 		f := evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N}
 		return plain.Num(s.Median) + " " + plain.Spread(f)
@@ -141,8 +165,12 @@ func ratioRow(x ratio.Ratio, s compare.Statistics) []string {
 	if len(ownWarnings(x)) > 0 {
 		end += " !"
 	}
-	return []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
-		percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P), end}
+	row := []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
+		percents(x.PercentInterval, x.IntervalNote)}
+	if noisy {
+		row = append(row, NoiseOf(&x))
+	}
+	return append(row, absolute, probability(x.P), end)
 }
 
 // ownWarnings are a ratio's warnings. That the machine was busy is a warning of the run.
@@ -151,7 +179,7 @@ func ownWarnings(x ratio.Ratio) []evidence.Warning {
 	return slices.DeleteFunc(slices.Clone(x.Warnings), busy)
 }
 
-func meanRow(m ratio.Mean, s compare.Statistics) []string {
+func meanRow(m ratio.Mean, s compare.Statistics, noisy bool) []string {
 	change := "~"
 	if m.Significant {
 		change = plusMinus(m.Percent) + "%"
@@ -161,8 +189,11 @@ func meanRow(m ratio.Mean, s compare.Statistics) []string {
 	if m.Different != "" {
 		end += " ≠"
 	}
-	return []string{plain.Line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note), "–",
-		probability(m.P), end}
+	row := []string{plain.Line(m.Title), "–", "–", change, percents(m.PercentInterval, m.Note)}
+	if noisy {
+		row = append(row, "–")
+	}
+	return append(row, "–", probability(m.P), end)
 }
 
 func plusMinus(v float64) string {
@@ -200,7 +231,7 @@ func groupGrid(res *compare.Result) *plain.Grid {
 	for _, x := range res.Groups {
 		over := cmp.Or(strings.Join(x.Over, ", "), "nothing")
 		if x.Refused != "" {
-			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name),
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Title()),
 				strconv.Itoa(len(x.Cells)), over, "–", "not averaged: " + x.Refused, "–"})
 			continue
 		}
@@ -219,8 +250,8 @@ func groupGrid(res *compare.Result) *plain.Grid {
 			if v.Left > 0 {
 				cells = fmt.Sprintf("%d of %d", v.Cells, v.Cells+v.Left)
 			}
-			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Name), cells, over, v.Title,
-				mean, interval})
+			g.Rows = append(g.Rows, []string{plain.Line(x.Name), plain.Line(res.Runs[x.Run].Title()), cells, over,
+				v.Title, mean, interval})
 		}
 	}
 	return g.OrNil()

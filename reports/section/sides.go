@@ -20,6 +20,7 @@ type Field struct {
 	Text   string
 	Spread string // of a figure, in percent
 	Small  string // of a change its interval; of a figure the change from the reference cell
+	Noise  string // of a change: that of the baseline run against itself
 	Marked bool   // there is something to know of the figure's launches
 	Worse  bool   // a difference for the worse
 }
@@ -237,6 +238,11 @@ func (s *Sides) difference(f sideFigure, c *compare.Comparison) Field {
 	}
 	out := Field{Worse: v.Outcome == verdict.Different && v.Better == 0}
 	out.Text, out.Small = v.InTable()
+	for i := range c.Ratios {
+		if x := &c.Ratios[i]; x.Figure == a.Name && x.Noise != nil {
+			out.Noise = NoiseOf(x)
+		}
+	}
 	if v.Outcome == verdict.NotComparable && !s.answer.Says(v.Forbids) && s.Two {
 		out.Small += " " + s.note(v.Forbids.Text)
 	}

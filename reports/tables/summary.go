@@ -98,11 +98,11 @@ func otherAxes(res *compare.Result, c *compare.Cell, others []field) []field {
 func identities(res *compare.Result, c *compare.Cell) []field {
 	run := ""
 	if c.Run < len(res.Runs) { // not where there are columns alone
-		run = res.Runs[c.Run].Name
+		run = res.Runs[c.Run].Title()
 	}
 	return []field{
 		{"run", Integer, "the run's number, from 0, in the order of the command line", integer(c.Run)},
-		{"run_name", Text, "the plan's name", text(run)},
+		{"run_name", Text, "what distinguishes the run, or else its plan's name", text(run)},
 		{"cell", Integer, "the cell's number in its run", integer(c.Spec.ID)},
 		{"label", Text, "the cell's name in reports; unique in a result", text(c.Label)},
 		{"engine", Text, "the engine's name, as in the plan", text(c.Spec.Engine)},

@@ -56,7 +56,7 @@ var imports = map[string]string{
 	"internal/host":   "internal/kit internal/record internal/stats",
 	"internal/models": "assets/modellib internal/dtype internal/host internal/kit internal/record",
 	"internal/engine": "internal/host internal/kit internal/models internal/record",
-	"compare":         "internal/axis internal/figure internal/gates internal/kit internal/record internal/stats internal/warning",
+	"compare":         "internal/axis internal/dtype internal/figure internal/gates internal/kit internal/record internal/stats internal/warning",
 	"compare/answer":  "compare internal/axis internal/figure internal/gates internal/record internal/stats internal/warning",
 	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
@@ -75,14 +75,14 @@ var imports = map[string]string{
 	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",
 	"internal/stats":   "",
 	"internal/warning": "",
-	"internal/axis":    "internal/record",
+	"internal/axis":    "internal/dtype internal/record",
 	"internal/figure":  "internal/kit internal/record internal/stats",
 	"internal/gates":   "internal/figure internal/stats",
 	"reports": "assets/charts compare internal/axis internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
 	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
 		"reports/chart reports/plain",
-	"reports/chart": "compare internal/figure internal/record internal/stats reports/plain",
+	"reports/chart": "compare internal/axis internal/figure internal/record internal/stats reports/plain",
 	"reports/plain": "compare internal/record",
 }
 

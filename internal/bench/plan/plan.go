@@ -261,6 +261,33 @@ func (p Plan) YAML() ([]byte, error) {
 	return text, err
 }
 
+// Values are what a plan requests, by field, as text: two plans that measure the same have the same ones.
+func (p Plan) Values() (map[string]string, error) {
+	text, err := p.YAML()
+	var all map[string]any
+	if err == nil {
+		err = yaml.Unmarshal(text, &all)
+	}
+	out := map[string]string{}
+	delete(all, "name")
+	delete(all, "gate")
+	values("", all, out)
+	return out, err
+}
+
+// values adds what stands below a field.
+func values(field string, value any, to map[string]string) {
+	switch v := value.(type) {
+	case nil:
+	case map[string]any:
+		for key, below := range v {
+			values(strings.TrimPrefix(field+"."+key, "."), below, to)
+		}
+	default:
+		to[field] = fmt.Sprint(v)
+	}
+}
+
 // Source is where prompts come from that are not texts of the plan. Exactly one of File, Dataset, Trace and
 // Conversation is set. Paths are relative to the current folder; the files are read when the plan is resolved.
 type Source struct {

@@ -52,7 +52,9 @@ type Options struct {
 	AllowChanged bool   // with Resume: accept another llmparity, engine or browser
 
 	// Turn is called before each launch and returns when it may begin; nil: at once. Its error ends the run.
-	Turn    func(context.Context) error
+	Turn func(context.Context) error
+	// Side is which side of an interleaved run this is; nil: it has one side.
+	Side    *record.Side
 	against string // folder of the run that this one is interleaved with
 }
 
@@ -346,7 +348,8 @@ func (r *runner) create(env record.Environment) error {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
 	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool,
-		Plan: sumOf(text), Against: r.against, DefaultEngines: r.unasked(), Reference: r.Reference}, env, text)
+		Plan: sumOf(text), Against: r.against, Side: r.Side, DefaultEngines: r.unasked(), Reference: r.Reference}, env,
+		text)
 	return err
 }
 

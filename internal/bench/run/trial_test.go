@@ -86,12 +86,15 @@ func execute(ctx context.Context, o trial) (string, error) {
 	return run.Do(ctx, of)
 }
 
-// both runs two trials with alternating launches.
-func both(ctx context.Context, first, second trial) ([2]string, [2]error) {
-	a, err := first.options()
-	b, err2 := second.options()
-	if err != nil || err2 != nil {
-		return [2]string{}, [2]error{err, err2}
+// alternate runs trials with alternating launches.
+func alternate(ctx context.Context, sides ...trial) ([]string, []error) {
+	var all []run.Options
+	for _, side := range sides {
+		o, err := side.options()
+		if err != nil {
+			return nil, []error{err}
+		}
+		all = append(all, o)
 	}
-	return run.Both(ctx, a, b)
+	return run.Alternate(ctx, all...)
 }

@@ -4,73 +4,94 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 )
 
-// Both executes two plans into two folders with alternating launches, so that changes of the machine affect both alike.
-// While one measures, nothing of the other runs. The second record names the first. An error before a folder exists
-// ends both. Repetitions that share a session are not separated.
-func Both(ctx context.Context, first, second Options) (dirs [2]string, errs [2]error) {
+// Alternate executes plans into a folder each with alternating launches, so that changes of the machine affect all
+// alike. While one measures, nothing of the others runs. The first is the baseline run, which the other records name.
+// An error before a folder exists ends all. Repetitions that share a session are not separated.
+func Alternate(ctx context.Context, sides ...Options) (dirs []string, errs []error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a, b := newTaker(), newTaker()
-	a.other, b.other = b, a
-	first.Turn, second.Turn = a.pass, b.pass
-	reported := first.Progress
-	first.Progress = func(e Event) {
-		if e.Kind == Recording { // before the second run's first turn
-			second.against = filepath.Base(e.Text)
+	dirs, errs = make([]string, len(sides)), make([]error, len(sides))
+	all := &round{}
+	for range sides {
+		all.turns = append(all.turns, make(chan struct{}, 1))
+	}
+	all.over = make([]bool, len(sides))
+	against := "" // written before the first turn of another side
+	reported := sides[0].Progress
+	sides[0].Progress = func(e Event) {
+		if e.Kind == Recording {
+			against = filepath.Base(e.Text)
 		}
 		if reported != nil {
 			reported(e)
 		}
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(a.over)
-		dirs[0], errs[0] = Do(ctx, first)
-		if dirs[0] == "" && errs[0] != nil {
-			cancel(errs[0])
-		}
-	}()
-	if err := b.wait(ctx); err != nil {
-		<-done
-		return dirs, [2]error{errs[0], err}
+	all.turns[0] <- struct{}{}
+	var running sync.WaitGroup
+	for i := range sides {
+		running.Go(func() {
+			defer all.end(i)
+			if errs[i] = all.wait(ctx, i); errs[i] != nil {
+				return
+			}
+			o := sides[i]
+			o.Turn = func(ctx context.Context) error { return all.pass(ctx, i) }
+			if i > 0 {
+				o.against = against
+			}
+			if dirs[i], errs[i] = Do(ctx, o); dirs[i] == "" && errs[i] != nil {
+				cancel(fmt.Errorf("the other run can't start: %w", errs[i]))
+			}
+		})
 	}
-	dirs[1], errs[1] = Do(ctx, second)
-	if dirs[1] == "" && errs[1] != nil {
-		cancel(fmt.Errorf("the other run can't start: %w", errs[1]))
-	}
-	close(b.over)
-	<-done
+	running.Wait()
 	return dirs, errs
 }
 
-// taker is one of two runs that alternate.
-type taker struct {
-	mine  chan struct{} // gets a value when it is this one's turn
-	over  chan struct{} // closed when it takes no more turns
-	other *taker
+// round gives turns to runs, one after the other.
+type round struct {
+	turns []chan struct{} // get a value when it is the run's turn
+	mu    sync.Mutex
+	over  []bool // the run takes no more turns
 }
 
-func newTaker() *taker { return &taker{mine: make(chan struct{}), over: make(chan struct{})} }
-
-// wait waits for the turn. It returns the error with which the other run failed.
-func (t *taker) wait(ctx context.Context) error {
+// wait waits for a run's turn. It returns the error with which another run failed.
+func (r *round) wait(ctx context.Context, run int) error {
 	select {
-	case <-t.mine:
-	case <-t.other.over:
+	case <-r.turns[run]:
 	case <-ctx.Done():
 	}
 	return context.Cause(ctx)
 }
 
-// pass gives the turn to the other, and returns when it comes back. The context is that of the whole run.
-func (t *taker) pass(ctx context.Context) error {
-	select {
-	case t.other.mine <- struct{}{}: // it waits for its turn, unless it is over
-	case <-t.other.over:
-	case <-ctx.Done():
+// pass gives the turn to the next run, and returns when it comes back. The context is that of all.
+func (r *round) pass(ctx context.Context, run int) error {
+	r.next(run)
+	return r.wait(ctx, run)
+}
+
+// end gives the turn to the next run for good.
+func (r *round) end(run int) {
+	r.mu.Lock()
+	r.over[run] = true
+	r.mu.Unlock()
+	r.next(run)
+}
+
+// next gives the turn to the next run that takes one.
+func (r *round) next(run int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := 1; n <= len(r.turns); n++ {
+		if to := (run + n) % len(r.turns); !r.over[to] {
+			select {
+			case r.turns[to] <- struct{}{}:
+			default: // after a cancellation, nobody takes it
+			}
+			return
+		}
 	}
-	return t.wait(ctx)
 }

@@ -15,14 +15,24 @@ import (
 )
 
 // sides returns two runs that log in which order launches generate.
-func sides(t *testing.T, said *[]string) (first, second trial, engines [2]*scripted) {
+func sides(t *testing.T, said *[]string) (first, second trial, engines []*scripted) {
+	all, engines := severalSides(t, 2, said)
+	return all[0], all[1], engines
+}
+
+func severalSides(t *testing.T, n int, said *[]string) (all []trial, engines []*scripted) {
 	out := t.TempDir()
-	for i, o := range []*trial{&first, &second} {
-		e := &scripted{name: "engine"}
-		engines[i] = e
+	all = make([]trial, n)
+	for i := range all {
+		o, e := &all[i], &scripted{name: "engine"}
+		engines = append(engines, e)
 		e.do = func(ctx context.Context, _ int) error {
-			if engines[0].open.Load()+engines[1].open.Load() != 1 {
-				t.Error("both runs have an open session")
+			open := 0
+			for _, e := range engines {
+				open += int(e.open.Load())
+			}
+			if open != 1 {
+				t.Errorf("%d runs have an open session", open)
 			}
 			*said = append(*said, string('a'+rune(i)))
 			return ctx.Err()
@@ -30,7 +40,28 @@ func sides(t *testing.T, said *[]string) (first, second trial, engines [2]*scrip
 		*o = options(t, e)
 		o.Out, o.Plan.Warmup.Launches = out, 0
 	}
-	return first, second, engines
+	return all, engines
+}
+
+// Three sides take turns, and a side that has ended is left out.
+func TestThreeAlternate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		all, _ := severalSides(t, 3, &said)
+		all[1].Plan.Repetitions, all[2].Plan.Repetitions = 1, 4
+		all[0].Side, all[1].Side = &record.Side{Role: record.BaselineSide}, &record.Side{Role: record.NoiseSide}
+		dirs, errs := alternate(t.Context(), all...)
+		check.Err(t, errors.Join(errs...))
+		if want := []string{"a", "b", "c", "a", "c", "a", "c", "c"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+		want := record.Sides{Baseline: dirs[0], Noise: dirs[1], Run: dirs[2]}
+		for i, dir := range dirs {
+			if s, ok := record.SidesOf(dir); !ok || s != want {
+				t.Errorf("sides of %d: %v %+v", i, ok, s)
+			}
+		}
+	})
 }
 
 func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
@@ -45,13 +76,13 @@ func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
 	return n, r
 }
 
-func TestBothAlternate(t *testing.T) {
+func TestSidesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, _ := sides(t, &said)
 		second.Plan.Repetitions = 5
-		dirs, errs := both(t.Context(), first, second)
-		check.Err(t, errors.Join(errs[:]...))
+		dirs, errs := alternate(t.Context(), first, second)
+		check.Err(t, errors.Join(errs...))
 		if want := []string{"a", "b", "a", "b", "a", "b", "b", "b"}; !slices.Equal(said, want) {
 			t.Errorf("order %v, want %v", said, want)
 		}
@@ -67,13 +98,13 @@ func TestBothAlternate(t *testing.T) {
 }
 
 // A shared session is closed before the other run's turn.
-func TestBothCloseSharedSessions(t *testing.T) {
+func TestSidesCloseSharedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, engines := sides(t, &said)
 		first.Plan.Isolation, second.Plan.Isolation = plan.Reused, plan.Reused
-		_, errs := both(t.Context(), first, second)
-		if err := errors.Join(errs[:]...); err != nil || !slices.Equal(said, []string{"a", "a", "a", "b", "b", "b"}) {
+		_, errs := alternate(t.Context(), first, second)
+		if err := errors.Join(errs...); err != nil || !slices.Equal(said, []string{"a", "a", "a", "b", "b", "b"}) {
 			t.Errorf("%v %v", err, said)
 		}
 		for _, e := range engines {
@@ -84,7 +115,7 @@ func TestBothCloseSharedSessions(t *testing.T) {
 	})
 }
 
-func TestBothEndIfOneCannotStart(t *testing.T) {
+func TestSidesEndIfOneCannotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		missing := errors.New("a part is missing")
 		for i := range 2 {
@@ -93,7 +124,7 @@ func TestBothEndIfOneCannotStart(t *testing.T) {
 			of := []*trial{&first, &second}[i]
 			of.Parts = run.Parts{}
 			of.Open = func(context.Context, *plan.Setup) (run.Parts, error) { return run.Parts{}, missing }
-			dirs, errs := both(t.Context(), first, second)
+			dirs, errs := alternate(t.Context(), first, second)
 			if !errors.Is(errs[i], missing) || errs[1-i] == nil || dirs[i] != "" || len(said) > 0 {
 				t.Errorf("%d: %q %v, measured %v", i, dirs, errs, said)
 			}
@@ -101,7 +132,7 @@ func TestBothEndIfOneCannotStart(t *testing.T) {
 	})
 }
 
-func TestBothResume(t *testing.T) {
+func TestSidesResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		first, second, engines := sides(t, &said)
@@ -113,7 +144,7 @@ func TestBothResume(t *testing.T) {
 			}
 			return whole(ctx, launch)
 		}
-		dirs, errs := both(ctx, first, second)
+		dirs, errs := alternate(ctx, first, second)
 		if errs[0] == nil || errs[1] == nil {
 			t.Fatalf("%v", errs)
 		}
@@ -124,7 +155,7 @@ func TestBothResume(t *testing.T) {
 		}
 		engines[0].do, said = whole, nil
 		first.Resume, second.Resume = dirs[0], dirs[1]
-		if _, errs = both(t.Context(), first, second); errors.Join(errs[:]...) != nil {
+		if _, errs = alternate(t.Context(), first, second); errors.Join(errs...) != nil {
 			t.Fatalf("%v", errs)
 		}
 		for i, dir := range dirs {

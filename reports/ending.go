@@ -72,7 +72,7 @@ func answerText(a *answer.Answer, each int) string {
 		if c == &a.Sure && a.Memory.Headline != "" {
 			text = c.Without
 		}
-		if c.Headline == "" || text == "" {
+		if c.Headline == "" || text == "" || a.InTable(c) {
 			continue
 		}
 		whole := []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Sure, &a.Quote}

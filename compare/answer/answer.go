@@ -53,6 +53,11 @@ type Card struct {
 	Reason   verdict.Reason    // why cells are not compared, if Text says so
 }
 
+// InTable reports whether the table of forms of a model says what a card does.
+func (a *Answer) InTable(c *Card) bool {
+	return a.Ship.Headline != "" && (c.Name == a.Speed.Name || c.Name == a.Memory.Name)
+}
+
 // Sub is the line below the title.
 func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 
@@ -100,7 +105,7 @@ func Of(res *compare.Result) *Answer {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
 	}
-	for _, c := range []*Card{&a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+	for _, c := range []*Card{&a.Ship, &a.Place, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3

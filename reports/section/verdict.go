@@ -114,7 +114,7 @@ func newAnswerPart(g *gates.Outcome, a *answer.Answer) answerPart {
 		{a.Memory, "Memory", "memory"}, {a.Output, "Output", "tokens"}, {a.Quality, "Quality", "quality"},
 		{a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {
 		// the table has intervals
-		if c.Headline != "" && (c.Title != "How sure?" || c.Unknown || c.Without != "") {
+		if c.Headline != "" && !a.InTable(&c.Card) && (c.Title != "How sure?" || c.Unknown || c.Without != "") {
 			p.Cards = append(p.Cards, c)
 		}
 	}

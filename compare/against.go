@@ -135,19 +135,6 @@ func CompareOutputs(base, now *Cell) parity.Parity {
 // stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.
 const stolenP = 0.1
 
-// stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.
-func stolenShares(counted []*record.Attempt, cores int) []float64 {
-	var out []float64
-	for _, a := range counted {
-		took := float64(a.EndNS-a.BeginNS) / 1e9 * float64(cores)
-		if a.StolenS == nil || took <= 0 {
-			return nil
-		}
-		out = append(out, 100**a.StolenS/took)
-	}
-	return out
-}
-
 // MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
 // another, by as many percent or more. Small amounts matter, because other guests also share caches and memory: on two
 // cores, 0.5% stolen time came with 10% less speed.

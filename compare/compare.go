@@ -484,3 +484,55 @@ func (c *Cell) refuse(why string) {
 		}
 	}
 }
+
+func deviceWords(d *record.Device) string {
+	class := cmp.Or(deviceTitles[d.Class], string(d.Class))
+	if d.Name != "" {
+		return fmt.Sprintf("%s (%s)", class, d.Name)
+	}
+	return class
+}
+
+var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
+	record.GPU: "a GPU"}
+
+// caveats lists the caveats of the ratios of two cells.
+func caveats(a, b *Cell) []Reason {
+	var out []Reason
+	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
+		out = append(out, reason(Limits, explain.BothSoftware))
+	}
+	out = slices.Concat(out, memoryShared(a, b), cachesDiffer(a, b), loadsDiffer(a, b))
+	for _, c := range sides(a, b) {
+		if c.Load != nil {
+			for _, text := range c.Load.Caveats {
+				out = append(out, reason(Limits, explain.TrafficCaveat, c.name, text))
+			}
+		}
+	}
+	out = append(out, piecesDiffer(a, b)...)
+	for _, c := range sides(a, b) {
+		if origin := c.Device.Origin; origin != "" {
+			from := map[string]string{record.DeviceStated: "stated by the plan",
+				record.DeviceDerived: "derived from the GPU memory of its processes"}
+			out = append(out, reason(Limits, explain.DeviceOrigin, c.name, c.Device.Class, from[origin]))
+		}
+	}
+	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
+		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
+	}
+	return out
+}
+
+// stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.
+func stolenShares(counted []*record.Attempt, cores int) []float64 {
+	var out []float64
+	for _, a := range counted {
+		took := float64(a.EndNS-a.BeginNS) / 1e9 * float64(cores)
+		if a.StolenS == nil || took <= 0 {
+			return nil
+		}
+		out = append(out, 100**a.StolenS/took)
+	}
+	return out
+}

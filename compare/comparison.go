@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,111 +117,6 @@ func (r *Result) nearer(a, b *Cell) bool {
 		}
 	}
 	return false
-}
-
-// Sameness says how the weights of two engines compare, where one of them converted the model's file; its zero value:
-// neither did, or both.
-func Sameness(a, b *Cell) record.Relation {
-	if a.FormOf(b) {
-		return otherForm(a, b)
-	}
-	if m, n := a.Spec.Model, b.Spec.Model; m.SHA256 != n.SHA256 && m.Values() == n.Values() {
-		return record.Relation{Code: record.SameCompared}
-	}
-	x, y := a.Weights(), b.Weights()
-	if a.Spec.Engine == b.Spec.Engine || x != "" && y != "" {
-		return record.Relation{}
-	}
-	return record.Relation{Code: cmp.Or(x, y)}
-}
-
-// otherForm says how the weights of two forms of a model compare that are not known to be the same.
-func otherForm(a, b *Cell) record.Relation {
-	x, y := a.Spec.Model.Differs, b.Spec.Model.Differs
-	if (x.Code == "") == (y.Code == "") { // each is compared with the first form
-		return record.Relation{Code: record.OtherValues}
-	}
-	return cmp.Or(x, y)
-}
-
-// FormOf reports whether a plan names two files as forms of one model for two engines.
-func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
-
-// unverified reports whether the weights may be others: an engine warned of it, or only a server has the file.
-func (c *Cell) unverified() bool {
-	return axis.Unverified(&c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
-		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
-	})
-}
-
-// pair compares two cells; along has the axes of a cell and its reference cell.
-func (r *Result) pair(i, j int, along []*axis.Axis) {
-	a, b := r.Cells[i], r.Cells[j]
-	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: along}
-	for _, x := range along {
-		c.Axes = append(c.Axes, x.Name)
-	}
-	if d := requestsDiffer(a, b); d != nil {
-		c.add(d...)
-		r.Comparisons = append(r.Comparisons, c)
-		return
-	}
-	if !axis.OtherForm(&a.Spec, &b.Spec) { // other weights: outputs differ, and quality says by how much
-		r.parity(i, j)
-	}
-	effect := Refuses
-	if r.Statistics.AllowDifferent {
-		effect = Marks
-	}
-	if c.add(unknown(a, b)...); c.Refused == "" {
-		c.add(unlikeReasons(a, b, effect)...)
-	}
-	if c.Refused == "" {
-		c.fill(a, b)
-		c.add(caveats(a, b)...)
-	}
-	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
-		c.add(reason(Informs, explain.WeightsCompared, same))
-	}
-	if along != nil { // what differs is the question
-		r.Comparisons = append(r.Comparisons, c)
-		return
-	}
-	// Cells that compute in other dtypes must not look alike, ratio or not.
-	first, rest := settingsDiffer(a, b)
-	c.add(first...)
-	for _, d := range rest {
-		c.Caveats = append(c.Caveats, d.Text)
-	}
-	r.Comparisons = append(r.Comparisons, c)
-}
-
-// parity compares the outputs of two cells.
-func (r *Result) parity(i, j int) {
-	i, j = min(i, j), max(i, j)
-	a, b := r.Cells[i], r.Cells[j]
-	x, y := r.party(i), r.party(j)
-	x.Rounded = x.Rounded || a.FormOf(b)
-	p := parity.Of(x, y)
-	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
-		p.Tokenisation = "different: " + prompts
-	}
-	r.Parity = append(r.Parity, p)
-}
-
-// add adds reasons. The first one that refuses ratios becomes Refused.
-func (c *Comparison) add(reasons ...Reason) {
-	c.reasons = append(c.reasons, reasons...)
-	for _, d := range reasons {
-		switch {
-		case d.Effect == Refuses && c.Refused == "":
-			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, d.bare
-		case d.Effect == Marks:
-			c.Different = append(c.Different, d.Text)
-		case d.Effect == Limits:
-			c.Caveats = append(c.Caveats, d.Text)
-		}
-	}
 }
 
 // Forbids is the first reason against ratios; without a code there is none.

@@ -1,9 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -11,6 +13,8 @@ import (
 	"llmparity/compare/ratio"
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
+	"llmparity/internal/figure"
+	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
 
@@ -209,4 +213,72 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (ratio.Mean
 	m.Test.Weight, m.Test.Same = stats.Weight(m.Headline, m.Test.Least),
 		fmt.Sprint(cells, others, stats.OrderOf(m.Sides...))
 	return m, true
+}
+
+// field is a cell's value of a field.
+func (r *Result) field(c *Cell, name string) string {
+	switch name {
+	case axis.Device:
+		return deviceClass(c)
+	case axis.Run:
+		return r.RunName(c.Run)
+	}
+	x := axis.Named(name)
+	of := reported[x.Name]
+	switch {
+	case x.Own: // of one engine
+		return cmp.Or(x.Value(&c.Spec), "none")
+	case of != nil:
+		return cmp.Or(of(c), "unknown")
+	}
+	return cmp.Or(x.Value(&c.Spec), "unknown")
+}
+
+// reported are fields whose values are measured or reported if none was requested, or because that says more.
+var reported = map[string]func(*Cell) string{
+	axis.Input: func(c *Cell) string { // as requested, else as the engine counts tokens
+		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
+			return f.Count()
+		}
+		return c.Requested(axis.Input)
+	},
+	axis.Prompt: func(c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
+	axis.DType:  func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
+	axis.KVDType: func(c *Cell) string {
+		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
+	},
+}
+
+// fieldsOf lists the fields that some cells can be grouped by.
+func fieldsOf(cells ...*record.Cell) []string {
+	var out []string
+	for _, x := range axis.Of(cells...) {
+		out = append(out, x.ByName())
+	}
+	return append(out, axis.Device, axis.Run)
+}
+
+// varied lists the fields in which averaged cells differ, with their numbers of values.
+func (r *Result) varied(cells []int, but []string) []string {
+	out := []string{}
+	for _, name := range fieldsOf(specs(r.Cells)...) {
+		if slices.Contains(but, name) {
+			continue
+		}
+		values := map[string]bool{}
+		for _, i := range cells {
+			values[r.field(r.Cells[i], name)] = true
+		}
+		if len(values) > 1 {
+			out = append(out, fmt.Sprintf("%s (%d)", name, len(values)))
+		}
+	}
+	return out
+}
+
+func deviceClass(c *Cell) string {
+	if c.Device == nil {
+		return "unknown"
+	}
+	return string(c.Device.Class)
 }

@@ -2,10 +2,8 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/compare/evidence"
@@ -79,102 +77,8 @@ func (o Rules) Check(runs ...*record.Run) error {
 	return nil
 }
 
-// reported are fields whose values are measured or reported if none was requested, or because that says more.
-var reported = map[string]func(*Cell) string{
-	axis.Input: func(c *Cell) string { // as requested, else as the engine counts tokens
-		if f := c.Figure(figure.Prompt); c.Spec.InputTokens <= 0 && f.Known() {
-			return f.Count()
-		}
-		return c.Requested(axis.Input)
-	},
-	axis.Prompt: func(c *Cell) string { return strconv.Quote(c.Spec.Prompt) },
-	axis.DType:  func(c *Cell) string { return cmp.Or(c.DTypes(), c.Spec.Model.DType) },
-	axis.KVDType: func(c *Cell) string {
-		return cmp.Or(c.Spec.KVDType, c.Policy("kv_dtype"))
-	},
-}
-
 // Fields lists the fields that cells can be grouped by, without engines' own.
 func Fields() []string { return fieldsOf() }
-
-// fieldsOf lists the fields that some cells can be grouped by.
-func fieldsOf(cells ...*record.Cell) []string {
-	var out []string
-	for _, x := range axis.Of(cells...) {
-		out = append(out, x.ByName())
-	}
-	return append(out, axis.Device, axis.Run)
-}
-
-// field is a cell's value of a field.
-func (r *Result) field(c *Cell, name string) string {
-	switch name {
-	case axis.Device:
-		return deviceClass(c)
-	case axis.Run:
-		return r.RunName(c.Run)
-	}
-	x := axis.Named(name)
-	of := reported[x.Name]
-	switch {
-	case x.Own: // of one engine
-		return cmp.Or(x.Value(&c.Spec), "none")
-	case of != nil:
-		return cmp.Or(of(c), "unknown")
-	}
-	return cmp.Or(x.Value(&c.Spec), "unknown")
-}
-
-func deviceClass(c *Cell) string {
-	if c.Device == nil {
-		return "unknown"
-	}
-	return string(c.Device.Class)
-}
-
-// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
-// else by its number.
-func (r *Result) RunName(run int) string {
-	if side := r.Runs[run].Side; side != "" {
-		return side
-	}
-	var folders []string // of other runs with the name
-	for i, other := range r.Runs {
-		if i != run && other.Name == r.Runs[run].Name {
-			folders = append(folders, other.Dir)
-		}
-	}
-	if len(folders) == 0 {
-		return r.Runs[run].Name
-	}
-	parts := strings.Split(r.Runs[run].Dir, "/")
-	for n := len(parts) - 1; n >= 0; n-- {
-		end := strings.Join(parts[n:], "/")
-		if end != "" && !slices.ContainsFunc(
-			folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
-			return end
-		}
-	}
-	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
-}
-
-// varied lists the fields in which averaged cells differ, with their numbers of values.
-func (r *Result) varied(cells []int, but []string) []string {
-	out := []string{}
-	for _, name := range fieldsOf(specs(r.Cells)...) {
-		if slices.Contains(but, name) {
-			continue
-		}
-		values := map[string]bool{}
-		for _, i := range cells {
-			values[r.field(r.Cells[i], name)] = true
-		}
-		if len(values) > 1 {
-			out = append(out, fmt.Sprintf("%s (%d)", name, len(values)))
-		}
-	}
-	return out
-}
 
 // Group is the cells of a run with the same values of the requested fields.
 type Group struct {

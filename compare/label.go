@@ -366,3 +366,29 @@ type Ran struct {
 	Name string // the engine, or the cells if the engine has several groups
 	With string
 }
+
+// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
+// else by its number.
+func (r *Result) RunName(run int) string {
+	if side := r.Runs[run].Side; side != "" {
+		return side
+	}
+	var folders []string // of other runs with the name
+	for i, other := range r.Runs {
+		if i != run && other.Name == r.Runs[run].Name {
+			folders = append(folders, other.Dir)
+		}
+	}
+	if len(folders) == 0 {
+		return r.Runs[run].Name
+	}
+	parts := strings.Split(r.Runs[run].Dir, "/")
+	for n := len(parts) - 1; n >= 0; n-- {
+		end := strings.Join(parts[n:], "/")
+		if end != "" && !slices.ContainsFunc(
+			folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
+			return end
+		}
+	}
+	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
+}

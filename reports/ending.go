@@ -331,7 +331,7 @@ func (e *ending) sideBySide() string {
 func (e *ending) noise() string {
 	var all []string
 	for _, row := range e.sides.Rows {
-		if noise := row[len(row)-1].Noise; noise != "" {
+		if noise := row[len(row)-1].Noise; noise != "" && row[0].Text != "increase" { // the peak's says as much
 			all = append(all, row[0].Text+" "+noise)
 		}
 	}

@@ -265,7 +265,7 @@ func apart(t *testing.T, p *tab) {
 		Alike  []string
 	}](t, p, `(() => {
 		const seen = { Series: 0, Alike: [] };
-		for (const [id, list] of Object.entries(JSON.parse(llmparityUnpack("drawings")))) for (const d of list) {
+		for (const [id, list] of Object.entries(JSON.parse(llmparityUnpack("drawings")).charts)) for (const d of list) {
 			const looks = {};
 			for (const s of llmparityMarks.marked([].concat(d.options.series)).filter((s) => s.name)) {
 				const item = s.itemStyle || {}, line = s.type === "line" ? s.lineStyle : {};

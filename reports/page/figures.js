@@ -198,6 +198,8 @@
     document.body.append(frame);
     try {
       frame.contentWindow.eval(library);
+      let last = 1; // the library draws zigzags by chance, and the same data must give the same bytes
+      frame.contentWindow.Math.random = () => { last = last * 16807 % 2147483647; return last / 2147483647; };
       if (figure.options.series.some((s) => s.name && width(s.name, `${size}px`) > figure.width * inch - 40)) figure.width = figure.widest;
       const { option, w, height } = laid(figure.options, figure);
       const chart = frame.contentWindow.echarts.init(null, null, { renderer: "svg", ssr: true, width: w, height });

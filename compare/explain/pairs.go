@@ -199,6 +199,7 @@ const (
 const (
 	ScoresNotChecked = "scores not checked"
 	ScoresAbsent     = "scores not checked: %s"
+	ScoresSame       = "the same scores at %d positions"
 	ScoresWithin     = "same scores: at most %s apart at %d positions (%s)"
 	ScoresBeyond     = "scores up to %s apart: more than %s (%s)"
 

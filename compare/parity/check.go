@@ -85,6 +85,8 @@ func (c *Check) Words() string {
 	switch {
 	case c.Absent != "":
 		return fmt.Sprintf(explain.ScoresAbsent, c.Absent)
+	case c.Within && c.Max == 0:
+		return fmt.Sprintf(explain.ScoresSame, c.Positions)
 	case c.Within:
 		return fmt.Sprintf(explain.ScoresWithin, Nats(c.Max), c.Positions, c.Explains())
 	}

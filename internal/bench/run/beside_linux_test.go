@@ -44,7 +44,7 @@ func TestProgramThatAlsoRunsOutside(t *testing.T) {
 		}
 		return ""
 	}
-	if got := of(pids[0]); !strings.HasPrefix(got, server+" runs outside the launch, too: PSS splits a file's memory") {
+	if got := of(pids[0]); !strings.HasPrefix(got, "another "+server+" is running: PSS splits a file's memory") {
 		t.Errorf("beside another: %q", got)
 	}
 	if got := of(pids[:]...); got != "" {

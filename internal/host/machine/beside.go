@@ -46,7 +46,7 @@ func Beside(pids []int, weights []string) string {
 			continue
 		}
 		if file := program(p.PID); file != nil && known(file) {
-			return path + " runs outside the launch, too"
+			return "another " + path + " is running"
 		}
 		mapped, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID)) // it may have ended, or be another user's
 		if i := slices.IndexFunc(maps, func(m []byte) bool { return bytes.Contains(mapped, m) }); i >= 0 {

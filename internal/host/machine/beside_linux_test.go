@@ -29,7 +29,7 @@ func TestProgramsBesideOurs(t *testing.T) {
 	}
 	one, other, tiny := start(large, "600"), start(large, "600"), start(small, "600")
 	start(small, "600")
-	if got := machine.Beside([]int{one, tiny}, nil); got != large+" runs outside the launch, too" {
+	if got := machine.Beside([]int{one, tiny}, nil); got != "another "+large+" is running" {
 		t.Errorf("%q, want %q", got, large)
 	}
 	if got := machine.Beside([]int{one, other, tiny}, []string{large + "-not"}); got != "" {

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
+	"llmparity/reports/paper"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 )
@@ -137,7 +138,7 @@ type htmlPage struct {
 func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	of := map[string]section.Section{}
 	first := section.Drawn(v, section.Answer(v, a))
-	drawn := section.Drawn(v, append(section.All(v), section.Unpictured(a), section.Paper(v.Res)))
+	drawn := section.Drawn(v, append(section.All(v), section.Unpictured(a), paper.Section(v.Res)))
 	for _, s := range section.ShownTo(drawn, section.OnPage) {
 		of[s.ID] = s
 	}

@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/internal/gates"
 	"llmparity/reports/chart"
+	"llmparity/reports/paper"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 )
@@ -23,7 +24,7 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	head := "## " + inert(plain.Line(a.Title)) + "\n\n" + inert(plain.Line(a.Sub())) + "\n"
 	return writeMarkdown(w, head, slices.Concat([]section.Section{section.Verdict(res, a)},
-		section.All(&chart.View{Res: res}), []section.Section{section.Paper(res)}))
+		section.All(&chart.View{Res: res}), []section.Section{paper.Section(res)}))
 }
 
 // markdown is the text of a document.
@@ -69,7 +70,7 @@ func (m *markdown) section(s section.Section, level string) {
 			sign = ""
 		}
 	}
-	if code, ok := s.Data.(section.Code); ok {
+	if code, ok := s.Data.(paper.Code); ok {
 		m.code(string(code))
 	}
 	for _, part := range s.Parts {

@@ -1,4 +1,6 @@
-package section
+// Package paper writes what a paper needs of a result: how the figures were measured, in paragraphs, and BibTeX entries
+// of the run and of llmparity. It has what the record has, and judges nothing.
+package paper
 
 import (
 	"cmp"
@@ -14,19 +16,20 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
 	"llmparity/reports/plain"
+	"llmparity/reports/section"
 )
 
 // Code is text that is copied as it stands, such as BibTeX. Each format shows it in its own way.
 type Code string
 
-// Paper is the method in paragraphs, with BibTeX, for those who publish the figures.
-func Paper(res *compare.Result) Section {
+// Section is the method in paragraphs, with BibTeX, for those who publish the figures.
+func Section(res *compare.Result) section.Section {
 	lines := Methods(res)
 	if len(lines) == 0 {
-		return Section{}
+		return section.Section{}
 	}
-	return Section{ID: "paper", Title: "For a paper", For: Document | OnPage, Folded: true, Lines: lines,
-		Parts: []Section{{Title: "BibTeX", View: "code", Data: Code(BibTeX(res))}}}
+	return section.Section{ID: "paper", Title: "For a paper", For: section.Document | section.OnPage, Folded: true, Lines: lines,
+		Parts: []section.Section{{Title: "BibTeX", View: "code", Data: Code(BibTeX(res))}}}
 }
 
 // methods writes the method of a result's cells.

@@ -28,7 +28,8 @@ func Section(res *compare.Result) section.Section {
 	if len(lines) == 0 {
 		return section.Section{}
 	}
-	return section.Section{ID: "paper", Title: "For a paper", For: section.Document | section.OnPage, Folded: true, Lines: lines,
+	return section.Section{ID: "paper", Title: "For a paper", For: section.Document | section.OnPage, Folded: true,
+		Lines: lines,
 		Parts: []section.Section{{Title: "BibTeX", View: "code", Data: Code(BibTeX(res))}}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
+	"llmparity/reports/sides"
 )
 
 // endingLines is how long the end of a run may be, with placeLines on where report, logs and details are.
@@ -30,7 +31,7 @@ func Table(w io.Writer, res *compare.Result) error {
 			cutLines(plain.Wrap(a.Sub(), "", "", width), most.card) + "\n" + answerText(a, most.card) +
 			growthText(res, most.card)
 		warnings := warningText(a, most.warnings)
-		table := &ending{res: res, sides: section.NewSides(res, a)}
+		table := &ending{res: res, sides: sides.New(res, a)}
 		below := table.text(endingLines - placeLines - lineCount(head+warnings))
 		if text = head + below + warnings; lineCount(text) <= endingLines-placeLines &&
 			(table.left == 0 || most.warnings == 0) {
@@ -183,7 +184,7 @@ func lineCount(text string) int { return strings.Count(text, "\n") }
 // ending is the table at the end of a run.
 type ending struct {
 	res   *compare.Result
-	sides *section.Sides
+	sides *sides.Table
 	left  int // cells that had no room
 }
 
@@ -268,7 +269,7 @@ func (e *ending) rows(lines int) string {
 	g.Legend = nil
 	t.grid(g)
 	if e.left > 0 {
-		t.WriteString(section.More(e.left) + "\n")
+		t.WriteString(sides.More(e.left) + "\n")
 	}
 	for _, note := range legend {
 		t.WriteString(cutLines(plain.Wrap(note, "", "    ", width), notes))
@@ -311,8 +312,8 @@ func (e *ending) sideBySide() string {
 	for _, row := range rows {
 		t.row(row, widths, columns)
 	}
-	output := section.IdenticalOf(e.res, cells[0])
-	if s := section.ScoresOf(e.res, cells[0]); s != "–" {
+	output := sides.IdenticalOf(e.res, cells[0])
+	if s := sides.ScoresOf(e.res, cells[0]); s != "–" {
 		output = plain.Joined("; scores ", output, s)
 	}
 	if output != "" {

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/internal/stats"
 	"llmparity/reports/plain"
+	"llmparity/reports/sides"
 )
 
 // wordsShown is how many differences have a sentence.
@@ -130,18 +131,6 @@ func meanTitle(m ratio.Mean) string {
 const noiseWords = "Machine noise: the change from %[1]s to %[1]s measured once more, with its 95%% interval. " +
 	"Its launches alternated with both sides."
 
-// NoiseOf is the noise of a figure in a few words.
-func NoiseOf(x *ratio.Ratio) string {
-	if x.Noise == nil {
-		return "–"
-	}
-	short := func(v float64) string { return fmt.Sprintf("%+.2g", v) }
-	if i := x.Noise.Interval; i != nil {
-		return fmt.Sprintf("%s%% (%s to %s)", short(x.Noise.Percent), short(i.Lo), short(i.Hi))
-	}
-	return fmt.Sprintf("%s%% (%s)", short(x.Noise.Percent), x.Noise.Note)
-}
-
 func ratioRow(x ratio.Ratio, s compare.Statistics, noisy bool) []string {
 	side := func(s ratio.Side) string {
 		f := evidence.Figure{Median: &s.Median, Interval: s.Interval, N: s.N}
@@ -168,7 +157,7 @@ func ratioRow(x ratio.Ratio, s compare.Statistics, noisy bool) []string {
 	row := []string{plain.Line(plain.Joined(", ", x.Title, x.Unit)), side(x.Left), side(x.Right), change,
 		percents(x.PercentInterval, x.IntervalNote)}
 	if noisy {
-		row = append(row, NoiseOf(&x))
+		row = append(row, sides.NoiseOf(&x))
 	}
 	return append(row, absolute, probability(x.P), end)
 }

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
+	"llmparity/reports/sides"
 )
 
 // Section is a heading with what stands below it. A result becomes sections once, and each format for people writes
@@ -61,7 +62,7 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 		out.Parts = []Section{{For: InTerminal, Lines: []string{s.Line() + "; " + s.After()}},
 			{For: Document, Strong: s.Strong(), Lines: []string{s.Rest + "; " + s.After()}}}
 	}
-	if s := NewSides(res, a); s != nil && len(res.Forms) == 0 { // which have a table of their own
+	if s := sides.New(res, a); s != nil && len(res.Forms) == 0 { // which have a table of their own
 		out.Parts = append(out.Parts, Section{Grid: s.Grid(s.Figures())})
 	}
 	out.Parts = append(out.Parts, Section{Lines: a.Sentences()})

@@ -8,11 +8,10 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
-	"llmparity/compare/parity"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
+	"llmparity/reports/sides"
 )
 
 // originsWords say what the figures of the first table come from.
@@ -68,7 +67,7 @@ func summaryGrid(res *compare.Result) *plain.Grid {
 			}
 			row = append(row, value)
 		}
-		add(append(row, ParityOf(res, c))...)
+		add(append(row, sides.ParityOf(res, c))...)
 	})
 	if t != nil {
 		for _, g := range res.Engines() {
@@ -92,7 +91,7 @@ func summaryWords(res *compare.Result) []string {
 		}
 	}
 	if marked {
-		out = append(out, markWords)
+		out = append(out, sides.Mark)
 	}
 	if len(pieces) > 0 {
 		out = append(out, "ITL between pieces of text, not tokens: "+strings.Join(pieces, "; ")+".")
@@ -100,13 +99,10 @@ func summaryWords(res *compare.Result) []string {
 	return out
 }
 
-// markWords explain the mark of figures.
-const markWords = "!: launches vary, drift or lie far apart; see the warnings."
-
 // MarkWords explain the mark of figures, if a table has one.
 func MarkWords(res *compare.Result) string {
 	if slices.ContainsFunc(res.Cells, marks) {
-		return markWords
+		return sides.Mark
 	}
 	return ""
 }
@@ -114,65 +110,6 @@ func MarkWords(res *compare.Result) string {
 // marks reports whether tables mark a figure of a cell.
 func marks(c *compare.Cell) bool {
 	return slices.ContainsFunc(c.Figures, func(f evidence.Figure) bool { return f.Marked() })
-}
-
-// ParityOf is a cell's parity in a word or two; the sentences below say more.
-func ParityOf(res *compare.Result, c *compare.Cell) string {
-	text, _ := parityOf(res, c)
-	return plain.OrDash(text)
-}
-
-// IdenticalOf is ParityOf as a sentence of its own; empty if the cell's output is not compared.
-func IdenticalOf(res *compare.Result, c *compare.Cell) string {
-	text, differs := parityOf(res, c)
-	if text == "" || differs {
-		return text
-	}
-	return fmt.Sprintf(explain.TableIdentical, text)
-}
-
-func parityOf(res *compare.Result, c *compare.Cell) (text string, differs bool) {
-	for _, p := range res.Parity {
-		if res.Cells[p.A] != c && res.Cells[p.B] != c || !p.Compared {
-			continue
-		}
-		switch {
-		case p.First != nil:
-			return fmt.Sprintf(explain.TableDiffersToken, p.Agreed+1), true
-		case p.ByText && !p.Identical:
-			text, differs = fmt.Sprintf(explain.TableDiffersByte, p.Shared+1), true
-		case !p.Identical:
-			text, differs = explain.TableInPart, false
-		case text == "" && p.Tokens > 0:
-			text = fmt.Sprintf(explain.TableAgreed, p.Agreed, p.Tokens)
-		case text == "":
-			text = explain.TableAsText
-		}
-	}
-	return text, differs
-}
-
-// ScoresOf is the result of a cell's score checks in a few words: of the one that lies furthest from its tolerance.
-func ScoresOf(res *compare.Result, c *compare.Cell) string {
-	all := []*parity.Check{c.Scores}
-	for _, p := range res.Parity {
-		if res.Cells[p.A] == c || res.Cells[p.B] == c {
-			all = append(all, p.Scores)
-		}
-	}
-	var worst *parity.Check
-	for _, s := range all {
-		if s.Known() && (worst == nil || s.Max/s.Nats > worst.Max/worst.Nats) {
-			worst = s
-		}
-	}
-	switch {
-	case worst == nil:
-		return "–"
-	case worst.Within:
-		return fmt.Sprintf("within %s (%s: %s)", parity.Nats(worst.Max), worst.Arithmetic, parity.Nats(worst.Nats))
-	}
-	return fmt.Sprintf("up to %s apart (%s: %s)", parity.Nats(worst.Max), worst.Arithmetic, parity.Nats(worst.Nats))
 }
 
 // summaryTable is the page's.
@@ -212,7 +149,7 @@ func summaryView(v *chart.View) Section {
 	}
 	words := "Figures are medians over launches, with 95% intervals."
 	if slices.ContainsFunc(v.Res.Cells, marks) {
-		words += " " + markWords
+		words += " " + sides.Mark
 	}
 	s := Section{For: OnPage, View: "summary", Data: t, Words: []string{words},
 		Method: []string{originsWords + " Intervals are order-statistic intervals of the median. Memory is total PSS, which " +
@@ -232,7 +169,7 @@ func newSummaryRow(v *chart.View, i int) summaryRow {
 	c := v.Res.Cells[i]
 	row := summaryRow{Label: plain.Line(c.Label), Colour: template.CSS(v.Colour(i)), Device: "unknown device",
 		With:     plain.Line(c.With),
-		Launches: Launches(c.Launches), Parity: ParityOf(v.Res, c)}
+		Launches: Launches(c.Launches), Parity: sides.ParityOf(v.Res, c)}
 	if c.Refused != "" {
 		row.Device, row.Launches = "not launched", "refused: "+plain.Line(c.Refused)
 	}

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
+	"llmparity/reports/sides"
 )
 
 // riskSection says of each cell whether its memory was thought to fit, where that was in doubt, and what would help.
@@ -78,7 +79,7 @@ func settingParts(res *compare.Result) []Section {
 func Answer(v *chart.View, a *answer.Answer) []Section {
 	out := []Section{{ID: "headline", For: OnPage, View: "answer", Data: newAnswerPart(v.Res.Gate, a)}}
 	if len(v.Res.Forms) == 0 { // else the section about forms has both
-		out[0].Across, out[0].Draw, out[0].Beside, out[0].BesideData = "duo", picture(a), "sides", NewSides(v.Res, a)
+		out[0].Across, out[0].Draw, out[0].Beside, out[0].BesideData = "duo", picture(a), "sides", sides.New(v.Res, a)
 	}
 	if n := len(a.Warnings) + a.More; n > 0 {
 		out = append(out, Section{ID: "noted", For: OnPage, View: "noted",

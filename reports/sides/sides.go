@@ -1,4 +1,6 @@
-package section
+// Package sides has the table of the answer: both sides with their difference, or a cell a row. Page, terminal and
+// Markdown show the same one. It computes no figure, and knows nothing of other sections.
+package sides
 
 import (
 	"fmt"
@@ -40,9 +42,9 @@ func (f Field) Short() string {
 	return plain.Joined(" ", f.Text, f.Spread)
 }
 
-// Sides is the table of the answer. Of two cells, a row is a figure, with a column a cell and one for the difference.
+// Table is the table of the answer. Of two cells, a row is a figure, with a column a cell and one for the difference.
 // Of one cell or many, a row is a cell, with a column a figure.
-type Sides struct {
+type Table struct {
 	Name  string
 	Two   bool
 	Head  []Field
@@ -64,9 +66,9 @@ type sideFigure struct {
 // in is the title with the unit.
 func (f sideFigure) in() Field { return Field{Text: f.title, Small: f.unit} }
 
-// NewSides has the figures that some cell has; of no cell it is nil.
-func NewSides(res *compare.Result, a *answer.Answer) *Sides {
-	s := &Sides{res: res, answer: a, about: map[*compare.Cell]*compare.Comparison{}}
+// New has the figures that some cell has; of no cell it is nil.
+func New(res *compare.Result, a *answer.Answer) *Table {
+	s := &Table{res: res, answer: a, about: map[*compare.Cell]*compare.Comparison{}}
 	for _, c := range a.Compared {
 		if b := res.Cells[c.B]; s.about[b] == nil {
 			s.about[b] = c
@@ -87,13 +89,13 @@ func NewSides(res *compare.Result, a *answer.Answer) *Sides {
 		s.many()
 	}
 	if s.some(func(f Field) bool { return f.Marked }) {
-		s.Notes = append(s.Notes, markWords)
+		s.Notes = append(s.Notes, Mark)
 	}
 	return s
 }
 
 // addFigures adds those that some cell has. If the answer is about growth, memory comes first.
-func (s *Sides) addFigures() {
+func (s *Table) addFigures() {
 	named := func(name string) func(*compare.Cell) evidence.Figure {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
@@ -121,7 +123,7 @@ func (s *Sides) addFigures() {
 }
 
 // two has a figure a row. Cells that are not compared may still differ in their perplexity.
-func (s *Sides) two(c *compare.Comparison) {
+func (s *Table) two(c *compare.Comparison) {
 	s.Two, s.Name = true, "Both sides and their difference"
 	a, b := s.Cells[0].Label, s.Cells[1].Label
 	if c != nil {
@@ -140,7 +142,7 @@ func (s *Sides) two(c *compare.Comparison) {
 }
 
 // many has a cell a row.
-func (s *Sides) many() {
+func (s *Table) many() {
 	s.Name = "Cells"
 	s.Head = []Field{{Text: "cell"}}
 	for _, f := range s.figures {
@@ -173,7 +175,7 @@ func (s *Sides) many() {
 }
 
 // names are those of what cells differ in, if that says which cell it is; else their labels.
-func (s *Sides) names() []string {
+func (s *Table) names() []string {
 	labels, short := make([]string, len(s.Cells)), make([]string, len(s.Cells))
 	at := func(i int) *string { return &short[slices.Index(s.Cells, s.res.Cells[i])] }
 	for i, c := range s.Cells {
@@ -194,7 +196,7 @@ func (s *Sides) names() []string {
 }
 
 // reference names the reference cell, if all rows have one.
-func (s *Sides) reference() string {
+func (s *Table) reference() string {
 	var all []string
 	for _, c := range s.about {
 		a, _ := s.res.SideNames(c)
@@ -207,7 +209,7 @@ func (s *Sides) reference() string {
 }
 
 // value is a cell's figure.
-func (s *Sides) value(f sideFigure, cell *compare.Cell, unit string) Field {
+func (s *Table) value(f sideFigure, cell *compare.Cell, unit string) Field {
 	x := f.of(cell)
 	if !x.Known() {
 		return Field{Text: "–"}
@@ -221,7 +223,7 @@ func (s *Sides) value(f sideFigure, cell *compare.Cell, unit string) Field {
 }
 
 // difference is the change from the reference cell.
-func (s *Sides) difference(f sideFigure, c *compare.Comparison) Field {
+func (s *Table) difference(f sideFigure, c *compare.Comparison) Field {
 	if f.title == "perplexity" {
 		return s.perplexities()
 	}
@@ -250,7 +252,7 @@ func (s *Sides) difference(f sideFigure, c *compare.Comparison) Field {
 }
 
 // perplexities is how the perplexities of two forms of a model differ, by what differs in each window.
-func (s *Sides) perplexities() Field {
+func (s *Table) perplexities() Field {
 	if !s.Two {
 		return Field{}
 	}
@@ -271,7 +273,7 @@ func (s *Sides) perplexities() Field {
 }
 
 // note gives a note's number.
-func (s *Sides) note(text string) string {
+func (s *Table) note(text string) string {
 	for n, note := range s.Notes {
 		if strings.HasSuffix(note, ") "+text) {
 			return fmt.Sprintf("(%d)", n+1)
@@ -282,13 +284,13 @@ func (s *Sides) note(text string) string {
 }
 
 // some reports whether a field of a row is of a kind.
-func (s *Sides) some(is func(Field) bool) bool {
+func (s *Table) some(is func(Field) bool) bool {
 	return slices.ContainsFunc(s.Rows, func(row []Field) bool { return slices.ContainsFunc(row, is) })
 }
 
 // Grid is the table for Markdown and, of many cells, for a terminal: with the first so many figures, or all of them,
 // and what each cell's output is.
-func (s *Sides) Grid(figures int) *plain.Grid {
+func (s *Table) Grid(figures int) *plain.Grid {
 	g := &plain.Grid{Name: s.Name, Legend: s.Notes}
 	rows := append([][]Field{s.Head}, s.Rows...)
 	for n, row := range rows {
@@ -314,7 +316,7 @@ func (s *Sides) Grid(figures int) *plain.Grid {
 }
 
 // Figures is how many columns of figures a table of many cells has.
-func (s *Sides) Figures() int { return len(s.figures) }
+func (s *Table) Figures() int { return len(s.figures) }
 
 // More says how many cells have no room.
 func More(n int) string {

@@ -86,7 +86,8 @@ func TestServerIsSampled(t *testing.T) {
 	if got["generated_tokens_count"] < 16 || got["prompt_tokens_count"] < 1 || got["requests_waiting_count"] != 0 {
 		t.Errorf("%v", got)
 	}
-	for _, method := range []string{record.MethodStatm, record.MethodSmapsRollup, openai.MethodMetrics} {
+	for _, method := range []string{record.MethodStatm, record.MethodSmapsRollup, record.MethodCPUTime,
+		openai.MethodMetrics} {
 		if methods[method] != server.PID {
 			t.Errorf("%s samples process %d, the server is %d", method, methods[method], server.PID)
 		}
@@ -96,7 +97,7 @@ func TestServerIsSampled(t *testing.T) {
 	}
 	check.Err(t, s.Unload(t.Context()))
 	check.Err(t, s.Load(t.Context(), served))
-	if _, err := os.Stat("/proc"); err == nil && len(p.Attached()) != 3 {
+	if _, err := os.Stat("/proc"); err == nil && len(p.Attached()) != 4 {
 		t.Errorf("%d sources", len(p.Attached()))
 	}
 }

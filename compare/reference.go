@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/internal/axis"
 	"llmparity/internal/kit/fault"
@@ -57,38 +58,31 @@ func single(all []*axis.Axis, a, b *record.Cell) bool {
 // has the axis's reference value. A cell without such a partner, as in a plan of hand-picked cells, is compared with
 // the first cell of its engine.
 func (r *Result) pairings() (out []pairing) {
-	partners := make([][]pairing, len(r.Cells))
-	for j := range r.Cells {
+	for j, cell := range r.Cells {
+		var partners []pairing
 		for i := range r.Cells {
 			if all := r.between(i, j); i != j && len(all) > 0 {
-				partners[j] = append(partners[j], pairing{i, j, all})
+				partners = append(partners, pairing{i, j, all})
 			}
 		}
-	}
-	for j, cell := range r.Cells {
-		alone := true
-		best := map[string]pairing{}
-		for _, p := range partners[j] {
-			if !single(p.axes, &r.Cells[p.reference].Spec, &cell.Spec) {
-				continue
-			}
-			alone = false
-			key := axesKey(p.axes)
-			if of, has := best[key]; !has || r.before(p.reference, of.reference, p.axes) {
-				best[key] = p
-			}
+		near := slices.DeleteFunc(slices.Clone(partners), func(p pairing) bool {
+			return !single(p.axes, &r.Cells[p.reference].Spec, &cell.Spec)
+		})
+		key := axesKey
+		if len(near) == 0 {
+			near, key = partners, func([]*axis.Axis) string { return "" }
 		}
-		for _, p := range partners[j] {
-			key := axesKey(p.axes)
-			if is, has := best[key]; has && is.reference == p.reference && r.before(p.reference, j, p.axes) {
-				out = append(out, p)
-			}
-			if alone && (best[""].axes == nil || r.before(p.reference, best[""].reference, p.axes)) {
-				best[""] = p
-			}
+		var best evidence.Groups[string, pairing] // along each axis
+		for _, p := range near {
+			best.Add(key(p.axes), p)
 		}
-		if p := best[""]; alone && p.axes != nil && r.before(p.reference, j, p.axes) {
-			out = append(out, p)
+		for _, all := range best.All() {
+			first := slices.MinFunc(all, func(p, q pairing) int {
+				return r.order(p.reference, q.reference, p.axes)
+			})
+			if r.order(first.reference, j, first.axes) < 0 {
+				out = append(out, first)
+			}
 		}
 	}
 	return out
@@ -103,10 +97,10 @@ func axesKey(all []*axis.Axis) string {
 	return strings.Join(names, " ")
 }
 
-// before reports whether cell i is rather the reference than cell j: by the requested values, else by the order of
-// cells, which is that of the plan's values.
-func (r *Result) before(i, j int, along []*axis.Axis) bool {
-	return cmp.Or(r.requested(j, along)-r.requested(i, along), i-j) < 0
+// order is below 0 if cell i is rather the reference than cell j: by the requested values, else by the order of cells,
+// which is that of the plan's values.
+func (r *Result) order(i, j int, along []*axis.Axis) int {
+	return cmp.Or(r.requested(j, along)-r.requested(i, along), i-j)
 }
 
 // requested counts the axes in which a cell has the value that was requested for the reference cell.

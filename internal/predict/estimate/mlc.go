@@ -32,7 +32,7 @@ var mlcRuntime = &Runtime{name: "mlc", device: webGPU(buffers{1 << 30, 1 << 28})
 		Flag: "prefill-chunk", Most: 1 << 20,
 		Help: "WebLLM: prompt tokens computed at once (default: the package's value, or 128)"})}}
 
-type mlcWeb struct{ usual }
+type mlcWeb struct{}
 
 func (mlcWeb) choose(e *Estimate) {
 	s := &e.Setup

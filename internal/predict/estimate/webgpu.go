@@ -19,7 +19,7 @@ func webGPU(b buffers) device {
 type buffers struct{ wished, fallback int64 }
 
 // inBrowser has WebGPU's limits, WebAssembly's, and those of the page.
-type inBrowser struct{ anywhere }
+type inBrowser struct{}
 
 // NeedsF16 reports whether the WebGPU adapter must have shader-f16.
 func (e Estimate) NeedsF16() bool {

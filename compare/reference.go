@@ -140,15 +140,8 @@ func checkReference(reference map[string]string, specs []*record.Cell) error {
 			return fault.New(fault.Usage, cmp.Or(nearest.Question(name, known), "axes: "+strings.Join(known, ", ")),
 				"reference cell: unknown axis %q", name)
 		}
-		var values []string
-		matched := false
-		for _, c := range specs {
-			matched = matched || x.Matches(c, value)
-			if v := x.Value(c); v != "" {
-				values = explain.AppendNew(values, v)
-			}
-		}
-		if !matched {
+		values, matches := x.Among(specs, value)
+		if !matches {
 			return fault.New(fault.Usage, "use "+explain.Some(values, 8), "reference cell: no cell has %s %q", name,
 				value)
 		}

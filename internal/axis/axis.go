@@ -106,6 +106,17 @@ func (a *Axis) Matches(c *record.Cell, text string) bool {
 	return text == a.Of(c) || text == a.Value(c)
 }
 
+// Among lists the values of some cells, each once, and reports whether one matches a text.
+func (a *Axis) Among(cells []*record.Cell, text string) (values []string, matches bool) {
+	for _, c := range cells {
+		matches = matches || a.Matches(c, text)
+		if v := a.Value(c); v != "" && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values, matches
+}
+
 // Of returns the axes of some cells: the table, and engines' own fields that the cells' plans varied, by name.
 func Of(cells ...*record.Cell) []*Axis {
 	var keys map[string]bool

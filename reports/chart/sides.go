@@ -224,7 +224,7 @@ func better(row *figure.Row) string {
 	return ""
 }
 
-// inOrder are values by size, so that dots in a row lie beside one another.
+// inOrder sorts values, so that dots of similar values are drawn beside one another.
 func inOrder(values []evidence.Value) []evidence.Value {
 	return slices.SortedStableFunc(slices.Values(values),
 		func(a, b evidence.Value) int { return cmp.Compare(a.Value, b.Value) })

@@ -66,7 +66,7 @@ type sideFigure struct {
 // in is the title with the unit.
 func (f sideFigure) in() Field { return Field{Text: f.title, Small: f.unit} }
 
-// New has the figures that some cell has; of no cell it is nil.
+// New returns the table of a result, with the figures that some cell has; nil if no cell has any.
 func New(res *compare.Result, a *answer.Answer) *Table {
 	s := &Table{res: res, answer: a, about: map[*compare.Cell]*compare.Comparison{}}
 	for _, c := range a.Compared {

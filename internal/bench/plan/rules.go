@@ -103,20 +103,17 @@ func (p *Plan) Refer(values map[string]string) error {
 
 // one returns the entry's values by axis, as records have them: one value for each axis, which some cell must have.
 func (c Entry) one(path string, cells []record.Cell) (map[string]string, error) {
+	all := make([]*record.Cell, len(cells))
+	for i := range cells {
+		all[i] = &cells[i]
+	}
 	var out map[string]string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		x, values := axis.Named(name), c[name]
 		if len(values) != 1 {
 			return nil, fmt.Errorf("%s.%s: %d values; a reference cell has one", path, name, len(values))
 		}
-		var known []string
-		matches := false
-		for i := range cells {
-			matches = matches || x.Matches(&cells[i], values[0])
-			if v := x.Value(&cells[i]); v != "" && !slices.Contains(known, v) {
-				known = append(known, v)
-			}
-		}
+		known, matches := x.Among(all, values[0])
 		if !matches {
 			return nil, fmt.Errorf("%s.%s: no cell has %s; available: %s", path, name, values[0],
 				strings.Join(known, ", "))

@@ -13,6 +13,9 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
+	"llmparity/compare/gate"
+	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
@@ -232,5 +235,34 @@ func TestSpeedNamesOtherPromptLengths(t *testing.T) {
 	if got := strings.Join(res.Comparability, "; "); strings.Contains(got, "same model, prompt") ||
 		!strings.Contains(got, "but prompts of 4 and 2 tokens") {
 		t.Errorf("details: %q", got)
+	}
+}
+
+// If CPU time alone fails a gate, the title says so, and claims no equal speed.
+func TestTitleSaysWhatFailed(t *testing.T) {
+	for _, c := range []struct {
+		figure string
+		by     float64
+		want   string
+	}{
+		{figure.TokenCPU, 1.3, "after takes 1.30 times the CPU time a token of before"},
+		{figure.LoadTime, 1.3, "after has a load time 29% higher than before"},
+		{figure.DecodeTPS, 1.3, "after is 2"},
+		{figure.TTFT, 1, "after and before: no difference above "},
+	} {
+		s := comparetest.Series{Launches: 12, Cells: 1, CV: 0.02, CPU: 0.01}
+		base := s.Run(rand.New(rand.NewPCG(7, 1)), "before")
+		s.Shift = map[string]float64{c.figure: c.by}
+		now := s.Run(rand.New(rand.NewPCG(7, 2)), "after")
+		now.Meta.Against = "before"
+		res := compare.Runs(base, now)
+		g := (&gates.Gate{}).Against()
+		g.Changes = append(g.Changes, gates.Change{Figure: figure.Of(figure.LoadTime), Change: 0.1})
+		res.Gate = gate.Evaluate(g, compare.Runs(now), compare.Runs(base))
+		title := answer.Of(res).Title
+		if c.by != 1 && res.Gate.Status != gates.Failed || !strings.HasPrefix(title, c.want) ||
+			strings.Contains(title, "CPU time") && strings.Contains(title, "speed") {
+			t.Errorf("%s: the gate's status is %s, the title %q", c.figure, res.Gate.Status, title)
+		}
 	}
 }

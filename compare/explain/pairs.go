@@ -79,6 +79,9 @@ const (
 	TitleBound      = "%s in %s"           // 4% in speed
 	TitleNone       = "%s and %s: no difference above %s"
 
+	TitleFailed    = "%s has a %s %s %s than %s" // of a gate's figure that the answer has no question about
+	TitleFailedCPU = "%s takes %s times the CPU time a token of %s"
+
 	TitleHigher  = "%s is %s higher than in the baseline run %s"
 	TitleLower   = "%s is %s lower than in the baseline run %s"
 	TitleNoWorse = "No figure is worse than in the baseline run %s by more than its tolerance"

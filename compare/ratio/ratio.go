@@ -76,7 +76,7 @@ type Family struct {
 	// Correction is how p values are corrected for the number of tests: by Holm up to five pairs of cells, else by
 	// Benjamini and Hochberg.
 	Correction stats.Correction `json:"correction"`
-	Key   string   `json:"-"`
+	Key        string           `json:"-"`
 }
 
 // Mean is the geometric mean of a figure's ratios over several pairs of cells.

@@ -292,6 +292,21 @@ func (v *Verdict) Perplexity() string {
 		explain.CI(&between, func(percent float64) string { return Fine(percent / 100) }))
 }
 
+// PerplexityHeadline is Perplexity in a few words, without the interval.
+func (v *Verdict) PerplexityHeadline() string {
+	switch v.Outcome {
+	case TooFew:
+		return explain.PerplexityFew
+	case NoDifference:
+		return v.Outcome.Headline()
+	}
+	format := explain.PerplexityHigher
+	if v.Change.Value < 0 {
+		format = explain.PerplexityLower
+	}
+	return fmt.Sprintf(format, v.Sides[1].Name, Fine(math.Abs(v.Change.Value)/100), v.Sides[0].Name, "")
+}
+
 // Fine is a percentage with two digits: forms of a model often differ by less than one percent.
 func Fine(share float64) string {
 	if math.Abs(share) < 0.00005 {

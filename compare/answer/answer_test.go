@@ -266,3 +266,25 @@ func TestTitleSaysWhatFailed(t *testing.T) {
 		}
 	}
 }
+
+// What can only change speeds is no warning of an answer that compares none, and is one of an answer that does.
+func TestWarningsOfSpeedsNeedSpeeds(t *testing.T) {
+	codes := func(engines ...comparetest.Engine) string {
+		for i := range engines {
+			engines[i].Vary = 0.4
+		}
+		run := comparetest.Run(t, "default", engines...)
+		run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+		res := compare.Runs(run)
+		if len(res.Warnings) == 0 {
+			t.Error("a busy machine has no warning")
+		}
+		return fmt.Sprint(answer.Of(res).Warnings)
+	}
+	other := comparetest.Native(6)
+	other.Cell.ID, other.Cell.Engine, other.Info.Name = 3, "another", "another"
+	if got := codes(comparetest.Browser(6), comparetest.Native(6)); strings.Contains(got, "busy-machine") {
+		t.Errorf("speeds on SwiftShader and a CPU are not compared: %s", got)
+	}
+	check.Has(t, codes(comparetest.Native(6), other), "busy-machine", "wide-interval")
+}

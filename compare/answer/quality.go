@@ -41,8 +41,9 @@ func (r view) qualityCard() Card {
 	case len(compared) == 1:
 		a, b := r.pairNames(of, compared[0])
 		v := verdict.OfPerplexity(compared[0].Figure(figure.PerplexityRatio), a, b)
-		out.Headline, out.Unknown, out.Verdicts = v.PerplexityHeadline(), v.Outcome == verdict.TooFew, []verdict.Verdict{v}
-		out.reason(v.Perplexity())
+		headline, rest := v.PerplexityHeadline()
+		out.Headline, out.Unknown, out.Verdicts = headline, v.Outcome == verdict.TooFew, []verdict.Verdict{v}
+		out.reason(rest)
 	default:
 		out.Headline = r.worst(compared)
 		out.reason(r.perplexitiesOf(of, compared))

@@ -111,6 +111,8 @@ const (
 // The perplexities of two forms of a model in an answer.
 const (
 	PerplexityFew    = "Too few windows to tell"
+	PerplexityOf     = "%s: perplexity %s %s" // in a headline
+	PerplexityFrom   = "Against %s: %s, 95%% CI %s to %s"
 	PerplexityAlone  = "Perplexity of %s is %s of that of %s; %s"
 	PerplexityChange = ": perplexity changes by %s to %s from %s to %s"
 	PerplexityHigher = "%s has a perplexity %s higher than %s%s"

@@ -292,19 +292,21 @@ func (v *Verdict) Perplexity() string {
 		explain.CI(&between, func(percent float64) string { return Fine(percent / 100) }))
 }
 
-// PerplexityHeadline is Perplexity in a few words, without the interval.
-func (v *Verdict) PerplexityHeadline() string {
-	switch v.Outcome {
-	case TooFew:
-		return explain.PerplexityFew
-	case NoDifference:
-		return v.Outcome.Headline()
+// PerplexityHeadline is the change of perplexity in a few words, and the rest of what there is to say of it.
+func (v *Verdict) PerplexityHeadline() (headline, rest string) {
+	reference, form, i := v.Sides[0].Name, v.Sides[1].Name, v.Change.Interval
+	is := "higher"
+	switch {
+	case v.Outcome == TooFew:
+		return explain.PerplexityFew, v.Perplexity()
+	case v.Outcome == NoDifference:
+		return v.Outcome.Headline(), v.Perplexity()
+	case v.Change.Value < 0:
+		is = "lower"
 	}
-	format := explain.PerplexityHigher
-	if v.Change.Value < 0 {
-		format = explain.PerplexityLower
-	}
-	return fmt.Sprintf(format, v.Sides[1].Name, Fine(math.Abs(v.Change.Value)/100), v.Sides[0].Name, "")
+	return fmt.Sprintf(explain.PerplexityOf, form, Fine(math.Abs(v.Change.Value)/100), is),
+		fmt.Sprintf(explain.PerplexityFrom, reference, FineSigned(v.Change.Value/100), FineSigned(i.Lo/100),
+			FineSigned(i.Hi/100))
 }
 
 // Fine is a percentage with two digits: forms of a model often differ by less than one percent.

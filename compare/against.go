@@ -57,7 +57,7 @@ func CompareFigure(base, now *Cell, name string, change float64, alternated bool
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	if alternated && figure.OfCPU(name) {
-		out.pair(pairs(base, now, a, b), change)
+		out.pair(paired(base, now, a, b), change)
 	}
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
@@ -76,8 +76,8 @@ func (x *Against) pair(p stats.Pairs, change float64) {
 	x.Note = strings.TrimPrefix(x.Note+"; compared launch by launch", "; ")
 }
 
-// pairs are the values of a figure in launches of the same number.
-func pairs(base, now *Cell, a, b evidence.Figure) stats.Pairs {
+// paired are the values of a figure in launches of the same number.
+func paired(base, now *Cell, a, b evidence.Figure) stats.Pairs {
 	if evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
 		return nil
 	}
@@ -130,6 +130,21 @@ func Correct(all []*Against) int {
 // CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
 func CompareOutputs(base, now *Cell) parity.Parity {
 	return parity.SameCell(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
+}
+
+// QualityChanges compares the scores of a text with those of a baseline run's cell, window by window. If they cannot be
+// compared, it returns the reason.
+func QualityChanges(base, now *Cell, name string) (changes []float64, why string) {
+	if why := lacking(base.Figure(figure.Perplexity), now.Figure(figure.Perplexity)); why != "" {
+		return nil, why
+	}
+	if name == figure.Perplexity && base.Quality.Guesses() {
+		return nil, "the baseline run's perplexity is meaningless: worse than guessing uniformly"
+	}
+	if changes = now.Quality.Changes(base.Quality, name); changes == nil {
+		why = "the baseline run scored another text"
+	}
+	return changes, why
 }
 
 // stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.

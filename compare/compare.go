@@ -26,11 +26,14 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/conduct"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/hardware"
+	"llmparity/compare/label"
 	"llmparity/compare/memory"
+	"llmparity/compare/pairs"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
@@ -64,7 +67,7 @@ type Result struct {
 	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
 
-	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
+	labels *label.Labels
 }
 
 // Run is a run folder that entered the result.
@@ -149,6 +152,17 @@ func (r *Result) Attempts(run int) int {
 	return n
 }
 
+// Conduct returns how the launches of a run were made.
+func (r *Result) Conduct(run int) conduct.Conduct {
+	var cells []conduct.Cell
+	for _, c := range r.Cells {
+		if c.Run == run && c.Refused == "" && len(c.counted) > 0 {
+			cells = append(cells, conduct.Cell{All: c.all, Counted: c.counted, Warmups: c.Launches.Warmup})
+		}
+	}
+	return conduct.Of(cells)
+}
+
 // Launches counts the attempts of a cell by how they ended.
 type Launches struct {
 	Planned int `json:"planned"`
@@ -225,11 +239,13 @@ func With(o Rules, runs ...*record.Run) *Result {
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			Perplexity: o.Perplexity, AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []*growth.Member
+	var references []map[string]string
 	for i, run := range runs {
 		reference := o.Reference
 		if reference == nil {
 			reference = run.Meta.Reference
 		}
+		references = append(references, reference)
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
 			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
@@ -251,23 +267,12 @@ func With(o Rules, runs ...*record.Run) *Result {
 		c.Scores = parity.WithAnchor(r.party(i))
 	}
 	r.Sweeps = growth.Sweeps(of)
-	for i := range r.Cells {
-		for j := i + 1; j < len(r.Cells); j++ {
-			switch {
-			case !r.related(i, j):
-			case r.nativeFirst(r.Cells[i], r.Cells[j]) && r.Cells[i].Run == r.Cells[j].Run:
-				r.pair(j, i, nil)
-			default:
-				r.pair(i, j, nil)
-			}
-		}
-	}
-	for _, p := range r.pairings() {
-		r.pair(p.reference, p.cell, p.axes)
+	for _, p := range pairs.Of(r.subjects(), references) {
+		r.pair(p)
 	}
 	r.pairForeign()
-	r.Matrices = parity.Matrices(r.Parity, func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
-		func(cell int) parity.SelfParity { return r.Cells[cell].Self })
+	sameTask := func(a, b int) bool { return pairs.SameTask(&r.Cells[a].Spec, &r.Cells[b].Spec) }
+	r.Matrices = parity.Matrices(r.Parity, sameTask, func(cell int) parity.SelfParity { return r.Cells[cell].Self })
 	for i := range r.Matrices {
 		of := r.Cells[r.Matrices[i].Cells[0]].Spec
 		r.Matrices[i].Title = fmt.Sprintf("%s, prompt %d", of.Model.Name, of.PromptID)
@@ -325,6 +330,39 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.stopped(run.Stops[spec.ID])
 	evidence.Watch(c.Figures, explain.Busy(run))
 	return c
+}
+
+// subjects are the cells without their figures.
+func (r *Result) subjects() []evidence.Subject {
+	out := make([]evidence.Subject, len(r.Cells))
+	for i, c := range r.Cells {
+		out[i] = evidence.Subject{Setup: &c.Setup, Run: c.Run, Title: c.Title(), Refused: c.Refused != ""}
+	}
+	return out
+}
+
+// quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells. The
+// reference is the cell that the first scored cell was to be compared with, or else that first cell itself.
+func (r *Result) quality() {
+	scored := func(c *Cell) bool { return c.Quality != nil }
+	var of *Cell
+	if first := slices.IndexFunc(r.Cells, scored); first >= 0 {
+		of = r.Cells[first]
+		if at := slices.IndexFunc(r.Cells, func(c *Cell) bool {
+			return scored(c) && c.Run == of.Run && c.Spec.ID == of.Quality.Compared
+		}); at >= 0 {
+			of = r.Cells[at]
+		}
+	}
+	for _, c := range r.Cells {
+		if scored(c) {
+			c.Quality.Against(of.Quality)
+			c.Quality.Reference = of.Label
+		}
+		if of != nil {
+			c.Figures = append(c.Figures, c.Quality.Figures(of.Quality)...)
+		}
+	}
 }
 
 // Title is the engine's name for people, or else in records.

@@ -90,7 +90,7 @@ func (r *Result) addToFamily(i int) {
 		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if c.along != nil {
 		family.Axes, family.Key = c.Axes, family.Key+fmt.Sprintf(" %q", c.Axes)
-		family.A, family.B = r.values(a, c.along), r.values(b, c.along)
+		family.A, family.B = r.labels.Values(c.A, c.along), r.labels.Values(c.B, c.along)
 	}
 	if a.Run != b.Run {
 		family.A, family.B, family.Runs, family.First = r.RunName(a.Run), r.RunName(b.Run), true, a.Run == 0
@@ -134,7 +134,7 @@ func (r *Result) means() {
 				if m, ok := r.mean(members, figure, fields); ok {
 					m.Group, m.A, m.B = g, r.Families[f].A, r.Families[f].B
 					if c := r.Comparisons[members[0]]; c.along != nil {
-						m.A, m.B = r.values(r.Cells[c.A], c.along), r.values(r.Cells[c.B], c.along)
+						m.A, m.B = r.labels.Values(c.A, c.along), r.labels.Values(c.B, c.along)
 					}
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)

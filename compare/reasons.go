@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare/explain"
+	"llmparity/compare/pairs"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
@@ -279,11 +280,11 @@ func (r *Result) settings() *settings.Table {
 	return &t
 }
 
-// pair compares two cells; along has the axes of a cell and its reference cell.
-func (r *Result) pair(i, j int, along []*axis.Axis) {
-	a, b := r.Cells[i], r.Cells[j]
-	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: along}
-	for _, x := range along {
+// pair compares two cells.
+func (r *Result) pair(p pairs.Pair) {
+	a, b := r.Cells[p.A], r.Cells[p.B]
+	c := Comparison{A: p.A, B: p.B, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: p.Along}
+	for _, x := range p.Along {
 		c.Axes = append(c.Axes, x.Name)
 	}
 	if d := requestsDiffer(a, b); d != nil {
@@ -292,7 +293,7 @@ func (r *Result) pair(i, j int, along []*axis.Axis) {
 		return
 	}
 	if !axis.OtherForm(&a.Spec, &b.Spec) { // other weights: outputs differ, and quality says by how much
-		r.parity(i, j)
+		r.parity(p.A, p.B)
 	}
 	effect := Refuses
 	if r.Statistics.AllowDifferent {
@@ -308,7 +309,7 @@ func (r *Result) pair(i, j int, along []*axis.Axis) {
 	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
 		c.add(reason(Informs, explain.WeightsCompared, same))
 	}
-	if along != nil { // what differs is the question
+	if p.Along != nil { // what differs is the question
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}

@@ -45,6 +45,16 @@ func (r *Result) judge() {
 	r.writeVerdicts()
 }
 
+// judged returns all ratios and amounts of the comparison.
+func (c *Comparison) judged() (out []*ratio.Ratio) {
+	for _, list := range [][]ratio.Ratio{c.Ratios, c.amounts} {
+		for k := range list {
+			out = append(out, &list[k])
+		}
+	}
+	return out
+}
+
 // writeVerdicts writes the verdicts, with small effects marked as too small.
 func (r *Result) writeVerdicts() {
 	small := func(times float64) bool {
@@ -256,6 +266,15 @@ func fieldsOf(cells ...*record.Cell) []string {
 		out = append(out, x.ByName())
 	}
 	return append(out, axis.Device, axis.Run)
+}
+
+// specs are what cells request.
+func specs(cells []*Cell) []*record.Cell {
+	out := make([]*record.Cell, len(cells))
+	for i, c := range cells {
+		out[i] = &c.Spec
+	}
+	return out
 }
 
 // varied lists the fields in which averaged cells differ, with their numbers of values.

@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,7 +11,44 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/label"
 	"llmparity/internal/axis"
+	"llmparity/internal/record"
 )
+
+// name names the sides of an interleaved run, and labels the cells.
+func (r *Result) name(runs []*record.Run) {
+	r.nameSides(runs)
+	r.label()
+	r.labelSides()
+}
+
+// nameSides names interleaved runs by what differs between them.
+func (r *Result) nameSides(runs []*record.Run) {
+	if !r.Interleaved() {
+		return
+	}
+	for i, name := range label.Sides(r.subjects(), runs) {
+		r.Runs[i].Side = name
+	}
+}
+
+// Interleaved reports whether launches of the runs alternated with those of the first run.
+func (r *Result) Interleaved() bool {
+	for _, run := range r.Runs[min(1, len(r.Runs)):] {
+		if run.Against == "" || run.Against != filepath.Base(r.Runs[0].Dir) {
+			return false
+		}
+	}
+	return len(r.Runs) > 1
+}
+
+// subjects are the cells without their figures.
+func (r *Result) subjects() []evidence.Subject {
+	out := make([]evidence.Subject, len(r.Cells))
+	for i, c := range r.Cells {
+		out[i] = evidence.Subject{Setup: &c.Setup, Run: c.Run, Title: c.Title(), Refused: c.Refused != ""}
+	}
+	return out
+}
 
 // label labels the cells.
 func (r *Result) label() {
@@ -19,7 +58,48 @@ func (r *Result) label() {
 	}
 	r.labels = label.Of(r.subjects(), runs)
 	for i, c := range r.Cells {
-		c.Label, c.reported = r.labels.Label(i), r.labels.Reported(i)
+		c.Label, c.reported = r.labels.Cells[i].Label, r.labels.Cells[i].Reported
+	}
+}
+
+// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
+// else by its number.
+func (r *Result) RunName(run int) string {
+	if side := r.Runs[run].Side; side != "" {
+		return side
+	}
+	var folders []string // of other runs with the name
+	for i, other := range r.Runs {
+		if i != run && other.Name == r.Runs[run].Name {
+			folders = append(folders, other.Dir)
+		}
+	}
+	if len(folders) == 0 {
+		return r.Runs[run].Name
+	}
+	parts := strings.Split(r.Runs[run].Dir, "/")
+	for n := len(parts) - 1; n >= 0; n-- {
+		end := strings.Join(parts[n:], "/")
+		if end != "" && !slices.ContainsFunc(
+			folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
+			return end
+		}
+	}
+	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
+}
+
+// labelSides labels the cells of an interleaved run by their side, if each side has one cell.
+func (r *Result) labelSides() {
+	if !r.Interleaved() || len(r.Cells) != len(r.Runs) {
+		return
+	}
+	for i, c := range r.Cells {
+		if c.Run != i || r.Runs[i].Side == "" {
+			return
+		}
+	}
+	for i, c := range r.Cells {
+		c.Label = r.Runs[i].Side
 	}
 }
 
@@ -73,32 +153,6 @@ type Ran struct {
 	With string
 }
 
-// RunName names a run: by what distinguishes it, or else by its name if that is unique, else by the end of its folder,
-// else by its number.
-func (r *Result) RunName(run int) string {
-	if side := r.Runs[run].Side; side != "" {
-		return side
-	}
-	var folders []string // of other runs with the name
-	for i, other := range r.Runs {
-		if i != run && other.Name == r.Runs[run].Name {
-			folders = append(folders, other.Dir)
-		}
-	}
-	if len(folders) == 0 {
-		return r.Runs[run].Name
-	}
-	parts := strings.Split(r.Runs[run].Dir, "/")
-	for n := len(parts) - 1; n >= 0; n-- {
-		end := strings.Join(parts[n:], "/")
-		if end != "" && !slices.ContainsFunc(
-			folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
-			return end
-		}
-	}
-	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
-}
-
 // SideNames name two cells by what differs between them: runs, engines, or values of the axes along which they are
 // compared. They are equal to no other side's name in the result.
 func (r *Result) SideNames(c *Comparison) (a, b string) {
@@ -119,3 +173,17 @@ func (r *Result) SideNames(c *Comparison) (a, b string) {
 	}
 	return a, b
 }
+
+// BuildSum has the beginnings of the hashes of the builds that a run ran; empty: they are not known.
+func (r *Result) BuildSum(run int) string {
+	var all []string
+	for _, c := range r.Cells {
+		if sum := label.Sum(&c.Setup); c.Run == run && sum != "" {
+			all = explain.AppendNew(all, sum)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Title is what distinguishes a run, or else its plan's name.
+func (r *Run) Title() string { return cmp.Or(r.Side, r.Name) }

@@ -26,32 +26,27 @@ type Run struct {
 
 // Labels are the labels of cells, by their indexes.
 type Labels struct {
-	cells  []*cell
+	Cells  []*Cell
 	runs   []Run
 	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
 }
 
-type cell struct {
+// Cell is a cell with its label.
+type Cell struct {
 	evidence.Subject
-	label    string
-	reported []string // axes along which the label has what the engine reports
+	Label    string   // no other cell has it
+	Reported []string // axes along which the label has what the engine reports
 }
-
-// Label is the label of a cell. It is unique among those of all cells.
-func (l *Labels) Label(cell int) string { return l.cells[cell].label }
-
-// Reported has the axes along which the label has what the engine reports.
-func (l *Labels) Reported(cell int) []string { return l.cells[cell].reported }
 
 // Of labels every cell with what differs between cells, in the order of axes. What all cells share is in the title.
 func Of(all []evidence.Subject, runs []Run) *Labels {
 	l := &Labels{runs: runs}
 	for _, s := range all {
-		l.cells = append(l.cells, &cell{Subject: s})
+		l.Cells = append(l.Cells, &Cell{Subject: s})
 	}
 	l.labelBuilds(specs(all))
-	engines := l.differing(func(o *cell) string { return o.Spec.Engine })
-	for _, c := range l.cells {
+	engines := l.differing(func(o *Cell) string { return o.Spec.Engine })
+	for _, c := range l.Cells {
 		build, words := l.ownWords(c)
 		switch {
 		case engines && build != "":
@@ -61,19 +56,19 @@ func Of(all []evidence.Subject, runs []Run) *Labels {
 		case build != "":
 			words = append([]string{build}, words...)
 		}
-		alike := func(o *cell) bool { return o.Foreign() == c.Foreign() }
+		alike := func(o *Cell) bool { return o.Foreign() == c.Foreign() }
 		for _, x := range labelled(c) {
-			word := func(o *cell) string { return l.word(x, o) }
+			word := func(o *Cell) string { return l.word(x, o) }
 			if !x.Own && x.Name != axis.Engine && l.differs(c, word, alike) {
 				words = append(words, word(c))
 			}
 		}
-		if name := runs[c.Run].Plan; name != "" && slices.ContainsFunc(l.cells, func(o *cell) bool {
+		if name := runs[c.Run].Plan; name != "" && slices.ContainsFunc(l.Cells, func(o *Cell) bool {
 			return alike(o) && runs[o.Run].Plan != name
 		}) {
 			words = append(words, name)
 		}
-		c.label = strings.Join(words, ", ")
+		c.Label = strings.Join(words, ", ")
 	}
 	l.uniqueLabels()
 	return l
@@ -131,18 +126,18 @@ func withoutScript(name string) string {
 }
 
 // differing reports whether cells differ in something.
-func (l *Labels) differing(of func(*cell) string) bool {
-	return slices.ContainsFunc(l.cells, func(o *cell) bool { return of(o) != of(l.cells[0]) })
+func (l *Labels) differing(of func(*Cell) string) bool {
+	return slices.ContainsFunc(l.Cells, func(o *Cell) bool { return of(o) != of(l.Cells[0]) })
 }
 
 // ownWords is how a cell differs from other cells of its engine: along the engine's own axes, and in what the engine
 // reports, unless that follows from a setting or axis that the plan varies. What tells builds of the engine apart
 // stands by itself, since people say it with the engine's name.
-func (l *Labels) ownWords(c *cell) (build string, out []string) {
-	engine := func(o *cell) bool { return !o.Refused && o.Spec.Engine == c.Spec.Engine }
-	c.reported = nil
+func (l *Labels) ownWords(c *Cell) (build string, out []string) {
+	engine := func(o *Cell) bool { return !o.Refused && o.Spec.Engine == c.Spec.Engine }
+	c.Reported = nil
 	for _, x := range labelled(c) {
-		word := func(o *cell) string { return l.word(x, o) }
+		word := func(o *Cell) string { return l.word(x, o) }
 		switch {
 		case !x.Own || !l.differs(c, word, engine):
 		case x.Build() && build == "":
@@ -156,12 +151,12 @@ func (l *Labels) ownWords(c *cell) (build string, out []string) {
 		if x.Word != nil {
 			word = x.Word(c.Setup)
 		}
-		if word == "" || !slices.ContainsFunc(l.cells, func(o *cell) bool {
+		if word == "" || !slices.ContainsFunc(l.Cells, func(o *Cell) bool {
 			return engine(o) && x.Word(o.Setup) != word && follows(x, o, c)
 		}) {
 			continue
 		}
-		if c.reported = append(c.reported, x.Axis); n == 0 && build == "" { // its version
+		if c.Reported = append(c.Reported, x.Axis); n == 0 && build == "" { // its version
 			build = word
 		} else {
 			out = append(out, word)
@@ -171,12 +166,12 @@ func (l *Labels) ownWords(c *cell) (build string, out []string) {
 }
 
 // labelled are the axes that labels name.
-func labelled(c *cell) []*axis.Axis {
+func labelled(c *Cell) []*axis.Axis {
 	return slices.DeleteFunc(slices.Clone(axis.Of(&c.Spec)), func(x *axis.Axis) bool { return x.Part != "" })
 }
 
 // word is a cell's value of an axis in a label, no longer than the result needs.
-func (l *Labels) word(x *axis.Axis, c *cell) string {
+func (l *Labels) word(x *axis.Axis, c *Cell) string {
 	switch {
 	case x.Name == axis.Model:
 		return l.modelWord(c)
@@ -189,15 +184,15 @@ func (l *Labels) word(x *axis.Axis, c *cell) string {
 }
 
 // modelWord is the model's name if cells have several, and its dtype if cells of the engine have other forms of it.
-func (l *Labels) modelWord(c *cell) string {
+func (l *Labels) modelWord(c *Cell) string {
 	name := axis.Called(&c.Spec.Model)
-	other := func(with func(*cell) bool) bool { return slices.ContainsFunc(l.cells, with) }
-	called := func(o *cell) string { return axis.Called(&o.Spec.Model) }
+	other := func(with func(*Cell) bool) bool { return slices.ContainsFunc(l.Cells, with) }
+	called := func(o *Cell) string { return axis.Called(&o.Spec.Model) }
 	var words []string
-	if other(func(o *cell) bool { return o.Foreign() == c.Foreign() && called(o) != name }) {
+	if other(func(o *Cell) bool { return o.Foreign() == c.Foreign() && called(o) != name }) {
 		words = append(words, name)
 	}
-	if d := c.Spec.Model.DType; d != "" && other(func(o *cell) bool {
+	if d := c.Spec.Model.DType; d != "" && other(func(o *Cell) bool {
 		return o.Spec.Engine == c.Spec.Engine && called(o) == name && o.Spec.Model.DType != d
 	}) {
 		words = append(words, dtype.People(d))
@@ -207,19 +202,19 @@ func (l *Labels) modelWord(c *cell) string {
 
 // inForms reports whether labels have dtypes of models.
 func (l *Labels) inForms() bool {
-	return slices.ContainsFunc(l.cells, func(c *cell) bool {
+	return slices.ContainsFunc(l.Cells, func(c *Cell) bool {
 		return strings.HasSuffix(l.modelWord(c), dtype.People(cmp.Or(c.Spec.Model.DType, "none")))
 	})
 }
 
 // differs reports whether the word for a cell differs from that for a cell for which with returns true.
-func (l *Labels) differs(c *cell, word func(*cell) string, with func(*cell) bool) bool {
+func (l *Labels) differs(c *Cell, word func(*Cell) string, with func(*Cell) bool) bool {
 	own := word(c)
-	return own != "" && slices.ContainsFunc(l.cells, func(o *cell) bool { return with(o) && word(o) != own })
+	return own != "" && slices.ContainsFunc(l.Cells, func(o *Cell) bool { return with(o) && word(o) != own })
 }
 
 // follows reports whether two cells request alike what decides what engines report along an axis.
-func follows(x evidence.Reported, a, b *cell) bool {
+func follows(x evidence.Reported, a, b *Cell) bool {
 	if !maps.Equal(a.Spec.Settings, b.Spec.Settings) || x.Axis != "" && !axis.Named(x.Axis).Equal(&a.Spec, &b.Spec) {
 		return false
 	}
@@ -230,12 +225,12 @@ func follows(x evidence.Reported, a, b *cell) bool {
 // uniqueLabels adds the run to labels that occur in several runs, and to those that are still equal whatever differs in
 // the record. Cells without a difference are counted.
 func (l *Labels) uniqueLabels() {
-	var by evidence.Groups[string, *cell]
-	for _, c := range l.cells {
-		by.Add(c.label, c)
+	var by evidence.Groups[string, *Cell]
+	for _, c := range l.Cells {
+		by.Add(c.Label, c)
 	}
 	for _, cells := range by.All() {
-		if slices.ContainsFunc(cells, func(c *cell) bool { return c.Run != cells[0].Run }) {
+		if slices.ContainsFunc(cells, func(c *Cell) bool { return c.Run != cells[0].Run }) {
 			for _, c := range cells {
 				c.addToLabel(l.runs[c.Run].Name)
 			}
@@ -243,20 +238,20 @@ func (l *Labels) uniqueLabels() {
 		separate(cells)
 	}
 	seen := map[string]int{}
-	for _, c := range l.cells {
-		c.label = cmp.Or(c.label, c.Title)
-		label := c.label
+	for _, c := range l.Cells {
+		c.Label = cmp.Or(c.Label, c.Title)
+		label := c.Label
 		if seen[label]++; seen[label] > 1 {
-			c.label = fmt.Sprintf("%s, the same cell again (%d)", label, seen[label])
+			c.Label = fmt.Sprintf("%s, the same cell again (%d)", label, seen[label])
 		}
 	}
 }
 
-func (c *cell) addToLabel(word string) { c.label = strings.TrimPrefix(c.label+", "+word, ", ") }
+func (c *Cell) addToLabel(word string) { c.Label = strings.TrimPrefix(c.Label+", "+word, ", ") }
 
 // separate adds to equal labels what differs between their cells, until no two are equal: a difference that by itself
 // suffices, else all.
-func separate(cells []*cell) {
+func separate(cells []*Cell) {
 	if labels := labelsOf(cells); len(labels) == len(cells) {
 		return
 	}
@@ -296,16 +291,16 @@ func separate(cells []*cell) {
 	}
 }
 
-func labelsOf(cells []*cell) map[string]bool {
+func labelsOf(cells []*Cell) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range cells {
-		out[c.label] = true
+		out[c.Label] = true
 	}
 	return out
 }
 
 // facts are what the record has of a cell's request and of its engine, in words for a label.
-func (c *cell) facts() map[string]string {
+func (c *Cell) facts() map[string]string {
 	out := map[string]string{}
 	var add func(path, name string, v any)
 	add = func(path, name string, v any) {
@@ -358,7 +353,7 @@ func rank(key string) int {
 
 // Values are a cell's values of some axes, in words.
 func (l *Labels) Values(cell int, along []*axis.Axis) string {
-	c := l.cells[cell]
+	c := l.Cells[cell]
 	var words []string
 	for _, x := range along {
 		w := l.word(x, c)

@@ -1,65 +1,10 @@
 package compare
 
 import (
-	"cmp"
-	"path/filepath"
-	"strings"
-
-	"llmparity/compare/explain"
-	"llmparity/compare/label"
 	"llmparity/compare/ratio"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
-
-// Interleaved reports whether launches of the runs alternated with those of the first run.
-func (r *Result) Interleaved() bool {
-	for _, run := range r.Runs[min(1, len(r.Runs)):] {
-		if run.Against == "" || run.Against != filepath.Base(r.Runs[0].Dir) {
-			return false
-		}
-	}
-	return len(r.Runs) > 1
-}
-
-// nameSides names interleaved runs by what differs between them.
-func (r *Result) nameSides(runs []*record.Run) {
-	if !r.Interleaved() {
-		return
-	}
-	for i, name := range label.Sides(r.subjects(), runs) {
-		r.Runs[i].Side = name
-	}
-}
-
-// Title is what distinguishes a run, or else its plan's name.
-func (r *Run) Title() string { return cmp.Or(r.Side, r.Name) }
-
-// labelSides labels the cells of an interleaved run by their side, if each side has one cell.
-func (r *Result) labelSides() {
-	if !r.Interleaved() || len(r.Cells) != len(r.Runs) {
-		return
-	}
-	for i, c := range r.Cells {
-		if c.Run != i || r.Runs[i].Side == "" {
-			return
-		}
-	}
-	for i, c := range r.Cells {
-		c.Label = r.Runs[i].Side
-	}
-}
-
-// BuildSum has the beginnings of the hashes of the builds that a run ran; empty: they are not known.
-func (r *Result) BuildSum(run int) string {
-	var all []string
-	for _, c := range r.Cells {
-		if sum := label.Sum(&c.Setup); c.Run == run && sum != "" {
-			all = explain.AppendNew(all, sum)
-		}
-	}
-	return strings.Join(all, ", ")
-}
 
 // Noise is the baseline run measured once more, in turn with both sides. What differs between the two is the machine's.
 type Noise struct {

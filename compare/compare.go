@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"llmparity/compare/conduct"
+	"llmparity/compare/cost"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
@@ -57,8 +58,9 @@ type Result struct {
 	Statistics    Statistics         `json:"statistics"`
 	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ along one axis alone
 	Forms         []*ship.Table      `json:"forms,omitempty"`
-	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
-	Notes         []evidence.Warning `json:"notes"`    // all other remarks
+	Costs         []*cost.Cost       `json:"browser_costs,omitempty"` // of pages on the CPU, against the same library outside
+	Warnings      []evidence.Warning `json:"warnings"`                // what may change a conclusion, the most serious first
+	Notes         []evidence.Warning `json:"notes"`                   // all other remarks
 	// the baseline run once more; nil: it was measured once
 	Noise *Noise `json:"noise,omitempty"`
 	// outcome of the run's gate; nil: it has none
@@ -129,7 +131,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r.measureNoise(o.Noise)
 	r.judge()
 	r.group()
-	r.Forms = r.forms()
+	r.Forms, r.Costs = r.forms(), r.costs()
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)

@@ -67,8 +67,8 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality, &a.Sure,
-		&a.Quote} {
+	for _, c := range []*answer.Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality,
+		&a.Sure, &a.Quote} {
 		text := c.Sentence()
 		if c == &a.Sure && a.Memory.Headline != "" {
 			text = c.Without

@@ -27,6 +27,7 @@ type Answer struct {
 	Facts    []string // below the title: model, request, launches, date, machine
 	Ship     Card     // of forms of one model: which to ship
 	Place    Card     // of forms: in the browser, or natively
+	Cost     Card     // of one library in a page and outside, on the CPU: what the browser costs
 	Growth   Card     // of cells that differ in their contexts
 	Memory   Card
 	Speed    Card
@@ -64,7 +65,7 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Cost, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -95,7 +96,7 @@ func Of(res *compare.Result) *Answer {
 	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure(), Compared: r.compared()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
-		a.Ship, a.Place = r.shipCard(), r.placeCard()
+		a.Ship, a.Place, a.Cost = r.shipCard(), r.placeCard(), r.costCard()
 		a.Output = r.outputCard()
 		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
 			a.Quality = r.qualityCard()
@@ -105,7 +106,7 @@ func Of(res *compare.Result) *Answer {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
 	}
-	for _, c := range []*Card{&a.Ship, &a.Place, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+	for _, c := range []*Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3

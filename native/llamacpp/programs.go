@@ -29,7 +29,7 @@ func (i identity) info(name string, args []string, policy map[string]string) rec
 	if i.libraries != "" {
 		parts["libraries_sha256"] = i.libraries
 	}
-	return record.EngineInfo{Name: name, Version: i.version, Commit: commitOf(i.version), Path: i.path,
+	return record.EngineInfo{Name: name, Version: i.version, Commit: commitOf(i.version), Path: i.path, Computes: "ggml",
 		SHA256: i.sha256, Args: args, Parts: parts, Policy: policy}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/cost"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
@@ -20,47 +21,59 @@ import (
 // rowsHeight is the height in pixels of a chart with so many rows of so many bars.
 func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 
-// Bars draws one figure: medians, launches and intervals.
+// Bars draws one figure of all cells: medians, launches and intervals.
 func Bars(id, name, title string) func(*View) []Chart {
-	return func(v *View) []Chart {
-		var labels []string
-		var data []opts.BarData
-		var dots []dot
-		var intervals []*stats.Interval
-		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
-			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
-		for i, c := range v.Res.Cells {
-			f := c.Figure(name)
-			if !f.Known() {
-				continue
-			}
-			for n, x := range f.Values {
-				at := spot(c.LaunchName(x.Attempt), digits(x.Value), float64(len(labels)), 5)
-				dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
-			}
-			out.Unit = f.Unit
-			out.Table.Rows = append(out.Table.Rows,
-				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
-			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
-			data = append(data, opts.BarData{Value: fine(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
-			intervals = append(intervals, f.Interval)
+	return func(v *View) []Chart { return v.bars(id, name, title, func(int) bool { return true }) }
+}
+
+// CostBars draws the decode speed of the cells that tell what a browser costs.
+func CostBars(v *View) []Chart {
+	return v.bars("cost-decode", figure.DecodeTPS, "Decode speed", func(cell int) bool {
+		return slices.ContainsFunc(v.Res.Costs, func(c *cost.Cost) bool {
+			return cell == c.Browser || cell == c.Native || c.Narrow != nil && cell == *c.Narrow
+		})
+	})
+}
+
+// bars draws one figure of some cells, by their indexes.
+func (v *View) bars(id, name, title string, shown func(cell int) bool) []Chart {
+	var labels []string
+	var data []opts.BarData
+	var dots []dot
+	var intervals []*stats.Interval
+	out := Chart{ID: id, Title: title, Table: &plain.Grid{},
+		Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
+	for i, c := range v.Res.Cells {
+		f := c.Figure(name)
+		if !shown(i) || !f.Known() {
+			continue
 		}
-		if len(labels) == 0 {
-			return nil
+		for n, x := range f.Values {
+			at := spot(c.LaunchName(x.Attempt), digits(x.Value), float64(len(labels)), 5)
+			dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
 		}
-		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
-		if v.Paper { // the page says it once above the charts
-			out.Note = "Bars: medians over launches. Dots: launches. Lines: 95% intervals of the medians, which need six launches."
-		}
-		bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
-		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
-			whiskers(intervalLines(intervals), 3))
-		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
-			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
-		bar.MultiSeries = append(bar.MultiSeries, unseen(intervals)...)
-		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
-		return []Chart{out}
+		out.Unit = f.Unit
+		out.Table.Rows = append(out.Table.Rows,
+			[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
+		labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
+		data = append(data, opts.BarData{Value: fine(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
+		intervals = append(intervals, f.Interval)
 	}
+	if len(labels) == 0 {
+		return nil
+	}
+	out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
+	if v.Paper { // the page says it once above the charts
+		out.Note = "Bars: medians over launches. Dots: launches. Lines: 95% intervals of the medians, which need six launches."
+	}
+	bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
+	bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
+		whiskers(intervalLines(intervals), 3))
+	bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
+		ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
+	bar.MultiSeries = append(bar.MultiSeries, unseen(intervals)...)
+	out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
+	return []Chart{out}
 }
 
 // dot is a point beside its place.

@@ -73,7 +73,7 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		riskSection(res), Gate(res.Gate), shipSections(res), Ratios(res),
+		riskSection(res), Gate(res.Gate), shipSections(res), costSection(res), Ratios(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},

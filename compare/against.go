@@ -112,7 +112,7 @@ func Correct(all []*Against) int {
 	for i, p := range stats.Holm(plain, func(t stats.Test) float64 { return t.P }) {
 		all[i].Changed = p <= stats.Alpha
 	}
-	return ratio.Judge(of)
+	return ratio.Judge(of, stats.ByHolm)
 }
 
 // CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.

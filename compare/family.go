@@ -27,17 +27,22 @@ func (r *Result) judge() {
 	r.means()
 	for f := range r.Families {
 		var of []*ratio.Judgement
+		pairs := 0
 		for i := range r.Comparisons {
-			for _, x := range r.Comparisons[i].judged() {
-				if r.Comparisons[i].Family == f {
-					of = append(of, &x.Judgement)
-				}
+			tests := r.Comparisons[i].judged()
+			if r.Comparisons[i].Family != f || len(tests) == 0 {
+				continue
+			}
+			pairs++
+			for _, x := range tests {
+				of = append(of, &x.Judgement)
 			}
 		}
 		for i := range r.Families[f].Means {
 			of = append(of, &r.Families[f].Means[i].Judgement)
 		}
-		r.Families[f].Tests = ratio.Judge(of)
+		r.Families[f].Correction = stats.CorrectionOf(pairs)
+		r.Families[f].Tests = ratio.Judge(of, r.Families[f].Correction)
 		for _, j := range of {
 			j.Family = f
 		}

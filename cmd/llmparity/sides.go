@@ -406,11 +406,11 @@ func (s *sides) folders() (out []string) {
 
 // judge judges the run by a gate against the baseline side, and names both by what differs.
 func (s *sides) judge(g *gates.Gate, result *compare.Result, baselineName, store string) (*gates.Outcome, error) {
-	judged, err := gate.Judge(s.run(), g, gate.Named(s.run(), g, baselineName), store, comparison())
-	if err == nil && baselineName == "" && len(s.runs) > 1 && judged.Baseline != nil {
-		judged.Run.Name, judged.Baseline.Name = result.RunName(1), result.RunName(0)
+	of := gate.Against{Name: gate.Named(s.run(), g, baselineName), Store: store}
+	if baselineName == "" && len(s.runs) > 1 {
+		of.Sides = []string{result.RunName(0), result.RunName(1)}
 	}
-	return judged, err
+	return gate.Judge(s.run(), g, of, comparison())
 }
 
 // concludeSides judges an interleaved run, prints the result of all sides, and writes one report, which each folder

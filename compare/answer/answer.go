@@ -124,15 +124,39 @@ func firstSentence(text string) string {
 	return first
 }
 
-// gravest are all warnings by severity, a line a code.
+// gravest are all warnings by severity, a line a code. Where no speed is compared or checked, what can only change
+// speeds changes no conclusion; the section of warnings has it.
 func (r view) gravest() []compare.Remarks {
 	all := r.ByCode(r.Warnings)
+	if speeds := r.pairs(&speedQuestion); r.Gate == nil && len(speeds) > 0 && !slices.ContainsFunc(speeds,
+		func(p pair) bool { return p.Outcome != verdict.NotComparable }) {
+		all = slices.DeleteFunc(all, func(w compare.Remarks) bool { return r.onlySpeeds(w.Code) })
+	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; --until-ci 5% adds launches"
+			w.Text += "; with --until-ci 5%, run launches more until intervals are within 5% of their medians"
 		}
 	}
 	return all
+}
+
+// onlySpeeds reports whether a warning is about times and rates alone.
+func (r view) onlySpeeds(code string) bool {
+	if slices.Contains([]string{warning.BusyMachine, warning.SamplerCost, warning.Spinning, warning.TokenTimes}, code) {
+		return true
+	}
+	times := 0
+	for _, c := range r.Cells {
+		for _, f := range c.Figures {
+			has := slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code == code })
+			if has && !f.TimeOrRate() {
+				return false
+			} else if has {
+				times++
+			}
+		}
+	}
+	return times > 0
 }
 
 // subject says what was compared: the cells that ran, if any did.

@@ -114,11 +114,17 @@ func (s *Setup) version(known []string) string {
 	if slices.Contains(known, name) {
 		name = ""
 	}
-	if s.Engine.Origin != "" {
+	if s.Engine.Origin != "" && !s.byFile() {
 		origin = "(" + s.Engine.Origin + ")"
 	}
 	return strings.Join(slices.DeleteFunc([]string{name, s.Engine.Version, origin},
 		func(s string) bool { return s == "" }), " ")
+}
+
+// byFile reports whether the version names the file that the engine is from.
+func (s *Setup) byFile() bool {
+	file, of := strings.CutPrefix(s.Engine.Origin, record.OfFile)
+	return of && strings.HasPrefix(s.Engine.Version, file)
 }
 
 // ShortVersion is Version for labels.
@@ -126,7 +132,7 @@ func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
 	}
-	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn {
+	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn && !s.byFile() {
 		return words.Version(s.Engine.Version) + " from " + origin
 	}
 	return words.Version(s.Engine.Version)

@@ -253,11 +253,14 @@ func known(v float64) float64 {
 
 // PeakStack draws the peak of one launch of each cell by component, with the interval of the median; where PSS could
 // not be read, the sum of RSS.
-func PeakStack(v *View) []Chart {
+func PeakStack(v *View) []Chart { return peakStack(v.Res.Cells) }
+
+func peakStack(cells []*compare.Cell) []Chart {
 	var bars []stacked
 	t := &barTable{}
-	note := "Bar: total PSS at the peak of one launch, the one closest to the median, split into components. Line: 95% interval of the median."
-	for _, c := range v.Res.Cells {
+	more := []string{"Bar: total PSS at the peak of one launch, the one closest to the median. Total PSS counts a page " +
+		"that several processes share once."}
+	for _, c := range cells {
 		p := c.Points()
 		if !c.Shown().Known(p.Peak.Name) {
 			continue
@@ -268,7 +271,7 @@ func PeakStack(v *View) []Chart {
 			name += " (RSS)"
 		}
 		if b.said != "" {
-			note += " " + plain.Line(c.Label) + b.said
+			more = append(more, plain.Line(c.Label)+b.said)
 		}
 		bars, t.bars, t.intervals = append(bars, b), append(t.bars, name), append(t.intervals, p.Peak.Interval)
 	}
@@ -302,7 +305,9 @@ func PeakStack(v *View) []Chart {
 		return math.NaN()
 	}, inked("var(--p3)", 0))
 	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(bars), 1),
-		Note:     note + browserNote(bars) + " " + shownLaunches(v.Res),
+		Note: "Bar: the peak of one launch, by component. Line: 95% interval of the median.",
+		More: slices.DeleteFunc(append(more, browserNote(bars), shownLaunches(cells)),
+			func(text string) bool { return text == "" }),
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
 }
@@ -312,14 +317,14 @@ func browserNote(bars []stacked) string {
 	if !slices.ContainsFunc(bars, func(b stacked) bool { _, split := b.sizes[otherBrowser]; return split }) {
 		return ""
 	}
-	return " The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
+	return "The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
 		"and GPU process, copies of weights in the page during the load, and the page's own heaps (renderer)."
 }
 
 // shownLaunches names the launch of each cell, and its median where that is not the launch's: between two launches.
-func shownLaunches(res *compare.Result) string {
+func shownLaunches(cells []*compare.Cell) string {
 	var out []string
-	for _, c := range res.Cells {
+	for _, c := range cells {
 		s, peak := c.Shown(), c.Points().Peak
 		if !s.Known(peak.Name) {
 			continue
@@ -330,7 +335,7 @@ func shownLaunches(res *compare.Result) string {
 		}
 		out = append(out, words)
 	}
-	return strings.Join(out, "; ") + "."
+	return "Launches shown: " + strings.Join(out, "; ") + "."
 }
 
 // Components are the columns of tables, the browser's own before everything else.

@@ -22,6 +22,9 @@ func Gate(g *gates.Outcome) Section {
 		return Section{}
 	}
 	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
+	if g.Interleaved {
+		head[3], head[4] = plain.Line(g.Run.Name), plain.Line(g.Baseline.Name)
+	}
 	checks := &plain.Grid{Name: "Checks of the gate that did not pass", Head: head}
 	passed := &plain.Grid{Name: "Checks of the gate that passed", Head: head}
 	for i := range g.Checks {

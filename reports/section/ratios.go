@@ -94,8 +94,8 @@ func familyPart(res *compare.Result, f int) Section {
 		}
 	}
 	read := []string{fmt.Sprintf(
-		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
-		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))}
+		"p: Mann-Whitney test, corrected by %s for %s. Different: p at most %g and a change of at least %s%%.",
+		x.Correction, words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))}
 	if noisy {
 		read = append(read, fmt.Sprintf(noiseWords, plain.Line(x.A)))
 	}

@@ -30,8 +30,6 @@ type Field struct {
 // Short is a field in one line. Of a figure it has the change, or else the spread.
 func (f Field) Short() string {
 	switch {
-	case f.Text == "–" && f.Small != "":
-		return f.Small
 	case f.Text == "~":
 		return plain.Joined(" ", f.Text, f.Small)
 	case f.Small != "" && f.Marked:
@@ -137,7 +135,14 @@ func (s *Table) two(c *compare.Comparison) {
 		for _, cell := range s.Cells {
 			row = append(row, s.value(f, cell, f.unit))
 		}
-		s.Rows = append(s.Rows, append(row, s.difference(f, c)))
+		d := s.difference(f, c)
+		if d.Text == "–" && d.Small != "" { // the reason says enough
+			d.Text, d.Small = d.Small, ""
+		}
+		s.Rows = append(s.Rows, append(row, d))
+	}
+	if s.some(func(f Field) bool { return f.Text == "~" && f.Small != "" }) {
+		s.Notes = append(s.Notes, "~: no difference is seen; “below” has the largest that these launches can hide.")
 	}
 }
 

@@ -439,7 +439,8 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 	case figure.Perplexity:
 		value, of = math.Expm1(mean), func(v float64) float64 { return 100 * math.Expm1(v) }
 		check.Measured, check.Baseline = p.now.Figure(c.Figure.Name).Median, p.base.Figure(c.Figure.Name).Median
-		text = fmt.Sprintf("%s, %s %s: %s", num(*check.Measured), called(j.named), num(*check.Baseline), signed(100*value))
+		text = fmt.Sprintf("%s, %s %s: %s", num(*check.Measured), called(j.named), num(*check.Baseline),
+			signed(100*value))
 	case figure.Top1:
 		check.Measured = new(100 * (1 + mean))
 		check.Name = fmt.Sprintf("%s with %s at least %s", check.Column, j.named, num(100*(1+c.Change)))

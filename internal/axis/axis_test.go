@@ -150,7 +150,8 @@ func TestModelIsNamedByItsFile(t *testing.T) {
 	}
 	q4.Model.DType, q8.Model.DType = "q4_0", "q8_0"
 	x := axis.Named(axis.Model)
-	for _, text := range []string{"/models/smol-q8.gguf", "/models/./smol-q8.gguf", "smol-q8.gguf", "smol-q8", "q8_0", "Q8_0"} {
+	for _, text := range []string{"/models/smol-q8.gguf", "/models/./smol-q8.gguf", "smol-q8.gguf", "smol-q8", "q8_0",
+		"Q8_0"} {
 		if !x.Matches(&q8, text) || x.Matches(&q4, text) {
 			t.Errorf("%q: matches %v, and another form %v", text, x.Matches(&q8, text), x.Matches(&q4, text))
 		}

@@ -116,7 +116,8 @@ func TestHochbergWeighs(t *testing.T) {
 		}
 	}
 	heavy := []Test{{P: 0.05, Weight: 8, Same: "a"}, {P: 0.0001, Weight: 1, Same: "b"}}
-	if got := ByHochberg.Correct(heavy, func(t Test) float64 { return t.P }); got[0] != 0.05 { // 0.05 / 8 * 9 / 2 is less
+	// 0.05 / 8 * 9 / 2 is less
+	if got := ByHochberg.Correct(heavy, func(t Test) float64 { return t.P }); got[0] != 0.05 {
 		t.Errorf("%v, want 0.05 at first", got)
 	}
 	if CorrectionOf(MostByHolm) != ByHolm || CorrectionOf(MostByHolm+1) != ByHochberg {

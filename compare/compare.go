@@ -10,10 +10,11 @@
 // Tests that answer one question are a family: does run B differ from run A (or one engine from another) in any figure
 // of any pair of cells, or in a mean over them? A correction keeps false differences to at most 1 family of equals in
 // 20: Holm's for up to five pairs of cells, Benjamini and Hochberg's for more. Peak memory, time to first token and
-// decode weigh eight times as much as other figures, six times with six launches a side. Figures that order the launches
-// alike, such as a peak and an increase over nothing, are one test. A significant difference below the minimum effect
-// does not matter. Intervals of medians are order statistics. Those of ratios and changes are exact bootstrap
-// percentiles over launches; means over cells use a seeded bootstrap. Fewer than six launches a side have no interval.
+// decode weigh eight times as much as other figures, six times with six launches a side. Figures that order the
+// launches alike, such as a peak and an increase over nothing, are one test. A significant difference below the
+// minimum effect does not matter. Intervals of medians are order statistics. Those of ratios and changes are exact
+// bootstrap percentiles over launches; means over cells use a seeded bootstrap. Fewer than six launches a side have no
+// interval.
 //
 // It cannot explain why engines differ. Margins of tokens are known only where engines scored a text.
 package compare

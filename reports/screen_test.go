@@ -164,7 +164,7 @@ func longPages(t *testing.T, p *tab) {
 	}
 }
 
-// If CPU time alone fails a gate of two sides, title, picture and table are about it, as are the terminal and a comment.
+// If CPU time alone fails a gate of two sides, title, picture and table are about it, and so is a comment.
 func TestCPUTimeThatFailsIsShown(t *testing.T) {
 	s := comparetest.Series{Launches: 12, Cells: 1, CV: 0.02, CPU: 0.01}
 	base := s.Run(rand.New(rand.NewPCG(7, 1)), "main.js")
@@ -185,8 +185,10 @@ func TestCPUTimeThatFailsIsShown(t *testing.T) {
 		check.Has(t, text, "CPU time a token", "+20%")
 	}
 	v := &chart.View{Res: res, Runs: []*record.Run{base, now}}
-	if all := chart.Headlines(v, answer.Of(res).Compared); len(all) != 1 || all[0].Drawings[0].Figure != figure.TokenCPU {
+	all := chart.Headlines(v, answer.Of(res).Compared)
+	if len(all) != 1 || all[0].Drawings[0].Figure != figure.TokenCPU {
 		t.Errorf("%d pictures: %+v", len(all), all)
 	}
-	check.Has(t, rendered(t, func(w io.Writer) error { return reports.GateMarkdown(w, res.Gate) }), "FAIL: ", "CPU time per token +20.3%")
+	comment := rendered(t, func(w io.Writer) error { return ofGate(reports.GateMarkdown)(w, res) })
+	check.Has(t, comment, "FAIL: ", "CPU time per token +20.3%")
 }

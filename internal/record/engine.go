@@ -1,22 +1,26 @@
 package record
 
-import "maps"
+import (
+	"maps"
+	"strconv"
+)
 
 // EngineInfo identifies what ran.
 type EngineInfo struct {
 	Name    string            `json:"name"`
 	Title   string            `json:"title,omitempty"` // the name for people, if it differs
 	Version string            `json:"version"`
-	Commit  string            `json:"commit,omitempty"`  // commit of its source; absent: its build does not state one
-	Origin  string            `json:"origin,omitempty"`  // where the engine's code is from: "built in", npm, a file …
-	Path    string            `json:"path,omitempty"`    // path of the program
-	SHA256  string            `json:"sha256,omitempty"`  // SHA-256 of the program
-	Args    []string          `json:"args,omitempty"`    // command line, without secrets
-	Parts   map[string]string `json:"parts,omitempty"`   // versions and hashes of parts: browser, user_agent …
-	Library *Library          `json:"library,omitempty"` // the model's code; absent: it is the engine's own
-	Policy  map[string]string `json:"policy,omitempty"`  // settings: kv_dtype, weights_dtype, threads …
-	Layers  *Layers           `json:"layers,omitempty"`  // absent: unknown, or none was to be on a GPU
-	Weights Sameness          `json:"weights,omitempty"` // how converted weights compare with the file's; absent: not converted
+	Commit  string            `json:"commit,omitempty"`      // commit of its source; absent: its build does not state one
+	Origin  string            `json:"origin,omitempty"`      // where the engine's code is from: "built in", npm, a file …
+	Path    string            `json:"path,omitempty"`        // path of the program
+	SHA256  string            `json:"sha256,omitempty"`      // SHA-256 of the program
+	Args    []string          `json:"args,omitempty"`        // command line, without secrets
+	Parts   map[string]string `json:"parts,omitempty"`       // versions and hashes of parts: browser, user_agent …
+	Library *Library          `json:"library,omitempty"`     // the model's code; absent: it is the engine's own
+	Policy  map[string]string `json:"policy,omitempty"`      // settings: kv_dtype, weights_dtype, threads …
+	Layers  *Layers           `json:"layers,omitempty"`      // absent: unknown, or none was to be on a GPU
+	Vector  int               `json:"vector_bits,omitempty"` // widest vectors of its CPU kernels; absent: unknown
+	Weights Sameness          `json:"weights,omitempty"`     // how converted weights compare with the file's; absent: not converted
 }
 
 // Layers says how many layers of a model are on a GPU.
@@ -74,6 +78,9 @@ func (e *EngineInfo) Identity() map[string]string {
 		}
 	}
 	set("origin", e.Origin)
+	if e.Vector > 0 {
+		set("vectors", strconv.Itoa(e.Vector)+" bits")
+	}
 	set("model_library", e.Library.String())
 	if l := e.Library; l != nil {
 		set("model_library_sha256", l.SHA256)

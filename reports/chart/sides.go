@@ -196,7 +196,7 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 	out.Table.Head = []string{"side", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
 	bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
 	for of, data := range dots.All() {
-		bar.MultiSeries = append(bar.MultiSeries, v.dotSeries(of, data, len(v.Res.Engines())))
+		bar.MultiSeries = append(bar.MultiSeries, v.dotSeries(of, data, len(v.engineColour())))
 	}
 	bar.MultiSeries = append(bar.MultiSeries, v.medianBars(medians, intervals))
 	noise, words := v.noise(name, about)

@@ -27,6 +27,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 	"llmparity/native/protocol"
 	"llmparity/reports"
 	"llmparity/reports/tables"
@@ -147,7 +148,7 @@ func (f *runFlags) opposite(c *cobra.Command, p plan.Plan) error {
 		words = named.Argv
 	}
 	path, dir := words[0], ""
-	if record.IsRun(path) {
+	if runfolder.Is(path) {
 		dir = path
 	} else if b, err := (baseline.Store{Dir: baseline.Default}).Open(path); err == nil && !there(path) {
 		dir = b.Dir
@@ -206,7 +207,7 @@ func valueOf(flag *pflag.Flag) string {
 
 // resumeSides finds the other sides of a resumed run. Any side's folder stands for all.
 func (f *runFlags) resumeSides() error {
-	s, ok := record.SidesOf(f.resume)
+	s, ok := runfolder.SidesOf(f.resume)
 	was, err := record.Scan(f.resume)
 	switch {
 	case err != nil || !ok && was.Meta.Against == "":
@@ -364,7 +365,7 @@ type sides struct {
 
 // openSides reads a run's folder, and the folders of its other sides.
 func openSides(dir string) (*sides, error) {
-	of, ok := record.SidesOf(dir)
+	of, ok := runfolder.SidesOf(dir)
 	if !ok || of.Run == "" {
 		r, err := openRun(dir, false)
 		return &sides{runs: []*record.Run{r}}, err

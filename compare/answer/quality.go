@@ -27,7 +27,7 @@ func (r view) qualityCard() Card {
 		}
 	}
 	switch {
-	case of.Guesses():
+	case of.Quality.Guesses():
 		out.Headline, out.Unknown = "Perplexity is meaningless", true
 		out.reason(fmt.Sprintf("It is above %d, the size of the vocabulary", of.Spec.Model.Vocab))
 	case !ppl.Known():
@@ -97,7 +97,7 @@ func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 		f := c.Figure(figure.Perplexity)
 		switch {
 		case !f.Known() || len(words) == mostValues:
-		case c.Guesses():
+		case c.Quality.Guesses():
 			words = append(words, fmt.Sprintf("%s above %d, the size of the vocabulary, and so meaningless",
 				r.cellTitle(c), c.Spec.Model.Vocab))
 		default:

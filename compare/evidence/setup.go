@@ -20,6 +20,14 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
+// Subject is a cell without its figures: what it requested, what it ran on, and whose it is.
+type Subject struct {
+	*Setup
+	Run     int    // the number of its run, from 0
+	Title   string // the engine's name for people
+	Refused bool   // it was not launched
+}
+
 // Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
 	if v := s.Policy(key); v != "unknown" {

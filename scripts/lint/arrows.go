@@ -63,7 +63,10 @@ var imports = map[string]string{
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
 	"compare/memory": "compare/evidence compare/explain compare/hardware internal/dtype internal/figure " +
 		"internal/predict/accuracy internal/record internal/stats",
-	"compare/parity":   "compare/explain internal/figure internal/record",
+	"compare/parity":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
+	"compare/pairs":    "compare/evidence internal/axis internal/record",
+	"compare/label":    "compare/evidence compare/explain internal/axis internal/dtype internal/kit internal/record",
+	"compare/conduct":  "compare/evidence internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
 	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",

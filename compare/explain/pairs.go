@@ -244,6 +244,7 @@ const (
 	AnswerTokens       = "%s and %s generated the same %d tokens, id by id, from %s"
 	AnswerLine         = "%d of %d tokens; %s."
 	AnswerNats         = "log-probabilities within %s"
+	AnswerNoNats       = "the same log-probabilities"
 	AnswerScores       = "; %s and %s: %s"
 	AnswerScoresOfSome = "; %s, in %d of %d pairs"
 

@@ -131,6 +131,9 @@ func (d difference) String() string { return d.from("the baseline run") }
 
 // from is the difference from a named baseline run.
 func (d difference) from(name string) string {
+	if strings.HasPrefix(d.was, name) { // a build that is named by its file
+		return fmt.Sprintf("%s %s, was %s", d.what, d.is, d.was)
+	}
 	return fmt.Sprintf("%s %s, %s %s", d.what, cmp.Or(d.is, "not known"), called(name), cmp.Or(d.was, "not known"))
 }
 

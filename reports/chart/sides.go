@@ -17,6 +17,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 )
@@ -104,7 +105,23 @@ func (v *View) pairDots(about []*compare.Comparison) []Chart {
 	if len(sides) == 0 {
 		return nil
 	}
-	return v.dotPlot("headline-sides", differing(sides), sides)
+	name := differing(sides)
+	if failed := v.failed(); failed != "" {
+		name = failed
+	}
+	return v.dotPlot("headline-sides", name, sides)
+}
+
+// failed is the CPU time per token if a gate of two sides failed by it; no ratio has it, and it may differ alone.
+func (v *View) failed() string {
+	g := v.Res.Gate
+	if g == nil || !g.Interleaved || g.Status != gates.Failed {
+		return ""
+	}
+	if c := g.Worst(); c.Figure == figure.TokenCPU {
+		return c.Figure
+	}
+	return ""
 }
 
 // differing is the figure with the largest difference between sides: of those of speed, if any differs, else of
@@ -179,7 +196,7 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 	out.Table.Head = []string{"side", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
 	bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
 	for of, data := range dots.All() {
-		bar.MultiSeries = append(bar.MultiSeries, v.dotSeries(of, data, len(v.Res.Engines())))
+		bar.MultiSeries = append(bar.MultiSeries, v.dotSeries(of, data, len(v.engineColour())))
 	}
 	bar.MultiSeries = append(bar.MultiSeries, v.medianBars(medians, intervals))
 	noise, words := v.noise(name, about)
@@ -188,7 +205,11 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 		bar.MultiSeries[0].ConfigureSeriesOpts(stretch(noise))
 	}
 	o := drawn.broken(options(bar), "xAxis")
-	out.Height = 34 + 58*len(labels)
+	high := 58
+	if len(labels) > 6 {
+		high = 44
+	}
+	out.Height = 34 + high*len(labels)
 	out.Label = fmt.Sprintf("Dots of %s, one a launch, a row for each of %s, with medians and 95%% intervals", out.Title,
 		explain.And(names, 6))
 	out.Note = dotWords(counts, intervals) + words + better(row) + drawn.words() + v.ofCells(at)

@@ -41,8 +41,8 @@ func Gate(g *gates.Outcome) Section {
 			{For: Document | OnPage, Grid: checks.OrNil()},
 			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
 				Grid: passed.OrNil()},
-			{For: Document | OnPage, Lines: notes, Mark: "- "},
-			{Title: "How a gate decides", For: Document | OnPage, Folded: true, Lines: []string{gateWords}}}}
+			{Title: "What was compared, and how a gate decides", For: Document | OnPage, Folded: true,
+				Lines: append(slices.Clone(notes), gateWords), Mark: "- "}}}
 }
 
 // gateSides says which runs were compared.

@@ -82,7 +82,7 @@ func All(v *chart.View) []Section {
 			Words: []string{timelineWords}, Method: []string{timelineMethod}},
 		overTokensSection(res),
 		{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
-			Words: []string{barWords + " Memory is total PSS."}},
+			Words: []string{barWords + " Memory is total PSS, which counts a page that several processes share once."}},
 		componentSection(res), predictionSection(res), breakdownSection(res), growthSection(res),
 	}, hardwareSections(res), timesSections(res), []Section{
 		{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},

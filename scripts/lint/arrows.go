@@ -85,9 +85,9 @@ var imports = map[string]string{
 		"internal/stats",
 	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
 		"reports/chart reports/plain reports/sides",
-	"reports/sides": "compare internal/figure internal/kit internal/stats reports/plain",
+	"reports/sides": "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
 	"reports/paper": "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
-	"reports/chart": "compare internal/axis internal/figure internal/record internal/stats reports/plain",
+	"reports/chart": "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
 	"reports/plain": "compare internal/record",
 }
 

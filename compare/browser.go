@@ -47,8 +47,8 @@ func (c *Cell) onProcessor() bool {
 		c.Device != nil && c.Device.Class == record.CPU
 }
 
-// sameWork reports whether two cells have one library compute one request, with the weights of one file, as many threads
-// and a KV cache of one dtype.
+// sameWork reports whether two cells have one library compute one request, with the weights of one file, as many
+// threads and a KV cache of one dtype.
 func (c *Cell) sameWork(of *Cell) bool {
 	for _, setting := range []string{"threads", "kv_dtype", "flash_attention"} {
 		if a, b := c.Says(setting), of.Says(setting); a != "" && b != "" && a != b {

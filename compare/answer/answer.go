@@ -65,7 +65,8 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Ship, a.Place, a.Cost, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Cost, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure,
+		a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}

@@ -37,6 +37,19 @@ func (r view) costCard() Card {
 	return out
 }
 
+// costTitle begins with what the browser costs; empty without it, and where runs or a gate are the question.
+func (r view) costTitle(a *Answer) string {
+	if a.Cost.Headline == "" || r.topic() == ofRuns || r.Gate != nil {
+		return ""
+	}
+	out := clauses{differ: []string{a.Cost.Headline}}
+	if a.Memory.Headline != "" && !a.Memory.Unknown {
+		out.other = append(out.other, a.Memory.Headline)
+	}
+	r.addOutput(&out, a)
+	return out.write("")
+}
+
 // CostSentence says of which shares the time of a decoded token consists.
 func CostSentence(r *compare.Result, c *cost.Cost) string {
 	decode := decodeOf(c)

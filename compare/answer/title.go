@@ -24,6 +24,9 @@ func (r view) title(a *Answer) string {
 	if t := r.formsTitle(); t != "" {
 		return t
 	}
+	if t := r.costTitle(a); t != "" {
+		return t
+	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if t := r.gateTitle(); t != "" && len(speeds)+len(memories) == 0 {
 		return t

@@ -1,5 +1,6 @@
-// Package cost takes apart what a browser costs: one library computes in a page and outside of it, on one processor, with
-// one file and one number of threads. A build with no wider vectors than the page's tells the instruction set's share.
+// Package cost takes apart what a browser costs: one library computes in a page and outside of it, on one processor,
+// with one file and one number of threads. A build with no wider vectors than the page's tells the instruction set's
+// share.
 //
 // It knows figures and their launches. Which cells are alike is up to package compare. What is left to the browser has
 // the page's compiler and its version of the library in it, which no cell here tells apart.
@@ -81,7 +82,8 @@ func Of(library string, browser Cell, natives []Cell) *Cost {
 			narrow = at
 		}
 	}
-	c := &Cost{Library: library, Browser: browser.Index, Native: wide.Index, Vectors: [2]int{wide.Vector, browser.Vector}}
+	c := &Cost{Library: library, Browser: browser.Index, Native: wide.Index,
+		Vectors: [2]int{wide.Vector, browser.Vector}}
 	apart := narrow >= 0 && natives[narrow].Index != wide.Index
 	if apart {
 		c.Narrow = &natives[narrow].Index

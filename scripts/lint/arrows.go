@@ -74,6 +74,7 @@ var imports = map[string]string{
 	"compare/evidence": "compare/explain internal/axis internal/dtype internal/figure internal/kit internal/record internal/stats",
 	"compare/validate": "compare internal/kit internal/record",
 	"compare/settings": "compare/evidence compare/explain",
+	"compare/cost":     "compare/evidence compare/ratio internal/figure internal/stats",
 	"compare/ship":     "compare/evidence compare/ratio internal/stats",
 	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",
 	"internal/stats":   "",

@@ -3,53 +3,12 @@ package browser
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 
-	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-
-	"github.com/chromedp/chromedp"
 )
-
-// Adapter selects what WebGPU computes on.
-type Adapter string
-
-// Auto is SwiftShader if the machine has no GPU, else the browser's choice.
-const (
-	Auto        Adapter = "auto"
-	SwiftShader Adapter = "swiftshader"
-	Lavapipe    Adapter = "lavapipe" // Mesa's CPU adapter, in the browser that `scripts/setup lavapipe` makes
-	GPU         Adapter = "gpu"
-)
-
-// ParseAdapter parses a user's choice; empty is Auto.
-func ParseAdapter(s string) (Adapter, error) {
-	switch a := Adapter(s); a {
-	case "":
-		return Auto, nil
-	case Auto, SwiftShader, Lavapipe, GPU:
-		return a, nil
-	}
-	return "", fault.New(fault.Usage, "use auto, swiftshader, lavapipe or gpu", "unknown adapter %q", s)
-}
-
-// Software predicts whether the adapter runs on the CPU, before the browser runs, because a model library is compiled
-// for one kind of adapter. The record has the real adapter.
-func (a Adapter) Software() bool {
-	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !machine.HasGPU()
-}
-
-// flags make the browser offer the adapter.
-func (a Adapter) flags() (out []chromedp.ExecAllocatorOption) {
-	if a.Software() { // with developer features, lavapipe says its name
-		out = append(out, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
-			chromedp.Flag("enable-webgpu-developer-features", a == Lavapipe))
-	}
-	return out
-}
 
 // adapterInfo is what the page reports about its adapter.
 type adapterInfo struct {
@@ -71,13 +30,13 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	if info == nil {
 		do := "try --adapter swiftshader"
 		switch {
-		case p.chrome.attached:
+		case p.tab.Facts().Attached:
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
 		case p.config.Adapter.Software():
 			do = "use a newer Chrome, which includes SwiftShader for WebGPU"
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
-			p.chrome.version.Product)
+			p.tab.Facts().Product)
 	}
 	return info.asked(p.config.Adapter), nil
 }

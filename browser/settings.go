@@ -7,6 +7,7 @@ import (
 	"llmparity/browser/chrome"
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
+	"llmparity/browser/firefox"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 )
@@ -48,10 +49,10 @@ func (s *Settings) Fields() []engine.Field {
 
 // Check refuses contradictory flags.
 func (s *Settings) Check() error {
-	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" {
+	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" && !firefox.Is(s.Chrome) {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
-	return chrome.Check(s.Launch, s.Chrome)
+	return chosen(s.Chrome).check(s.Launch, s.Chrome)
 }
 
 // Browser is the browser to start or to attach to.

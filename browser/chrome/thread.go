@@ -61,6 +61,9 @@ func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage,
 	return v, nil
 }
 
+// Adapter adds nothing to what the page knows.
+func (t *Tab) Adapter(context.Context) (*driver.Adapted, error) { return nil, nil }
+
 // Turns waits for the event loop of the engine's thread to turn.
 func (t *Tab) Turns(ctx context.Context) error {
 	both, cancel := engine.Within(t.isolate.ctx, ctx)

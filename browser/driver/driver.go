@@ -83,6 +83,8 @@ type Tab interface {
 	// Workers lists the page's dedicated workers; Heap is the source of one's heap, nil without one.
 	Workers(context.Context) ([]string, error)
 	Heap(worker string) sample.Source
+	// Adapter is what the browser itself knows of its WebGPU adapter; nil: nothing that the page does not.
+	Adapter(context.Context) (*Adapted, error)
 	// Profile profiles the page and its current workers.
 	Profile(context.Context, []engine.Profile) (func(context.Context, string) error, error)
 	// Unreachable explains why the page did not open.
@@ -116,6 +118,14 @@ type Listener interface {
 	Reported(payload string) // by the binding
 	Threw(*Thrown)           // what nobody caught
 	Said(text string)        // an error on the console
+}
+
+// Adapted describes a WebGPU adapter beyond what a page may know.
+type Adapted struct {
+	Name    string `json:"name"`
+	Driver  string `json:"driver"`
+	Backend string `json:"backend"`
+	Type    string `json:"type"`
 }
 
 // Thrown is what the page threw, on one line and without the stack.

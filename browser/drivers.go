@@ -1,0 +1,46 @@
+package browser
+
+import (
+	"context"
+
+	"llmparity/browser/chrome"
+	"llmparity/browser/driver"
+	"llmparity/browser/find"
+	"llmparity/browser/firefox"
+)
+
+// drives is how a kind of browser is driven.
+type drives struct {
+	name   string // for people
+	is     func(path string) bool
+	check  func(l driver.Launch, chosen string) error // refuses settings that it lacks
+	launch func(context.Context, string, driver.Options) (driver.Tab, error)
+
+	noAdapter, noSoftware string // advice if there is no adapter, and none that computes on the CPU; empty: the same
+}
+
+// drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
+var drivers = []drives{
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch,
+		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, "try --adapter swiftshader",
+		"use a newer Chrome, which includes SwiftShader for WebGPU"},
+}
+
+// driverOf returns what drives the program at path.
+func driverOf(path string) drives {
+	for _, d := range drivers {
+		if d.is(path) {
+			return d
+		}
+	}
+	return drives{} // there is one for every path
+}
+
+// chosen returns what drives the browser that a user chose, by name or path.
+func chosen(browser string) drives {
+	if path, err := find.Chrome(browser); browser != "" && err == nil {
+		return driverOf(path)
+	}
+	return driverOf(browser)
+}

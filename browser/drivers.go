@@ -7,6 +7,8 @@ import (
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/browser/firefox"
+	"llmparity/internal/engine"
+	"llmparity/internal/kit/fault"
 )
 
 // drives is how a kind of browser is driven.
@@ -16,14 +18,16 @@ type drives struct {
 	check  func(l driver.Launch, chosen string) error // refuses settings that it lacks
 	launch func(context.Context, string, driver.Options) (driver.Tab, error)
 
+	relay bool // the page passes on what its worker is asked
+
 	noAdapter, noSoftware string // advice if there is no adapter, and none that computes on the CPU; empty: the same
 }
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, true,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
-	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, "try --adapter swiftshader",
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, false, "try --adapter swiftshader",
 		"use a newer Chrome, which includes SwiftShader for WebGPU"},
 }
 
@@ -35,6 +39,17 @@ func driverOf(path string) drives {
 		}
 	}
 	return drives{} // there is one for every path
+}
+
+// Firefox finds Firefox, for users who choose it.
+func Firefox(ctx context.Context) engine.Part {
+	path, err := find.Chrome("firefox")
+	if err != nil {
+		return engine.Part{Absent: true, Detail: "for --chrome firefox, install it (Debian: apt install firefox-esr)"}
+	}
+	p := engine.Version(ctx, fault.NoChrome, path, "--version")
+	p.Detail = "for --chrome firefox"
+	return p
 }
 
 // chosen returns what drives the browser that a user chose, by name or path.

@@ -138,8 +138,9 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 
 func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
-	p := &Page{config: config, site: site, path: path, driver: driverOf(path), server: s, warn: warn, news: make(chan struct{}, 1),
-		watchdog: cmp.Or(config.Watchdog, engine.Watchdog), thread: cmp.Or(config.Thread, PageThread),
+	p := &Page{config: config, site: site, path: path, driver: driverOf(path), server: s, warn: warn,
+		news: make(chan struct{}, 1), watchdog: cmp.Or(config.Watchdog, engine.Watchdog),
+		thread:    cmp.Or(config.Thread, PageThread),
 		processes: processes{attached: map[int][]func(){}, workers: map[string]bool{}}}
 	p.ledger = &ledger{page: p}
 	options := config.options()
@@ -177,21 +178,25 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 		return &engine.NotStarted{What: p.driver.name + " failed before the page was ready: " + failed.Error(),
 			Words: p.tab.Telling(), Err: failed}
 	case limited.Err() != nil:
-		return &engine.NotStarted{What: fmt.Sprintf("%s's page was not ready within %g s", p.driver.name, limit.Seconds()),
+		return &engine.NotStarted{What: fmt.Sprintf("%s's page was not ready within %g s", p.driver.name,
+			limit.Seconds()),
 			Words: p.tab.Telling(), Err: err}
 	}
 	return err
 }
 
 func (p *Page) navigate(ctx context.Context) error {
-	err := p.tab.Open(ctx, p.server.Base, fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread,
-		p.config.Power))
+	url := fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread, p.config.Power)
+	if p.driver.relay {
+		url += "&relay"
+	}
+	err := p.tab.Open(ctx, p.server.Base, url)
 	if err != nil {
 		return p.tab.Unreachable(fmt.Errorf("opening the page: %w", p.errorOf(err)), p.server.Base)
 	}
 	found := make(chan error, 1)
 	go func() { found <- p.tab.Identify(ctx) }()
-	_, err = Call[bool](ctx, p, "llmparityPage.started.then(() => true)")
+	_, err = callIn[bool](ctx, p, PageThread, "llmparityPage.started.then(() => true)")
 	unfound := <-found
 	if err != nil {
 		var thrown *engine.Failure

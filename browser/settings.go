@@ -28,8 +28,8 @@ func Defaults() Settings { return Settings{Adapter: string(Auto), Thread: string
 // Fields returns the settings for users.
 func (s *Settings) Fields() []engine.Field {
 	return []engine.Field{
-		{To: &s.Chrome, Flag: "chrome", Place: true, Help: "browser: a path or " + strings.Join(find.Brands, ", ") +
-			" (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
+		{To: &s.Chrome, Flag: "chrome", Key: "browser", Place: true, Help: "browser: a path or " +
+			strings.Join(find.Brands, ", ") + " (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
 		{To: &s.Launch.Headed, Flag: "headed", Place: true,
 			Help: "show the browser's window; without a display, in a private Xvfb"},
 		{To: &s.Launch.Attach, Flag: "attach", Place: true,

@@ -50,9 +50,13 @@ func (t *Tab) Enter(ctx context.Context, thread driver.Thread) error {
 	return nil
 }
 
-// Evaluate evaluates an expression in the engine's thread and waits for its promise.
-func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage, error) {
-	both, cancel := engine.Within(t.isolate.ctx, ctx)
+// Evaluate evaluates an expression in a thread and waits for its promise.
+func (t *Tab) Evaluate(ctx context.Context, in driver.Thread, expression string) (json.RawMessage, error) {
+	thread := t.Ctx
+	if in == driver.WorkerThread {
+		thread = t.isolate.ctx
+	}
+	both, cancel := engine.Within(thread, ctx)
 	defer cancel()
 	v, err := chromedp.Run(both, chromedp.Evaluate[json.RawMessage](expression, chromedp.EvalAwaitPromise))
 	if err != nil {

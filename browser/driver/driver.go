@@ -65,8 +65,8 @@ type Tab interface {
 	Identify(context.Context) error
 	// Enter finds the engine's thread, which is there, and gives it the binding.
 	Enter(context.Context, Thread) error
-	// Evaluate evaluates an expression in the engine's thread, or before Enter in the page's, and awaits its promise.
-	Evaluate(ctx context.Context, expression string) (json.RawMessage, error)
+	// Evaluate evaluates an expression in a thread and awaits its promise. The worker's is there after Enter.
+	Evaluate(ctx context.Context, in Thread, expression string) (json.RawMessage, error)
 	// Turns waits for the event loop of the engine's thread to turn.
 	Turns(context.Context) error
 	// Answers waits for the browser's answer, whatever the page does.

@@ -47,7 +47,7 @@ type Tab struct {
 	process *child.Process // nil: not started
 	conn    *conn          // nil: not connected
 	context string         // the tab's, in BiDi's sense
-	realm   string         // of the engine's worker; empty: the page
+	thread  driver.Thread  // where the engine runs
 	base    string         // of the page's files
 
 	renderer atomic.Int64                    // the page's process
@@ -62,7 +62,7 @@ func Launch(ctx context.Context, path string, o driver.Options) (driver.Tab, err
 	if err != nil {
 		return nil, err
 	}
-	t := &Tab{Process: p}
+	t := &Tab{Process: p, thread: driver.PageThread}
 	t.Ctx, t.End = context.WithCancelCause(context.Background())
 	cmd, err := t.command(ctx, path, o)
 	if err != nil {
@@ -109,7 +109,8 @@ func (t *Tab) command(ctx context.Context, path string, o driver.Options) (*exec
 		args = append(args, "--headless")
 	}
 	cmd := exec.Command(path, append(args, "about:blank")...)
-	cmd.Env = slices.Concat(os.Environ(), env, more, []string{"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_DISABLE_AUTO_SAFE_MODE=1"})
+	quiet := []string{"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_DISABLE_AUTO_SAFE_MODE=1"}
+	cmd.Env = slices.Concat(os.Environ(), env, more, quiet)
 	cmd.Stdout, cmd.Stderr = t.Words, t.Words
 	t.Ran(cmd)
 	t.About.Args = append(t.About.Args, strings.Split(strings.TrimSpace(string(prefs)), "\n")...)
@@ -137,7 +138,8 @@ func (t *Tab) meet() error {
 			PID       int    `json:"moz:processID"`
 		} `json:"capabilities"`
 	}
-	if err := t.conn.call(t.Ctx, "session.new", map[string]any{"capabilities": map[string]any{}}, &session); err != nil {
+	none := map[string]any{"capabilities": map[string]any{}}
+	if err := t.conn.call(t.Ctx, "session.new", none, &session); err != nil {
 		return err
 	}
 	c := session.Capabilities
@@ -157,8 +159,8 @@ func (t *Tab) meet() error {
 func supported(name, version string) error {
 	text, _, _ := strings.Cut(version, ".")
 	if major, err := strconv.Atoi(text); err != nil || major < oldest {
-		return fault.New(fault.NoChrome, "install a newer one, or use Chrome", "%s %s is too old: llmparity needs %d", name,
-			version, oldest)
+		return fault.New(fault.NoChrome, "install a newer one, or use Chrome",
+			"%s %s is too old: llmparity needs %d", name, version, oldest)
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ func preference(text string) (name, value string, err error) {
 	}
 	for _, p := range ours {
 		if p.name == name {
-			return "", "", fault.New(fault.Usage, "omit it; measuring needs this setting", "--chrome-flag %s is not allowed", name)
+			return "", "", fault.New(fault.Usage, "omit it; measuring needs this setting",
+				"--chrome-flag %s is not allowed", name)
 		}
 	}
 	if _, err := strconv.Atoi(value); err == nil || value == "true" || value == "false" {

@@ -71,7 +71,8 @@ func (t *Tab) own(ctx context.Context, expression string) (string, error) {
 			Context string `json:"context"`
 		} `json:"contexts"`
 	}
-	if err := t.call(ctx, "browsingContext.getTree", map[string]any{"moz:scope": "chrome", "maxDepth": 0}, &tree); err != nil {
+	windows := map[string]any{"moz:scope": "chrome", "maxDepth": 0}
+	if err := t.call(ctx, "browsingContext.getTree", windows, &tree); err != nil {
 		return "", err
 	}
 	if len(tree.Contexts) == 0 {

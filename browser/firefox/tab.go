@@ -64,43 +64,43 @@ type evaluated struct {
 	} `json:"exceptionDetails"`
 }
 
-// target is where scripts run: the page, or the engine's worker.
-func (t *Tab) target() map[string]any {
-	if t.realm != "" {
-		return map[string]any{"realm": t.realm}
-	}
-	return map[string]any{"context": t.context}
-}
-
 // Open opens our page.
 func (t *Tab) Open(ctx context.Context, base, url string) error {
 	t.base = base
-	err := t.call(ctx, "browsingContext.navigate", map[string]any{"context": t.context, "url": url, "wait": "complete"}, nil)
+	to := map[string]any{"context": t.context, "url": url, "wait": "complete"}
+	err := t.call(ctx, "browsingContext.navigate", to, nil)
 	if refused, ok := errors.AsType[*refusal](err); ok && strings.Contains(refused.text, "NS_BINDING_ABORTED") {
 		return &driver.Aborted{Err: err}
 	}
 	return err
 }
 
-// Enter finds the engine's thread and gives it the binding for reports, a channel of BiDi's.
+// Enter gives the page the binding for reports, a channel of BiDi's. Firefox lists workers but evaluates nothing in
+// them, so the page passes on what its worker is asked and reports.
 func (t *Tab) Enter(ctx context.Context, thread driver.Thread) error {
-	if thread == driver.WorkerThread {
-		workers, err := t.Workers(ctx)
-		if err != nil {
-			return err
-		}
-		if len(workers) != 1 {
-			return fmt.Errorf("the page has %d workers instead of 1", len(workers))
-		}
-		t.realm = workers[0]
-	}
+	t.thread = thread
 	channel := map[string]any{"type": "channel", "value": map[string]any{"channel": driver.Binding}}
 	return t.call(ctx, "script.callFunction", map[string]any{"target": t.target(), "awaitPromise": false,
-		"functionDeclaration": "(tell) => { globalThis." + driver.Binding + " = tell; }", "arguments": []any{channel}}, nil)
+		"functionDeclaration": "(tell) => { globalThis." + driver.Binding + " = tell; }",
+		"arguments":           []any{channel}}, nil)
 }
 
-// Evaluate evaluates an expression in the engine's thread and awaits its promise.
-func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage, error) {
+// target is where scripts run: in the page.
+func (t *Tab) target() map[string]any { return map[string]any{"context": t.context} }
+
+// Evaluate evaluates an expression in a thread and awaits its promise.
+func (t *Tab) Evaluate(ctx context.Context, in driver.Thread, expression string) (json.RawMessage, error) {
+	if in == driver.WorkerThread {
+		quoted, err := json.Marshal(expression)
+		if err != nil {
+			return nil, fmt.Errorf("encoding an expression: %w", err)
+		}
+		text, err := t.evaluate(ctx, t.target(), "llmparityRelay("+string(quoted)+")")
+		if err == nil && text != "" {
+			err = json.Unmarshal([]byte(text), &text) // JSON of a text that is JSON
+		}
+		return json.RawMessage(text), err
+	}
 	text, err := t.evaluate(ctx, t.target(), expression)
 	return json.RawMessage(text), err
 }
@@ -108,8 +108,8 @@ func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage,
 // evaluate returns the JSON of what an expression becomes; empty: undefined.
 func (t *Tab) evaluate(ctx context.Context, target map[string]any, expression string) (string, error) {
 	var e evaluated
-	err := t.call(ctx, "script.evaluate", map[string]any{"target": target, "awaitPromise": true, "resultOwnership": "none",
-		"expression": "(async () => JSON.stringify(await (" + expression + ")))()"}, &e)
+	err := t.call(ctx, "script.evaluate", map[string]any{"target": target, "awaitPromise": true,
+		"resultOwnership": "none", "expression": "(async () => JSON.stringify(await (" + expression + ")))()"}, &e)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,8 @@ func (t *Tab) call(ctx context.Context, method string, params, result any) error
 
 // Turns waits for the event loop of the engine's thread to turn.
 func (t *Tab) Turns(ctx context.Context) error {
-	return t.call(ctx, "script.evaluate", map[string]any{"target": t.target(), "awaitPromise": false, "expression": "0"}, nil)
+	_, err := t.Evaluate(ctx, t.thread, "0")
+	return err
 }
 
 // Answers waits for the browser's answer.
@@ -151,15 +152,10 @@ func (t *Tab) Answers(ctx context.Context) error {
 	return t.call(ctx, "session.status", map[string]any{}, nil)
 }
 
-// Collect collects garbage in the engine's thread and the page's, several times: what one collection finds dead, the
-// next may free.
+// Collect collects garbage in the engine's thread and the page's.
 func (t *Tab) Collect(ctx context.Context) error {
-	targets := []map[string]any{t.target()}
-	if t.realm != "" {
-		targets = append(targets, map[string]any{"context": t.context})
-	}
-	for _, target := range targets {
-		if _, err := t.evaluate(ctx, target, "TestUtils.gc()"); err != nil {
+	for _, thread := range []driver.Thread{driver.PageThread, t.thread} {
+		if _, err := t.Evaluate(ctx, thread, "TestUtils.gc()"); err != nil {
 			return fmt.Errorf("collecting the page's garbage: %w", err)
 		}
 	}
@@ -169,23 +165,8 @@ func (t *Tab) Collect(ctx context.Context) error {
 // Inside returns nothing: Firefox tells nothing about the memory inside a page.
 func (t *Tab) Inside(context.Context) ([]sample.Source, error) { return nil, nil }
 
-// Workers lists the page's dedicated workers.
-func (t *Tab) Workers(ctx context.Context) ([]string, error) {
-	var all struct {
-		Realms []struct {
-			Realm string `json:"realm"`
-			Type  string `json:"type"`
-		} `json:"realms"`
-	}
-	if err := t.call(ctx, "script.getRealms", map[string]any{"type": "dedicated-worker"}, &all); err != nil {
-		return nil, fmt.Errorf("asking for workers: %w", err)
-	}
-	var ids []string
-	for _, r := range all.Realms {
-		ids = append(ids, r.Realm)
-	}
-	return ids, nil
-}
+// Workers lists none: their heaps cannot be read.
+func (t *Tab) Workers(context.Context) ([]string, error) { return nil, nil }
 
 // Heap returns nothing, like Inside.
 func (t *Tab) Heap(string) sample.Source { return nil }

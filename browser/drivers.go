@@ -15,7 +15,7 @@ import (
 type drives struct {
 	name   string // for people
 	is     func(path string) bool
-	check  func(l driver.Launch, chosen string) error // refuses settings that it lacks
+	check  func(o driver.Options, chosen string) error // refuses settings that it lacks
 	launch func(context.Context, string, driver.Options) (driver.Tab, error)
 
 	relay bool // the page passes on what its worker is asked

@@ -52,7 +52,7 @@ func (s *Settings) Check() error {
 	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" && !firefox.Is(s.Chrome) {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
-	return chosen(s.Chrome).check(s.Launch, s.Chrome)
+	return chosen(s.Chrome).check(driver.Options{Launch: s.Launch, Adapter: Adapter(s.Adapter)}, s.Chrome)
 }
 
 // Browser is the browser to start or to attach to.

@@ -270,10 +270,10 @@ func TestBadInput(t *testing.T) {
 		s := browser.Settings{Chrome: "/opt/firefox/firefox", Launch: browser.Launch{Flags: []string{flag}}}
 		enginetest.OneLine(t, s.Check(), fault.Usage, record.Other, "--chrome-flag")
 	}
-	s := browser.Defaults()
-	s.Chrome, s.Adapter = path, string(browser.SwiftShader)
-	_, err = browser.Open(watched(t), s.Browser(0), stubSite, &enginetest.Probe{})
-	enginetest.OneLine(t, err, fault.NotSupported, record.Other, "lavapipe")
+	s := browser.Settings{Chrome: path, Adapter: string(browser.SwiftShader)}
+	enginetest.OneLine(t, s.Check(), fault.NotSupported, record.Other, "lavapipe")
+	s = browser.Settings{Chrome: path, Launch: browser.Launch{Attach: "127.0.0.1:9222"}}
+	enginetest.OneLine(t, s.Check(), fault.Usage, record.Other, "--attach")
 }
 
 // pause makes this program open Firefox and wait to be killed.

@@ -214,7 +214,7 @@ func (t *Tab) watchConnection() {
 	if t.process.Ended(ends) {
 		how = t.process.Exit()
 	}
-	class, how := t.EndedFor(how)
+	class, how := t.vanished(how)
 	t.Lose(engine.Fail(class, "the browser ended unexpectedly (%s)", how))
 }
 

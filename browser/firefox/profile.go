@@ -68,8 +68,14 @@ func preference(text string) (name, value string, err error) {
 }
 
 // Check refuses settings that Firefox lacks.
-func Check(l driver.Launch, _ string) error {
-	_, err := preferences(l.Flags)
+func Check(o driver.Options, _ string) error {
+	if o.Attach != "" {
+		return fault.New(fault.Usage, "omit one", "--attach cannot be combined with Firefox, which llmparity starts itself")
+	}
+	if _, err := adapterEnv(o.Adapter); err != nil {
+		return err
+	}
+	_, err := preferences(o.Flags)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
 	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/record"
 )
 
 // Renderer is the page's content process.
@@ -113,11 +114,19 @@ func (t *Tab) watch(pid int) {
 		case <-tick.C:
 		}
 	}
-	class, how := t.EndedFor("it is gone")
+	class, how := t.vanished("it is gone")
 	if t.process.Ended(0) {
 		return // with the browser, whose end is reported
 	}
 	t.Lose(engine.Fail(class, "the page's content process ended (%s)", how))
+}
+
+// vanished is why a process ended, of which only the end is known. The kernel counts those that it killed for memory.
+func (t *Tab) vanished(how string) (record.Class, string) {
+	if class, why := t.EndedFor(driver.Killed); class == record.OOM {
+		return class, why
+	}
+	return t.EndedFor(how)
 }
 
 // Roles names the browser's processes: those that it names itself, and on Linux others by their command line.
@@ -150,13 +159,13 @@ func kindOf(line []string) string {
 // roleOf converts Firefox's names to ours. Pages have many kinds, such as web and webCOOP+COEP.
 func roleOf(kind string) string {
 	switch kind {
-	case "browser", "extension":
+	case "browser", "extension", "utility":
 		return kind
 	case "gpu":
 		return "gpu-process"
 	case "":
 		return "browser-helper"
-	case "rdd", "socket", "utility", "forkServer", "forkserver", "vr", "gmpPlugin":
+	case "rdd", "socket", "forkServer", "forkserver", "vr", "gmpPlugin":
 		return "utility-" + strings.ToLower(kind)
 	}
 	return "other-renderer"

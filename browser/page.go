@@ -80,6 +80,7 @@ type Page struct {
 	site      Site
 	path      string // of the browser
 	tab       driver.Tab
+	device    *record.Device // how a GPU was looked for has to be kept; nil: not asked yet
 	server    *serve.Server
 	clock     pageClock
 	processes processes
@@ -112,7 +113,8 @@ type pageEvent struct {
 	GPU    *struct{ Kind, Message string }
 }
 
-// Open starts the browser, repeatedly if it does not come up, and opens the site's page.
+// Open starts the browser, repeatedly if it does not come up, and opens the site's page. If a GPU is asked for, it
+// starts it in several ways, until one has a GPU.
 func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error) {
 	path, err := c.Find()
 	if err != nil {
@@ -122,10 +124,11 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
-	var p *Page
-	err = engine.Repeat(ctx, to, "chrome", func() error {
-		p, err = openOnce(ctx, path, c, s, server, to.Warn)
-		return err
+	p, err := openIn(ctx, c, path, func(c Config) (p *Page, err error) {
+		return p, engine.Repeat(ctx, to, "chrome", func() error {
+			p, err = openOnce(ctx, path, c, s, server, to.Warn)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, errors.Join(err, server.Close())

@@ -381,6 +381,7 @@ func (c *Cell) identify() {
 			}
 			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
 		}
+		c.takeRan(a.Ran())
 		now := lastReported(a)
 		if c.Engine == nil {
 			c.Engine = now
@@ -390,6 +391,19 @@ func (c *Cell) identify() {
 			for _, part := range slices.Sorted(maps.Keys(is)) {
 				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
 			}
+		}
+	}
+}
+
+// takeRan keeps what the first launch asked for and got, and what any launch missed.
+func (c *Cell) takeRan(rows []record.Ran) {
+	for _, r := range rows {
+		at := slices.IndexFunc(c.Ran, func(o record.Ran) bool { return o.What == r.What })
+		switch {
+		case at < 0:
+			c.Ran = append(c.Ran, r)
+		case r.Missed && !c.Ran[at].Missed:
+			c.Ran[at] = r
 		}
 	}
 }
@@ -494,7 +508,7 @@ func deviceWords(d *record.Device) string {
 }
 
 var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
-	record.GPU: "a GPU"}
+	record.GPU: "a GPU", record.VirtualGPU: "a virtual GPU", record.OpenGLAdapter: "WebGPU on OpenGL"}
 
 // caveats lists the caveats of the ratios of two cells.
 func caveats(a, b *Cell) []Reason {

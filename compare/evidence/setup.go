@@ -18,6 +18,7 @@ type Setup struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+	Ran    []record.Ran       `json:"ran,omitempty"` // what was asked for, and what ran
 }
 
 // Says returns a setting as the engine reports it; empty if unknown.

@@ -86,8 +86,8 @@ func (a *adapterInfo) device() record.Device {
 // detailPower is the power preference of the adapter, as the browser tells it.
 const detailPower = "power_preference"
 
-// class also checks names, because a browser may not call a software adapter a fallback, and Vulkan calls the devices of
-// virtual machines neither CPU nor GPU.
+// class also checks names, because a browser may not call a software adapter a fallback, and Vulkan calls a virtual
+// machine's device neither CPU nor GPU.
 func (a *adapterInfo) class() record.DeviceClass {
 	name := a.name()
 	switch {

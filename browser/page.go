@@ -85,6 +85,7 @@ type Page struct {
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
+	probe     engine.Probe // nil: nothing is measured
 	ledger    *ledger
 	thread    Thread        // where the engine runs
 	watchdog  time.Duration // how long the engine's thread may be blocked

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,8 +39,17 @@ func openIn(ctx context.Context, c Config, path string, open func(Config) (*Page
 	return p, nil
 }
 
+// Tried are the ways in which a GPU was looked for, if no adapter answered at all.
+func Tried(err error) []string {
+	if nothing, ok := errors.AsType[*hardware.Nothing](err); ok {
+		return nothing.Tried
+	}
+	return nil
+}
+
 // in opens the page in one way, and asks for its adapter.
-func (c Config) in(ctx context.Context, w hardware.Way, open func(Config) (*Page, error)) (*Page, record.Device, error) {
+func (c Config) in(ctx context.Context, w hardware.Way, open func(Config) (*Page, error)) (*Page, record.Device,
+	error) {
 	c.Launch.Flags = slices.Concat(w.Flags, c.Launch.Flags) // the last one counts
 	c.Launch.Headed = c.Launch.Headed || w.Headed
 	p, err := open(c)

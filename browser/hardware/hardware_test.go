@@ -57,13 +57,16 @@ func TestOrder(t *testing.T) {
 		page  string
 		tried string // the answers that the device has
 	}{
-		"a GPU at once":        {answers{"plain": record.GPU, "flags": record.GPU}, "plain", ""},
-		"a GPU with flags":     {answers{"plain": record.SoftwareAdapter, "flags": record.GPU}, "flags", "plain: X (software-adapter, vulkan)"},
-		"a GPU in a window":    {answers{"flags": errCrash, "window": record.GPU}, "window", "plain: no adapter; flags: does not start"},
-		"OpenGL is no GPU":     {answers{"plain": record.OpenGLAdapter, "window": record.GPU}, "window", "plain: X (opengl-adapter, vulkan); flags: no adapter"},
-		"nothing but software": {answers{"flags": record.SoftwareAdapter, "window": record.VirtualGPU}, "flags", "plain: no adapter; flags: X (software-adapter, vulkan); window: X (virtual-gpu, vulkan)"},
-		"no display": {answers{"plain": record.SoftwareAdapter, "window": fault.New(fault.NoDisplay, "", "no Xvfb")}, "plain",
-			"plain: X (software-adapter, vulkan); flags: no adapter; window: no display"},
+		"a GPU at once": {answers{"plain": record.GPU, "flags": record.GPU}, "plain", ""},
+		"a GPU with flags": {answers{"plain": record.SoftwareAdapter, "flags": record.GPU}, "flags",
+			"plain: X (software-adapter, vulkan)"},
+		"a GPU in a window": {answers{"flags": errCrash, "window": record.GPU}, "window", "plain: no adapter; flags: does not start"},
+		"OpenGL is no GPU": {answers{"plain": record.OpenGLAdapter, "window": record.GPU}, "window",
+			"plain: X (opengl-adapter, vulkan); flags: no adapter"},
+		"nothing but software": {answers{"flags": record.SoftwareAdapter, "window": record.VirtualGPU}, "flags",
+			"plain: no adapter; flags: X (software-adapter, vulkan); window: X (virtual-gpu, vulkan)"},
+		"no display": {answers{"plain": record.SoftwareAdapter, "window": fault.New(fault.NoDisplay, "", "no Xvfb")},
+			"plain", "plain: X (software-adapter, vulkan); flags: no adapter; window: no display"},
 	} {
 		m := machine{answers: c.answers}
 		page, d, err := m.search(&hardware.Memory{}).Find(t.Context())
@@ -95,7 +98,8 @@ func TestOtherErrorsEndTheSearch(t *testing.T) {
 		"a browser that does not start": {"plain": errCrash},
 	} {
 		m := machine{answers: answers}
-		if _, _, err := m.search(&hardware.Memory{}).Find(t.Context()); err == nil || len(m.open) > 0 || len(m.tried) > 2 {
+		_, _, err := m.search(&hardware.Memory{}).Find(t.Context())
+		if err == nil || len(m.open) > 0 || len(m.tried) > 2 {
 			t.Errorf("%s: %v, open %v, tried %v", name, err, m.open, m.tried)
 		}
 	}

@@ -28,6 +28,7 @@ type Load struct {
 	All       int    // layers that a GPU could hold
 	Devices   []string
 	NoGPU     bool // the log says that there is no usable GPU
+	Threads   int  // 0: unknown
 
 	caches []kvCache
 }
@@ -108,6 +109,7 @@ var (
 	numberLine  = regexp.MustCompile(`^\s*\w+: (n_ctx|n_batch|n_ubatch)\s*=\s*([0-9]+)$`)
 	flashLine   = regexp.MustCompile(`(?i)^\s*\w+: (?:flash_attn\s*=\s*|flash attention (?:(?:was auto|not supported), set to )?)(enabled|disabled|0|1)\b`)
 	layersLine  = regexp.MustCompile(`: offloaded ([0-9]+)/([0-9]+) layers to GPU`)
+	threadsLine = regexp.MustCompile(`\bn_threads = ([0-9]+)\b`)
 	devicesLine = regexp.MustCompile(`: using device (\S+ \(.+?\))(?: |$)`)
 )
 
@@ -145,6 +147,8 @@ func (l *Load) take(line string) {
 		if !slices.Contains(l.Devices, m[1]) {
 			l.Devices = append(l.Devices, m[1])
 		}
+	} else if m := threadsLine.FindStringSubmatch(line); m != nil {
+		l.Threads = number(m[1])
 	} else if strings.Contains(line, "no usable GPU found") {
 		l.NoGPU = true
 	}

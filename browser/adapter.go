@@ -1,11 +1,13 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"llmparity/browser/driver"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
@@ -20,7 +22,7 @@ type adapterInfo struct {
 	Features     []string         `json:"features"`
 	Limits       map[string]int64 `json:"limits"`
 
-	// What only developers' features tell; empty without them.
+	// What only developers' features or the browser itself tell; empty without them.
 	Backend string `json:"backend"` // vulkan, metal, d3d12, opengles …
 	Type    string `json:"type"`    // discrete GPU, integrated GPU, CPU, unknown
 	Driver  string `json:"driver"`
@@ -37,17 +39,32 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 		return record.Device{}, fmt.Errorf("asking for the WebGPU adapter: %w", err)
 	}
 	if info == nil {
-		do := "try --adapter swiftshader"
+		do := p.driver.noAdapter
 		switch {
 		case p.tab.Facts().Attached:
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
-		case p.config.Adapter.Software():
-			do = "use a newer Chrome, which includes SwiftShader for WebGPU"
+		case p.config.Adapter.Software() && p.driver.noSoftware != "":
+			do = p.driver.noSoftware
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
 			p.tab.Facts().Product)
 	}
-	return info.asked(p.config.Adapter), nil
+	more, err := p.tab.Adapter(ctx)
+	if err != nil {
+		return record.Device{}, fmt.Errorf("asking the browser for its WebGPU adapter: %w", err)
+	}
+	return info.known(more).asked(p.config.Adapter), nil
+}
+
+// known adds what the browser itself knows.
+func (a *adapterInfo) known(more *driver.Adapted) *adapterInfo {
+	if more == nil {
+		return a
+	}
+	b := *a
+	b.Description = cmp.Or(a.Description, more.Name)
+	b.Backend, b.Type, b.Driver = more.Backend, more.Type, more.Driver
+	return &b
 }
 
 // asked returns the device, with the choice that asked for it.
@@ -63,7 +80,8 @@ func (a *adapterInfo) asked(choice Adapter) record.Device {
 func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 func (a *adapterInfo) device() record.Device {
-	if a.Architecture == string(SwiftShader) && strings.HasPrefix(a.Description, "llvmpipe") { // in SwiftShader's place
+	replaced := a.Architecture == string(SwiftShader) || a.Vendor+a.Architecture == "" // by lavapipe, or not named
+	if replaced && strings.HasPrefix(a.Description, "llvmpipe") {
 		a.Vendor, a.Architecture, a.Device = "mesa", string(Lavapipe), ""
 	}
 	d := record.Device{Class: record.GPU, Name: a.name(), Detail: map[string]string{

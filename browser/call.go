@@ -13,8 +13,12 @@ const grace = 2 * time.Second
 
 // Call evaluates an expression in the engine's thread and waits for its promise.
 func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
+	return callIn[T](ctx, p, p.thread, expression)
+}
+
+func callIn[T any](ctx context.Context, p *Page, thread Thread, expression string) (T, error) {
 	var v T
-	text, err := p.tab.Evaluate(ctx, expression)
+	text, err := p.tab.Evaluate(ctx, thread, expression)
 	if err != nil {
 		return v, p.errorOf(err)
 	}
@@ -28,12 +32,21 @@ func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
 
 // CallWith calls a function of the engine's script with one argument.
 func CallWith[T any](ctx context.Context, p *Page, function string, argument any) (T, error) {
-	text, err := json.Marshal(argument)
+	expression, err := expressionOf(function, argument)
 	if err != nil {
 		var none T
-		return none, fmt.Errorf("encoding the argument of %s: %w", function, err)
+		return none, err
 	}
-	return Call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
+	return Call[T](ctx, p, expression)
+}
+
+// expressionOf returns the call of a function with one argument.
+func expressionOf(function string, argument any) (string, error) {
+	text, err := json.Marshal(argument)
+	if err != nil {
+		return "", fmt.Errorf("encoding the argument of %s: %w", function, err)
+	}
+	return fmt.Sprintf("%s(%s)", function, text), nil
 }
 
 // Long is CallWith for long calls. take receives what the page reports meanwhile, all of it before Long returns. If

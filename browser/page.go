@@ -17,12 +17,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
-	"llmparity/browser/chrome"
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
+	"llmparity/browser/firefox"
 	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
@@ -47,10 +48,11 @@ func (c Config) Find() (string, error) {
 	if c.Launch.Attach != "" {
 		return "", nil
 	}
-	if c.Adapter == Lavapipe {
+	path, err := find.Chrome(c.Chrome)
+	if c.Adapter == Lavapipe && (err != nil || !firefox.Is(path)) {
 		return find.Lavapipe()
 	}
-	return find.Chrome(c.Chrome)
+	return path, err
 }
 
 // options are for the driver.
@@ -79,6 +81,7 @@ type Page struct {
 	config    Config
 	site      Site
 	path      string // of the browser
+	driver    drives
 	tab       driver.Tab
 	device    *record.Device // how a GPU was looked for has to be kept; nil: not asked yet
 	server    *serve.Server
@@ -126,7 +129,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		return nil, err
 	}
 	p, err := openIn(ctx, c, path, func(c Config) (p *Page, err error) {
-		return p, engine.Repeat(ctx, to, "chrome", func() error {
+		return p, engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
 			p, err = openOnce(ctx, path, c, s, server, to.Warn)
 			return err
 		})
@@ -139,12 +142,13 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 
 func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
-	p := &Page{config: config, site: site, path: path, server: s, warn: warn, news: make(chan struct{}, 1),
-		watchdog: cmp.Or(config.Watchdog, engine.Watchdog), thread: cmp.Or(config.Thread, PageThread),
+	p := &Page{config: config, site: site, path: path, driver: driverOf(path), server: s, warn: warn,
+		news: make(chan struct{}, 1), watchdog: cmp.Or(config.Watchdog, engine.Watchdog),
+		thread:    cmp.Or(config.Thread, PageThread),
 		processes: processes{attached: map[int][]func(){}, workers: map[string]bool{}}}
 	p.ledger = &ledger{page: p}
 	options := config.options()
-	tab, err := chrome.Launch(ctx, path, options)
+	tab, err := p.driver.launch(ctx, path, options)
 	if err != nil {
 		return nil, err
 	}
@@ -175,24 +179,28 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case aborted || engine.ClassOf(failed) == record.Crash:
-		return &engine.NotStarted{What: "Chrome failed before the page was ready: " + failed.Error(),
+		return &engine.NotStarted{What: p.driver.name + " failed before the page was ready: " + failed.Error(),
 			Words: p.tab.Telling(), Err: failed}
 	case limited.Err() != nil:
-		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
+		return &engine.NotStarted{What: fmt.Sprintf("%s's page was not ready within %g s", p.driver.name,
+			limit.Seconds()),
 			Words: p.tab.Telling(), Err: err}
 	}
 	return err
 }
 
 func (p *Page) navigate(ctx context.Context) error {
-	err := p.tab.Open(ctx, p.server.Base, fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread,
-		p.config.Power))
+	url := fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread, p.config.Power)
+	if p.driver.relay {
+		url += "&relay"
+	}
+	err := p.tab.Open(ctx, p.server.Base, url)
 	if err != nil {
 		return p.tab.Unreachable(fmt.Errorf("opening the page: %w", p.errorOf(err)), p.server.Base)
 	}
 	found := make(chan error, 1)
 	go func() { found <- p.tab.Identify(ctx) }()
-	_, err = Call[bool](ctx, p, "llmparityPage.started.then(() => true)")
+	_, err = callIn[bool](ctx, p, PageThread, "llmparityPage.started.then(() => true)")
 	unfound := <-found
 	if err != nil {
 		var thrown *engine.Failure

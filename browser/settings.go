@@ -7,6 +7,7 @@ import (
 	"llmparity/browser/chrome"
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
+	"llmparity/browser/firefox"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 )
@@ -27,8 +28,8 @@ func Defaults() Settings { return Settings{Adapter: string(Auto), Thread: string
 // Fields returns the settings for users.
 func (s *Settings) Fields() []engine.Field {
 	return []engine.Field{
-		{To: &s.Chrome, Flag: "chrome", Place: true, Help: "browser: a path or " + strings.Join(find.Brands, ", ") +
-			" (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
+		{To: &s.Chrome, Flag: "chrome", Key: "browser", Place: true, Help: "browser: a path or " +
+			strings.Join(find.Brands, ", ") + " (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
 		{To: &s.Launch.Headed, Flag: "headed", Place: true,
 			Help: "show the browser's window; without a display, in a private Xvfb"},
 		{To: &s.Launch.Attach, Flag: "attach", Place: true,
@@ -48,10 +49,10 @@ func (s *Settings) Fields() []engine.Field {
 
 // Check refuses contradictory flags.
 func (s *Settings) Check() error {
-	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" {
+	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" && !firefox.Is(s.Chrome) {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
-	return chrome.Check(s.Launch, s.Chrome)
+	return chosen(s.Chrome).check(driver.Options{Launch: s.Launch, Adapter: Adapter(s.Adapter)}, s.Chrome)
 }
 
 // Browser is the browser to start or to attach to.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 
-	"llmparity/browser/chrome"
 	"llmparity/browser/hardware"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/record"
@@ -22,7 +21,7 @@ func openIn(ctx context.Context, c Config, path string, open func(Config) (*Page
 	if c.Adapter != GPU || c.Launch.Attach != "" {
 		return open(c)
 	}
-	ways := slices.DeleteFunc(chrome.Ways(runtime.GOOS), func(w hardware.Way) bool {
+	ways := slices.DeleteFunc(driverOf(path).ways(runtime.GOOS), func(w hardware.Way) bool {
 		return c.Launch.Headed && w.Headed // every way has the window already
 	})
 	search := hardware.Search[*Page]{Ways: ways, Memory: &memory, Key: hardware.Key(path, c.Launch.Flags),

@@ -48,7 +48,8 @@ type Tab struct {
 var _ driver.Tab = (*Tab)(nil)
 
 // Check refuses contradictory settings; chosen is the browser that the user chose.
-func Check(l driver.Launch, chosen string) error {
+func Check(o driver.Options, chosen string) error {
+	l := o.Launch
 	if l.Attach != "" {
 		if _, err := find.Address(l.Attach); err != nil {
 			return err

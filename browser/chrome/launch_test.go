@@ -36,7 +36,7 @@ func TestFlagsArePassedOn(t *testing.T) {
 	path, err := find.Chrome("")
 	check.Err(t, err)
 	l := driver.Launch{Flags: []string{"user-agent=parity/1", "--enable-features=OfTheTest", "hide-scrollbars"}}
-	check.Err(t, Check(l, ""))
+	check.Err(t, Check(driver.Options{Launch: l}, ""))
 	c, err := launch(watched(t), path, driver.Options{Launch: l})
 	check.Err(t, err)
 	defer func() {
@@ -69,7 +69,7 @@ func TestConflictingFlagsAreRefused(t *testing.T) {
 		"--":        "NAME",
 		"two words": "NAME",
 	} {
-		err := Check(driver.Launch{Flags: []string{text}}, "")
+		err := Check(driver.Options{Launch: driver.Launch{Flags: []string{text}}}, "")
 		enginetest.OneLine(t, err, fault.Usage, record.Other, do, "--chrome-flag")
 	}
 	for _, c := range []struct {
@@ -79,7 +79,7 @@ func TestConflictingFlagsAreRefused(t *testing.T) {
 		{driver.Launch{Attach: "h:1"}, "chrome"}, {driver.Launch{Attach: "h:1", Headed: true}, ""},
 		{driver.Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {driver.Launch{Attach: "h"}, ""},
 	} {
-		if err := Check(c.launch, c.chrome); fault.Of(err) != fault.Usage {
+		if err := Check(driver.Options{Launch: c.launch}, c.chrome); fault.Of(err) != fault.Usage {
 			t.Errorf("%+v of %q: %v, want a usage error", c.launch, c.chrome, err)
 		}
 	}

@@ -50,9 +50,13 @@ func (t *Tab) Enter(ctx context.Context, thread driver.Thread) error {
 	return nil
 }
 
-// Evaluate evaluates an expression in the engine's thread and waits for its promise.
-func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage, error) {
-	both, cancel := engine.Within(t.isolate.ctx, ctx)
+// Evaluate evaluates an expression in a thread and waits for its promise.
+func (t *Tab) Evaluate(ctx context.Context, in driver.Thread, expression string) (json.RawMessage, error) {
+	thread := t.Ctx
+	if in == driver.WorkerThread {
+		thread = t.isolate.ctx
+	}
+	both, cancel := engine.Within(thread, ctx)
 	defer cancel()
 	v, err := chromedp.Run(both, chromedp.Evaluate[json.RawMessage](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -60,6 +64,9 @@ func (t *Tab) Evaluate(ctx context.Context, expression string) (json.RawMessage,
 	}
 	return v, nil
 }
+
+// Adapter adds nothing to what the page knows.
+func (t *Tab) Adapter(context.Context) (*driver.Adapted, error) { return nil, nil }
 
 // Turns waits for the event loop of the engine's thread to turn.
 func (t *Tab) Turns(ctx context.Context) error {

@@ -65,8 +65,8 @@ type Tab interface {
 	Identify(context.Context) error
 	// Enter finds the engine's thread, which is there, and gives it the binding.
 	Enter(context.Context, Thread) error
-	// Evaluate evaluates an expression in the engine's thread, or before Enter in the page's, and awaits its promise.
-	Evaluate(ctx context.Context, expression string) (json.RawMessage, error)
+	// Evaluate evaluates an expression in a thread and awaits its promise. The worker's is there after Enter.
+	Evaluate(ctx context.Context, in Thread, expression string) (json.RawMessage, error)
 	// Turns waits for the event loop of the engine's thread to turn.
 	Turns(context.Context) error
 	// Answers waits for the browser's answer, whatever the page does.
@@ -83,6 +83,8 @@ type Tab interface {
 	// Workers lists the page's dedicated workers; Heap is the source of one's heap, nil without one.
 	Workers(context.Context) ([]string, error)
 	Heap(worker string) sample.Source
+	// Adapter is what the browser itself knows of its WebGPU adapter; nil: nothing that the page does not.
+	Adapter(context.Context) (*Adapted, error)
 	// Profile profiles the page and its current workers.
 	Profile(context.Context, []engine.Profile) (func(context.Context, string) error, error)
 	// Unreachable explains why the page did not open.
@@ -116,6 +118,14 @@ type Listener interface {
 	Reported(payload string) // by the binding
 	Threw(*Thrown)           // what nobody caught
 	Said(text string)        // an error on the console
+}
+
+// Adapted describes a WebGPU adapter beyond what a page may know.
+type Adapted struct {
+	Name    string `json:"name"`
+	Driver  string `json:"driver"`
+	Backend string `json:"backend"`
+	Type    string `json:"type"`
 }
 
 // Thrown is what the page threw, on one line and without the stack.

@@ -122,7 +122,8 @@ func (p *Process) Stage(ctx context.Context, limit time.Duration, who string, cr
 	defer timer.Stop()
 	select {
 	case err := <-done:
-		if err == nil || ctx.Err() != nil {
+		_, known := errors.AsType[*fault.Error](err)
+		if err == nil || known || ctx.Err() != nil {
 			return err
 		}
 		words := telling(strings.TrimPrefix(err.Error(), "chrome failed to start:"))

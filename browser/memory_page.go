@@ -71,20 +71,38 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	if err != nil {
 		return err
 	}
+	return p.attach(ofThePage, probe, p.inside())
+}
+
+// Keys of sources that are no process's. Processes have their pid.
+const (
+	ofThePage  = 0
+	ofTheModel = -1 // attached by the load, until the unload
+)
+
+// attach samples sources until the page is closed, or until detach.
+func (p *Page) attach(key int, probe engine.Probe, sources []sample.Source) error {
 	ps := &p.processes
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.ended {
 		return errClosed
 	}
-	for _, s := range p.inside() {
-		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
+	for _, s := range sources {
+		ps.attached[key] = append(ps.attached[key], probe.Attach(s))
 	}
 	return nil
 }
 
-// ofThePage is the key of the page's sources; processes have their pid.
-const ofThePage = 0
+// detach ends the sampling of sources that attach began.
+func (p *Page) detach(key int) {
+	p.processes.mu.Lock()
+	defer p.processes.mu.Unlock()
+	for _, end := range p.processes.attached[key] {
+		end()
+	}
+	delete(p.processes.attached, key)
+}
 
 // inside returns the sources inside the page.
 func (p *Page) inside() []sample.Source {
@@ -95,10 +113,12 @@ func (p *Page) inside() []sample.Source {
 			performanceEvery, performanceMetrics),
 		p.source(MethodDOM, "page", "counts of documents, nodes and event listeners", "their size", 0, domCounters),
 		p.source(MethodHeap, "page", heapSees, heapBlind, heapEvery, heapUsage),
-		p.ledger,
 		p.source(MethodWasm, string(p.isolate.thread),
 			"WebAssembly memories of the thread of "+p.site.Title+" by size, touched or not",
 			"memories of other threads; compiled code", 0, p.wasmMemory),
+	}
+	if !p.site.Elsewhere {
+		all = append(all, p.ledger)
 	}
 	if p.chrome.eager { // otherwise it may take many seconds
 		all = append(all, p.source(MethodUserAgent, "page", "JavaScript heap and array buffers of the page and its "+
@@ -163,8 +183,12 @@ func heapUsage(ctx context.Context) (map[string]float64, error) {
 
 // wasmMemory asks the ledger's script.
 func (p *Page) wasmMemory(ctx context.Context) (map[string]float64, error) {
-	m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
-	return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, err
+	m, err := Call[struct{ Bytes, Count, Shared, Threads float64 }](ctx, p, "llmparityLedger.wasm()")
+	all := map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}
+	if m.Threads > 0 { // no other engine's memory is shared
+		all["shared_bytes"], all["threads_count"] = m.Shared, m.Threads
+	}
+	return all, err
 }
 
 // userAgentMemory returns the total and its parts by type; parts without a type are called other. The promise settles

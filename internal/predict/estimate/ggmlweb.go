@@ -1,20 +1,12 @@
 package estimate
 
-import (
-	"cmp"
-	"fmt"
-)
+import "fmt"
 
 // ggmlWebRuntime is ggml in WebAssembly. It reads the file into a memory of its own, which ends at 4 GiB, repacks
 // nothing, and has no more for the model than llama.cpp on a CPU has.
 var ggmlWebRuntime = &Runtime{name: "ggml-web", gguf: true, device: device{flags: []string{"ram-gb"}, places: inWasm{}},
 	kv: "f32", reserves: ggmlRuntime.reserves, rules: ggmlWeb{},
-	take: func(s *Setup, settings map[string]string) {
-		Change(s, func(g *GGMLSettings) {
-			g.UBatch = cmp.Or(number(settings["ubatch"]), g.UBatch)
-			g.NoFlash = settings["flash_attention"] == "" && g.NoFlash || settings["flash_attention"] == "off"
-		})
-	}}
+	settings: ggmlSettings("wllama")}
 
 // inWasm has WebAssembly memory alone.
 type inWasm struct{ anywhere }
@@ -39,7 +31,7 @@ func (ggmlWeb) choose(e *Estimate) {
 		e.warn("%s processes one sequence at a time: %d requests wait for one another", e.Setup.Engine.Title, e.Sequences)
 		e.Sequences = 1
 	}
-	Change(&e.Setup, func(g *GGMLSettings) { g.UBatch, g.NoMmap, g.Repacks = cmp.Or(g.UBatch, 512), true, nil })
+	Change(&e.Setup, func(g *GGMLSettings) { g.NoMmap, g.Repacks = true, nil })
 }
 
 func (ggmlWeb) itself(e *Estimate, weights int64) (Component, []string) {

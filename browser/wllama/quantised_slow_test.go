@@ -1,0 +1,67 @@
+//go:build slow
+
+package wllama
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/cache"
+	"llmparity/internal/kit/check"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tiny"
+	"llmparity/internal/models/tiny/tinytest"
+	"llmparity/internal/record"
+	"llmparity/native/llamacpp"
+)
+
+// rounding is how far apart log-probabilities may be where engines choose different tokens of quantised weights: each
+// rounds activations to the blocks of its own kernels.
+const rounding = 0.25
+
+// Quantised weights give llama.cpp's tokens, or part where two tokens are almost equally likely.
+func TestQuantisedTypes(t *testing.T) {
+	const tokens = 32
+	native := llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
+	for _, feature := range tinytest.Types() {
+		t.Run(feature.Name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "model.gguf")
+			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
+			m := models.Model{Path: path, Model: record.Model{Context: 1024}}
+			web, _ := open(t, with(WASM, 1))
+			server, _ := enginetest.Open(t, native)
+			enginetest.Load(t, web, m)
+			enginetest.Load(t, server, m)
+			equal, prompts := 0, append(feature.Prompts(), tinytest.Prompts()[:5]...)
+			for _, p := range prompts {
+				r := engine.Request{Prompt: p.Text, MaxTokens: tokens, IgnoreEOS: true}
+				here, err := enginetest.Generate(t.Context(), web, r)
+				check.Err(t, err)
+				there, err := enginetest.Generate(t.Context(), server, r)
+				check.Err(t, err)
+				ids, want := here.IDs(), there.IDs()
+				at := 0
+				for at < tokens && ids[at] == want[at] {
+					at++
+				}
+				if at == tokens {
+					equal++
+					continue
+				}
+				var margin float64
+				check.Err(t, web.Score(t.Context(), engine.Forced{Prompt: here.Usage.PromptIDs, IDs: want[:at+1], Top: 2},
+					func(s record.Score) { margin = s.Top[0].LogProb - s.LogProb }))
+				t.Logf("%s: parts at token %d, where the two are %.3f apart", p.Name, at, margin)
+				if margin > rounding {
+					t.Errorf("%s: parts at token %d by %.3f:\n%v\n%v", p.Name, at, margin, ids, want)
+				}
+			}
+			t.Logf("%d of %d equal", equal, len(prompts))
+			check.Err(t, web.Close())
+			check.Err(t, server.Close())
+		})
+	}
+}

@@ -117,7 +117,7 @@ func or(value, none string) string {
 // loads a model.
 var Memory = &engine.Memory{Name: Name, Title: title, Runtime: "ggml-web", Before: 370 << 20, FourBits: "q4_k_m",
 	KVTypes: cacheTypes,
-	Program: engine.Program{Bytes: 130 * record.MiB, Token: 360, Low: 0.6, High: 1.6,
+	Program: engine.Program{Bytes: 136 * record.MiB, Token: 360, Low: 0.6, High: 1.6,
 		How: "PSS of wllama's compiled code, its worker and its heap, of which 128 MiB are reserved at once"},
 	Starts: func(s engine.Settings) map[string]string {
 		e := Engine{config: *newConfig(), settings: s}

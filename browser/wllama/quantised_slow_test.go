@@ -52,7 +52,8 @@ func TestQuantisedTypes(t *testing.T) {
 					continue
 				}
 				var margin float64
-				check.Err(t, web.Score(t.Context(), engine.Forced{Prompt: here.Usage.PromptIDs, IDs: want[:at+1], Top: 2},
+				forced := engine.Forced{Prompt: here.Usage.PromptIDs, IDs: want[:at+1], Top: 2}
+				check.Err(t, web.Score(t.Context(), forced,
 					func(s record.Score) { margin = s.Top[0].LogProb - s.LogProb }))
 				t.Logf("%s: parts at token %d, where the two are %.3f apart", p.Name, at, margin)
 				if margin > rounding {

@@ -38,9 +38,9 @@ build:
 	@scripts/setup npm
 	@go build -o bin/llmparity ./cmd/llmparity
 
-# The main job: the tiny model in WebLLM and in llama.cpp, measured, compared, reported.
+# The main job: the tiny model in WebLLM, in wllama and in llama.cpp, measured, compared, reported.
 demo: setup build
-	@bin/llmparity run
+	@bin/llmparity run --engines webllm,wllama,llamacpp
 
 lint:
 	@scripts/setup npm staticcheck

@@ -122,12 +122,23 @@ var launchedMoves = map[string]change{
 	"ollama.keep_alive":        {onOllama, "ollama: {url: URL, keep_alive: 20m}"},
 	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
 	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
+	"webllm.browser":           {"engines: [webllm]", "webllm: {browser: no-such-browser}"},
 	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
 	"webllm.power_preference":  {"engines: [webllm]", "webllm: {power_preference: low-power}"},
 	"webllm.kernels":           {"engines: [webllm]", "webllm: {kernels: gpu}"},
 	"webllm.requantize":        {"engines: [webllm]", "webllm: {requantize: q4_0}"},
 	"webllm.sort":              {"engines: [webllm]", "webllm: {sort: full}"},
 	"webllm.thread":            {"engines: [webllm]", "webllm: {thread: worker}"},
+	"wllama.browser":           {"engines: [wllama]", "wllama: {browser: no-such-browser}"},
+	"wllama.adapter":           {"engines: [wllama]", "wllama: {adapter: lavapipe}"},
+	"wllama.backend":           {"engines: [wllama]", "wllama: {backend: wasm}"},
+	"wllama.batch":             {"engines: [wllama]", "wllama: {batch: 64}"},
+	"wllama.cache_type_k":      {"engines: [wllama]", "wllama: {cache_type_k: f16}"},
+	"wllama.cache_type_v":      {"engines: [wllama]", "wllama: {cache_type_v: f16}"},
+	"wllama.flash_attention":   {"engines: [wllama]", "wllama: {flash_attention: auto}"},
+	"wllama.power_preference":  {"engines: [wllama]", "wllama: {power_preference: low-power}"},
+	"wllama.thread":            {"engines: [wllama]", "wllama: {thread: worker}"},
+	"wllama.ubatch":            {"engines: [wllama]", "wllama: {ubatch: 64}"},
 }
 
 func traffic(text string) string { return "traffic: {" + text + "}" }

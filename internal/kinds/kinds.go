@@ -3,6 +3,7 @@ package kinds
 
 import (
 	"llmparity/browser/webllm"
+	"llmparity/browser/wllama"
 	"llmparity/internal/engine"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
@@ -13,6 +14,7 @@ import (
 // All lists the engines in display order.
 var All = engine.Kinds{
 	webllm.Kind,
+	wllama.Kind,
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,

@@ -14,6 +14,7 @@
 //   giveUp()           makes load return soon
 //   score(text)        { prompt, forced, top, whole }: calls host.score for each forced token, and returns { promptIDs }
 //   held()             the number of tokens in the KV cache
+//   ran()              what is known after a load about the device and of memory, for Offer.Ran of its Go package
 // Long work lets the thread's other tasks run between tokens (host.turn), because else it could not be interrupted.
 
 import { ledger } from "./ledger.js"; // must precede everything that uses WebGPU
@@ -182,4 +183,4 @@ async function unload() {
   show("Ready: no model is loaded.");
 }
 
-globalThis.llmparity = { held, now, adapter, load, giveUp, generate, score, interrupt: () => engine.interrupt(), unload };
+globalThis.llmparity = { held, now, adapter, load, ran: () => ask("ran"), giveUp, generate, score, interrupt: () => engine.interrupt(), unload };

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 
@@ -29,6 +30,8 @@ type Served struct {
 	Info record.EngineInfo
 	// Stages of a load, in order. Each begins when the script marks it, and ends where the next one begins.
 	Stages []Stage
+	// Elsewhere: it does not always compute on the WebGPU adapter, so none is needed, and Ran reports the device.
+	Elsewhere bool
 }
 
 // Stage is a stage of a load: its name, as the script marks it, and how its limits are measured.
@@ -46,6 +49,14 @@ type Offer struct {
 	Warnings []record.Warning
 	// Lacks adds to an error of the load which files the page requested in vain; nil: it never does.
 	Lacks func() string
+	// Ran reads what the script's ran returned after the load; nil: nothing is asked.
+	Ran func(p *Page, told json.RawMessage) (*Ran, error)
+}
+
+// Ran is what is known of a model only once it is loaded.
+type Ran struct {
+	Device *record.Device // with what was asked for; nil: the page's adapter
+	Policy map[string]string
 }
 
 // Caps are those of engines in a browser: the caller adds its own.

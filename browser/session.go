@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,10 +43,15 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if s.Adapter, err = s.Device(ctx); err == nil { // report what exists before any model
-		device := s.Adapter
+	s.Adapter, err = s.Device(ctx)
+	if s.served.Elsewhere && fault.Of(err) == fault.NoAdapter {
+		err = nil
+	}
+	if err == nil { // report what exists before any model
 		s.event(record.Event{Engine: s.info(nil)})
-		s.event(record.Event{Device: &device})
+		if device := s.Adapter; !s.served.Elsewhere {
+			s.event(record.Event{Device: &device})
+		}
 		err = s.Measure(ctx, probe)
 	}
 	if err != nil {
@@ -112,11 +118,32 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	if err := s.Loaded(ctx); err != nil {
 		return err
 	}
+	if err := s.ran(ctx, o); err != nil {
+		return err
+	}
 	s.event(record.Event{Engine: s.info(o)})
 	for _, w := range o.Warnings {
 		s.probe.Warn(w)
 	}
 	return s.Attach(ctx, s.probe)
+}
+
+// ran asks for what is known only after the load.
+func (s *Session) ran(ctx context.Context, o *Offer) error {
+	if o.Ran == nil {
+		return nil
+	}
+	told, err := Call[json.RawMessage](ctx, s.Page, "llmparity.ran()")
+	if err != nil {
+		return err
+	}
+	ran, err := o.Ran(s.Page, told)
+	if err != nil {
+		return err
+	}
+	maps.Copy(o.Policy, ran.Policy)
+	s.event(record.Event{Device: ran.Device})
+	return nil
 }
 
 // answer is the page's answer to a request; tokens come before it as events.

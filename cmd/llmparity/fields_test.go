@@ -79,6 +79,7 @@ var resolvedMoves = map[string]change{
 	"ollama.gpu":                {"engines: [ollama]", "ollama: {gpu: true}"},
 	"ollama.kv_type":            {"engines: [ollama]", "ollama: {kv_type: q8_0}"},
 	"ollama.url":                {"engines: [ollama]", "ollama: {url: http://127.0.0.1:1}"},
+	"transformersjs.backend":    {"engines: [transformersjs]", "transformersjs: {backend: webgpu}"},
 	"openai.url":                {onServer, "openai: {url: http://127.0.0.1:1}"},
 	"openai.model":              {onServer, "openai: {url: URL, model: other}"},
 	"models.model_params": {onServer + "-model\nmodels: [{model: served:m, model_params: 1e9}]",
@@ -128,6 +129,14 @@ var launchedMoves = map[string]change{
 	"webllm.requantize":        {"engines: [webllm]", "webllm: {requantize: q4_0}"},
 	"webllm.sort":              {"engines: [webllm]", "webllm: {sort: full}"},
 	"webllm.thread":            {"engines: [webllm]", "webllm: {thread: worker}"},
+
+	"transformersjs.adapter":          {onWebGPU("swiftshader"), onWebGPU("lavapipe")},
+	"transformersjs.power_preference": {"engines: [transformersjs]", "transformersjs: {power_preference: low-power}"},
+	"transformersjs.thread":           {"engines: [transformersjs]", "transformersjs: {thread: worker}"},
+}
+
+func onWebGPU(adapter string) string {
+	return "engines: [transformersjs]\ntransformersjs: {backend: webgpu, adapter: " + adapter + "}"
 }
 
 func traffic(text string) string { return "traffic: {" + text + "}" }

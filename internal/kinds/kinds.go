@@ -2,6 +2,7 @@
 package kinds
 
 import (
+	"llmparity/browser/transformersjs"
 	"llmparity/browser/webllm"
 	"llmparity/internal/engine"
 	"llmparity/native/llamacpp"
@@ -13,6 +14,7 @@ import (
 // All lists the engines in display order.
 var All = engine.Kinds{
 	webllm.Kind,
+	transformersjs.Kind,
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,

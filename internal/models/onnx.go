@@ -45,7 +45,10 @@ func openONNX(ctx context.Context, path, typed string, window int) (Model, error
 		return Model{}, err
 	}
 	file := filepath.Join(o.Dir, filepath.FromSlash(o.File))
-	return Model{Path: file, Model: record.Model{Name: titled(o.Dir) + "-" + o.Form, SHA256: sum, Format: ONNX,
+	if strings.EqualFold(filepath.Ext(typed), ".onnx") {
+		typed = filepath.Join(filepath.Dir(typed), "..")
+	}
+	return Model{Path: file, Model: record.Model{Name: titled(typed) + "-" + o.Form, SHA256: sum, Format: ONNX,
 		Architecture: of.Type, DType: o.DType, FileB: o.Bytes, WeightsB: o.Bytes, Parameters: of.Parameters,
 		Context: cmp.Or(window, of.MaxContext), MaxContext: of.MaxContext, Layers: of.Layers, Heads: of.Heads,
 		KVHeads: of.KVHeads, HeadDim: of.HeadDim, Hidden: of.Hidden, Vocab: of.Vocab}}, nil

@@ -24,7 +24,8 @@ func (inPage) needs(e Estimate) []Need {
 		return nil
 	}
 	n := Need{Place: Wasm, Hard: true, What: "weights, KV cache and activations, with " + e.Setup.Engine.Title}
-	n.add(1, e.Component(Weights), e.Component(KVReserved), e.Component(Activation))
+	n.add(onnxHeap, e.Component(Weights))
+	n.add(1, e.Component(KVReserved), e.Component(Activation))
 	return []Need{n}
 }
 
@@ -71,7 +72,8 @@ func (onnxWeb) activations(e *Estimate) (Component, touched) {
 // Memory of the page beside the model, measured with Chromium 156.
 const (
 	onnxPage   = 235 * mib // transformers.js, ONNX Runtime's WebAssembly and its compiled code
-	onnxCopies = 1.0       // of the weights, in array buffers until garbage collection
+	onnxCopies = 1.2       // of the weights: in array buffers until garbage collection, and packed in WebAssembly
+	onnxHeap   = 1.6       // WebAssembly's size for weights of 1
 )
 
 func (onnxWeb) itself(e *Estimate, weights int64) (Component, []string) {

@@ -12,7 +12,6 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
 
@@ -57,7 +56,7 @@ func CompareFigure(base, now *Cell, name string, change float64, alternated bool
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.Test = from.Chance()
 	if alternated && figure.OfCPU(name) {
-		out.pair(pairs(base, now, a, b), change)
+		out.pair(paired(base, now, a, b), change)
 	}
 	out.Test.Weight, out.Test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
@@ -76,8 +75,8 @@ func (x *Against) pair(p stats.Pairs, change float64) {
 	x.Note = strings.TrimPrefix(x.Note+"; compared launch by launch", "; ")
 }
 
-// pairs are the values of a figure in launches of the same number.
-func pairs(base, now *Cell, a, b evidence.Figure) stats.Pairs {
+// paired are the values of a figure in launches of the same number.
+func paired(base, now *Cell, a, b evidence.Figure) stats.Pairs {
 	if evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
 		return nil
 	}
@@ -103,17 +102,6 @@ func lacking(base, now evidence.Figure) string {
 	return fmt.Sprintf("%s has no %s: %s", run, cmp.Or(f.Title, f.Name), f.Absent)
 }
 
-// Named returns a figure or a component of the memory by its name; if there is none, an empty figure that says so.
-func (c *Cell) Named(name string) evidence.Figure {
-	f := c.Figure(name)
-	if f.Title == "" && !f.Known() {
-		if part := c.Parts.Component(name); part.Known() {
-			return part.Figure
-		}
-	}
-	return f
-}
-
 // Correct applies Holm's correction to all comparisons of a gate, and returns how many tests are distinct.
 func Correct(all []*Against) int {
 	var plain []stats.Test
@@ -124,7 +112,7 @@ func Correct(all []*Against) int {
 	for i, p := range stats.Holm(plain, func(t stats.Test) float64 { return t.P }) {
 		all[i].Changed = p <= stats.Alpha
 	}
-	return ratio.Judge(of)
+	return ratio.Judge(of, stats.ByHolm)
 }
 
 // CompareOutputs compares the outputs of the first requests of two cells, which may be in different results.
@@ -132,44 +120,17 @@ func CompareOutputs(base, now *Cell) parity.Parity {
 	return parity.SameCell(base.counted, now.counted, base.Spec.Temperature != 0 || now.Spec.Temperature != 0)
 }
 
-// stolenP is the p below which stolen time differs. It is large, because a difference must not be blamed on an engine.
-const stolenP = 0.1
-
-// MoreStolen says if a hypervisor gave more processor time to other guests during the launches of one cell than of
-// another, by as many percent or more. Small amounts matter, because other guests also share caches and memory: on two
-// cores, 0.5% stolen time came with 10% less speed.
-func MoreStolen(than, of *Cell, by float64) string {
-	a, b := stats.Median(than.stolen), stats.Median(of.stolen)
-	if !(b > a && b-a >= by) { // unknown medians are not numbers
-		return ""
+// QualityChanges compares the scores of a text with those of a baseline run's cell, window by window. If they cannot be
+// compared, it returns the reason.
+func QualityChanges(base, now *Cell, name string) (changes []float64, why string) {
+	if why := lacking(base.Figure(figure.Perplexity), now.Figure(figure.Perplexity)); why != "" {
+		return nil, why
 	}
-	p := stats.NewSides(than.stolen, of.stolen).Chance().P
-	if p > stolenP {
-		return ""
+	if name == figure.Perplexity && base.Quality.Guesses() {
+		return nil, "the baseline run's perplexity is meaningless: worse than guessing uniformly"
 	}
-	other := than.Label
-	if other == of.Label {
-		other = "the other run"
+	if changes = now.Quality.Changes(base.Quality, name); changes == nil {
+		why = "the baseline run scored another text"
 	}
-	return explain.StolenTime.With(explain.Short(b), of.Label, explain.Short(a), other, p).Text
-}
-
-// Hiding is how much more must be stolen from one side, in percent, to hide a regression of the other.
-const Hiding = 0.25
-
-// disturbed adds a warning to a difference that stolen time may explain.
-func disturbed(x *ratio.Ratio, a, b *Cell) {
-	f := a.Figure(x.Figure)
-	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {
-		return // launches of one run alternate
-	}
-	// More must have been stolen from the slower side: that of longer times, or of lower rates.
-	slow, quick := a, b
-	if longer := f.Unit == "ms" || f.Unit == "µs"; longer != (*x.Ratio > 1) {
-		slow, quick = b, a
-	}
-	if text := MoreStolen(quick, slow, 0); text != "" {
-		x.Warnings = append(x.Warnings, evidence.Warning{Where: slow.Label,
-			Warning: record.Warning{Code: explain.StolenTime.Code, Text: text}})
-	}
+	return changes, why
 }

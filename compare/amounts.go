@@ -1,47 +1,14 @@
 package compare
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"llmparity/compare/evidence"
-	"llmparity/compare/explain"
+	"llmparity/compare/memory"
 	"llmparity/compare/ratio"
-	"llmparity/compare/verdict"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
-
-// Verdict is the conclusion about a figure that both cells of a comparison have: x of A and y of B. a and b name the
-// sides. Without a ratio, amounts of memory decide if only the devices forbid one.
-func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdict.Verdict {
-	at := func(of []ratio.Ratio) int {
-		return slices.IndexFunc(of, func(o ratio.Ratio) bool { return o.Figure == x.Name && o.Figure == y.Name })
-	}
-	if at := at(c.Ratios); at >= 0 {
-		return verdict.Of(&c.Ratios[at], a, b, r.Statistics.MinEffect)
-	}
-	if at := at(c.amounts); at >= 0 {
-		return verdict.OfAmounts(&c.amounts[at], a, b, r.Statistics.MinEffect)
-	}
-	p, q := r.Cells[c.A], r.Cells[c.B]
-	v := verdict.Forbidden(x, y, a, b, cmp.Or(Unlike(x.Name, p, q), c.forbids))
-	if x.Name != p.Points().Peak.Name {
-		return v
-	}
-	v.Forbids = cmp.Or(v.Forbids, verdict.ReasonOf(explain.NoPSS))
-	if shared := cmp.Or(p.footprint.ProgramWords(), q.footprint.ProgramWords()); shared != "" {
-		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared, Sentence: explain.Capital(shared)}
-		if more := leastMore(p, q); more != 0 {
-			v.AtLeast, v.Larger = math.Abs(more), 0
-			if more < 0 {
-				v.Larger = 1
-			}
-		}
-	}
-	return v
-}
 
 // compareAmounts compares the memory of two cells of which only amounts may be compared, and adds the tests to their
 // family.
@@ -65,6 +32,9 @@ func (r *Result) compareAmounts(c *Comparison) {
 		c.amounts = append(c.amounts, out)
 	}
 }
+
+// Points are its memory at three points.
+func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
 
 // inRAM reports whether all of a cell's memory is the machine's own: a GPU's is not in its figures.
 func inRAM(c *Cell) bool {

@@ -10,7 +10,6 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
 )
 
 // reasons lists what may be compared with what. A reason that many pairs of cells share is listed once.
@@ -202,13 +201,4 @@ func (r *Result) difference(c *Cell) string {
 		}
 	}
 	return "other cells of this run match better"
-}
-
-// specs are what cells request.
-func specs(cells []*Cell) []*record.Cell {
-	out := make([]*record.Cell, len(cells))
-	for i, c := range cells {
-		out[i] = &c.Spec
-	}
-	return out
 }

@@ -8,36 +8,37 @@
 // the same class of device, or is marked.
 //
 // Tests that answer one question are a family: does run B differ from run A (or one engine from another) in any figure
-// of any pair of cells, or in a mean over them? Holm's correction keeps false differences to at most 1 family of equals
-// in 20. Peak memory, time to first token and decode weigh eight times as much as other figures, six times with six
-// launches a side. Figures that order the launches alike, such as a peak and an increase over nothing, are one test. A
-// significant difference below the minimum effect does not matter. Intervals of medians are order statistics. Those of
-// ratios and changes are exact bootstrap percentiles over launches; means over cells use a seeded bootstrap. Fewer than
-// six launches a side have no interval.
+// of any pair of cells, or in a mean over them? A correction keeps false differences to at most 1 family of equals in
+// 20: Holm's for up to five pairs of cells, Benjamini and Hochberg's for more. Peak memory, time to first token and
+// decode weigh eight times as much as other figures, six times with six launches a side. Figures that order the
+// launches alike, such as a peak and an increase over nothing, are one test. A significant difference below the minimum
+// effect does not matter. Intervals of medians are order statistics. Those of ratios and changes are exact bootstrap
+// percentiles over launches; means over cells use a seeded bootstrap. Fewer than six launches a side have no interval.
 //
 // It cannot explain why engines differ. Margins of tokens are known only where engines scored a text.
 package compare
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
+	"llmparity/compare/conduct"
+	"llmparity/compare/cost"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
-	"llmparity/compare/hardware"
-	"llmparity/compare/memory"
+	"llmparity/compare/label"
+	"llmparity/compare/pairs"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
 	"llmparity/compare/ship"
-	"llmparity/compare/timing"
+	"llmparity/internal/axis"
 	"llmparity/internal/gates"
 	"llmparity/internal/record"
+	"llmparity/internal/record/rounding"
 	"llmparity/internal/stats"
 )
 
@@ -57,14 +58,15 @@ type Result struct {
 	Statistics    Statistics         `json:"statistics"`
 	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ along one axis alone
 	Forms         []*ship.Table      `json:"forms,omitempty"`
-	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
-	Notes         []evidence.Warning `json:"notes"`    // all other remarks
+	Costs         []*cost.Cost       `json:"browser_costs,omitempty"` // of pages on the CPU, against the same library outside
+	Warnings      []evidence.Warning `json:"warnings"`                // what may change a conclusion, the most serious first
+	Notes         []evidence.Warning `json:"notes"`                   // all other remarks
 	// the baseline run once more; nil: it was measured once
 	Noise *Noise `json:"noise,omitempty"`
 	// outcome of the run's gate; nil: it has none
 	Gate *gates.Outcome `json:"gate,omitempty"`
 
-	builds map[string]map[string]string // what labels call files of engines' own fields, by axis and path
+	labels *label.Labels
 }
 
 // Run is a run folder that entered the result.
@@ -83,138 +85,6 @@ type Run struct {
 	Pieces      map[int]string     `json:"token_texts,omitempty"` // of tokens that occur, by id
 }
 
-// Cell is a point of a plan with what was measured there.
-type Cell struct {
-	// Label is unique in the result: what differs between cells, or a side of an interleaved run.
-	Label string `json:"label"`
-	Run   int    `json:"run"` // index into Runs
-	evidence.Setup
-	// With is what the engine ran with, in a few words: versions, model library, dtypes. No figure means anything
-	// without it.
-	With string `json:"with,omitempty"`
-
-	Launches Launches  `json:"launches"`
-	Failures []Failure `json:"failures"`
-	// Representative is the attempt whose peak memory is closest to the median, among those with the most readings;
-	// 0: no launch counts. Memory by component and over time is that of this attempt.
-	Representative int `json:"representative_attempt,omitempty"`
-
-	// why its repetitions ended; nil: their number was planned
-	Stop     *record.Stop        `json:"stop,omitempty"`
-	Figures  []evidence.Figure   `json:"figures"`
-	Load     *timing.Load        `json:"load,omitempty"` // of concurrent requests; nil: single requests
-	Reported []evidence.Figure   `json:"reported"`
-	Server   []evidence.Figure   `json:"server,omitempty"`   // what a server reports of itself during requests
-	CPU      []timing.CPU        `json:"cpu_time,omitempty"` // CPU time by kind of process; nil: not read
-	Hardware []hardware.Hardware `json:"hardware,omitempty"` // GPUs and energy; nil: not read
-	Sampler  []evidence.Figure   `json:"sampler"`
-	Memory   *memory.Breakdown   `json:"memory,omitempty"`           // nil: no source within the engine
-	Parts    *memory.Parts       `json:"memory_breakdown,omitempty"` // nil: no launch counts
-	// OverTokens is memory over generated tokens, and Growth its growth per token; nil: no counted launch has tokens.
-	OverTokens    *growth.OverTokens    `json:"over_tokens,omitempty"`
-	Growth        *growth.Growth        `json:"kv_growth,omitempty"`
-	Distributions []timing.Distribution `json:"distributions,omitempty"` // of latencies
-	// Prediction is its predicted memory, compared with what was measured; nil without one.
-	Prediction *memory.Prediction `json:"forecast,omitempty"`
-	Risk       *record.Risk       `json:"risk,omitempty"` // whether its memory was predicted to fit; nil: not predicted
-	// Refused is why it was not launched; empty: it was not refused.
-	Refused string            `json:"refused,omitempty"`
-	Self    parity.SelfParity `json:"self_parity"`
-	// Scores compares its score check with the reference implementation's; nil: that did not compute its weights.
-	Scores  *parity.Check   `json:"scores,omitempty"`
-	Quality *parity.Quality `json:"quality,omitempty"` // how well it predicts a given text; nil: it scored none
-
-	title          string // the engine's name for people
-	all, counted   []*record.Attempt
-	scored         *parity.Scored  // nil: it scored no text
-	checked        *parity.Checked // its score check; nil: none
-	anchor         *parity.Checked // the reference implementation's; nil: none
-	unknownPrefill bool            // a prompt may have come from a cache that does not report its hits
-	// percent of processor time that a hypervisor gave to other guests, by launch; nil: unknown
-	stolen     []float64
-	footprint  *memory.Footprint
-	reported   []string // axes along which the label has what the engine reports
-	spins      string   // how spinning threads inflate its CPU time; empty: they do not
-	inconstant string   // how its launches differ in what they ran with; empty: they do not
-}
-
-// Attempts is the number of attempts of all cells of a run, whatever their status.
-func (r *Result) Attempts(run int) int {
-	n := 0
-	for _, c := range r.Cells {
-		if l := c.Launches; c.Run == run {
-			n += l.Counted + l.Warmup + l.Failed + l.Interrupted
-		}
-	}
-	return n
-}
-
-// Launches counts the attempts of a cell by how they ended.
-type Launches struct {
-	Planned int `json:"planned"`
-	Counted int `json:"counted"`
-	// number of processes or sessions of the counted ones, if they are fewer
-	Opened      int `json:"opened,omitempty"`
-	Warmup      int `json:"warmup"`
-	Failed      int `json:"failed"`
-	Interrupted int `json:"interrupted"`
-}
-
-// Add adds the counts of another cell.
-func (l *Launches) Add(o Launches) {
-	l.Counted, l.Failed, l.Interrupted = l.Counted+o.Counted, l.Failed+o.Failed, l.Interrupted+o.Interrupted
-}
-
-// Ended says how a cell without counted launches ended. An interrupted launch has not failed.
-func (l Launches) Ended() string {
-	switch {
-	case l.Failed > 0:
-		return "failed"
-	case l.Interrupted > 0:
-		return "interrupted"
-	}
-	return "not launched"
-}
-
-// Lost says how many of the launches do not count, and why; empty if all count.
-func (l Launches) Lost() string {
-	lost := l.Failed + l.Interrupted
-	was := "was interrupted"
-	if lost > 1 {
-		was = "were interrupted"
-	}
-	switch {
-	case lost == 0:
-		return ""
-	case l.Interrupted == 0:
-		was = "failed"
-	case l.Failed > 0:
-		was = "failed or " + was
-	}
-	return fmt.Sprintf("%d of %d launches %s", lost, lost+l.Counted, was)
-}
-
-// Failure is an attempt that failed or was interrupted.
-type Failure struct {
-	Attempt    int           `json:"attempt"`
-	Repetition int           `json:"repetition"`
-	Status     record.Status `json:"status"`
-	Class      record.Class  `json:"class,omitempty"`
-	Error      string        `json:"error,omitempty"`
-}
-
-// Figure returns a figure by its name; if there is none, an empty figure that says so.
-func (c *Cell) Figure(name string) evidence.Figure {
-	f := evidence.Find(c.Figures, name)
-	if f.Title == "" {
-		f = evidence.Find(c.Sampler, name)
-	}
-	if f.Title == "" && c.Load != nil {
-		f = evidence.Find(c.Load.Figures, name)
-	}
-	return f
-}
-
 // Runs compares what is in these runs, by the default options. It changes none of them.
 func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
 
@@ -225,11 +95,13 @@ func With(o Rules, runs ...*record.Run) *Result {
 		Statistics: Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
 			Perplexity: o.Perplexity, AllowDifferent: o.AllowDifferent, By: o.By}}
 	var of []*growth.Member
+	var references []map[string]string
 	for i, run := range runs {
 		reference := o.Reference
 		if reference == nil {
 			reference = run.Meta.Reference
 		}
+		references = append(references, reference)
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Reference: reference,
 			Against: run.Meta.Against, Status: run.Status,
 			Plan: run.Meta.Plan, Tool: run.Meta.Tool, Environment: run.Environment,
@@ -243,31 +115,15 @@ func With(o Rules, runs ...*record.Run) *Result {
 				Growth: cell.Growth})
 		}
 	}
-	r.nameSides(runs)
-	r.label()
-	r.labelSides()
+	r.name(runs)
 	r.quality()
 	for i, c := range r.Cells {
 		c.Scores = parity.WithAnchor(r.party(i))
 	}
 	r.Sweeps = growth.Sweeps(of)
-	for i := range r.Cells {
-		for j := i + 1; j < len(r.Cells); j++ {
-			switch {
-			case !r.related(i, j):
-			case r.nativeFirst(r.Cells[i], r.Cells[j]) && r.Cells[i].Run == r.Cells[j].Run:
-				r.pair(j, i, nil)
-			default:
-				r.pair(i, j, nil)
-			}
-		}
-	}
-	for _, p := range r.pairings() {
-		r.pair(p.reference, p.cell, p.axes)
-	}
-	r.pairForeign()
-	r.Matrices = parity.Matrices(r.Parity, func(a, b int) bool { return sameTask(r.Cells[a], r.Cells[b]) },
-		func(cell int) parity.SelfParity { return r.Cells[cell].Self })
+	r.pairUp(references)
+	sameTask := func(a, b int) bool { return pairs.SameTask(&r.Cells[a].Spec, &r.Cells[b].Spec) }
+	r.Matrices = parity.Matrices(r.Parity, sameTask, func(cell int) parity.SelfParity { return r.Cells[cell].Self })
 	for i := range r.Matrices {
 		of := r.Cells[r.Matrices[i].Cells[0]].Spec
 		r.Matrices[i].Title = fmt.Sprintf("%s, prompt %d", of.Model.Name, of.PromptID)
@@ -275,7 +131,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r.measureNoise(o.Noise)
 	r.judge()
 	r.group()
-	r.Forms = r.forms()
+	r.Forms, r.Costs = r.forms(), r.costs()
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)
@@ -284,255 +140,105 @@ func With(o Rules, runs ...*record.Run) *Result {
 	return r
 }
 
-// newCell computes a cell of a run from its attempts.
-func newCell(at int, run *record.Run, spec record.Cell) *Cell {
-	c := &Cell{Run: at, Setup: evidence.Setup{Spec: spec}, Failures: []Failure{}, scored: parity.ScoredBy(run, spec.ID),
-		checked: parity.CheckedBy(run, spec), anchor: parity.AnchorOf(run, spec)}
-	c.Launches.Planned = spec.Repetitions
-	for _, a := range run.Attempts {
-		if a.Cell == spec.ID {
-			c.count(a)
+// quality compares cells that scored a text with one of them, the reference, and adds the figures to all cells. The
+// reference is the cell that the first scored cell was to be compared with, or else that first cell itself.
+func (r *Result) quality() {
+	scored := func(c *Cell) bool { return c.Quality != nil }
+	var of *Cell
+	if first := slices.IndexFunc(r.Cells, scored); first >= 0 {
+		of = r.Cells[first]
+		if at := slices.IndexFunc(r.Cells, func(c *Cell) bool {
+			return scored(c) && c.Run == of.Run && c.Spec.ID == of.Quality.Compared
+		}); at >= 0 {
+			of = r.Cells[at]
 		}
 	}
-	if evidence.Rejoined(c.counted) {
-		c.Launches.Opened = len(evidence.Launches(c.counted))
-	}
-	c.identify()
-	c.Self = parity.WithItself(c.counted, spec.Temperature)
-	c.Quality = parity.QualityOf(run, spec)
-	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
-	cpu, byProcess := timing.CPUTime(spec, c.counted)
-	c.CPU = byProcess
-	c.Figures = evidence.Summarised(slices.Concat(memory.Figures(c.counted), timing.Figures(spec, c.counted), cpu))
-	if len(c.counted) == 0 {
-		for i := range c.Figures {
-			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0
+	for _, c := range r.Cells {
+		if scored(c) {
+			c.Quality.Against(of.Quality)
+			c.Quality.Reference = of.Label
 		}
-	}
-	c.Load = timing.Together(spec, c.counted)
-	c.Reported = evidence.Summarised(timing.Reported(c.counted))
-	c.Server = evidence.Summarised(timing.Server(c.counted))
-	c.Sampler = evidence.Summarised(timing.Sampler(c.counted))
-	c.footprint = memory.Of(c.Setup, c.counted, c.Figures, c.Server)
-	c.Memory, c.Parts = c.footprint.Breakdown, c.footprint.Parts
-	c.Representative = c.footprint.Shown.Launch
-	c.Hardware = hardware.Read(c.counted, run.Environment.GPUs)
-	c.OverTokens, c.Growth = growth.Within(c.footprint, run)
-	c.Distributions = timing.Distributions(spec, c.counted)
-	c.stolen = stolenShares(c.counted, run.Environment.Cores)
-	c.spins = c.spinning(run.Environment)
-	c.refusedOrPredicted(run)
-	c.stopped(run.Stops[spec.ID])
-	evidence.Watch(c.Figures, explain.Busy(run))
-	return c
-}
-
-// Title is the engine's name for people, or else in records.
-func (c *Cell) Title() string { return cmp.Or(c.title, c.Spec.Engine) }
-
-// Footprint returns the memory, with what other programs share of it.
-func (c *Cell) Footprint() *memory.Footprint { return c.footprint }
-
-// Shown are the sizes of the launch whose memory by component is shown.
-func (c *Cell) Shown() memory.Shown {
-	if c.footprint == nil {
-		return memory.Shown{}
-	}
-	return c.footprint.Shown
-}
-
-// ShownLaunch is the number of that launch in charts of memory over time; empty: no launch counts.
-func (c *Cell) ShownLaunch() string {
-	for n, l := range evidence.Launches(c.counted) {
-		switch {
-		case l.ID != c.Shown().Launch:
-		case evidence.Rejoined(c.counted): // repetitions are numbered, and several are in one launch
-			return fmt.Sprint(n + 1)
-		default:
-			return fmt.Sprint(l.Opener.Repetition)
-		}
-	}
-	return ""
-}
-
-// Points are its memory at three points.
-func (c *Cell) Points() memory.Points { return memory.PointsOf(c.Figure) }
-
-// LaunchName says which of the counted launches an attempt is: "launch 3 of 6". The journal numbers attempts, among
-// them warm-ups, repeated starts and those of other cells.
-func (c *Cell) LaunchName(attempt int) string {
-	at := slices.IndexFunc(c.counted, func(a *record.Attempt) bool { return a.ID == attempt })
-	return fmt.Sprintf("%s %d of %d", c.Repeated(), at+1, len(c.counted))
-}
-
-// BetweenPieces reports whether the cell's latencies are between pieces of text, which are not a token each.
-func (c *Cell) BetweenPieces() bool { return evidence.Uncounted(c.Spec, c.counted) }
-
-// identify finds engine and device in the counted attempts, or in all if none counts.
-func (c *Cell) identify() {
-	attempts := c.counted
-	if len(attempts) == 0 {
-		attempts = c.all
-	}
-	for _, a := range attempts {
-		if d, ok := a.Device(); ok {
-			if c.Device == nil {
-				c.Device = &d
-			}
-			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
-		}
-		now := lastReported(a)
-		if c.Engine == nil {
-			c.Engine = now
-		} else if now != nil {
-			c.inconsistent("version", c.Engine.Version, now.Version)
-			was, is := c.Engine.Identity(), now.Identity()
-			for _, part := range slices.Sorted(maps.Keys(is)) {
-				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
-			}
+		if of != nil {
+			c.Figures = append(c.Figures, c.Quality.Figures(of.Quality)...)
 		}
 	}
 }
 
-// inconsistent keeps the first difference between launches.
-func (c *Cell) inconsistent(what, was, is string) {
-	if was != is && c.inconstant == "" {
-		c.inconstant = fmt.Sprintf("%s was %q in one launch and %q in another", what, was, is)
+// party is a cell as package parity takes it.
+func (r *Result) party(cell int) parity.Party {
+	c := r.Cells[cell]
+	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
+		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
+		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor, Values: c.Spec.Model.Values(),
+		Rounded: c.Weights() == record.OtherValues}
+	// To float16, weights are rounded as activations are, which tolerances cover.
+	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
+	if c.ModelLibrary().ByMLC() {
+		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
 	}
+	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
+	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
+		s.TextOf = r.Cells[at].Label
+	}
+	return s
 }
 
-// lastReported returns the engine's most complete description: it says more once it has a model.
-func lastReported(a *record.Attempt) *record.EngineInfo {
-	var out *record.EngineInfo
-	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Identity())+len(e.Engine.Policy) >=
-			len(out.Identity())+len(out.Policy)) {
-			out = e.Engine
-		}
-	}
-	return out
+// unverified reports whether the weights may be others: an engine warned of it, or only a server has the file.
+func (c *Cell) unverified() bool {
+	return axis.Unverified(&c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
+		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
+	})
 }
 
-// count counts an attempt by its status.
-func (c *Cell) count(a *record.Attempt) {
-	c.all = append(c.all, a)
-	switch {
-	case a.Counted():
-		c.Launches.Counted++
-		c.counted = append(c.counted, a)
-		return
-	case a.Status == record.OK:
-		c.Launches.Warmup++
-		return
-	case a.Status == record.Refused:
-		return
-	case a.Status == record.Failed:
-		c.Launches.Failed++
-	default:
-		c.Launches.Interrupted++
+// arithmetic is what the engine computes in, by its score check or else by its reports.
+func (c *Cell) arithmetic() []rounding.Arithmetic {
+	if c.checked != nil {
+		return c.checked.Arithmetic
 	}
-	c.Failures = append(c.Failures, Failure{a.ID, a.Repetition, a.Status, a.Class, a.Error})
+	return rounding.Of(c.Engine, c.Device, c.Spec.Model)
 }
 
-// stopped widens the intervals of a cell that was repeated until a figure was precise enough. Each look could end the
-// repetitions by chance, so the error is divided among looks, and the last interval holds at the usual level. Memory by
-// component and reported figures keep the usual intervals.
-func (c *Cell) stopped(s record.Stop) {
-	if s.Looks < 1 || !(s.Confidence > 0 && s.Confidence < 1) {
-		return
-	}
-	c.Stop = &s
-	lists := [][]evidence.Figure{c.Figures}
-	if c.Load != nil {
-		lists = append(lists, c.Load.Figures)
-		for _, k := range c.Load.Kinds {
-			lists = append(lists, k.Figures)
+// settings compares the settings that engines report.
+func (r *Result) settings() *settings.Table {
+	var t settings.Table
+	alone := len(r.Distinct((*Cell).Title)) == 1
+	for _, c := range r.Cells {
+		side := c.Title()
+		if set := c.Set(); set != "" {
+			side += " (" + set + ")"
+		}
+		if len(r.Runs) > 1 {
+			side += " in " + r.RunName(c.Run)
+		}
+		if reported := settings.Of(&c.Setup, alone); len(reported) > 0 && !c.Foreign() {
+			t.Add(side, reported)
 		}
 	}
-	for _, figures := range lists {
-		for i := range figures {
-			figures[i].Widen(s)
-		}
+	if len(t.Sides) == 0 {
+		return nil
 	}
+	t.Close()
+	return &t
 }
 
-// refusedOrPredicted adds the risk and the prediction that were recorded before the first launch, and why the cell was
-// refused: by the risk, or by each of its attempts.
-func (c *Cell) refusedOrPredicted(run *record.Run) {
-	refused := func(a *record.Attempt) bool { return a.Status == record.Refused }
-	if n := len(c.all); n > 0 && !slices.ContainsFunc(c.all, func(a *record.Attempt) bool { return !refused(a) }) &&
-		c.all[n-1].Error != "" {
-		c.refuse(c.all[n-1].Error)
-	}
-	if risk, ok := run.Risks[c.Spec.ID]; ok {
-		c.Risk = &risk
-		if risk.Refused && len(c.all) == 0 {
-			c.refuse(strings.TrimSuffix("would not fit: "+strings.Join(risk.Reasons, "; "), ": "))
+// Attempts is the number of attempts of all cells of a run, whatever their status.
+func (r *Result) Attempts(run int) int {
+	n := 0
+	for _, c := range r.Cells {
+		if l := c.Launches; c.Run == run {
+			n += l.Counted + l.Warmup + l.Failed + l.Interrupted
 		}
 	}
-	if p, ok := run.Predictions[c.Spec.ID]; ok {
-		c.Prediction = c.footprint.ComparePrediction(p)
-	}
+	return n
 }
 
-// refuse marks a cell and all its figures as refused.
-func (c *Cell) refuse(why string) {
-	c.Refused = why
-	for _, list := range [][]evidence.Figure{c.Figures, c.Sampler} {
-		for i := range list {
-			list[i].Absent, list[i].Lacks = "refused", evidence.Refused
+// Conduct returns how the launches of a run were made.
+func (r *Result) Conduct(run int) conduct.Conduct {
+	var cells []conduct.Cell
+	for _, c := range r.Cells {
+		if c.Run == run && c.Refused == "" && len(c.counted) > 0 {
+			cells = append(cells, conduct.Cell{All: c.all, Counted: c.counted, Warmups: c.Launches.Warmup})
 		}
 	}
-}
-
-func deviceWords(d *record.Device) string {
-	class := cmp.Or(deviceTitles[d.Class], string(d.Class))
-	if d.Name != "" {
-		return fmt.Sprintf("%s (%s)", class, d.Name)
-	}
-	return class
-}
-
-var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
-	record.GPU: "a GPU"}
-
-// caveats lists the caveats of the ratios of two cells.
-func caveats(a, b *Cell) []Reason {
-	var out []Reason
-	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
-		out = append(out, reason(Limits, explain.BothSoftware))
-	}
-	out = slices.Concat(out, memoryShared(a, b), cachesDiffer(a, b), loadsDiffer(a, b))
-	for _, c := range sides(a, b) {
-		if c.Load != nil {
-			for _, text := range c.Load.Caveats {
-				out = append(out, reason(Limits, explain.TrafficCaveat, c.name, text))
-			}
-		}
-	}
-	out = append(out, piecesDiffer(a, b)...)
-	for _, c := range sides(a, b) {
-		if origin := c.Device.Origin; origin != "" {
-			from := map[string]string{record.DeviceStated: "stated by the plan",
-				record.DeviceDerived: "derived from the GPU memory of its processes"}
-			out = append(out, reason(Limits, explain.DeviceOrigin, c.name, c.Device.Class, from[origin]))
-		}
-	}
-	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
-		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
-	}
-	return out
-}
-
-// stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.
-func stolenShares(counted []*record.Attempt, cores int) []float64 {
-	var out []float64
-	for _, a := range counted {
-		took := float64(a.EndNS-a.BeginNS) / 1e9 * float64(cores)
-		if a.StolenS == nil || took <= 0 {
-			return nil
-		}
-		out = append(out, 100**a.StolenS/took)
-	}
-	return out
+	return conduct.Of(cells)
 }

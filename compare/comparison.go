@@ -1,19 +1,21 @@
 package compare
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/pairs"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/settings"
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
-	"llmparity/internal/record"
-	"llmparity/internal/record/rounding"
 	"llmparity/internal/stats"
 )
 
@@ -39,84 +41,9 @@ type Comparison struct {
 	amounts []ratio.Ratio
 }
 
-// judged returns all ratios and amounts of the comparison.
-func (c *Comparison) judged() (out []*ratio.Ratio) {
-	for _, list := range [][]ratio.Ratio{c.Ratios, c.amounts} {
-		for k := range list {
-			out = append(out, &list[k])
-		}
-	}
-	return out
-}
-
 // compared lists the figures that have ratios, for single or concurrent requests.
 func compared(together bool) []string {
 	return figure.Names(figure.Rows(func(r *figure.Row) bool { return r.Ratio.In(together) }))
-}
-
-// related reports whether two cells are a pair that readers want to compare: one task, and no better partner. Between
-// runs, a cell is compared with the same engine in the first run, the baseline, or in another run if the first has no
-// such cell. It is compared with another engine there only if neither run has both engines.
-func (r *Result) related(i, j int) bool {
-	a, b := r.Cells[i], r.Cells[j]
-	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) || r.nearer(a, b) {
-		return false
-	}
-	if a.Run == b.Run {
-		return a.Spec.Engine != b.Spec.Engine
-	}
-	if a.Run > 0 && r.has(0, b) {
-		return false
-	}
-	return a.Spec.Engine == b.Spec.Engine || !r.has(a.Run, b) && !r.has(b.Run, a)
-}
-
-func (r *Result) has(run int, like *Cell) bool {
-	return slices.ContainsFunc(r.Cells, func(c *Cell) bool {
-		return c.Run == run && c.Spec.Engine == like.Spec.Engine && sameTask(c, like)
-	})
-}
-
-// sameTask reports whether two cells may be set side by side.
-func sameTask(a, b *Cell) bool {
-	unpaired := func(x *axis.Axis) bool { return x.Across == axis.Unpaired }
-	return len(axis.Differ(&a.Spec, &b.Spec, unpaired)) == 0
-}
-
-// differences counts in what else two cells of one task differ.
-func differences(a, b *Cell) int {
-	n := len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool {
-		return x.Across != axis.Unpaired && x.Name != axis.Engine
-	}))
-	if a.Says("kv_dtype") != b.Says("kv_dtype") {
-		n++
-	}
-	return n
-}
-
-// sameOwn reports whether two cells of one engine have the same values of its own axes.
-func sameOwn(a, b *Cell) bool {
-	return len(axis.Differ(&a.Spec, &b.Spec, func(x *axis.Axis) bool { return x.Own })) == 0
-}
-
-// nearer reports whether one of two cells has a partner of the other's engine and run that differs less: a plan with
-// several output lengths compares cells of the same length. Each value of an engine's own axes is compared with other
-// engines.
-func (r *Result) nearer(a, b *Cell) bool {
-	apart := differences(a, b)
-	if apart == 0 {
-		return false
-	}
-	instead := func(c, of *Cell) bool {
-		return c.Run == of.Run && c.Spec.Engine == of.Spec.Engine && (a.Spec.Engine == b.Spec.Engine || sameOwn(c, of))
-	}
-	for _, c := range r.Cells {
-		if instead(c, b) && sameTask(a, c) && differences(a, c) < apart ||
-			instead(c, a) && sameTask(c, b) && differences(c, b) < apart {
-			return true
-		}
-	}
-	return false
 }
 
 // Forbids is the first reason against ratios; without a code there is none.
@@ -127,31 +54,91 @@ func (c *Comparison) OfDevices() bool {
 	return c.forbids.Code == explain.SoftwareGPU.Code || c.forbids.Code == explain.DevicesDiffer.Code
 }
 
-// party is a cell as package parity takes it.
-func (r *Result) party(cell int) parity.Party {
-	c := r.Cells[cell]
-	s := parity.Party{Cell: cell, Label: c.Label, Temperature: c.Spec.Temperature, Counted: c.counted, Scored: c.scored,
-		TextOf: "a cell that is not here", NoTokenIDs: c.Spec.NoTokenIDs, Unverified: c.unverified(), Self: c.Self,
-		Arithmetic: c.arithmetic(), Checked: c.checked, Anchor: c.anchor, Values: c.Spec.Model.Values(),
-		Rounded: c.Weights() == record.OtherValues}
-	// To float16, weights are rounded as activations are, which tolerances cover.
-	s.Requantised = s.Rounded && !(c.Says("weights_dtype") == "f16" && c.Says("activations_dtype") == "f16")
-	if c.ModelLibrary().ByMLC() {
-		s.Chunk, _ = strconv.Atoi(c.Says("prefill_chunk")) // 0 if it is not reported
+// pairUp compares cells in pairs. references has the requested values of each run's reference cell.
+func (r *Result) pairUp(references []map[string]string) {
+	for _, p := range pairs.Of(r.subjects(), references) {
+		r.pair(p)
 	}
-	its := func(o *Cell) bool { return c.scored != nil && o.Run == c.Run && o.Spec.ID == c.scored.Reference }
-	if at := slices.IndexFunc(r.Cells, its); at >= 0 {
-		s.TextOf = r.Cells[at].Label
-	}
-	return s
+	r.pairForeign()
 }
 
-// arithmetic is what the engine computes in, by its score check or else by its reports.
-func (c *Cell) arithmetic() []rounding.Arithmetic {
-	if c.checked != nil {
-		return c.checked.Arithmetic
+// pair compares two cells.
+func (r *Result) pair(p pairs.Pair) {
+	a, b := r.Cells[p.A], r.Cells[p.B]
+	c := Comparison{A: p.A, B: p.B, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: p.Along}
+	for _, x := range p.Along {
+		c.Axes = append(c.Axes, x.Name)
 	}
-	return rounding.Of(c.Engine, c.Device, c.Spec.Model)
+	if d := requestsDiffer(a, b); d != nil {
+		c.add(d...)
+		r.Comparisons = append(r.Comparisons, c)
+		return
+	}
+	if !axis.OtherForm(&a.Spec, &b.Spec) { // other weights: outputs differ, and quality says by how much
+		r.parity(p.A, p.B)
+	}
+	effect := Refuses
+	if r.Statistics.AllowDifferent {
+		effect = Marks
+	}
+	if c.add(unknown(a, b)...); c.Refused == "" {
+		c.add(unlikeReasons(a, b, effect)...)
+	}
+	if c.Refused == "" {
+		c.fill(a, b)
+		c.add(caveats(a, b)...)
+	}
+	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
+		c.add(reason(Informs, explain.WeightsCompared, same))
+	}
+	if p.Along != nil { // what differs is the question
+		r.Comparisons = append(r.Comparisons, c)
+		return
+	}
+	// Cells that compute in other dtypes must not look alike, ratio or not.
+	first, rest := settingsDiffer(a, b)
+	c.add(first...)
+	for _, d := range rest {
+		c.Caveats = append(c.Caveats, d.Text)
+	}
+	r.Comparisons = append(r.Comparisons, c)
+}
+
+// add adds reasons. The first one that refuses ratios becomes Refused.
+func (c *Comparison) add(reasons ...Reason) {
+	c.reasons = append(c.reasons, reasons...)
+	for _, d := range reasons {
+		switch {
+		case d.Effect == Refuses && c.Refused == "":
+			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, d.bare
+		case d.Effect == Marks:
+			c.Different = append(c.Different, d.Text)
+		case d.Effect == Limits:
+			c.Caveats = append(c.Caveats, d.Text)
+		}
+	}
+}
+
+// parity compares the outputs of two cells.
+func (r *Result) parity(i, j int) {
+	i, j = min(i, j), max(i, j)
+	a, b := r.Cells[i], r.Cells[j]
+	x, y := r.party(i), r.party(j)
+	x.Rounded = x.Rounded || a.FormOf(b)
+	p := parity.Of(x, y)
+	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
+		p.Tokenisation = "different: " + prompts
+	}
+	r.Parity = append(r.Parity, p)
+}
+
+// PromptsDiffer returns the numbers of prompt tokens that both sides counted; empty: they are equal or unknown.
+func PromptsDiffer(a, b *Cell) string {
+	x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
+	if !x.Known() || !y.Known() || x.Center() == y.Center() {
+		return ""
+	}
+	return fmt.Sprintf("%s and %s tokens", x.Count(), y.Count())
 }
 
 // fill adds the ratios of all figures that both cells have.
@@ -185,6 +172,24 @@ var movers = []struct {
 	forbids bool
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
+
+// lengthsDiffer returns a reason if one side generated more tokens: later tokens cost more.
+func lengthsDiffer(a, b *Cell) []Reason {
+	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
+	if !x.Known() || !y.Known() || x.Center() == y.Center() {
+		return nil
+	}
+	return []Reason{reason(Limits, explain.LengthsDiffer, x.Count(), y.Count())}
+}
+
+// kvDiffers returns a reason if the KV caches have different dtypes.
+func kvDiffers(a, b *Cell) []Reason {
+	x, y := a.Says("kv_dtype"), b.Says("kv_dtype")
+	if x == y || x == "" || y == "" {
+		return nil
+	}
+	return []Reason{valuesDiffer(Limits, "kv_dtype", settings.Title("kv_dtype"), x, y)}
+}
 
 // moved lists the differences of two cells that affect a figure: those that forbid comparing it, or the others.
 func moved(name string, a, b *Cell, forbids bool) []Reason {
@@ -269,3 +274,36 @@ func tail(a, b *Cell) string {
 	}
 	return ""
 }
+
+// Verdict is the conclusion about a figure that both cells of a comparison have: x of A and y of B. a and b name the
+// sides. Without a ratio, amounts of memory decide if only the devices forbid one.
+func (r *Result) Verdict(c *Comparison, x, y evidence.Figure, a, b string) verdict.Verdict {
+	at := func(of []ratio.Ratio) int {
+		return slices.IndexFunc(of, func(o ratio.Ratio) bool { return o.Figure == x.Name && o.Figure == y.Name })
+	}
+	if at := at(c.Ratios); at >= 0 {
+		return verdict.Of(&c.Ratios[at], a, b, r.Statistics.MinEffect)
+	}
+	if at := at(c.amounts); at >= 0 {
+		return verdict.OfAmounts(&c.amounts[at], a, b, r.Statistics.MinEffect)
+	}
+	p, q := r.Cells[c.A], r.Cells[c.B]
+	v := verdict.Forbidden(x, y, a, b, cmp.Or(Unlike(x.Name, p, q), c.forbids))
+	if x.Name != p.Points().Peak.Name {
+		return v
+	}
+	v.Forbids = cmp.Or(v.Forbids, verdict.ReasonOf(explain.NoPSS))
+	if shared := cmp.Or(p.footprint.ProgramWords(), q.footprint.ProgramWords()); shared != "" {
+		v.Forbids = verdict.Reason{Code: explain.MemoryShared.Code, Text: shared, Sentence: explain.Capital(shared)}
+		if more := leastMore(p, q); more != 0 {
+			v.AtLeast, v.Larger = math.Abs(more), 0
+			if more < 0 {
+				v.Larger = 1
+			}
+		}
+	}
+	return v
+}
+
+// SameRequest reports whether the outputs of two cells could be the same.
+func SameRequest(a, b *Cell) bool { return requestsDiffer(a, b) == nil }

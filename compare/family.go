@@ -27,22 +27,37 @@ func (r *Result) judge() {
 	r.means()
 	for f := range r.Families {
 		var of []*ratio.Judgement
+		pairs := 0
 		for i := range r.Comparisons {
-			for _, x := range r.Comparisons[i].judged() {
-				if r.Comparisons[i].Family == f {
-					of = append(of, &x.Judgement)
-				}
+			tests := r.Comparisons[i].judged()
+			if r.Comparisons[i].Family != f || len(tests) == 0 {
+				continue
+			}
+			pairs++
+			for _, x := range tests {
+				of = append(of, &x.Judgement)
 			}
 		}
 		for i := range r.Families[f].Means {
 			of = append(of, &r.Families[f].Means[i].Judgement)
 		}
-		r.Families[f].Tests = ratio.Judge(of)
+		r.Families[f].Correction = stats.CorrectionOf(pairs)
+		r.Families[f].Tests = ratio.Judge(of, r.Families[f].Correction)
 		for _, j := range of {
 			j.Family = f
 		}
 	}
 	r.writeVerdicts()
+}
+
+// judged returns all ratios and amounts of the comparison.
+func (c *Comparison) judged() (out []*ratio.Ratio) {
+	for _, list := range [][]ratio.Ratio{c.Ratios, c.amounts} {
+		for k := range list {
+			out = append(out, &list[k])
+		}
+	}
+	return out
 }
 
 // writeVerdicts writes the verdicts, with small effects marked as too small.
@@ -90,7 +105,7 @@ func (r *Result) addToFamily(i int) {
 		Key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if c.along != nil {
 		family.Axes, family.Key = c.Axes, family.Key+fmt.Sprintf(" %q", c.Axes)
-		family.A, family.B = r.values(a, c.along), r.values(b, c.along)
+		family.A, family.B = r.labels.Values(c.A, c.along), r.labels.Values(c.B, c.along)
 	}
 	if a.Run != b.Run {
 		family.A, family.B, family.Runs, family.First = r.RunName(a.Run), r.RunName(b.Run), true, a.Run == 0
@@ -134,7 +149,7 @@ func (r *Result) means() {
 				if m, ok := r.mean(members, figure, fields); ok {
 					m.Group, m.A, m.B = g, r.Families[f].A, r.Families[f].B
 					if c := r.Comparisons[members[0]]; c.along != nil {
-						m.A, m.B = r.values(r.Cells[c.A], c.along), r.values(r.Cells[c.B], c.along)
+						m.A, m.B = r.labels.Values(c.A, c.along), r.labels.Values(c.B, c.along)
 					}
 					m.Test.Same = fmt.Sprint("mean ", g, " ", m.Test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
@@ -256,6 +271,15 @@ func fieldsOf(cells ...*record.Cell) []string {
 		out = append(out, x.ByName())
 	}
 	return append(out, axis.Device, axis.Run)
+}
+
+// specs are what cells request.
+func specs(cells []*Cell) []*record.Cell {
+	out := make([]*record.Cell, len(cells))
+	for i, c := range cells {
+		out[i] = &c.Spec
+	}
+	return out
 }
 
 // varied lists the fields in which averaged cells differ, with their numbers of values.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare/evidence"
+	"llmparity/compare/parity"
 	"llmparity/compare/ship"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
@@ -81,7 +82,7 @@ func (r *Result) form(c *Cell, among []*Cell) ship.Cell {
 		Form:      strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", "),
 		OnCPU:     c.Device != nil && c.Device.Class == record.SoftwareAdapter,
 		DownloadB: m.FileB, Peak: peak, Launches: peak.PerLaunch(c.counted),
-		Scored: c.Quality.Whole() && c.Figure(figure.Perplexity).Known() && !c.Guesses()}
+		Scored: c.Quality.Whole() && c.Figure(figure.Perplexity).Known() && !c.Quality.Guesses()}
 }
 
 // formKey identifies a form. Of a plan that names files for engines, these are one form.
@@ -108,10 +109,10 @@ func (r *Result) referenceForm(all []*Cell) string {
 
 // perplexityChange compares the perplexities of two cells, by their indexes.
 func (r *Result) perplexityChange(base, now int) ship.Change {
-	each, _ := QualityChanges(r.Cells[base], r.Cells[now], figure.NLLChange)
+	each := r.Cells[now].Quality.Changes(r.Cells[base].Quality, figure.NLLChange)
 	mean, _, _ := stats.Moments(each)
 	c := ship.Change{Share: math.Expm1(mean), Windows: len(each)}
-	if len(each) < MinWindows {
+	if len(each) < parity.MinWindows {
 		return c
 	}
 	if c.Interval = stats.MeanInterval(each, stats.Confidence); c.Interval != nil {

@@ -78,6 +78,20 @@ func TestEqualFamiliesRarelyDiffer(t *testing.T) {
 	}
 }
 
+// Grids of equals, whose families are corrected by Benjamini and Hochberg, show a difference no more often.
+func TestEqualGridsRarelyDiffer(t *testing.T) {
+	const cells = 12
+	grids := families / (cells / 2) // they take longer
+	equal := comparetest.Series{Launches: 6, Cells: cells, CV: 0.05}
+	called := share(grids, equal, equal, func(r *compare.Result) bool {
+		return r.Families[0].Correction != stats.ByHochberg || calls(r, "")
+	})
+	t.Logf("of %d grids of equals %.1f%% are called different", grids, 100*called)
+	if called > 0.05 {
+		t.Errorf("of %d grids of equals %.1f%% are called different", grids, 100*called)
+	}
+}
+
 // calls reports whether a result calls some figure different; empty: any.
 func calls(r *compare.Result, figure string) bool {
 	is := func(name string, j ratio.Judgement) bool {
@@ -113,6 +127,47 @@ func TestShiftOfTenPercentIsFound(t *testing.T) {
 				t.Errorf("%+v, bell curve %v: found %.1f times in 100", c, bell, 100*power)
 			}
 		}
+	}
+}
+
+// In a grid, of which every third pair of cells has a slower decode, six launches a side find the slow pairs; and of
+// all that is called different, at most one in twenty is false.
+func TestGridOfSixLaunchesFindsWhatDiffers(t *testing.T) {
+	const cells = 24
+	trials := map[bool]int{false: 12, true: 300}[check.Slow]
+	slow := map[int]float64{}
+	for c := 1; c <= cells; c++ {
+		slow[c] = 1
+		if c%3 == 0 {
+			slow[c] = 1.25
+		}
+	}
+	s := comparetest.Series{Launches: 6, Cells: cells, CV: 0.03}
+	found, falsely, few := 0, 0.0, 0
+	for seed := range trials {
+		r := rand.New(rand.NewPCG(uint64(seed), 98))
+		res := compare.Runs(s.Run(r, "before"), comparetest.Slowed(s.Run(r, "after"), slow))
+		called, wrong := 0, 0
+		for _, c := range res.Comparisons {
+			for _, x := range c.Ratios {
+				is := x.Figure == figure.DecodeTPS && slow[res.Cells[c.A].Spec.ID] != 1
+				switch {
+				case x.Call == stats.TooFewToSay:
+					few++
+				case x.Call != stats.Differs && x.Call != stats.TooSmall:
+				case is:
+					called, found = called+1, found+1
+				default:
+					called, wrong = called+1, wrong+1
+				}
+			}
+		}
+		falsely += float64(wrong) / float64(max(called, 1)) / float64(trials)
+	}
+	of := trials * cells / 3
+	t.Logf("found %d of %d; %.1f%% of what is called different is not; %d with too few launches", found, of, 100*falsely, few)
+	if float64(found) < 0.9*float64(of) || falsely > 0.05 || few > 0 {
+		t.Errorf("found %d of %d, %.1f%% falsely, %d with too few launches", found, of, 100*falsely, few)
 	}
 }
 

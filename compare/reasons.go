@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"llmparity/compare/explain"
-	"llmparity/compare/parity"
-	"llmparity/compare/ratio"
 	"llmparity/compare/settings"
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
@@ -106,9 +104,6 @@ func axesDiffer(a, b *Cell, across axis.Across, effect Effect) []Reason {
 	return out
 }
 
-// SameRequest reports whether the outputs of two cells could be the same.
-func SameRequest(a, b *Cell) bool { return requestsDiffer(a, b) == nil }
-
 // unknown returns what a ratio needs and is not known.
 func unknown(a, b *Cell) []Reason {
 	for _, c := range sides(a, b) {
@@ -174,33 +169,6 @@ func settingsDiffer(a, b *Cell) (first, rest []Reason) {
 	return first, rest
 }
 
-// kvDiffers returns a reason if the KV caches have different dtypes.
-func kvDiffers(a, b *Cell) []Reason {
-	x, y := a.Says("kv_dtype"), b.Says("kv_dtype")
-	if x == y || x == "" || y == "" {
-		return nil
-	}
-	return []Reason{valuesDiffer(Limits, "kv_dtype", settings.Title("kv_dtype"), x, y)}
-}
-
-// lengthsDiffer returns a reason if one side generated more tokens: later tokens cost more.
-func lengthsDiffer(a, b *Cell) []Reason {
-	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
-	if !x.Known() || !y.Known() || x.Center() == y.Center() {
-		return nil
-	}
-	return []Reason{reason(Limits, explain.LengthsDiffer, x.Count(), y.Count())}
-}
-
-// PromptsDiffer returns the numbers of prompt tokens that both sides counted; empty: they are equal or unknown.
-func PromptsDiffer(a, b *Cell) string {
-	x, y := a.Figure(figure.Prompt), b.Figure(figure.Prompt)
-	if !x.Known() || !y.Known() || x.Center() == y.Center() {
-		return ""
-	}
-	return fmt.Sprintf("%s and %s tokens", x.Count(), y.Count())
-}
-
 // piecesDiffer returns a reason if one side reports tokens and the other pieces of text.
 func piecesDiffer(a, b *Cell) []Reason {
 	return oneAlone(a, b, explain.PiecesDiffer, func(c *Cell) bool { return c.Spec.Pieces })
@@ -256,99 +224,6 @@ func memoryShared(a, b *Cell) []Reason {
 	return nil
 }
 
-// settings compares the settings that engines report.
-func (r *Result) settings() *settings.Table {
-	var t settings.Table
-	alone := len(r.Distinct((*Cell).Title)) == 1
-	for _, c := range r.Cells {
-		side := c.Title()
-		if set := c.Set(); set != "" {
-			side += " (" + set + ")"
-		}
-		if len(r.Runs) > 1 {
-			side += " in " + r.RunName(c.Run)
-		}
-		if reported := settings.Of(&c.Setup, alone); len(reported) > 0 && !c.Foreign() {
-			t.Add(side, reported)
-		}
-	}
-	if len(t.Sides) == 0 {
-		return nil
-	}
-	t.Close()
-	return &t
-}
-
-// pair compares two cells; along has the axes of a cell and its reference cell.
-func (r *Result) pair(i, j int, along []*axis.Axis) {
-	a, b := r.Cells[i], r.Cells[j]
-	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []ratio.Ratio{}, along: along}
-	for _, x := range along {
-		c.Axes = append(c.Axes, x.Name)
-	}
-	if d := requestsDiffer(a, b); d != nil {
-		c.add(d...)
-		r.Comparisons = append(r.Comparisons, c)
-		return
-	}
-	if !axis.OtherForm(&a.Spec, &b.Spec) { // other weights: outputs differ, and quality says by how much
-		r.parity(i, j)
-	}
-	effect := Refuses
-	if r.Statistics.AllowDifferent {
-		effect = Marks
-	}
-	if c.add(unknown(a, b)...); c.Refused == "" {
-		c.add(unlikeReasons(a, b, effect)...)
-	}
-	if c.Refused == "" {
-		c.fill(a, b)
-		c.add(caveats(a, b)...)
-	}
-	if same := Sameness(a, b); same.Code != "" && !a.FormOf(b) {
-		c.add(reason(Informs, explain.WeightsCompared, same))
-	}
-	if along != nil { // what differs is the question
-		r.Comparisons = append(r.Comparisons, c)
-		return
-	}
-	// Cells that compute in other dtypes must not look alike, ratio or not.
-	first, rest := settingsDiffer(a, b)
-	c.add(first...)
-	for _, d := range rest {
-		c.Caveats = append(c.Caveats, d.Text)
-	}
-	r.Comparisons = append(r.Comparisons, c)
-}
-
-// parity compares the outputs of two cells.
-func (r *Result) parity(i, j int) {
-	i, j = min(i, j), max(i, j)
-	a, b := r.Cells[i], r.Cells[j]
-	x, y := r.party(i), r.party(j)
-	x.Rounded = x.Rounded || a.FormOf(b)
-	p := parity.Of(x, y)
-	if prompts := PromptsDiffer(a, b); prompts != "" && p.SamePrompt == nil {
-		p.Tokenisation = "different: " + prompts
-	}
-	r.Parity = append(r.Parity, p)
-}
-
-// add adds reasons. The first one that refuses ratios becomes Refused.
-func (c *Comparison) add(reasons ...Reason) {
-	c.reasons = append(c.reasons, reasons...)
-	for _, d := range reasons {
-		switch {
-		case d.Effect == Refuses && c.Refused == "":
-			c.Refused, c.RefusedCode, c.forbids = d.Text, d.Code, d.bare
-		case d.Effect == Marks:
-			c.Different = append(c.Different, d.Text)
-		case d.Effect == Limits:
-			c.Caveats = append(c.Caveats, d.Text)
-		}
-	}
-}
-
 // Sameness says how the weights of two engines compare, where one of them converted the model's file; its zero value:
 // neither did, or both.
 func Sameness(a, b *Cell) record.Relation {
@@ -377,9 +252,30 @@ func otherForm(a, b *Cell) record.Relation {
 // FormOf reports whether a plan names two files as forms of one model for two engines.
 func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
 
-// unverified reports whether the weights may be others: an engine warned of it, or only a server has the file.
-func (c *Cell) unverified() bool {
-	return axis.Unverified(&c.Spec.Model) || slices.ContainsFunc(c.all, func(a *record.Attempt) bool {
-		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
-	})
+// caveats lists the caveats of the ratios of two cells.
+func caveats(a, b *Cell) []Reason {
+	var out []Reason
+	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
+		out = append(out, reason(Limits, explain.BothSoftware))
+	}
+	out = slices.Concat(out, memoryShared(a, b), cachesDiffer(a, b), loadsDiffer(a, b))
+	for _, c := range sides(a, b) {
+		if c.Load != nil {
+			for _, text := range c.Load.Caveats {
+				out = append(out, reason(Limits, explain.TrafficCaveat, c.name, text))
+			}
+		}
+	}
+	out = append(out, piecesDiffer(a, b)...)
+	for _, c := range sides(a, b) {
+		if origin := c.Device.Origin; origin != "" {
+			from := map[string]string{record.DeviceStated: "stated by the plan",
+				record.DeviceDerived: "derived from the GPU memory of its processes"}
+			out = append(out, reason(Limits, explain.DeviceOrigin, c.name, c.Device.Class, from[origin]))
+		}
+	}
+	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
+		out = append(out, reason(Limits, explain.DeviceNames, a.Device.Name, b.Device.Name))
+	}
+	return out
 }

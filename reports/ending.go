@@ -67,8 +67,8 @@ func Comparison(w io.Writer, res *compare.Result) error {
 // answerText has so many lines a card: the answer, or why there is none, and whether it may be quoted.
 func answerText(a *answer.Answer, each int) string {
 	var b strings.Builder
-	for _, c := range []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality, &a.Sure,
-		&a.Quote} {
+	for _, c := range []*answer.Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Speed, &a.Memory, &a.Output, &a.Quality,
+		&a.Sure, &a.Quote} {
 		text := c.Sentence()
 		if c == &a.Sure && a.Memory.Headline != "" {
 			text = c.Without
@@ -76,7 +76,7 @@ func answerText(a *answer.Answer, each int) string {
 		if c.Headline == "" || text == "" || a.InTable(c) {
 			continue
 		}
-		whole := []*answer.Card{&a.Ship, &a.Place, &a.Growth, &a.Sure, &a.Quote}
+		whole := []*answer.Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Sure, &a.Quote}
 		if !c.Unknown && !slices.Contains(whole, c) {
 			text = c.Name + ": " + c.Headline + "."
 		}
@@ -87,6 +87,8 @@ func answerText(a *answer.Answer, each int) string {
 		case &a.Ship:
 			most = max(each, 3)
 		case &a.Place: // has the command that answers the rest
+			most = max(each, 3)
+		case &a.Cost: // has its shares
 			most = max(each, 3)
 		case &a.Quote: // "In part" alone would not say which
 			most = max(each, 2)

@@ -166,7 +166,8 @@ func newFigure(v *chart.View, heading string, c *chart.Chart, n int) Figure {
 		}
 		f.Title += name
 	}
-	f.Caption = plain.Shorten(plain.Joined(" ", plain.Shorten(f.Title, titleLimit)+".", plain.Line(c.Note),
+	note := plain.Joined(" ", append([]string{plain.Line(c.Note)}, c.More...)...)
+	f.Caption = plain.Shorten(plain.Joined(" ", plain.Shorten(f.Title, titleLimit)+".", note,
 		sentence(plain.Line(d.Caption)), cmp.Or(c.Setup, chart.Setup(cells))), 2000)
 	if c.Wide {
 		f.Width = bothColumns

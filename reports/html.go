@@ -160,8 +160,8 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	summary := append(slices.Insert(first, 1, of["ship"]), figures) // forms of a model are the picture
 	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
-		chapter("speed", "Speed", bare("times"), of["traffic"], of["lengths"], of["axes"], folded("latency"),
-			folded("reported"), folded("server")),
+		chapter("speed", "Speed", of["cost"], bare("times"), of["traffic"], of["lengths"], of["axes"],
+			folded("latency"), folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),
 		chapter("where", "Where memory goes", of["stack"], bare("components"), grows, of["hardware"],
 			folded("forecast"), folded("breakdown")),

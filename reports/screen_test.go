@@ -3,6 +3,7 @@ package reports_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,10 +11,15 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/gate"
+	"llmparity/internal/figure"
 	"llmparity/internal/gates"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/chart"
 	"llmparity/reports/reportstest"
 )
 
@@ -156,4 +162,33 @@ func longPages(t *testing.T, p *tab) {
 			t.Errorf("%s: sections without an open chart or table: %q", name, shut)
 		}
 	}
+}
+
+// If CPU time alone fails a gate of two sides, title, picture and table are about it, and so is a comment.
+func TestCPUTimeThatFailsIsShown(t *testing.T) {
+	s := comparetest.Series{Launches: 12, Cells: 1, CV: 0.02, CPU: 0.01}
+	base := s.Run(rand.New(rand.NewPCG(7, 1)), "main.js")
+	s.Shift = map[string]float64{figure.TokenCPU: 1.2}
+	now := s.Run(rand.New(rand.NewPCG(7, 2)), "pr.js")
+	now.Meta.Against = "main.js"
+	res := compare.Runs(base, now)
+	res.Gate = gate.Evaluate((&gates.Gate{}).Against(), compare.Runs(now), compare.Runs(base))
+	for name, text := range map[string]string{
+		"terminal": rendered(t, func(w io.Writer) error { return reports.Table(w, res) }),
+		"Markdown": rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }),
+		"page":     strings.Join(reportstest.Lines(t, pageOf(t, res, base, now), "main"), "\n"),
+	} {
+		title, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "## "), "\n")
+		if !strings.HasPrefix(strings.TrimPrefix(title, "h1 "), "pr.js takes 1.20 times the CPU time a token of main.js") {
+			t.Errorf("%s: the title is %q", name, title)
+		}
+		check.Has(t, text, "CPU time a token", "+20%")
+	}
+	v := &chart.View{Res: res, Runs: []*record.Run{base, now}}
+	all := chart.Headlines(v, answer.Of(res).Compared)
+	if len(all) != 1 || all[0].Drawings[0].Figure != figure.TokenCPU {
+		t.Errorf("%d pictures: %+v", len(all), all)
+	}
+	comment := rendered(t, func(w io.Writer) error { return ofGate(reports.GateMarkdown)(w, res) })
+	check.Has(t, comment, "FAIL: ", "CPU time per token +20.3%")
 }

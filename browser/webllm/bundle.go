@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +29,7 @@ const (
 // Bundle is a build of WebLLM; the zero value is the built-in one.
 type Bundle struct {
 	Path    string // of an ES module; empty: the built-in one
-	Version string // empty with a Path: unknown
+	Version string // of a file without a package: its name and its hash; empty with a Path: unknown
 	Origin  string // where it is from, e.g. npm
 }
 
@@ -50,7 +52,11 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 			return Bundle{}, err
 		}
 		b := Bundle{Path: path, Version: versionBeside(path), Origin: record.OfFile + filepath.Base(path)}
-		return b, b.recognise()
+		text, err := b.recognise()
+		if err == nil && b.Version == "" {
+			b.Version = called(path, text)
+		}
+		return b, err
 	case version == "" || version == bundle.Version:
 		return Bundle{}, nil
 	default:
@@ -60,14 +66,20 @@ func (w *WebLLM) bundle(ctx context.Context, say func(string)) (Bundle, error) {
 }
 
 // recognise refuses a module that is not WebLLM. Its exports and what it offers to TVM's runtime identify any version.
-func (b Bundle) recognise() error {
-	text, err := b.read()
+func (b Bundle) recognise() (text []byte, err error) {
+	text, err = b.read()
 	if err == nil && !slices.ContainsFunc([]string{"MLCEngine", "TVMFFIWasm", "TVMWasm"}, func(name string) bool {
 		return bytes.Contains(text, []byte(name))
 	}) {
 		err = fault.New(fault.NoBundle, nameModule, "%s is not a WebLLM module", b.Path)
 	}
-	return err
+	return text, err
+}
+
+// called names a build that has no version by its file and the beginning of its hash, as many digits as Git shows.
+func called(path string, text []byte) string {
+	const digits = 7
+	return fmt.Sprintf("%s (%s)", filepath.Base(path), fmt.Sprintf("%x", sha256.Sum256(text))[:digits])
 }
 
 // versionBeside returns the version in the package.json of the module's package; empty if there is none.

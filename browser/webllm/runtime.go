@@ -79,7 +79,7 @@ var stages = []browser.Stage{
 
 // Page returns WebLLM's part of the page.
 func (r *pageRuntime) Page() browser.Served {
-	info := record.EngineInfo{Name: Name, Version: r.bundle.version(), Origin: r.bundle.origin(),
+	info := record.EngineInfo{Name: Name, Computes: "tvm", Version: r.bundle.version(), Origin: r.bundle.origin(),
 		Parts: map[string]string{record.BundlePart: r.sha256}, Policy: map[string]string{"prompt_cache": "off"}}
 	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Site: browser.Site{Handler: r.serve,
 		Title: Memory.Title, Imports: r.bundle.String(), Classify: classify,

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 )
 
 const turnsPlan = "name: turns\nengines: [llamacpp]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 16\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 4\ntimeout: 3m\nparity: false\n"
@@ -23,7 +24,7 @@ func TestRunAgainstAlternatesAndResumes(t *testing.T) {
 		put(t, cmd.Dir, name, turnsPlan)
 	}
 	signalled(t, cmd, syscall.SIGINT, "a launch of each side", func() bool { return journal(cmd, `"end"`) })
-	sides, _ := record.SidesOf(filepath.Join(cmd.Dir, "results", "latest"))
+	sides, _ := runfolder.SidesOf(filepath.Join(cmd.Dir, "results", "latest"))
 	if sides.Noise == "" {
 		t.Fatalf("sides %+v", sides)
 	}

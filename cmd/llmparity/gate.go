@@ -171,7 +171,8 @@ func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
 // report.html. baselineName is a saved name or a run's folder; empty: the gate's own, or none. It returns a fault
 // unless the gate passes.
 func gateRun(run *record.Run, result *compare.Result, g *gates.Gate, baselineName string, stdout io.Writer) error {
-	judged, err := gate.Judge(run, g, gate.Named(run, g, baselineName), baseline.Default, comparison())
+	judged, err := gate.Judge(run, g,
+		gate.Against{Name: gate.Named(run, g, baselineName), Store: baseline.Default}, comparison())
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 	"llmparity/reports"
 )
 
@@ -64,7 +65,7 @@ func joinLists(args []string) []string {
 		switch {
 		case form == nil || !strings.HasPrefix(arg, "--"):
 			out = append(out, arg)
-		case form == figureName && !has && (len(args) == 0 || strings.HasPrefix(args[0], "-") || record.IsRun(args[0])):
+		case form == figureName && !has && (len(args) == 0 || strings.HasPrefix(args[0], "-") || runfolder.Is(args[0])):
 			out = append(out, arg+"="+allFigures)
 		case !has && len(args) == 0:
 			out = append(out, arg)
@@ -84,7 +85,7 @@ func joinLists(args []string) []string {
 
 // isElement reports whether an argument is a value of a list, or several with commas.
 func isElement(form *regexp.Regexp, arg string) bool {
-	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) || form == figureName && record.IsRun(arg) {
+	if strings.HasPrefix(arg, "-") || planFile.MatchString(arg) || form == figureName && runfolder.Is(arg) {
 		return false
 	}
 	parts := slices.DeleteFunc(strings.Split(arg, ","), func(s string) bool { return s == "" })

@@ -225,7 +225,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 // referenceFlag names the cell that others are compared with.
 const (
 	referenceFlag = "reference-cell"
-	referenceHelp = "cell that others are compared with, by values of axes, e.g. webllm_version=0.2.86 " +
+	referenceHelp = "cell that others are compared with, by values of axes, e.g. webllm_version=0.2.86 or model=FILE " +
 		"(default: the first value of each axis, and the first native engine)"
 )
 

@@ -25,6 +25,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/record/foreign"
+	"llmparity/internal/record/runfolder"
 	"llmparity/reports"
 	"llmparity/reports/parquet"
 	"llmparity/reports/tables"
@@ -111,7 +112,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 func openRun(path string, logs bool) (*record.Run, error) {
 	info, err := os.Stat(path)
 	isFile := err == nil && !info.IsDir()
-	if folder := filepath.Dir(path); isFile && record.IsRun(folder) {
+	if folder := filepath.Dir(path); isFile && runfolder.Is(folder) {
 		return nil, fault.New(fault.Usage, "use the folder "+folder, "%s is a file in a run's folder", path)
 	}
 	if logs && (isFile || err != nil && strings.EqualFold(filepath.Ext(path), ".csv")) {

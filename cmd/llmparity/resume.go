@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 )
 
 // besides are the flags that may be combined with --resume: they change nothing that is measured.
@@ -69,7 +70,7 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string) error {
 	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // "latest" may point elsewhere soon
 		return fault.Wrap(fault.BadRecord, err, do, "--resume")
 	}
-	if !record.IsRun(f.resume) {
+	if !runfolder.Is(f.resume) {
 		return fault.New(fault.BadRecord, do, "%s cannot be resumed: it is not a run's folder", f.resume)
 	}
 	if err := f.resumeSides(); err != nil {

@@ -27,6 +27,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 	"llmparity/native/protocol"
 	"llmparity/reports"
 	"llmparity/reports/tables"
@@ -147,7 +148,7 @@ func (f *runFlags) opposite(c *cobra.Command, p plan.Plan) error {
 		words = named.Argv
 	}
 	path, dir := words[0], ""
-	if record.IsRun(path) {
+	if runfolder.Is(path) {
 		dir = path
 	} else if b, err := (baseline.Store{Dir: baseline.Default}).Open(path); err == nil && !there(path) {
 		dir = b.Dir
@@ -206,7 +207,7 @@ func valueOf(flag *pflag.Flag) string {
 
 // resumeSides finds the other sides of a resumed run. Any side's folder stands for all.
 func (f *runFlags) resumeSides() error {
-	s, ok := record.SidesOf(f.resume)
+	s, ok := runfolder.SidesOf(f.resume)
 	was, err := record.Scan(f.resume)
 	switch {
 	case err != nil || !ok && was.Meta.Against == "":
@@ -364,7 +365,7 @@ type sides struct {
 
 // openSides reads a run's folder, and the folders of its other sides.
 func openSides(dir string) (*sides, error) {
-	of, ok := record.SidesOf(dir)
+	of, ok := runfolder.SidesOf(dir)
 	if !ok || of.Run == "" {
 		r, err := openRun(dir, false)
 		return &sides{runs: []*record.Run{r}}, err
@@ -405,11 +406,11 @@ func (s *sides) folders() (out []string) {
 
 // judge judges the run by a gate against the baseline side, and names both by what differs.
 func (s *sides) judge(g *gates.Gate, result *compare.Result, baselineName, store string) (*gates.Outcome, error) {
-	judged, err := gate.Judge(s.run(), g, gate.Named(s.run(), g, baselineName), store, comparison())
-	if err == nil && baselineName == "" && len(s.runs) > 1 && judged.Baseline != nil {
-		judged.Run.Name, judged.Baseline.Name = result.RunName(1), result.RunName(0)
+	of := gate.Against{Name: gate.Named(s.run(), g, baselineName), Store: store}
+	if baselineName == "" && len(s.runs) > 1 {
+		of.Sides = []string{result.RunName(0), result.RunName(1)}
 	}
-	return judged, err
+	return gate.Judge(s.run(), g, of, comparison())
 }
 
 // concludeSides judges an interleaved run, prints the result of all sides, and writes one report, which each folder

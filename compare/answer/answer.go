@@ -27,6 +27,7 @@ type Answer struct {
 	Facts    []string // below the title: model, request, launches, date, machine
 	Ship     Card     // of forms of one model: which to ship
 	Place    Card     // of forms: in the browser, or natively
+	Cost     Card     // of one library in a page and outside, on the CPU: what the browser costs
 	Growth   Card     // of cells that differ in their contexts
 	Memory   Card
 	Speed    Card
@@ -64,7 +65,8 @@ func (a *Answer) Sub() string { return strings.Join(a.Facts, " · ") }
 // Sentences are the answer in plain sentences.
 func (a *Answer) Sentences() []string {
 	out := []string{}
-	for _, c := range []Card{a.Ship, a.Place, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure, a.Quote} {
+	for _, c := range []Card{a.Ship, a.Place, a.Cost, a.Growth, a.Speed, a.Memory, a.Output, a.Quality, a.Sure,
+		a.Quote} {
 		if c.Headline != "" {
 			out = append(out, c.Sentence())
 		}
@@ -95,7 +97,7 @@ func Of(res *compare.Result) *Answer {
 	a := &Answer{Title: r.subject(), Facts: r.facts(), Sure: r.sure(), Compared: r.compared()}
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Launches.Counted > 0 }) {
 		a.Growth, a.Memory, a.Speed = r.growthCard(), r.memoryCard(), r.speedCard()
-		a.Ship, a.Place = r.shipCard(), r.placeCard()
+		a.Ship, a.Place, a.Cost = r.shipCard(), r.placeCard(), r.costCard()
 		a.Output = r.outputCard()
 		if t := r.forms(); t == nil || t.Quality < 0 { // else a table has the forms' perplexities
 			a.Quality = r.qualityCard()
@@ -105,7 +107,7 @@ func Of(res *compare.Result) *Answer {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
 	}
-	for _, c := range []*Card{&a.Ship, &a.Place, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
+	for _, c := range []*Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3
@@ -124,15 +126,39 @@ func firstSentence(text string) string {
 	return first
 }
 
-// gravest are all warnings by severity, a line a code.
+// gravest are all warnings by severity, a line a code. Where no speed is compared or checked, what can only change
+// speeds changes no conclusion; the section of warnings has it.
 func (r view) gravest() []compare.Remarks {
 	all := r.ByCode(r.Warnings)
+	if speeds := r.pairs(&speedQuestion); r.Gate == nil && len(speeds) > 0 && !slices.ContainsFunc(speeds,
+		func(p pair) bool { return p.Outcome != verdict.NotComparable }) {
+		all = slices.DeleteFunc(all, func(w compare.Remarks) bool { return r.onlySpeeds(w.Code) })
+	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; --until-ci 5% adds launches"
+			w.Text += "; with --until-ci 5%, run launches more until intervals are within 5% of their medians"
 		}
 	}
 	return all
+}
+
+// onlySpeeds reports whether a warning is about times and rates alone.
+func (r view) onlySpeeds(code string) bool {
+	if slices.Contains([]string{warning.BusyMachine, warning.SamplerCost, warning.Spinning, warning.TokenTimes}, code) {
+		return true
+	}
+	times := 0
+	for _, c := range r.Cells {
+		for _, f := range c.Figures {
+			has := slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code == code })
+			if has && !f.TimeOrRate() {
+				return false
+			} else if has {
+				times++
+			}
+		}
+	}
+	return times > 0
 }
 
 // subject says what was compared: the cells that ran, if any did.

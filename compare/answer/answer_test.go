@@ -13,6 +13,9 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/explain"
+	"llmparity/compare/gate"
+	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
@@ -233,4 +236,55 @@ func TestSpeedNamesOtherPromptLengths(t *testing.T) {
 		!strings.Contains(got, "but prompts of 4 and 2 tokens") {
 		t.Errorf("details: %q", got)
 	}
+}
+
+// If CPU time alone fails a gate, the title says so, and claims no equal speed.
+func TestTitleSaysWhatFailed(t *testing.T) {
+	for _, c := range []struct {
+		figure string
+		by     float64
+		want   string
+	}{
+		{figure.TokenCPU, 1.3, "after takes 1.30 times the CPU time a token of before"},
+		{figure.LoadTime, 1.3, "after has a load time 29% higher than before"},
+		{figure.DecodeTPS, 1.3, "after is 2"},
+		{figure.TTFT, 1, "after and before: no difference above "},
+	} {
+		s := comparetest.Series{Launches: 12, Cells: 1, CV: 0.02, CPU: 0.01}
+		base := s.Run(rand.New(rand.NewPCG(7, 1)), "before")
+		s.Shift = map[string]float64{c.figure: c.by}
+		now := s.Run(rand.New(rand.NewPCG(7, 2)), "after")
+		now.Meta.Against = "before"
+		res := compare.Runs(base, now)
+		g := (&gates.Gate{}).Against()
+		g.Changes = append(g.Changes, gates.Change{Figure: figure.Of(figure.LoadTime), Change: 0.1})
+		res.Gate = gate.Evaluate(g, compare.Runs(now), compare.Runs(base))
+		title := answer.Of(res).Title
+		if c.by != 1 && res.Gate.Status != gates.Failed || !strings.HasPrefix(title, c.want) ||
+			strings.Contains(title, "CPU time") && strings.Contains(title, "speed") {
+			t.Errorf("%s: the gate's status is %s, the title %q", c.figure, res.Gate.Status, title)
+		}
+	}
+}
+
+// What can only change speeds is no warning of an answer that compares none, and is one of an answer that does.
+func TestWarningsOfSpeedsNeedSpeeds(t *testing.T) {
+	codes := func(engines ...comparetest.Engine) string {
+		for i := range engines {
+			engines[i].Vary = 0.4
+		}
+		run := comparetest.Run(t, "default", engines...)
+		run.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+		res := compare.Runs(run)
+		if len(res.Warnings) == 0 {
+			t.Error("a busy machine has no warning")
+		}
+		return fmt.Sprint(answer.Of(res).Warnings)
+	}
+	other := comparetest.Native(6)
+	other.Cell.ID, other.Cell.Engine, other.Info.Name = 3, "another", "another"
+	if got := codes(comparetest.Browser(6), comparetest.Native(6)); strings.Contains(got, "busy-machine") {
+		t.Errorf("speeds on SwiftShader and a CPU are not compared: %s", got)
+	}
+	check.Has(t, codes(comparetest.Native(6), other), "busy-machine", "wide-interval")
 }

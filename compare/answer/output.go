@@ -23,7 +23,9 @@ func (r view) outputCard() Card {
 		scores := explain.ScoresNotChecked
 		if p.Scores != nil {
 			scores = p.Scores.Words()
-			if p.Scores.Known() && p.Scores.Within {
+			if p.Scores.Known() && p.Scores.Max == 0 {
+				scores = explain.AnswerNoNats
+			} else if p.Scores.Known() && p.Scores.Within {
 				scores = fmt.Sprintf(explain.AnswerNats, parity.Nats(p.Scores.Max))
 			}
 		}

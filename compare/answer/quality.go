@@ -1,7 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -25,24 +27,41 @@ func (r view) qualityCard() Card {
 		}
 	}
 	switch {
-	case of.Guesses():
-		out.Headline = fmt.Sprintf("Perplexity is meaningless: above %d, the size of the vocabulary", of.Spec.Model.Vocab)
-		out.Unknown = true
+	case of.Quality.Guesses():
+		out.Headline, out.Unknown = "Perplexity is meaningless", true
+		out.reason(fmt.Sprintf("It is above %d, the size of the vocabulary", of.Spec.Model.Vocab))
 	case !ppl.Known():
-		out.Headline, out.Unknown = "Perplexity is not known: "+ppl.Absent, true
+		out.Headline, out.Unknown = "Perplexity is not known", true
+		out.reason(explain.Capital(ppl.Absent))
 	case len(forms) == 0:
-		out.Headline, out.Text = "Perplexity "+valued(ppl, "")+" on "+textOf(of), ""
+		out.Headline, out.Text = "Perplexity "+explain.Amount(ppl.Center()), valued(ppl, "")+" on "+textOf(of)+"."
 	case len(compared) == 0:
-		out.Headline = "Not comparable: " + forms[0].Figure(figure.PerplexityRatio).Absent
-		out.Unknown = true
+		out.Headline, out.Unknown = verdict.NotComparable.Headline(), true
+		out.reason(explain.Capital(forms[0].Figure(figure.PerplexityRatio).Absent))
 	case len(compared) == 1:
 		a, b := r.pairNames(of, compared[0])
 		v := verdict.OfPerplexity(compared[0].Figure(figure.PerplexityRatio), a, b)
-		out.Headline, out.Unknown, out.Verdicts = v.Perplexity(), v.Outcome == verdict.TooFew, []verdict.Verdict{v}
+		headline, rest := v.PerplexityHeadline()
+		out.Headline, out.Unknown, out.Verdicts = headline, v.Outcome == verdict.TooFew, []verdict.Verdict{v}
+		out.reason(rest)
 	default:
-		out.Headline = r.perplexitiesOf(of, compared)
+		out.Headline = r.worst(compared)
+		out.reason(r.perplexitiesOf(of, compared))
 	}
 	return out
+}
+
+// reason is said before the rest of a card's text.
+func (c *Card) reason(text string) { c.Text = strings.TrimSpace(open(text) + ". " + c.Text) }
+
+// worst names the form with the highest perplexity, or says that none is higher than the reference's.
+func (r view) worst(forms []*compare.Cell) string {
+	change := func(c *compare.Cell) float64 { return c.Figure(figure.PerplexityRatio).Center() - 1 }
+	worst := slices.MaxFunc(forms, func(a, b *compare.Cell) int { return cmp.Compare(change(a), change(b)) })
+	if change(worst) <= 0 {
+		return "No form has a higher perplexity"
+	}
+	return fmt.Sprintf("Perplexity at most %s higher: %s", verdict.Fine(change(worst)), r.cellTitle(worst))
 }
 
 // scored returns the reference and the other cells that scored a text, one for each set of scores.
@@ -78,7 +97,7 @@ func (r view) perplexities(of *compare.Cell, forms []*compare.Cell) string {
 		f := c.Figure(figure.Perplexity)
 		switch {
 		case !f.Known() || len(words) == mostValues:
-		case c.Guesses():
+		case c.Quality.Guesses():
 			words = append(words, fmt.Sprintf("%s above %d, the size of the vocabulary, and so meaningless",
 				r.cellTitle(c), c.Spec.Model.Vocab))
 		default:

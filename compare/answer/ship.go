@@ -7,6 +7,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/parity"
 	"llmparity/compare/ship"
 	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
@@ -145,7 +146,7 @@ func (r view) noForm(t *ship.Table) string {
 	case ship.TooFew:
 		for i := range t.Forms {
 			if c := t.Forms[i].Change; c != nil && c.Interval == nil {
-				return fmt.Sprintf(explain.ShipTooFew, c.Windows, compare.MinWindows)
+				return fmt.Sprintf(explain.ShipTooFew, c.Windows, parity.MinWindows)
 			}
 		}
 	case ship.Undecided:
@@ -170,7 +171,7 @@ func (r view) unscored() string {
 	text := explain.ShipUnscored
 	for _, c := range r.Cells {
 		switch {
-		case c.Guesses():
+		case c.Quality.Guesses():
 			return explain.ShipMeaningless
 		case c.Quality != nil:
 			text = explain.ShipPartly

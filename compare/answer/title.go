@@ -24,6 +24,9 @@ func (r view) title(a *Answer) string {
 	if t := r.formsTitle(); t != "" {
 		return t
 	}
+	if t := r.costTitle(a); t != "" {
+		return t
+	}
 	speeds, memories := r.pairs(&speedQuestion), r.pairs(&memoryQuestion)
 	if t := r.gateTitle(); t != "" && len(speeds)+len(memories) == 0 {
 		return t
@@ -32,6 +35,39 @@ func (r view) title(a *Answer) string {
 		return r.manyTitle(a, speeds, memories)
 	}
 	return r.pairTitle(a, speeds, memories)
+}
+
+// failed says by which figure a gate of two interleaved sides failed. It is empty if the sides differ in a figure that
+// fails and that the title is about.
+func (r view) failed(speeds, memories []pair) string {
+	if r.Gate == nil || r.Gate.Baseline == nil || !r.Gate.Interleaved {
+		return ""
+	}
+	different := func(pairs []pair) bool {
+		return slices.ContainsFunc(pairs, func(p pair) bool { return p.Outcome == verdict.Different })
+	}
+	titled := slices.ContainsFunc(r.Gate.Checks, func(c gates.Check) bool {
+		speed, size := []string{figure.DecodeTPS, figure.AggregateTPS}, []string{figure.PeakPSS, figure.PeakRSS}
+		return c.Status == gates.Failed && (slices.Contains(speed, c.Figure) && different(speeds) ||
+			slices.Contains(size, c.Figure) && different(memories))
+	})
+	c := r.Gate.Worst()
+	if titled || c == nil || c.Status != gates.Failed || c.Kind != gates.KindChange || c.Percent == nil {
+		return ""
+	}
+	base, now := r.Gate.Baseline.Name, r.Gate.Run.Name
+	if c.Figure == figure.TokenCPU {
+		return fmt.Sprintf(explain.TitleFailedCPU, now, explain.Amount(1+*c.Percent/100), base)
+	}
+	is := "higher"
+	if *c.Percent < 0 {
+		is = "lower"
+	}
+	title := figure.Title(c.Figure)
+	if bar := figure.New(c.Figure).Bar[1]; bar != "" {
+		title = strings.ToLower(bar[:1]) + bar[1:]
+	}
+	return fmt.Sprintf(explain.TitleFailed, now, title, explain.Share(math.Abs(*c.Percent)/100), is, base)
 }
 
 // gateTitle says which figure a gate found to be worse than in the baseline run, or that none is: of a run that has
@@ -80,9 +116,18 @@ func (c *clauses) write(none string) string {
 	return explain.Capital(text)
 }
 
+// failures begin a title by what failed a gate.
+func (r view) failures(speeds, memories []pair) (out clauses) {
+	if text := r.failed(speeds, memories); text != "" {
+		out.differ = append(out.differ, text)
+	}
+	return out
+}
+
 // pairTitle is the title of two cells.
 func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
-	var out clauses
+	out := r.failures(speeds, memories)
+	failed := len(out.differ) > 0 // more CPU time a token is no equal speed
 	var bounds []string
 	var sides [2]string
 	for _, of := range []struct {
@@ -108,7 +153,7 @@ func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
 		case p.Outcome == verdict.NotComparable, p.Outcome == verdict.TooFew, !known:
 		default:
 			bounds = append(bounds, fmt.Sprintf(explain.TitleBound, verdict.Whole(most), of.q.Same))
-			if p.Equal() {
+			if p.Equal() && !(failed && of.q == &speedQuestion) {
 				out.same = append(out.same, of.q.Same)
 			}
 		}
@@ -125,7 +170,8 @@ func (r view) pairTitle(a *Answer, speeds, memories []pair) string {
 
 // manyTitle is the title of several pairs.
 func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
-	var out clauses
+	out := r.failures(speeds, memories)
+	failed := len(out.differ) > 0
 	for _, of := range []struct {
 		q     *question
 		card  *Card
@@ -138,7 +184,7 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 			out.differ = append(out.differ, fmt.Sprintf(of.q.BestOf, r.cellTitle(best)))
 		case slices.ContainsFunc(of.pairs, different) && !of.card.Unknown:
 			out.differ = append(out.differ, of.card.Headline)
-		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, unequal):
+		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, unequal) && !(failed && of.q == &speedQuestion):
 			out.same = append(out.same, of.q.Same)
 		}
 	}

@@ -20,6 +20,14 @@ type Setup struct {
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
 }
 
+// Subject is a cell without its figures: what it requested, what it ran on, and whose it is.
+type Subject struct {
+	*Setup
+	Run     int    // the number of its run, from 0
+	Title   string // the engine's name for people
+	Refused bool   // it was not launched
+}
+
 // Says returns a setting as the engine reports it; empty if unknown.
 func (s *Setup) Says(key string) string {
 	if v := s.Policy(key); v != "unknown" {
@@ -106,11 +114,17 @@ func (s *Setup) version(known []string) string {
 	if slices.Contains(known, name) {
 		name = ""
 	}
-	if s.Engine.Origin != "" {
+	if s.Engine.Origin != "" && !s.byFile() {
 		origin = "(" + s.Engine.Origin + ")"
 	}
 	return strings.Join(slices.DeleteFunc([]string{name, s.Engine.Version, origin},
 		func(s string) bool { return s == "" }), " ")
+}
+
+// byFile reports whether the version names the file that the engine is from.
+func (s *Setup) byFile() bool {
+	file, of := strings.CutPrefix(s.Engine.Origin, record.OfFile)
+	return of && strings.HasPrefix(s.Engine.Version, file)
 }
 
 // ShortVersion is Version for labels.
@@ -118,7 +132,7 @@ func (s *Setup) ShortVersion() string {
 	if s.Engine == nil {
 		return ""
 	}
-	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn {
+	if origin := s.Engine.Origin; origin != "" && origin != record.BuiltIn && !s.byFile() {
 		return words.Version(s.Engine.Version) + " from " + origin
 	}
 	return words.Version(s.Engine.Version)

@@ -79,6 +79,9 @@ const (
 	TitleBound      = "%s in %s"           // 4% in speed
 	TitleNone       = "%s and %s: no difference above %s"
 
+	TitleFailed    = "%s has a %s %s %s than %s" // of a gate's figure that the answer has no question about
+	TitleFailedCPU = "%s takes %s times the CPU time a token of %s"
+
 	TitleHigher  = "%s is %s higher than in the baseline run %s"
 	TitleLower   = "%s is %s lower than in the baseline run %s"
 	TitleNoWorse = "No figure is worse than in the baseline run %s by more than its tolerance"
@@ -107,6 +110,9 @@ const (
 
 // The perplexities of two forms of a model in an answer.
 const (
+	PerplexityFew    = "Too few windows to tell"
+	PerplexityOf     = "%s: perplexity %s %s" // in a headline
+	PerplexityFrom   = "Against %s: %s, 95%% CI %s to %s"
 	PerplexityAlone  = "Perplexity of %s is %s of that of %s; %s"
 	PerplexityChange = ": perplexity changes by %s to %s from %s to %s"
 	PerplexityHigher = "%s has a perplexity %s higher than %s%s"
@@ -238,6 +244,7 @@ const (
 	AnswerTokens       = "%s and %s generated the same %d tokens, id by id, from %s"
 	AnswerLine         = "%d of %d tokens; %s."
 	AnswerNats         = "log-probabilities within %s"
+	AnswerNoNats       = "the same log-probabilities"
 	AnswerScores       = "; %s and %s: %s"
 	AnswerScoresOfSome = "; %s, in %d of %d pairs"
 

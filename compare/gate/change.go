@@ -22,9 +22,15 @@ type question struct {
 	level    gates.Level
 	change   gates.Change
 	compared *compare.Against
-	beside   bool // as asked has it
+	beside   bool   // as asked has it
+	named    string // the baseline run in a sentence
 	out      *gates.Outcome
 }
+
+// called is the baseline run before a figure of it.
+func (q *question) called() string { return called(q.named) }
+
+func called(name string) string { return strings.TrimPrefix(name, "the ") }
 
 // changes compares figures with the baseline run's. All that can be judged are one family of tests.
 func (j *judge) changes() {
@@ -32,7 +38,7 @@ func (j *judge) changes() {
 	var compared []*compare.Against
 	for _, a := range j.asked() {
 		c, level := a.Change, j.gate.LevelOf(a.Level)
-		check := gates.Check{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Asked(), allowed(c)),
+		check := gates.Check{Name: fmt.Sprintf("%s %s than %s", c.Figure.Asked(), allowed(c), j.named),
 			Kind:   gates.KindChange,
 			Figure: c.Figure.Name, Column: c.Figure.Column.Name, Allowed: new(percent(c.Change))}
 		if !c.Figure.Optional {
@@ -115,10 +121,10 @@ func (j *judge) without(check gates.Check, level gates.Level) {
 func (j *judge) fresh(check gates.Check, level gates.Level) {
 	known := slices.ContainsFunc(j.pairs, func(p pair) bool { return p.base != nil && p.now != nil })
 	if j.gate.NoBaseline == gates.BaselineOptional && known {
-		j.note("%s is new: the baseline run has no such cell, so its figures are not compared", check.Cell)
+		j.note("%s is new: %s has no such cell, so its figures are not compared", check.Cell, j.named)
 		return
 	}
-	why := "new: the baseline run has no such cell"
+	why := fmt.Sprintf("new: %s has no such cell", j.named)
 	if known {
 		why += " (--no-baseline ok passes without)"
 	}
@@ -175,7 +181,8 @@ func (j *judge) question(check gates.Check, level gates.Level, c gates.Change, p
 	check.Baseline, check.BaseLaunches = new(compared.Left.Median), compared.Left.N
 	check.Percent, check.PercentInterval = compared.Percent, compared.PercentInterval
 	check.DetectInterval = compared.Usual
-	return &question{pair: p, check: check, level: level, change: c, compared: &compared, out: j.out}
+	return &question{pair: p, check: check, level: level, change: c, compared: &compared, named: j.named,
+		out: j.out}
 }
 
 // worse is the sign of changes for the worse.
@@ -203,12 +210,12 @@ func (q *question) beyond(change, bound float64) bool { return q.worse()*(change
 func (q *question) judge() (gates.Status, string) {
 	a := q.compared
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
-	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
+	sides := fmt.Sprintf("%s, %s %s", unit(a.Right.Median, a.Unit), q.called(), num(a.Left.Median))
 	if a.Call == stats.TooFewToSay || a.Sides.Few {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {
-		why := cmp.Or(a.IntervalNote, "the baseline run's figure is not above 0")
+		why := cmp.Or(a.IntervalNote, q.named+"'s figure is not above 0")
 		return gates.Inconclusive, sides + "; no percentage: " + why
 	}
 	status, rest := q.decide()
@@ -268,7 +275,8 @@ func (q *question) decide() (gates.Status, string) {
 	}
 	switch {
 	case a.Changed && q.beyond(*a.Percent, *q.check.Allowed):
-		return gates.Warned, "; significantly worse than the baseline run, but not significantly worse than the tolerance"
+		return gates.Warned, fmt.Sprintf("; significantly worse than %s, but not significantly worse than the tolerance",
+			q.named)
 	case a.Changed && q.beyond(*a.Percent, 0):
 		return gates.Passed, "; worse, within the tolerance"
 	case a.Changed:
@@ -349,7 +357,7 @@ func (q *question) disturbed(whose string, c *compare.Cell, stolen string) strin
 
 // hidden says what may hide a regression: what made the baseline run slower, or its memory larger.
 func (q *question) hidden() string {
-	if why := q.disturbed("the baseline run's", q.base, compare.MoreStolen(q.now, q.base, compare.Hiding)); why != "" {
+	if why := q.disturbed(q.named+"'s", q.base, compare.MoreStolen(q.now, q.base, compare.Hiding)); why != "" {
 		return why
 	}
 	grown, of := q.grown()
@@ -372,7 +380,7 @@ func (q *question) grown() (float64, bool) {
 }
 
 func (q *question) rss() string {
-	return fmt.Sprintf(" (%s MiB, baseline run %s)", num(q.now.Named(figure.PeakRSS).Center()),
+	return fmt.Sprintf(" (%s MiB, %s %s)", num(q.now.Named(figure.PeakRSS).Center()), q.called(),
 		num(q.base.Named(figure.PeakRSS).Center()))
 }
 
@@ -426,19 +434,20 @@ func (j *judge) quality(check gates.Check, level gates.Level, c gates.Change, p 
 	}
 	mean, _, _ := stats.Moments(changes)
 	value, of := mean, func(v float64) float64 { return 100 * v } // the change of a divergence or disagreement from 0
-	text := fmt.Sprintf("%s nats from the baseline run", num(mean))
+	text := fmt.Sprintf("%s nats from %s", num(mean), j.named)
 	switch c.Figure.Name {
 	case figure.Perplexity:
 		value, of = math.Expm1(mean), func(v float64) float64 { return 100 * math.Expm1(v) }
 		check.Measured, check.Baseline = p.now.Figure(c.Figure.Name).Median, p.base.Figure(c.Figure.Name).Median
-		text = fmt.Sprintf("%s, baseline run %s: %s", num(*check.Measured), num(*check.Baseline), signed(100*value))
+		text = fmt.Sprintf("%s, %s %s: %s", num(*check.Measured), called(j.named), num(*check.Baseline),
+			signed(100*value))
 	case figure.Top1:
 		check.Measured = new(100 * (1 + mean))
-		check.Name = fmt.Sprintf("%s with the baseline run at least %s", check.Column, num(100*(1+c.Change)))
-		text = num(*check.Measured) + "% with the baseline run"
+		check.Name = fmt.Sprintf("%s with %s at least %s", check.Column, j.named, num(100*(1+c.Change)))
+		text = num(*check.Measured) + "% with " + j.named
 	default:
 		check.Measured = new(mean)
-		check.Name = fmt.Sprintf("%s from the baseline run at most %s", check.Column, num(c.Change))
+		check.Name = fmt.Sprintf("%s from %s at most %s", check.Column, j.named, num(c.Change))
 	}
 	check.Unit, check.Percent = c.Figure.Unit, new(100*value)
 	text += fmt.Sprintf(" on %d windows", len(changes))

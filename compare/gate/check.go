@@ -227,7 +227,7 @@ func (j *judge) parity() {
 		return
 	}
 	level := j.gate.LevelOf(p.Level)
-	check := gates.Check{Name: phrase(p), Kind: gates.KindParity}
+	check := gates.Check{Name: j.phrase(p), Kind: gates.KindParity}
 	found := false
 	if p.With == gates.TheBaseline {
 		if j.base == nil {
@@ -266,10 +266,10 @@ func (j *judge) parity() {
 	}
 }
 
-func phrase(p *gates.Parity) string {
+func (j *judge) phrase(p *gates.Parity) string {
 	out := "same output"
 	if p.With == gates.TheBaseline {
-		out += " as the baseline run"
+		out += " as " + j.named
 	}
 	if p.MinAgreement > 0 {
 		out += fmt.Sprintf(", %s%% of tokens", num(100*float64(p.MinAgreement)))

@@ -29,17 +29,23 @@ import (
 
 // Evaluate judges a run by a gate. Each result is that of one run; base is nil without a baseline run.
 func Evaluate(g *gates.Gate, now, base *compare.Result) *gates.Outcome {
-	return evaluate(g, now, base, "")
+	return evaluate(g, now, base, Against{})
 }
 
-// evaluate is Evaluate for a gate whose baseline run may be missing.
-func evaluate(g *gates.Gate, now, base *compare.Result, missing string) *gates.Outcome {
-	j := &judge{gate: g, now: now, base: base, missing: missing, out: &gates.Outcome{Schema: gates.Schema,
+// evaluate is Evaluate for a gate whose baseline run may be missing, and whose sides may have names.
+func evaluate(g *gates.Gate, now, base *compare.Result, of Against) *gates.Outcome {
+	j := &judge{gate: g, now: now, base: base, named: "the baseline run", out: &gates.Outcome{Schema: gates.Schema,
 		Run:    side(now),
 		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest,
 		Checks: []gates.Check{}, Notes: []string{}}}
+	if base == nil {
+		j.missing = of.Name
+	}
 	if base != nil {
 		j.out.Baseline = new(side(base))
+		if len(of.Sides) == 2 {
+			j.out.Baseline.Name, j.out.Run.Name, j.named = of.Sides[0], of.Sides[1], of.Sides[0]
+		}
 		j.out.Interleaved = now.Runs[0].Against != "" && now.Runs[0].Against == filepath.Base(base.Runs[0].Dir)
 		j.match()
 	}
@@ -68,6 +74,7 @@ type judge struct {
 	gate      *gates.Gate
 	now, base *compare.Result
 	missing   string // name of a baseline run that does not exist
+	named     string // what sentences call the baseline run
 	pairs     []pair
 	needed    int // launches a side that would settle all inconclusive checks that matter; 0: unknown
 	out       *gates.Outcome

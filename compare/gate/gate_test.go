@@ -3,6 +3,7 @@ package gate_test
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -275,11 +276,27 @@ func TestGateIsInconclusiveWithoutData(t *testing.T) {
 	for text, want := range map[string]gates.Status{"": gates.Inconclusive,
 		"no_baseline: ok\n": gates.Passed} {
 		got, err := gate.Judge(comparetest.Run(t, "run", native(8)),
-			parse(t, text+"peak_pss: {max: 900}").Against(), "main", t.TempDir(), compare.Defaults())
+			parse(t, text+"peak_pss: {max: 900}").Against(), gate.Against{Name: "main", Store: t.TempDir()},
+			compare.Defaults())
 		if check.Err(t, err); got.Status != want {
 			t.Errorf("%q: %s: %s", text, got.Status, got.Verdict)
 		}
 	}
+}
+
+// Sides of an interleaved run are called by their names in every check, as in the title.
+func TestGateNamesItsSides(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "main", comparetest.Native(8))
+	run := comparetest.Run(t, "pr", comparetest.Native(8))
+	run.Meta.Against = filepath.Base(dir)
+	got, err := gate.Judge(run, parse(t, "vs_baseline: {decode_tps: -5%}\nparity: {with: baseline, min_agreement: 100%}"),
+		gate.Against{Name: dir, Sides: []string{"main.js", "pr.js"}}, compare.Defaults())
+	check.Err(t, err)
+	text := fmt.Sprint(got.Verdict, got.Checks, got.Notes)
+	if got.Run.Name != "pr.js" || got.Baseline.Name != "main.js" || strings.Contains(text, "baseline run") {
+		t.Errorf("%s against %s: %s", got.Run.Name, got.Baseline.Name, text)
+	}
+	check.Has(t, text, "than main.js", ", main.js 9", "same output as main.js")
 }
 
 // What is under test may differ from the baseline run, and is noted; what is not makes the check inconclusive, by its

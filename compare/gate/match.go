@@ -31,7 +31,7 @@ func (j *judge) match() {
 		switch p := &j.pairs[i]; {
 		case p.base == nil:
 		case p.now == nil:
-			check := gates.Check{Name: "cell of the baseline run", Kind: gates.KindCell, Cell: p.base.Label}
+			check := gates.Check{Name: "cell of " + j.named, Kind: gates.KindCell, Cell: p.base.Label}
 			j.add(check, cmp.Or(j.gate.Gone, gates.Error), gates.Failed,
 				"missing: the run has no cell of that engine, prompt and length")
 		default:
@@ -127,8 +127,14 @@ type difference struct {
 	was, is string
 }
 
-func (d difference) String() string {
-	return fmt.Sprintf("%s %s, baseline run %s", d.what, cmp.Or(d.is, "not known"), cmp.Or(d.was, "not known"))
+func (d difference) String() string { return d.from("the baseline run") }
+
+// from is the difference from a named baseline run.
+func (d difference) from(name string) string {
+	if strings.HasPrefix(d.was, name) { // a build that is named by its file
+		return fmt.Sprintf("%s %s, was %s", d.what, d.is, d.was)
+	}
+	return fmt.Sprintf("%s %s, %s %s", d.what, cmp.Or(d.is, "not known"), called(name), cmp.Or(d.was, "not known"))
 }
 
 // differences collects them. add omits a value that one side does not report; always does not.
@@ -217,10 +223,10 @@ func (j *judge) sort(all differences) string {
 	named := map[string]bool{}
 	for _, d := range all {
 		if d.kind != machine && d.kind != measurement && j.gate.Tests(d.kind) {
-			j.note("under test: %s", d)
+			j.note("under test: %s", d.from(j.named))
 			continue
 		}
-		others = append(others, d.String())
+		others = append(others, d.from(j.named))
 		named[d.kind] = true
 	}
 	if len(others) == 0 {

@@ -48,18 +48,26 @@ func Named(run *record.Run, g *gates.Gate, requested string) string {
 	return cmp.Or(requested, g.Baseline)
 }
 
-// Judge judges a run by a gate and a named baseline run; an empty name: none.
-func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Rules) (*gates.Outcome, error) {
+// Against is what a run is judged against.
+type Against struct {
+	Name  string   // of a saved baseline run, or a run's folder; empty: none
+	Store string   // folder of saved baseline runs
+	Sides []string // what interleaved runs are called, the baseline run first; empty: by their plans
+}
+
+// Judge judges a run by a gate and a baseline run.
+func Judge(run *record.Run, g *gates.Gate, of Against, o compare.Rules) (*gates.Outcome, error) {
+	name := of.Name
 	if g.Empty() && name == "" {
 		return nil, noChecks("--max peak_pss_mb=900")
 	}
 	if name == "" {
 		return Evaluate(g, compare.With(o, run), nil), nil
 	}
-	dir, stored, err := baseline.Store{Dir: store}.Find(name)
+	dir, stored, err := baseline.Store{Dir: of.Store}.Find(name)
 	missing, err := without(g, err)
 	if missing {
-		judged := evaluate(g, compare.With(o, run), nil, name)
+		judged := evaluate(g, compare.With(o, run), nil, of)
 		why := fault.OneLine(err.Error())
 		judged.Notes = append(judged.Notes, strings.ToUpper(why[:1])+why[1:]+".")
 		return judged, nil
@@ -71,7 +79,7 @@ func Judge(run *record.Run, g *gates.Gate, name, store string, o compare.Rules) 
 	if err != nil {
 		return nil, err
 	}
-	judged := Evaluate(g, compare.With(o, run), compare.With(o, base))
+	judged := evaluate(g, compare.With(o, run), compare.With(o, base), of)
 	if b := judged.Baseline; stored != nil {
 		b.Stored, b.SHA256, b.Saved = stored.Name, stored.SHA256, stored.Saved
 	}

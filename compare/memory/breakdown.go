@@ -206,7 +206,7 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 			highest := map[string]float64{}
 			var order []string
 			for _, a := range l.At(phase) {
-				peaks, seen := a.PeakRSS(phase), map[string]bool{}
+				peaks, seen := peakRSS(a, phase), map[string]bool{}
 				for _, id := range slices.Sorted(maps.Keys(peaks)) {
 					role := a.Sources[id].Role
 					order, highest[role] = explain.AppendNew(order, role), max(highest[role], peaks[id])
@@ -225,6 +225,17 @@ func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	}
 	for i := range out {
 		evidence.Summarised(out[i].Phases)
+	}
+	return out
+}
+
+// peakRSS returns the highest RSS of each source's process in a phase, in MiB, by source.
+func peakRSS(a *record.Attempt, p record.Phase) map[int]float64 {
+	out := map[int]float64{}
+	for _, s := range a.Samples {
+		if s.Edge == p && !math.IsNaN(s.HWM) {
+			out[s.Source] = s.HWM
+		}
 	}
 	return out
 }

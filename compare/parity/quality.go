@@ -20,6 +20,7 @@ type Quality struct {
 	Windows []Window `json:"windows"` // that were scored
 
 	Compared int `json:"-"` // the record's number of the cell to compare with
+	vocab    int // size of the vocabulary; 0: unknown
 }
 
 // Window is a part of the text. Its figures are means over its tokens; nil without one.
@@ -51,7 +52,8 @@ func QualityOf(run *record.Run, spec record.Cell) *Quality {
 			continue
 		}
 		if q == nil || q.SHA256 != at.SHA256 {
-			q = &Quality{Text: at.Text, SHA256: at.SHA256, Of: at.Of, Compared: a.Scoring.Reference}
+			q = &Quality{Text: at.Text, SHA256: at.SHA256, Of: at.Of, Compared: a.Scoring.Reference,
+				vocab: spec.Model.Vocab}
 		}
 		w := Window{Number: at.Number, Attempt: a.ID, Tokens: len(a.Scores), prompt: a.Scoring.PromptIDs,
 			scores: a.Scores}

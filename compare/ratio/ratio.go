@@ -63,8 +63,8 @@ type Side struct {
 }
 
 // Family is the tests that answer one question: does B differ from A? There is one for each figure in each pair of
-// cells, and one for each mean over pairs. Holm's correction keeps the chance that equal sides show any difference in
-// the family at alpha.
+// cells, and one for each mean over pairs. The correction keeps the chance that equal sides show any difference in the
+// family at alpha.
 type Family struct {
 	A     string   `json:"a"` // names of the two sides: runs, engines of one run, or values of axes
 	B     string   `json:"b"`
@@ -73,7 +73,10 @@ type Family struct {
 	First bool     `json:"of_baseline,omitempty"` // A is the first of the runs
 	Tests int      `json:"tests"`                 // distinct tests: figures that order the launches alike count as one
 	Means []Mean   `json:"means"`
-	Key   string   `json:"-"`
+	// Correction is how p values are corrected for the number of tests: by Holm up to five pairs of cells, else by
+	// Benjamini and Hochberg.
+	Correction stats.Correction `json:"correction"`
+	Key        string           `json:"-"`
 }
 
 // Mean is the geometric mean of a figure's ratios over several pairs of cells.
@@ -112,7 +115,7 @@ const (
 // Judgement is the result of a test.
 type Judgement struct {
 	Family int `json:"family"` // index into Families
-	// Raw is the p of the test alone; P is corrected by Holm for the number of tests in the family.
+	// Raw is the p of the test alone; P is corrected for the number of tests in the family, as Family.Correction says.
 	Raw         float64    `json:"p"`
 	P           float64    `json:"p_holm"`
 	Significant bool       `json:"significant"` // P is at most alpha
@@ -121,17 +124,17 @@ type Judgement struct {
 	Better Letter `json:"better,omitempty"`
 
 	Test  stats.Test `json:"-"`
-	level float64    // of the test: what Holm's correction leaves it of alpha
+	level float64    // of the test: what the correction leaves it of alpha
 }
 
-// Judge corrects the tests of a family by Holm and sets their calls. It returns how many distinct tests there are.
-func Judge(of []*Judgement) int {
+// Judge corrects the tests of a family and sets their calls. It returns how many distinct tests there are.
+func Judge(of []*Judgement, by stats.Correction) int {
 	tests := make([]stats.Test, len(of))
 	for i, j := range of {
 		tests[i] = j.Test
 	}
-	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
-	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
+	corrected := by.Correct(tests, func(t stats.Test) float64 { return t.P })
+	best := by.Correct(tests, func(t stats.Test) float64 { return t.Least })
 	for i, j := range of {
 		j.Raw, j.P = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9)
 		j.Significant = corrected[i] <= stats.Alpha

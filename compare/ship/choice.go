@@ -151,7 +151,7 @@ func (t *Table) differ(form int, others []int) map[int]*ratio.Ratio {
 		out[other] = &r
 		all = append(all, &r.Judgement)
 	}
-	ratio.Judge(all)
+	ratio.Judge(all, stats.ByHolm)
 	for other, r := range out {
 		if !r.Significant || r.Percent == nil || math.Abs(*r.Percent) < 100*t.rules.MinEffect {
 			delete(out, other)

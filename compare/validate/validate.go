@@ -10,11 +10,12 @@ import (
 	"llmparity/compare/memory"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 )
 
 // Runs reads every run below a folder, one at a time: their samples are many.
 func Runs(ctx context.Context, root string) (*memory.Validation, error) {
-	dirs, err := record.Folders(root)
+	dirs, err := runfolder.Below(root)
 	if err != nil {
 		return nil, err
 	}

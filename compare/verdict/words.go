@@ -292,6 +292,23 @@ func (v *Verdict) Perplexity() string {
 		explain.CI(&between, func(percent float64) string { return Fine(percent / 100) }))
 }
 
+// PerplexityHeadline is the change of perplexity in a few words, and the rest of what there is to say of it.
+func (v *Verdict) PerplexityHeadline() (headline, rest string) {
+	reference, form, i := v.Sides[0].Name, v.Sides[1].Name, v.Change.Interval
+	is := "higher"
+	switch {
+	case v.Outcome == TooFew:
+		return explain.PerplexityFew, v.Perplexity()
+	case v.Outcome == NoDifference:
+		return v.Outcome.Headline(), v.Perplexity()
+	case v.Change.Value < 0:
+		is = "lower"
+	}
+	return fmt.Sprintf(explain.PerplexityOf, form, Fine(math.Abs(v.Change.Value)/100), is),
+		fmt.Sprintf(explain.PerplexityFrom, reference, FineSigned(v.Change.Value/100), FineSigned(i.Lo/100),
+			FineSigned(i.Hi/100))
+}
+
 // Fine is a percentage with two digits: forms of a model often differ by less than one percent.
 func Fine(share float64) string {
 	if math.Abs(share) < 0.00005 {

@@ -93,9 +93,13 @@ func (a *Axis) Equal(x, y *record.Cell) bool {
 	return a.Number != nil && a.Number(x) == a.Number(y) || a.Of(x) == a.Of(y)
 }
 
-// Matches reports whether a cell has a value that is written as in a plan. A prompt is its number, or its text.
+// Matches reports whether a cell has a value that is written as in a plan. A prompt is its number, or its text; a model
+// is its name, its file or its dtype.
 func (a *Axis) Matches(c *record.Cell, text string) bool {
-	if a.Name == Prompt {
+	switch a.Name {
+	case Model:
+		return modelMatches(&c.Model, text)
+	case Prompt:
 		return text == c.Prompt || text == strconv.Itoa(c.PromptID)
 	}
 	if a.Number != nil {
@@ -110,7 +114,11 @@ func (a *Axis) Matches(c *record.Cell, text string) bool {
 func (a *Axis) Among(cells []*record.Cell, text string) (values []string, matches bool) {
 	for _, c := range cells {
 		matches = matches || a.Matches(c, text)
-		if v := a.Value(c); v != "" && !slices.Contains(values, v) {
+		v := a.Value(c)
+		if a.Name == Model && c.Model.File != "" { // quantised files of one model share their name
+			v = c.Model.File
+		}
+		if v != "" && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}

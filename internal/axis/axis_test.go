@@ -141,3 +141,23 @@ func TestOwnAxesAreOfOneEngine(t *testing.T) {
 		t.Errorf("%+v: versions are no numbers", x)
 	}
 }
+
+// Files that llama-quantize makes of one share its name: each is named by its file, its path or its dtype.
+func TestModelIsNamedByItsFile(t *testing.T) {
+	q4, q8 := cell(), cell()
+	for c, file := range map[*record.Cell]string{&q4: "/models/smol-q4.gguf", &q8: "/models/smol-q8.gguf"} {
+		c.Model.Name, c.Model.File = "SmolLM2 135M Instruct", file
+	}
+	q4.Model.DType, q8.Model.DType = "q4_0", "q8_0"
+	x := axis.Named(axis.Model)
+	for _, text := range []string{"/models/smol-q8.gguf", "/models/./smol-q8.gguf", "smol-q8.gguf", "smol-q8", "q8_0",
+		"Q8_0"} {
+		if !x.Matches(&q8, text) || x.Matches(&q4, text) {
+			t.Errorf("%q: matches %v, and another form %v", text, x.Matches(&q8, text), x.Matches(&q4, text))
+		}
+	}
+	values, found := x.Among([]*record.Cell{&q4, &q8}, "smol-q2")
+	if found || len(values) != 2 {
+		t.Errorf("smol-q2 found %v among %q, want both files", found, values)
+	}
+}

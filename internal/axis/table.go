@@ -3,6 +3,8 @@ package axis
 import (
 	"cmp"
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -193,6 +195,22 @@ func modelWords(c *record.Cell) string {
 		return Called(&c.Model)
 	}
 	return Called(&c.Model) + " " + dtype.People(c.Model.DType)
+}
+
+// modelMatches reports whether a text names a model: by its name, with its dtype or without, by its file with the path,
+// without it, or without the extension, or by its dtype alone. Files that llama-quantize makes of one share its name.
+func modelMatches(m *record.Model, text string) bool {
+	if text == "" {
+		return m.Name == ""
+	}
+	names := []string{m.Name, m.Title, m.Form, modelWords(&record.Cell{Model: *m})}
+	for _, path := range []string{m.Name, m.File} {
+		if base := filepath.Base(path); path != "" {
+			names = append(names, filepath.Clean(path), base, strings.TrimSuffix(base, filepath.Ext(base)))
+		}
+	}
+	return slices.Contains(names, text) || slices.Contains(names, filepath.Clean(text)) ||
+		strings.EqualFold(text, m.DType)
 }
 
 // dtypeWord is a requested dtype, which says by itself what it is.

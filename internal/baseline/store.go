@@ -26,6 +26,7 @@ import (
 	"llmparity/internal/kit/nearest"
 	"llmparity/internal/kit/whole"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 )
 
 // Schema identifies the layout of a baseline's file.
@@ -298,7 +299,7 @@ func (m *Missing) Unwrap() error { return m.error }
 func (s Store) Find(name string) (dir string, stored *Baseline, err error) {
 	_, err = s.Get(name)
 	known := err == nil || fault.Of(err) == fault.BadRecord
-	if CheckName(name) == nil && !record.IsRun(name) || known {
+	if CheckName(name) == nil && !runfolder.Is(name) || known {
 		b, err := s.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && fault.Of(err) == fault.Usage {
 			err = &Missing{err, len(s.Names()) > 0}

@@ -1,6 +1,9 @@
 package record
 
-import "maps"
+import (
+	"maps"
+	"strconv"
+)
 
 // EngineInfo identifies what ran.
 type EngineInfo struct {
@@ -17,6 +20,9 @@ type EngineInfo struct {
 	Policy  map[string]string `json:"policy,omitempty"`  // settings: kv_dtype, weights_dtype, threads …
 	Layers  *Layers           `json:"layers,omitempty"`  // absent: unknown, or none was to be on a GPU
 	Weights Sameness          `json:"weights,omitempty"` // how converted weights compare with the file's; absent: not converted
+	// Computes is the library whose kernels compute: ggml, tvm …; absent: unknown.
+	Computes string `json:"computes_with,omitempty"`
+	Vector   int    `json:"vector_bits,omitempty"` // widest vectors of its CPU kernels; absent: unknown
 }
 
 // Layers says how many layers of a model are on a GPU.
@@ -74,6 +80,9 @@ func (e *EngineInfo) Identity() map[string]string {
 		}
 	}
 	set("origin", e.Origin)
+	if e.Vector > 0 {
+		set("vectors", strconv.Itoa(e.Vector)+" bits")
+	}
 	set("model_library", e.Library.String())
 	if l := e.Library; l != nil {
 		set("model_library_sha256", l.SHA256)

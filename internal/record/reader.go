@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/kit/lines"
 	"llmparity/internal/kit/whole"
 )
 
@@ -23,12 +21,11 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(r)
-	cut, err := lines.Each(filepath.Join(dir, journalFile), b.journal)
+	b, cut, err := readJournal(r)
 	if err != nil {
 		return nil, notARun(err, dir)
 	}
-	r.warnCut(cut, journalFile)
+	r.warnCut(cut, JournalFile)
 	if err := b.readRows(dir); err != nil {
 		return nil, notARun(err, dir)
 	}
@@ -37,7 +34,7 @@ func Open(dir string) (*Run, error) {
 	b.redone()
 	r.Warnings = append(r.Warnings, r.changes()...)
 	if r.Status == Interrupted {
-		r.Running = running(dir)
+		r.Running = whole.Holder(filepath.Join(dir, lockFile))
 	}
 	if r.Running > 0 { // the launch that is measured now has not failed
 		r.Attempts = slices.DeleteFunc(r.Attempts, func(a *Attempt) bool { return !a.ended })
@@ -50,9 +47,9 @@ func Open(dir string) (*Run, error) {
 func newRun(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
 		Stops: map[int]Stop{}}
-	err := readJSON(filepath.Join(dir, metaFile), &r.Meta)
+	err := readJSON(filepath.Join(dir, MetaFile), &r.Meta)
 	if err == nil {
-		err = r.checkSchema(filepath.Join(dir, metaFile))
+		err = r.checkSchema(filepath.Join(dir, MetaFile))
 	}
 	if err == nil {
 		err = readJSON(filepath.Join(dir, envFile), &r.Environment)
@@ -86,143 +83,16 @@ func readJSON(path string, into any) error {
 	return err
 }
 
+// ReadMeta reads a run's run.json alone.
+func ReadMeta(dir string) (m Meta, err error) {
+	return m, readJSON(filepath.Join(dir, MetaFile), &m)
+}
+
 func (r *Run) warnCut(cut bool, file string) {
 	if cut {
 		r.Warnings = append(r.Warnings, Warnf("cut", "%s: incomplete last line ignored (the run was interrupted "+
 			"while writing it)", file))
 	}
-}
-
-// builder assembles a Run from lines.
-type builder struct {
-	run      *Run
-	attempts map[int]*Attempt
-	cells    map[int]int // announced cells: their index in the run
-	requests map[requestKey]*Request
-	// the attempts that the last rows of samples.csv, totals.csv and metrics.csv belong to
-	lastSample, lastTotal, lastMetric *Attempt
-	last                              highest
-}
-
-// highest has the highest numbers ever used, committed or not, and the latest time.
-type highest struct {
-	NS              int64
-	Attempt, Source int
-}
-
-func newBuilder(r *Run) *builder {
-	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]int{}, requests: map[requestKey]*Request{}}
-}
-
-// requestKey identifies a request.
-type requestKey struct{ attempt, request int }
-
-func (b *builder) journal(line []byte) error {
-	var e entry
-	if err := json.Unmarshal(line, &e); err != nil {
-		return err
-	}
-	b.last.NS, b.last.Attempt = max(b.last.NS, e.T), max(b.last.Attempt, e.Attempt)
-	if e.Source != nil {
-		b.last.Source = max(b.last.Source, e.Source.ID)
-	}
-	return b.entry(e)
-}
-
-func (b *builder) entry(e entry) error {
-	r := b.run
-	switch {
-	case r.newer && e == entry{T: e.T, Time: e.Time, Attempt: e.Attempt}: // of a kind that this version does not know
-	case e.Cell != nil:
-		at, again := b.cells[e.Cell.ID]
-		if !again {
-			at = len(r.Cells)
-			b.cells[e.Cell.ID], r.Cells = at, append(r.Cells, Cell{})
-		}
-		r.Cells[at] = *e.Cell // a later line about it knows more
-	case e.Done != nil:
-		r.Status = e.Done.Status
-	case e.Stop != nil:
-		r.Stops[e.Stop.Cell] = *e.Stop
-	case e.Resumed != nil:
-		r.Resumes = append(r.Resumes, ResumedAt{e.T, *e.Resumed})
-		r.Status = Interrupted // until its end is read
-	case e.Warning != nil && e.Attempt == 0:
-		if !slices.Contains(r.Warnings, *e.Warning) { // a resumed run repeats its warnings
-			r.Warnings = append(r.Warnings, *e.Warning)
-		}
-	case e.Prediction != nil:
-		r.Predictions[e.Prediction.Cell] = *e.Prediction
-	case e.Risk != nil:
-		r.Risks[e.Risk.Cell] = *e.Risk
-	case e.Begin != nil:
-		return b.begin(e)
-	default:
-		return b.add(e)
-	}
-	return nil
-}
-
-func (b *builder) begin(e entry) error {
-	if _, twice := b.attempts[e.Attempt]; twice || e.Attempt < 1 {
-		return fmt.Errorf("attempt %d begins twice or has no number", e.Attempt)
-	}
-	if _, announced := b.cells[e.Begin.Cell]; !announced {
-		return fmt.Errorf("attempt %d: cell %d is not announced", e.Attempt, e.Begin.Cell)
-	}
-	a := &Attempt{ID: e.Attempt, Beginning: *e.Begin, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T,
-		Status: Interrupted, Sources: map[int]Source{}}
-	b.attempts[a.ID] = a
-	if a.Scoring != nil {
-		b.run.Scorings = append(b.run.Scorings, a)
-		return nil
-	}
-	b.run.Attempts = append(b.run.Attempts, a)
-	return nil
-}
-
-// add adds a line about an attempt.
-func (b *builder) add(e entry) error {
-	a := b.attempts[e.Attempt]
-	if a == nil {
-		return fmt.Errorf("attempt %d has no beginning", e.Attempt)
-	}
-	a.EndNS = e.T
-	switch {
-	case e.Source != nil:
-		a.Sources[e.Source.ID] = e.Source.Source
-	case e.Phase != nil:
-		a.Phases = append(a.Phases, *e.Phase)
-	case e.Span != nil:
-		span := e.Span.NamedSpan
-		if e.Span.Request == 0 {
-			a.Stages = append(a.Stages, span)
-			return nil
-		}
-		r := b.requests[requestKey{a.ID, e.Span.Request}]
-		if r == nil {
-			return fmt.Errorf("span %q belongs to request %d, which is missing", span.Name, e.Span.Request)
-		}
-		r.Spans = append(r.Spans, span)
-	case e.Request != nil:
-		q := e.Request.request()
-		a.Requests = append(a.Requests, q)
-		// of two requests with the same number, the first has the spans and tokens
-		if key := (requestKey{a.ID, q.ID}); b.requests[key] == nil {
-			b.requests[key] = q
-		}
-	case e.Event != nil:
-		a.Events = append(a.Events, *e.Event)
-	case e.Warning != nil:
-		a.Warnings = append(a.Warnings, *e.Warning)
-	case e.End != nil:
-		a.ended = true
-		a.Status, a.Class, a.Error, a.Cost, a.StolenS = e.End.Status, e.End.Class, e.End.Error, e.End.Cost, e.End.Stolen
-		a.Fault = e.End.Fault
-	default:
-		return errors.New("unknown kind of line")
-	}
-	return nil
 }
 
 // missing warns if tokens of requests are missing.
@@ -235,6 +105,89 @@ func (b *builder) missing() {
 			}
 		}
 	}
+}
+
+// wholeScores drops incomplete or invalid scores of finished attempts and warns.
+func (b *builder) wholeScores() {
+	for _, a := range b.run.Scorings {
+		if a.Status != OK {
+			a.Scores = nil
+			continue
+		}
+		if err := a.soundScores(); err != nil {
+			a.Scores = nil
+			warning := Warnf("scores-missing", "scores of attempt %d ignored: %v", a.ID, err)
+			b.run.Warnings = append(b.run.Warnings, warning)
+		}
+	}
+}
+
+func (a *Attempt) soundScores() error {
+	if want := a.Scoring.Tokens; len(a.Scores) != want {
+		return fmt.Errorf("%d positions were scored, but the record has %d", want, len(a.Scores))
+	}
+	for i, s := range a.Scores {
+		if s.Position != i {
+			return fmt.Errorf("position %d in place of %d", s.Position, i)
+		}
+		if s.Forced == NoID {
+			return fmt.Errorf("position %d: no forced token", i)
+		}
+		if err := s.Sound(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redone moves attempts that a resumed run repeated, because they were interrupted or failed, to Run.Redone.
+func (b *builder) redone() {
+	r := b.run
+	last := map[attemptKey]int64{} // latest beginning
+	for _, a := range slices.Concat(r.Attempts, r.Scorings) {
+		last[a.key()] = max(last[a.key()], a.BeginNS)
+	}
+	again := func(a *Attempt) bool {
+		repeated := a.Status != OK && slices.ContainsFunc(r.Resumes, func(at ResumedAt) bool {
+			return at.NS >= a.BeginNS && at.NS <= last[a.key()] && a.BeginNS < last[a.key()]
+		})
+		if repeated {
+			r.Redone = append(r.Redone, a)
+		}
+		return repeated
+	}
+	r.Attempts, r.Scorings = slices.DeleteFunc(r.Attempts, again), slices.DeleteFunc(r.Scorings, again)
+	if len(r.Redone) > 0 {
+		r.Warnings = append(r.Warnings, madeAgain(r.Redone))
+	}
+}
+
+// attemptKey identifies what an attempt is for.
+type attemptKey struct {
+	cell, repetition int
+	warmup, scoring  bool
+	window           int
+	check, anchor    bool
+}
+
+func (a *Attempt) key() attemptKey {
+	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil, a.Scoring.At().Number,
+		a.Scoring.Checks(), a.Scoring.Anchored()}
+}
+
+// madeAgain warns of repeated attempts.
+func madeAgain(redone []*Attempt) Warning {
+	failed := 0
+	for _, a := range redone {
+		if a.Status == Failed {
+			failed++
+		}
+	}
+	text := fmt.Sprintf("the run was resumed; interrupted attempts repeated: %d", len(redone)-failed)
+	if failed > 0 {
+		text += fmt.Sprintf("; failed attempts repeated: %d (a bias: only failures got another try)", failed)
+	}
+	return Warning{Code: "made-again", Text: text}
 }
 
 // parseSchema reads "llmparity.run/MAJOR" or "llmparity.run/MAJOR.MINOR". Another major version can't be read; the
@@ -274,26 +227,6 @@ func writer(t Tool) string {
 	return t.Version
 }
 
-// piecesFile maps token ids to their texts. It is optional: outputs are compared by ids.
-const piecesFile = "pieces.json"
-
-// Pieces adds texts of tokens, by id.
-func (w *Writer) Pieces(texts map[int]string) {
-	if len(texts) == 0 || w.Err() != nil {
-		return
-	}
-	path := filepath.Join(w.dir, piecesFile)
-	all := map[int]string{}
-	if readJSON(path, &all) != nil { // a resumed run has some
-		all = map[int]string{}
-	}
-	maps.Copy(all, texts)
-	err := whole.JSON(path, all)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fail(err)
-}
-
 // readPieces reads the texts of tokens, if there are any.
 func (r *Run) readPieces(path string) {
 	text, err := os.ReadFile(path)
@@ -308,52 +241,6 @@ func (r *Run) readPieces(path string) {
 		r.Warnings = append(r.Warnings, Warnf("pieces", "can't read the texts of tokens (%s: %v); ids are shown instead",
 			filepath.Base(path), err))
 	}
-}
-
-// IsRun reports whether dir is a run folder, complete or not.
-func IsRun(dir string) bool {
-	for _, name := range []string{metaFile, journalFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// Folders returns every run folder below root, or root itself, ordered by name. It doesn't follow links, so that
-// latest is not counted twice.
-func Folders(root string) ([]string, error) {
-	const do = "name a folder that `llmparity run` wrote, or its parent"
-	var out []string
-	at, err := filepath.EvalSymlinks(root)
-	if err == nil {
-		err = filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case path == at && err == nil && !entry.IsDir():
-				return errors.New("not a folder")
-			case path == at && err != nil:
-				return err
-			case err != nil || !entry.IsDir():
-				return nil // no permission, or a file
-			case path != at && strings.HasPrefix(entry.Name(), "."):
-				return fs.SkipDir // unfinished
-			case IsRun(path):
-				out = append(out, path)
-				return fs.SkipDir
-			}
-			return nil
-		})
-	}
-	if err != nil {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return nil, fault.Wrap(fault.BadRecord, err, do, "can't read %s", root)
-	}
-	if len(out) == 0 {
-		return nil, fault.New(fault.BadRecord, do, "no run folder in %s", root)
-	}
-	return out, nil
 }
 
 // changes warns if the state of the machine changed between launches.

@@ -133,6 +133,8 @@ type Model struct {
 	Name string `json:"name"`
 	// the name that people know it by, if that is another; never compared, so that older runs can be resumed
 	Title string `json:"title,omitempty"`
+	// as the plan names it, a file or a folder; never compared, because a file may move
+	File string `json:"file,omitempty"`
 	// what the engine ran, if the plan names a form of the model for each engine; name is then the plan's
 	Form         string `json:"form,omitempty"`
 	SHA256       string `json:"sha256"`       // SHA-256 of the weights

@@ -88,8 +88,7 @@ func TestRoundTrip(t *testing.T) {
 	if s.RSS != 3 || s.VMS != 4 || !math.IsNaN(s.PSS) || a.Sources[s.Source].Role != "renderer" || s.ReadNS != 1000 {
 		t.Errorf("sample: %+v", s)
 	}
-	if len(a.Samples) != 2 || a.Samples[1].Edge != Load || s.Edge != "" ||
-		a.PeakRSS(Load)[a.Samples[1].Source] != 5 {
+	if len(a.Samples) != 2 || a.Samples[1].Edge != Load || s.Edge != "" || a.Samples[1].HWM != 5 {
 		t.Errorf("samples: %+v", a.Samples)
 	}
 	used := a.AtEdge(Load, "heap", "used_bytes")
@@ -170,14 +169,14 @@ func FuzzOpen(f *testing.F) {
 	from := scored(f, 3, OK)
 	of := func(file string) []byte { return check.Read(f, filepath.Join(from, file)) }
 	const scores = "attempt,position,rank,id,logprob,forced\n"
-	f.Add(of(journalFile), of(samplesFile), of(metricsFile), of(scoresFile), []byte(`{"7":" sky"}`))
+	f.Add(of(JournalFile), of(samplesFile), of(metricsFile), of(scoresFile), []byte(`{"7":" sky"}`))
 	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"),
 		[]byte(scores+"2,0,1,7,-1e999,1\n"), []byte(`{"7":`))
-	f.Add(of(journalFile), of(samplesFile), of(metricsFile), []byte(scores+"2,-1,1,7,NaN,1\n"), []byte(`[]`))
+	f.Add(of(JournalFile), of(samplesFile), of(metricsFile), []byte(scores+"2,-1,1,7,NaN,1\n"), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, journal, samples, metrics, scores, pieces []byte) {
 		dir := t.TempDir()
 		check.Err(t, os.CopyFS(dir, os.DirFS(from)))
-		for name, text := range map[string][]byte{journalFile: journal, samplesFile: samples, metricsFile: metrics,
+		for name, text := range map[string][]byte{JournalFile: journal, samplesFile: samples, metricsFile: metrics,
 			scoresFile: scores, piecesFile: pieces} {
 			put(t, filepath.Join(dir, name), text)
 		}

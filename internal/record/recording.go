@@ -6,11 +6,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/lines"
 )
 
 // Recording writes an attempt. Its rows count once End has committed them.
@@ -100,13 +101,13 @@ func (r *Recording) value(source int, s Sample, v Value) {
 	}
 	w := r.w
 	l := append(w.clock.stamp(w.line[:0], s.End), ',')
-	l = text(l, r.label)
-	l = text(l, v.Name)
+	l = lines.Text(l, r.label)
+	l = lines.Text(l, v.Name)
 	l = append(strconv.AppendFloat(l, v.Value, 'f', -1, 64), ',')
-	l = integers(l, w.clock.ns(s.End), int64(s.End.Sub(s.Begin)), int64(source), int64(r.cell.ID), int64(r.id))
-	l = text(l, r.source[source].Role)
-	l = text(l, string(s.Edge))
-	w.line = end(l)
+	l = lines.Integers(l, w.clock.ns(s.End), int64(s.End.Sub(s.Begin)), int64(source), int64(r.cell.ID), int64(r.id))
+	l = lines.Text(l, r.source[source].Role)
+	l = lines.Text(l, string(s.Edge))
+	w.line = lines.End(l)
 	w.write(toMetrics, w.line)
 }
 
@@ -114,14 +115,14 @@ func (r *Recording) process(source int, s Sample) {
 	w := r.w
 	src := r.source[source]
 	l := append(w.clock.stamp(w.line[:0], s.End), ',')
-	l = text(l, r.label)
-	l = integers(l, int64(src.PID))
+	l = lines.Text(l, r.label)
+	l = lines.Integers(l, int64(src.PID))
 	l = mb(l, s.RSS, s.VMS)
-	l = integers(l, w.clock.ns(s.End), int64(s.End.Sub(s.Begin)), int64(source), int64(r.cell.ID), int64(r.id))
-	l = text(l, src.Role)
+	l = lines.Integers(l, w.clock.ns(s.End), int64(s.End.Sub(s.Begin)), int64(source), int64(r.cell.ID), int64(r.id))
+	l = lines.Text(l, src.Role)
 	l = mb(l, s.PSS, s.USS, s.Swap, s.HWM)
-	l = text(l, string(s.Edge))
-	w.line = end(l)
+	l = lines.Text(l, string(s.Edge))
+	w.line = lines.End(l)
 	w.write(toSamples, w.line)
 }
 
@@ -131,16 +132,16 @@ func (r *Recording) Total(t Total) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := append(w.clock.stamp(w.line[:0], t.End), ',')
-	l = text(l, r.label)
-	l = text(l, t.Method)
-	l = integers(l, int64(t.Processes))
+	l = lines.Text(l, r.label)
+	l = lines.Text(l, t.Method)
+	l = lines.Integers(l, int64(t.Processes))
 	l = mb(l, t.RSS, t.VMS, t.PSS, t.USS, t.Swap)
-	l = integers(l, w.clock.ns(t.End), int64(t.End.Sub(t.Begin)), int64(r.cell.ID), int64(r.id))
+	l = lines.Integers(l, w.clock.ns(t.End), int64(t.End.Sub(t.Begin)), int64(r.cell.ID), int64(r.id))
 	carried := t.Carried
 	if carried == (Carried{}) {
 		carried = Carried{Absent, Absent, Absent}
 	}
-	w.line = end(mb(l, carried.Read, carried.Low, carried.High))
+	w.line = lines.End(mb(l, carried.Read, carried.Low, carried.High))
 	w.write(toTotals, w.line)
 }
 
@@ -152,31 +153,6 @@ func mb(line []byte, figures ...int64) []byte {
 		}
 		line = append(line, ',')
 	}
-	return line
-}
-
-func integers(line []byte, all ...int64) []byte {
-	for _, n := range all {
-		line = append(strconv.AppendInt(line, n, 10), ',')
-	}
-	return line
-}
-
-var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
-
-// text appends a CSV field. It replaces line breaks, which users may put into labels: readers find complete rows by
-// newlines.
-func text(line []byte, s string) []byte {
-	s = lineBreaks.Replace(s)
-	if strings.ContainsAny(s, ",\"") {
-		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-	}
-	return append(append(line, s...), ',')
-}
-
-// end replaces the last comma by a newline.
-func end(line []byte) []byte {
-	line[len(line)-1] = '\n'
 	return line
 }
 
@@ -216,6 +192,24 @@ func (r *Recording) Event(e Event) {
 	w.putLocked(entry{Attempt: r.id, Event: &e})
 }
 
+// Build identifies an engine's program: for those who read run.json alone. The journal has all that it reported.
+type Build struct {
+	Engine  string `json:"engine"`            // name of the engine, as in the plan
+	Version string `json:"version"`           // as the engine reports it
+	Commit  string `json:"commit,omitempty"`  // commit of its source; absent: its build does not state one
+	Origin  string `json:"origin,omitempty"`  // where its code is from: "built in", npm, a file …
+	SHA256  string `json:"sha256,omitempty"`  // SHA-256 of the program
+	Library string `json:"library,omitempty"` // SHA-256 of the model library; absent: it has none
+}
+
+// of describes what ran in a cell by the last report of it: an engine knows its library once it has a model.
+func (b *Build) of(cell Cell, e *EngineInfo) {
+	*b = Build{Engine: cell.Engine, Version: e.Version, Commit: e.Commit, Origin: e.Origin, SHA256: e.SHA256}
+	if e.Library != nil {
+		b.Library = e.Library.SHA256
+	}
+}
+
 // Warn writes a warning about the attempt.
 func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
@@ -244,8 +238,8 @@ func (r *Recording) Request(slot Slot, due time.Time, p Phase, u Usage, tokens [
 		q.Tokens = append(q.Tokens, TokenRow{t.Index, t.ID, w.clock.ns(t.At)})
 	}
 	for _, t := range q.Tokens {
-		w.line = end(integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(q.ID), int64(t.Index), int64(t.ID),
-			t.NS))
+		w.line = lines.End(lines.Integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(q.ID), int64(t.Index),
+			int64(t.ID), t.NS))
 		w.write(toTokens, w.line)
 	}
 	w.putLocked(entry{Attempt: r.id, Request: row})
@@ -255,6 +249,34 @@ func (r *Recording) Request(slot Slot, due time.Time, p Phase, u Usage, tokens [
 		q.Spans = append(q.Spans, line.NamedSpan)
 	}
 	return q
+}
+
+// Score writes a score.
+func (r *Recording) Score(s Score) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	row := func(rank, id int, logProb float64) {
+		l := lines.Integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(s.Position), int64(rank), int64(id))
+		if !math.IsNaN(logProb) {
+			l = strconv.AppendFloat(l, logProb, 'f', 6, 64)
+		}
+		l = append(l, ',')
+		forced := int64(0)
+		if id == s.Forced {
+			forced = 1
+		}
+		w.line = lines.End(lines.Integers(l, forced))
+		w.write(toScores, w.line)
+	}
+	among := false
+	for i, c := range s.Top {
+		row(i+1, c.ID, c.LogProb)
+		among = among || c.ID == s.Forced
+	}
+	if !among {
+		row(0, s.Forced, s.LogProb)
+	}
 }
 
 // Stolen sets the CPU time in seconds that a hypervisor gave to other machines during the attempt.
@@ -274,6 +296,13 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w.sync() // the rows before the line that commits them
 	w.putLocked(entry{Attempt: r.id, End: e})
 	w.sync()
+}
+
+// ran keeps a build, once.
+func (w *Writer) ran(b Build) {
+	if b.Version != "" && !slices.Contains(w.meta.Engines, b) {
+		w.meta.Engines = append(w.meta.Engines, b)
+	}
 }
 
 // Refuse records that a cell can't run here, as an attempt that was never launched. It does not wait for the disk,

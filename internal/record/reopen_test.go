@@ -149,13 +149,13 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 		begun := false                                  // the beginning is on disk before any row
 		for _, f := range slices.Backward(growing[:]) { // the journal first
 			low, high := before[committed][f.name], before[committed+1][f.name]
-			if f.name == journalFile {
+			if f.name == JournalFile {
 				high = lineOf(t, w.dir, committed+1, "end") // its newline alone commits the next
 			} else if !begun {
 				high = low + 1
 			}
 			at := low + random.Int64N(high-low)
-			if f.name == journalFile {
+			if f.name == JournalFile {
 				begun = at > lineOf(t, w.dir, committed+1, "begin")
 			}
 			check.Err(t, os.Truncate(filepath.Join(dir, f.name), at))
@@ -170,7 +170,7 @@ func TestRecordOfKilledRunResumes(t *testing.T) {
 // lineOf returns the end of the line with the beginning or the end of an attempt.
 func lineOf(t *testing.T, dir string, attempt int, kind string) int64 {
 	t.Helper()
-	text := check.Read(t, filepath.Join(dir, journalFile))
+	text := check.Read(t, filepath.Join(dir, JournalFile))
 	mark := fmt.Sprintf(`"attempt":%d,%q`, attempt, kind)
 	i := strings.Index(string(text), mark)
 	return int64(i + strings.Index(string(text[i:]), "\n"))
@@ -232,7 +232,7 @@ func TestRecordTimeNeverGoesBack(t *testing.T) {
 	attempt(w, resumed, 1, OK)
 	check.Err(t, w.Close(Interrupted))
 	// as if the clock had been set back by an hour
-	path := filepath.Join(w.dir, metaFile)
+	path := filepath.Join(w.dir, MetaFile)
 	meta := Meta{}
 	check.Err(t, readJSON(path, &meta))
 	meta.Started = meta.Started.Add(time.Hour)
@@ -286,13 +286,13 @@ func TestReopenRefusesInvalidFolders(t *testing.T) {
 	for _, c := range []struct{ dir, want string }{
 		{elsewhere, "not a run folder"},
 		{filepath.Join(elsewhere, "none"), "none"},
-		{change(metaFile, replaced(Schema, "llmparity.run/3")), "llmparity.run/3"},
-		{change(metaFile, replaced(Schema, "llmparity.run/2.999")), "was written by a newer llmparity"},
-		{change(metaFile, replaced(Schema, "llmparity.run/1.1")), "unsupported schema"},
-		{change(metaFile, func(string) string { return "{" }), "is damaged"},
+		{change(MetaFile, replaced(Schema, "llmparity.run/3")), "llmparity.run/3"},
+		{change(MetaFile, replaced(Schema, "llmparity.run/2.999")), "was written by a newer llmparity"},
+		{change(MetaFile, replaced(Schema, "llmparity.run/1.1")), "unsupported schema"},
+		{change(MetaFile, func(string) string { return "{" }), "is damaged"},
 		{change(samplesFile, replaced(",role", "")), "can't resume: its columns differ from this version's"},
-		{change(journalFile, replaced(`"begin"`, `"begins"`)), "attempt 1 has no beginning"},
-		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl line 1"},
+		{change(JournalFile, replaced(`"begin"`, `"begins"`)), "attempt 1 has no beginning"},
+		{change(JournalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl line 1"},
 	} {
 		_, _, err := Reopen(c.dir)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"path/filepath"
 	"sync"
 
@@ -103,6 +104,26 @@ func (b *builder) token(r *lines.Row) error {
 		q.Tokens = append(q.Tokens, t)
 	}
 	return r.Err
+}
+
+// score drops rows of attempts that are not in the journal, as for samples.
+func (b *builder) score(r *lines.Row) error {
+	a, position, rank, c, forced := b.attempts[r.Int()], r.Int(), r.Int(), Candidate{ID: r.Int()}, r.Int()
+	c.LogProb = r.Perhaps()
+	if r.Err != nil || a == nil || a.Scoring == nil {
+		return r.Err
+	}
+	if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
+		a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})
+	}
+	s := &a.Scores[len(a.Scores)-1]
+	if forced == 1 {
+		s.Forced, s.LogProb = c.ID, c.LogProb
+	}
+	if rank > 0 {
+		s.Top = append(s.Top, c)
+	}
+	return nil
 }
 
 // apart is the longest time, in nanoseconds, between the last rows of one moment. Nothing is sampled more often.

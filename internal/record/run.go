@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -155,17 +154,6 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 	for _, m := range a.Metrics {
 		if m.Edge == p && m.Name == name && a.Sources[m.Source].Method == method {
 			out[m.Source] = m.Value
-		}
-	}
-	return out
-}
-
-// PeakRSS returns the highest RSS of each source's process in a phase, in MiB, by source.
-func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
-	out := map[int]float64{}
-	for _, s := range a.Samples {
-		if s.Edge == p && !math.IsNaN(s.HWM) {
-			out[s.Source] = s.HWM
 		}
 	}
 	return out

@@ -37,7 +37,7 @@ func TestResumedJournalMatchesSchema(t *testing.T) {
 	again.Stop(Stop{Cell: 1, Figure: "decode_tps"})
 	attempt(again, resumed, 2, Failed)
 	check.Err(t, again.Close(OK))
-	journal := check.Read(t, filepath.Join(w.dir, journalFile))
+	journal := check.Read(t, filepath.Join(w.dir, JournalFile))
 	for _, kind := range []string{"resumed", "stop", "begin", "end"} {
 		if !bytes.Contains(journal, []byte(`"`+kind+`":{`)) {
 			t.Errorf("there is no %s", kind)

@@ -3,9 +3,6 @@ package record
 import (
 	"fmt"
 	"math"
-	"strconv"
-
-	"llmparity/internal/kit/lines"
 )
 
 // Score is an engine's opinion of one position in a text that is forced on it token by token. Log-probabilities are
@@ -123,84 +120,3 @@ func (s *Scoring) Checks() bool { return s != nil && s.Check != nil }
 
 // Anchored reports whether the reference implementation computed the scores.
 func (s *Scoring) Anchored() bool { return s.Checks() && s.Check.Anchor != nil }
-
-// Score writes a score.
-func (r *Recording) Score(s Score) {
-	w := r.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	row := func(rank, id int, logProb float64) {
-		l := integers(w.line[:0], int64(r.cell.ID), int64(r.id), int64(s.Position), int64(rank), int64(id))
-		if !math.IsNaN(logProb) {
-			l = strconv.AppendFloat(l, logProb, 'f', 6, 64)
-		}
-		l = append(l, ',')
-		forced := int64(0)
-		if id == s.Forced {
-			forced = 1
-		}
-		w.line = end(integers(l, forced))
-		w.write(toScores, w.line)
-	}
-	among := false
-	for i, c := range s.Top {
-		row(i+1, c.ID, c.LogProb)
-		among = among || c.ID == s.Forced
-	}
-	if !among {
-		row(0, s.Forced, s.LogProb)
-	}
-}
-
-// score drops rows of attempts that are not in the journal, as for samples.
-func (b *builder) score(r *lines.Row) error {
-	a, position, rank, c, forced := b.attempts[r.Int()], r.Int(), r.Int(), Candidate{ID: r.Int()}, r.Int()
-	c.LogProb = r.Perhaps()
-	if r.Err != nil || a == nil || a.Scoring == nil {
-		return r.Err
-	}
-	if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
-		a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})
-	}
-	s := &a.Scores[len(a.Scores)-1]
-	if forced == 1 {
-		s.Forced, s.LogProb = c.ID, c.LogProb
-	}
-	if rank > 0 {
-		s.Top = append(s.Top, c)
-	}
-	return nil
-}
-
-// wholeScores drops incomplete or invalid scores of finished attempts and warns.
-func (b *builder) wholeScores() {
-	for _, a := range b.run.Scorings {
-		if a.Status != OK {
-			a.Scores = nil
-			continue
-		}
-		if err := a.soundScores(); err != nil {
-			a.Scores = nil
-			warning := Warnf("scores-missing", "scores of attempt %d ignored: %v", a.ID, err)
-			b.run.Warnings = append(b.run.Warnings, warning)
-		}
-	}
-}
-
-func (a *Attempt) soundScores() error {
-	if want := a.Scoring.Tokens; len(a.Scores) != want {
-		return fmt.Errorf("%d positions were scored, but the record has %d", want, len(a.Scores))
-	}
-	for i, s := range a.Scores {
-		if s.Position != i {
-			return fmt.Errorf("position %d in place of %d", s.Position, i)
-		}
-		if s.Forced == NoID {
-			return fmt.Errorf("position %d: no forced token", i)
-		}
-		if err := s.Sound(); err != nil {
-			return err
-		}
-	}
-	return nil
-}

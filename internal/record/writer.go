@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"llmparity/internal/kit/fault"
@@ -74,7 +73,7 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	}
 	w := &Writer{dir: aside, meta: meta, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{})}
 	if err = w.open("name another folder with --out", lines.Create); err == nil {
-		err = whole.JSON(filepath.Join(w.dir, metaFile), meta)
+		err = whole.JSON(filepath.Join(w.dir, MetaFile), meta)
 	}
 	if err == nil {
 		err = whole.JSON(filepath.Join(w.dir, envFile), env)
@@ -93,30 +92,20 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	return w, nil
 }
 
-// publish gives the folder the next free name.
+// latest is the link to the newest run folder.
+const latest = "latest"
+
+// publish gives the folder the next free name, and points latest at it.
 func (w *Writer) publish(root string, meta Meta) error {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return err
 	}
-	base := filepath.Join(root, meta.Name+"-"+meta.Started.Format("20060102-150405"))
-	for n := 1; ; n++ {
-		dir := base
-		if n > 1 {
-			dir = fmt.Sprintf("%s-%d", base, n)
-		}
-		if _, err := os.Lstat(dir); err == nil {
-			continue
-		}
-		err := os.Rename(w.dir, dir)
-		if errors.Is(err, os.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-			continue // another process was faster
-		}
-		if err != nil {
-			return err
-		}
-		w.dir = dir
-		return pointLatest(root, dir)
+	dir, err := whole.NextFree(w.dir, filepath.Join(root, meta.Name+"-"+meta.Started.Format("20060102-150405")))
+	if err != nil {
+		return err
 	}
+	w.dir = dir
+	return whole.Link(filepath.Base(dir), filepath.Join(root, latest))
 }
 
 // open locks the folder and opens the files that only grow. do says what to do if another run holds the lock.
@@ -137,42 +126,11 @@ func (w *Writer) open(do string, file func(path string, columns []string) (*line
 
 // lock keeps two runs out of one folder.
 func lock(path, do string) (*os.File, error) {
-	f, err := whole.TryLock(path)
+	f, err := whole.Hold(path)
 	if errors.Is(err, whole.ErrBusy) {
 		return nil, fault.New(fault.Unwritable, do, "another run is writing to this folder (%s is locked)", path)
-	} else if err == nil {
-		err = f.Truncate(0)
-		_, wrote := fmt.Fprintln(f, os.Getpid())
-		err = errors.Join(err, wrote)
 	}
 	return f, err
-}
-
-// running returns the process that writes the run in a folder; 0: none.
-func running(dir string) int {
-	path := filepath.Join(dir, lockFile)
-	release, free := whole.Claim(path)
-	release()
-	text, err := os.ReadFile(path)
-	if free || err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return n
-}
-
-// pointLatest replaces the link atomically.
-func pointLatest(root, dir string) error {
-	tmp := filepath.Join(root, ".latest-"+filepath.Base(dir))
-	_ = os.Remove(tmp) // left over if a run was killed between the next two steps
-	if err := os.Symlink(filepath.Base(dir), tmp); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, filepath.Join(root, "latest")); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	return nil
 }
 
 // Dir returns the run folder.
@@ -186,6 +144,28 @@ func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
+}
+
+// Resumed records that this process resumes the run, with warnings about what changed. It must come first after Reopen.
+func (w *Writer) Resumed(r Resumed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.SetBackNS = w.setBack
+	w.putLocked(entry{Resumed: &r})
+	if len(r.Changed) > 0 {
+		var all []string
+		for _, d := range r.Changed {
+			all = append(all, d.String())
+		}
+		w.putLocked(entry{Warning: &Warning{Code: "resumed-elsewhere",
+			Text: "changed between the start of the run and its resumption: " + strings.Join(all, "; ")}})
+	}
+	if r.SetBackNS > 0 {
+		back := Warnf("clock-set-back", "the machine's clock was set back: on resuming it was %.1f s behind the last "+
+			"line of the record; times in the record continue from that line", float64(r.SetBackNS)/1e9)
+		w.putLocked(entry{Warning: &back})
+	}
+	w.sync()
 }
 
 // Cell announces a cell.
@@ -203,6 +183,23 @@ func (w *Writer) Stop(s Stop) { w.put(entry{Stop: &s}) }
 // Warn records a warning about the whole run.
 func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 
+// Pieces adds texts of tokens, by id.
+func (w *Writer) Pieces(texts map[int]string) {
+	if len(texts) == 0 || w.Err() != nil {
+		return
+	}
+	path := filepath.Join(w.dir, piecesFile)
+	all := map[int]string{}
+	if readJSON(path, &all) != nil { // a resumed run has some
+		all = map[int]string{}
+	}
+	maps.Copy(all, texts)
+	err := whole.JSON(path, all)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail(err)
+}
+
 // Close writes the status of the run and closes the folder.
 func (w *Writer) Close(status Status) error {
 	w.mu.Lock()
@@ -212,6 +209,13 @@ func (w *Writer) Close(status Status) error {
 	w.builds()
 	w.closeFiles()
 	return w.err
+}
+
+// builds writes run.json again, with the builds that ran.
+func (w *Writer) builds() {
+	if len(w.meta.Engines) > 0 && w.err == nil {
+		w.fail(whole.JSON(filepath.Join(w.dir, MetaFile), w.meta))
+	}
 }
 
 func (w *Writer) closeFiles() {
@@ -246,6 +250,22 @@ func (w *Writer) putLocked(e entry) {
 		w.flush() // in order: rows reach the disk before the lines about them
 	}
 	w.write(toJournal, append(line, '\n'))
+}
+
+const timestampLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+// clock converts times to nanoseconds since the start of the run, by their monotonic reading.
+type clock struct {
+	zero time.Time // start of the run on this process's monotonic clock
+	wall time.Time // start of the run by the wall clock
+}
+
+func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
+
+// stamp appends the wall-clock time at the start plus the monotonic difference, so rows never go backwards when
+// somebody sets the clock.
+func (c clock) stamp(line []byte, t time.Time) []byte {
+	return c.wall.Add(t.Sub(c.zero)).AppendFormat(line, timestampLayout)
 }
 
 func (w *Writer) write(to int, line []byte) {

@@ -104,6 +104,27 @@ func TestHolmWeighs(t *testing.T) {
 	}
 }
 
+// By Benjamini and Hochberg, p is divided by its rank, weighs, and never becomes smaller than it was.
+func TestHochbergWeighs(t *testing.T) {
+	tests := []Test{{P: 0.01, Weight: 3, Same: "a"}, {P: 0.01, Weight: 1, Same: "b"}, {P: 0.04, Weight: 1, Same: "c"},
+		{P: 0.01, Weight: 1, Same: "a"}}
+	got := ByHochberg.Correct(tests, func(t Test) float64 { return t.P })
+	want := []float64{0.01 * 5 / 3, 0.01 * 5 / 2, 0.04 * 5 / 3, 0.01 * 5 / 3}
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-12 {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	heavy := []Test{{P: 0.05, Weight: 8, Same: "a"}, {P: 0.0001, Weight: 1, Same: "b"}}
+	// 0.05 / 8 * 9 / 2 is less
+	if got := ByHochberg.Correct(heavy, func(t Test) float64 { return t.P }); got[0] != 0.05 {
+		t.Errorf("%v, want 0.05 at first", got)
+	}
+	if CorrectionOf(MostByHolm) != ByHolm || CorrectionOf(MostByHolm+1) != ByHochberg {
+		t.Error("the correction does not depend on the number of pairs")
+	}
+}
+
 // A time and its inverse are one question in every pair of cells; a figure that is better in one pair and worse in the
 // other is another.
 func TestOrdersOverSeveralPairs(t *testing.T) {

@@ -79,7 +79,7 @@ func (s *oneShotSession) describe(m models.Model, run *completionRun) error {
 	policy["ignore_eos"] = "never chooses the end-of-text token; from there its text may differ from other engines'"
 	policy["process"] = "one per generation, which loads the model; time to first token includes the load"
 	s.info = s.binary.info(OneShotName, nil, policy)
-	s.info.Layers = said.Layers(s.config.GPULayers)
+	s.info.Layers, s.info.Vector = said.Layers(s.config.GPULayers), said.Vector
 	s.describeRun(run)
 	_, err := s.own.Start(func() (*fitting, error) {
 		s.held.Store(0)

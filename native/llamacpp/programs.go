@@ -30,7 +30,7 @@ func (i identity) info(name string, args []string, policy map[string]string) rec
 		parts["libraries_sha256"] = i.libraries
 	}
 	return record.EngineInfo{Name: name, Version: i.version, Commit: commitOf(i.version), Path: i.path,
-		SHA256: i.sha256, Args: args, Parts: parts, Policy: policy}
+		Computes: "ggml", SHA256: i.sha256, Args: args, Parts: parts, Policy: policy}
 }
 
 // commitForm is the commit in a version: "3000 (0a0a0a0a)", or in newer ones "0.6.0-dev (build 11434, commit

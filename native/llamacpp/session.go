@@ -75,7 +75,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m models.Model, props
 	policy["context"] = strconv.Itoa(props.Settings.Context)
 	policy["ignore_eos"] = "after end of text: continues with a second request"
 	info := s.binary.info(Name, srv.args, policy)
-	info.Parts["build"], info.Layers = props.Build, said.Layers(s.config.GPULayers)
+	info.Parts["build"], info.Layers, info.Vector = props.Build, said.Layers(s.config.GPULayers), said.Vector
 	s.probe.Event(record.Event{At: time.Now(), Engine: &info})
 	s.held.clear(s.config.slots())
 	if len(said.Buffers) == 0 {

@@ -28,6 +28,7 @@ type Load struct {
 	All       int    // layers that a GPU could hold
 	Devices   []string
 	NoGPU     bool // the log says that there is no usable GPU
+	Vector    int  // bits of the widest vectors that the CPU's kernels were built for; 0: unknown
 
 	caches []kvCache
 }
@@ -108,6 +109,7 @@ var (
 	numberLine  = regexp.MustCompile(`^\s*\w+: (n_ctx|n_batch|n_ubatch)\s*=\s*([0-9]+)$`)
 	flashLine   = regexp.MustCompile(`(?i)^\s*\w+: (?:flash_attn\s*=\s*|flash attention (?:(?:was auto|not supported), set to )?)(enabled|disabled|0|1)\b`)
 	layersLine  = regexp.MustCompile(`: offloaded ([0-9]+)/([0-9]+) layers to GPU`)
+	systemLine  = regexp.MustCompile(`\bsystem_info: .*\| *CPU : (.*)`)
 	devicesLine = regexp.MustCompile(`: using device (\S+ \(.+?\))(?: |$)`)
 )
 
@@ -145,9 +147,30 @@ func (l *Load) take(line string) {
 		if !slices.Contains(l.Devices, m[1]) {
 			l.Devices = append(l.Devices, m[1])
 		}
+	} else if m := systemLine.FindStringSubmatch(line); m != nil {
+		l.Vector = vector(m[1])
 	} else if strings.Contains(line, "no usable GPU found") {
 		l.NoGPU = true
 	}
+}
+
+// vector returns the bits of the widest vectors among a ggml build's features, as "SSE3 = 1 | AVX = 1".
+func vector(features string) (bits int) {
+	for feature := range strings.SplitSeq(features, "|") {
+		name, value, _ := strings.Cut(feature, "=")
+		n := number(strings.TrimSpace(value))
+		switch strings.TrimSpace(name) {
+		case "SSE3", "SSSE3", "NEON", "WASM_SIMD", "VSX", "VXE":
+			bits = max(bits, 128*min(n, 1))
+		case "AVX", "AVX2":
+			bits = max(bits, 256*min(n, 1))
+		case "AVX512":
+			bits = max(bits, 512*min(n, 1))
+		case "SVE_CNT": // in bytes
+			bits = max(bits, 8*n)
+		}
+	}
+	return bits
 }
 
 // again forgets the first of two loads, which was a trial of what fits.

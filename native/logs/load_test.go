@@ -19,6 +19,24 @@ func newLoads() *logs.Loads {
 	return logs.NewLoads(4096, func(line string) string { return prefix.ReplaceAllString(line, "") })
 }
 
+func TestVectorsAreTheWidestThatTheKernelsWereBuiltFor(t *testing.T) {
+	for line, want := range map[string]int{
+		"system_info: n_threads = 1 (n_threads_batch = 1) / 2 | CPU : SSE3 = 1 | SSSE3 = 1 | AVX = 1 | AVX512 = 1 | OPENMP = 1 | ": 512,
+		"common_param: system_info: n_threads = 1 / 2 | CPU : SSE3 = 1 | SSSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 1 | ":             256,
+		"system_info: n_threads = 1 / 2 | CUDA : ARCHS = 900 | CPU : SSE3 = 1 | SSSE3 = 1 | LLAMAFILE = 1 | ":                      128,
+		"system_info: n_threads = 8 / 8 | CPU : AVX = 0 | AVX2 = 0 | NEON = 1 | ARM_FMA = 1 | ":                                    128,
+		"system_info: n_threads = 8 / 8 | CPU : NEON = 1 | SVE = 1 | SVE_CNT = 32 | ":                                              256,
+		"system_info: n_threads = 8 / 8 | CPU : OPENMP = 1 | ":                                                                     0,
+		"load_tensors: CPU : AVX512 = 1": 0,
+	} {
+		r := newLoads()
+		_, _ = r.Write([]byte(line + "\n")) // it never fails
+		if got := r.Said().Vector; got != want {
+			t.Errorf("%d bits, want %d: %s", got, want, line)
+		}
+	}
+}
+
 func TestLogs(t *testing.T) {
 	const mib = record.MiB
 	for _, c := range []struct {

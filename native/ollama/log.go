@@ -240,7 +240,7 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 		known, args = "in the log", append([]string{"serve"}, s.config.variables()...)
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts,
-		Args: args, Policy: map[string]string{
+		Computes: "ggml", Args: args, Policy: map[string]string{
 			"weights_dtype": cmp.Or(l.dtype, "unknown"), "kv_dtype": cmp.Or(kv, "unknown"),
 			"flash_attention": cmp.Or(flash, "unknown"), "mmap": cmp.Or(r.mmap, "unknown"),
 			"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0),

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/compare/cost"
 	"llmparity/compare/memory"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
@@ -20,47 +21,59 @@ import (
 // rowsHeight is the height in pixels of a chart with so many rows of so many bars.
 func rowsHeight(rows, bars int) int { return 34 + rows*max(38, 14+bars*14) }
 
-// Bars draws one figure: medians, launches and intervals.
+// Bars draws one figure of all cells: medians, launches and intervals.
 func Bars(id, name, title string) func(*View) []Chart {
-	return func(v *View) []Chart {
-		var labels []string
-		var data []opts.BarData
-		var dots []dot
-		var intervals []*stats.Interval
-		out := Chart{ID: id, Title: title, Table: &plain.Grid{},
-			Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
-		for i, c := range v.Res.Cells {
-			f := c.Figure(name)
-			if !f.Known() {
-				continue
-			}
-			for n, x := range f.Values {
-				at := spot(c.LaunchName(x.Attempt), digits(x.Value), float64(len(labels)), 5)
-				dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
-			}
-			out.Unit = f.Unit
-			out.Table.Rows = append(out.Table.Rows,
-				[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
-			labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
-			data = append(data, opts.BarData{Value: fine(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
-			intervals = append(intervals, f.Interval)
+	return func(v *View) []Chart { return v.bars(id, name, title, func(int) bool { return true }) }
+}
+
+// CostBars draws the decode speed of the cells that tell what a browser costs.
+func CostBars(v *View) []Chart {
+	return v.bars("cost-decode", figure.DecodeTPS, "Decode speed", func(cell int) bool {
+		return slices.ContainsFunc(v.Res.Costs, func(c *cost.Cost) bool {
+			return cell == c.Browser || cell == c.Native || c.Narrow != nil && cell == *c.Narrow
+		})
+	})
+}
+
+// bars draws one figure of some cells, by their indexes.
+func (v *View) bars(id, name, title string, shown func(cell int) bool) []Chart {
+	var labels []string
+	var data []opts.BarData
+	var dots []dot
+	var intervals []*stats.Interval
+	out := Chart{ID: id, Title: title, Table: &plain.Grid{},
+		Label: fmt.Sprintf("Bar chart of %s of each cell; the table below has the same figures", title)}
+	for i, c := range v.Res.Cells {
+		f := c.Figure(name)
+		if !shown(i) || !f.Known() {
+			continue
 		}
-		if len(labels) == 0 {
-			return nil
+		for n, x := range f.Values {
+			at := spot(c.LaunchName(x.Attempt), digits(x.Value), float64(len(labels)), 5)
+			dots = append(dots, dot{at, [2]float64{0, aside(n, len(f.Values))}})
 		}
-		out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
-		if v.Paper { // the page says it once above the charts
-			out.Note = "Bars: medians over launches. Dots: launches. Lines: 95% intervals of the medians, which need six launches."
-		}
-		bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
-		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
-			whiskers(intervalLines(intervals), 3))
-		bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
-			ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
-		bar.MultiSeries = append(bar.MultiSeries, unseen(intervals)...)
-		out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
-		return []Chart{out}
+		out.Unit = f.Unit
+		out.Table.Rows = append(out.Table.Rows,
+			[]string{plain.Line(c.Label), plain.Num(f.Center()), plain.IntervalWords(f), plain.Values(f)})
+		labels = append(labels, plain.Line(c.Label)+"\n"+plain.Num(f.Center())+" "+f.Unit)
+		data = append(data, opts.BarData{Value: fine(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.Colour(i)}})
+		intervals = append(intervals, f.Interval)
 	}
+	if len(labels) == 0 {
+		return nil
+	}
+	out.Table.Head = []string{"cell", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
+	if v.Paper { // the page says it once above the charts
+		out.Note = "Bars: medians over launches. Dots: launches. Lines: 95% intervals of the medians, which need six launches."
+	}
+	bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
+	bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}),
+		whiskers(intervalLines(intervals), 3))
+	bar.MultiSeries = append(bar.MultiSeries, charts.SingleSeries{Type: "scatter", Name: "launches", Data: dots,
+		ItemStyle: &opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}})
+	bar.MultiSeries = append(bar.MultiSeries, unseen(intervals)...)
+	out.Height, out.Drawings = rowsHeight(len(labels), 1), []Drawing{{Options: options(bar)}}
+	return []Chart{out}
 }
 
 // dot is a point beside its place.
@@ -253,11 +266,14 @@ func known(v float64) float64 {
 
 // PeakStack draws the peak of one launch of each cell by component, with the interval of the median; where PSS could
 // not be read, the sum of RSS.
-func PeakStack(v *View) []Chart {
+func PeakStack(v *View) []Chart { return peakStack(v.Res.Cells) }
+
+func peakStack(cells []*compare.Cell) []Chart {
 	var bars []stacked
 	t := &barTable{}
-	note := "Bar: total PSS at the peak of one launch, the one closest to the median, split into components. Line: 95% interval of the median."
-	for _, c := range v.Res.Cells {
+	more := []string{"Bar: total PSS at the peak of one launch, the one closest to the median. Total PSS counts a page " +
+		"that several processes share once."}
+	for _, c := range cells {
 		p := c.Points()
 		if !c.Shown().Known(p.Peak.Name) {
 			continue
@@ -268,7 +284,7 @@ func PeakStack(v *View) []Chart {
 			name += " (RSS)"
 		}
 		if b.said != "" {
-			note += " " + plain.Line(c.Label) + b.said
+			more = append(more, plain.Line(c.Label)+b.said)
 		}
 		bars, t.bars, t.intervals = append(bars, b), append(t.bars, name), append(t.intervals, p.Peak.Interval)
 	}
@@ -302,7 +318,9 @@ func PeakStack(v *View) []Chart {
 		return math.NaN()
 	}, inked("var(--p3)", 0))
 	return []Chart{{ID: "headline-memory", Title: "Peak memory", Unit: "MiB", Height: rowsHeight(len(bars), 1),
-		Note:     note + browserNote(bars) + " " + shownLaunches(v.Res),
+		Note: "Bar: the peak of one launch, by component. Line: 95% interval of the median.",
+		More: slices.DeleteFunc(append(more, browserNote(bars), shownLaunches(cells)),
+			func(text string) bool { return text == "" }),
 		Label:    "Stacked bars of each cell's peak memory by component; section Memory has the figures in a table",
 		Drawings: []Drawing{{Options: t.options()}}}}
 }
@@ -312,14 +330,14 @@ func browserNote(bars []stacked) string {
 	if !slices.ContainsFunc(bars, func(b stacked) bool { _, split := b.sizes[otherBrowser]; return split }) {
 		return ""
 	}
-	return " The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
+	return "The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
 		"and GPU process, copies of weights in the page during the load, and the page's own heaps (renderer)."
 }
 
 // shownLaunches names the launch of each cell, and its median where that is not the launch's: between two launches.
-func shownLaunches(res *compare.Result) string {
+func shownLaunches(cells []*compare.Cell) string {
 	var out []string
-	for _, c := range res.Cells {
+	for _, c := range cells {
 		s, peak := c.Shown(), c.Points().Peak
 		if !s.Known(peak.Name) {
 			continue
@@ -330,7 +348,7 @@ func shownLaunches(res *compare.Result) string {
 		}
 		out = append(out, words)
 	}
-	return strings.Join(out, "; ") + "."
+	return "Launches shown: " + strings.Join(out, "; ") + "."
 }
 
 // Components are the columns of tables, the browser's own before everything else.

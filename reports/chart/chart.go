@@ -60,9 +60,10 @@ type Chart struct {
 	ID       string
 	Title    string
 	Unit     string
-	Note     string // how to read it
-	Setup    string // what ran, in its caption; figures for paper have it always
-	Label    string // accessible name
+	Note     string   // how to read it, in two lines at most
+	More     []string // what else there is to know, folded below the caption
+	Setup    string   // what ran, in its caption; figures for paper have it always
+	Label    string   // accessible name
 	Drawings []Drawing
 	Choice   string // what tells the drawings apart
 	Chosen   int    // the drawing shown first

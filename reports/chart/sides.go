@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,11 +17,12 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/ratio"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/stats"
 	"llmparity/reports/plain"
 )
 
-// MostHeadlines is how many cells the picture of the answer has room for.
+// MostHeadlines is how many cells the picture of the answer has room for: of more, it has the pairs that differ most.
 const MostHeadlines = 12
 
 // Headlines is the picture of the question, one chart or none: of contexts the growth of the KV cache, or else of
@@ -34,16 +36,60 @@ func Headlines(v *View, about []*compare.Comparison) []Chart {
 		c.Drawings[0].Caption, c.Chosen = "", 0
 		return []Chart{c}
 	}
-	if len(v.Res.Cells) > MostHeadlines {
-		return nil
-	}
 	if c := v.pairDots(about); c != nil {
 		return c
 	}
-	if c := PeakStack(v); c != nil {
+	at := v.apart(about, figure.PeakPSS)
+	var cells []*compare.Cell
+	for _, i := range at {
+		cells = append(cells, v.Res.Cells[i])
+	}
+	if c := peakStack(cells); c != nil {
+		c[0].Note += v.ofCells(at)
 		return c
 	}
 	return v.dotPlot("headline-sides", figure.DecodeTPS, nil)
+}
+
+// apart are the cells that the picture has room for, by index: all, or else those of the pairs whose medians of a
+// figure are farthest apart.
+func (v *View) apart(about []*compare.Comparison, name string) []int {
+	all := make([]int, len(v.Res.Cells))
+	for i := range all {
+		all[i] = i
+	}
+	if len(all) <= MostHeadlines {
+		return all
+	}
+	far := func(c *compare.Comparison) float64 {
+		a, b := v.Res.Cells[c.A].Figure(name), v.Res.Cells[c.B].Figure(name)
+		if !a.Known() || !b.Known() || a.Center() <= 0 || b.Center() <= 0 {
+			return -1
+		}
+		return math.Abs(math.Log(b.Center() / a.Center()))
+	}
+	sorted := slices.SortedStableFunc(slices.Values(about),
+		func(a, b *compare.Comparison) int { return cmp.Compare(far(b), far(a)) })
+	taken := map[int]bool{}
+	for _, c := range sorted {
+		needed := map[int]bool{c.A: true, c.B: true}
+		maps.Copy(needed, taken)
+		if len(needed) <= MostHeadlines && far(c) >= 0 {
+			taken = needed
+		}
+	}
+	if len(taken) == 0 {
+		return all[:MostHeadlines]
+	}
+	return slices.Sorted(maps.Keys(taken))
+}
+
+// ofCells says which cells are drawn, if not all are.
+func (v *View) ofCells(at []int) string {
+	if len(at) == len(v.Res.Cells) {
+		return ""
+	}
+	return fmt.Sprintf(" %d of %d cells: the pairs that differ most.", len(at), len(v.Res.Cells))
 }
 
 // Pictures are the pictures of answers, for figures of their own: the peak by component, and the launches of sides.
@@ -56,10 +102,26 @@ func (v *View) pairDots(about []*compare.Comparison) []Chart {
 	sides := slices.DeleteFunc(slices.Clone(about), func(c *compare.Comparison) bool {
 		return c.Axes == nil && !v.Res.Families[c.Family].Runs
 	})
-	if len(sides) == 0 || len(v.Res.Cells) > MostHeadlines {
+	if len(sides) == 0 {
 		return nil
 	}
-	return v.dotPlot("headline-sides", differing(sides), sides)
+	name := differing(sides)
+	if failed := v.failed(); failed != "" {
+		name = failed
+	}
+	return v.dotPlot("headline-sides", name, sides)
+}
+
+// failed is the CPU time per token if a gate of two sides failed by it; no ratio has it, and it may differ alone.
+func (v *View) failed() string {
+	g := v.Res.Gate
+	if g == nil || !g.Interleaved || g.Status != gates.Failed {
+		return ""
+	}
+	if c := g.Worst(); c.Figure == figure.TokenCPU {
+		return c.Figure
+	}
+	return ""
 }
 
 // differing is the figure with the largest difference between sides: of those of speed, if any differs, else of
@@ -104,21 +166,22 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 	var medians []opts.ScatterData
 	var intervals []*stats.Interval
 	var drawn extent
-	dots := evidence.Groups[int, dot]{} // by the first cell of the engine
+	dots := evidence.Groups[group, dot]{}
 	counts := []int{}
-	for i, c := range v.Res.Cells {
+	at := v.apart(about, name)
+	for _, i := range at {
+		c := v.Res.Cells[i]
 		f := c.Figure(name)
 		if !f.Known() {
 			continue
 		}
-		at := float64(len(labels))
-		engine := slices.IndexFunc(v.Res.Cells, func(o *compare.Cell) bool { return o.Spec.Engine == c.Spec.Engine })
+		row, of := float64(len(labels)), v.groupOf(i, about)
 		for n, x := range inOrder(f.Values) {
-			dots.Add(engine, dot{spot(c.LaunchName(x.Attempt), fine(x.Value), at, 8), [2]float64{0, above(n)}})
+			dots.Add(of, dot{spot(c.LaunchName(x.Attempt), fine(x.Value), row, 8), [2]float64{0, above(n)}})
 			drawn.add(x.Value)
 		}
 		labels = append(labels, names[i]+"\n"+plain.Num(f.Center())+" "+f.Unit)
-		medians = append(medians, opts.ScatterData{Name: "median", Value: []any{fine(f.Center()), at}})
+		medians = append(medians, opts.ScatterData{Name: "median", Value: []any{fine(f.Center()), row}})
 		intervals = append(intervals, f.Interval)
 		if f.Interval != nil {
 			drawn.add(f.Interval.Lo, f.Interval.Hi)
@@ -132,14 +195,8 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 	}
 	out.Table.Head = []string{"side", "median (" + out.Unit + ")", "95% interval", "launches (" + out.Unit + ")"}
 	bar := newBar(labels, opts.Legend{Show: opts.Bool(false)})
-	for engine, of := range dots.All() {
-		called := "launches"
-		if len(dots.Keys) > 1 {
-			called = v.Res.Cells[engine].Title() + ", launches"
-		}
-		s := charts.SingleSeries{Type: "scatter", Name: plain.Line(called), Data: of}
-		s.ConfigureSeriesOpts(inked(v.Colour(engine), 0.75))
-		bar.MultiSeries = append(bar.MultiSeries, s)
+	for of, data := range dots.All() {
+		bar.MultiSeries = append(bar.MultiSeries, v.dotSeries(of, data, len(v.engineColour())))
 	}
 	bar.MultiSeries = append(bar.MultiSeries, v.medianBars(medians, intervals))
 	noise, words := v.noise(name, about)
@@ -148,12 +205,46 @@ func (v *View) dotPlot(id, name string, about []*compare.Comparison) []Chart {
 		bar.MultiSeries[0].ConfigureSeriesOpts(stretch(noise))
 	}
 	o := drawn.broken(options(bar), "xAxis")
-	out.Height = 34 + 58*len(labels)
+	high := 58
+	if len(labels) > 6 {
+		high = 44
+	}
+	out.Height = 34 + high*len(labels)
 	out.Label = fmt.Sprintf("Dots of %s, one a launch, a row for each of %s, with medians and 95%% intervals", out.Title,
 		explain.And(names, 6))
-	out.Note = dotWords(counts, intervals) + words + better(row) + drawn.words()
+	out.Note = dotWords(counts, intervals) + words + better(row) + drawn.words() + v.ofCells(at)
 	out.Drawings = []Drawing{{Options: o, Figure: name}}
 	return []Chart{out}
+}
+
+// group is what dots of one look have in common: an engine, by its first cell, and whether they are of the reference.
+type group struct {
+	engine    int
+	reference bool
+}
+
+func (v *View) groupOf(cell int, about []*compare.Comparison) group {
+	same := func(o *compare.Cell) bool { return o.Spec.Engine == v.Res.Cells[cell].Spec.Engine }
+	other := func(c *compare.Comparison) bool { return c.B == cell }
+	return group{slices.IndexFunc(v.Res.Cells, same), !slices.ContainsFunc(about, other)}
+}
+
+// dotSeries are the dots of a group: circles of the engine's colour for the reference, diamonds for what is compared
+// with it, in the next colour if there is one engine.
+func (v *View) dotSeries(of group, data []dot, engines int) charts.SingleSeries {
+	called, colour := "launches", v.engineColour()[v.Res.Cells[of.engine].Spec.Engine]-1
+	if engines > 1 {
+		called = v.Res.Cells[of.engine].Title() + ", launches"
+	}
+	s := charts.SingleSeries{Type: "scatter", Name: plain.Line(called), Data: data}
+	if !of.reference {
+		s.Symbol = "diamond"
+		if engines == 1 {
+			colour = (colour + 1) % engineColours
+		}
+	}
+	s.ConfigureSeriesOpts(inked(fmt.Sprintf("var(--c%d)", colour), 0.75))
+	return s
 }
 
 // noise is where the baseline run's figure may be although nothing changed but the time, if it was measured once more,

@@ -20,9 +20,10 @@ import (
 
 // plotted is what a test looks at of a chart's options.
 type plotted struct {
-	Type, Name string
-	Data       []json.RawMessage
-	MarkLine   struct {
+	Type, Name, Symbol string
+	ItemStyle          struct{ Color string }
+	Data               []json.RawMessage
+	MarkLine           struct {
 		Data [][]struct{ Coord []float64 }
 	}
 	MarkArea struct {
@@ -92,10 +93,13 @@ func TestDotsAreLaunches(t *testing.T) {
 	v := twoRuns(t, func(e *comparetest.Engine) { e.Token = 2 * e.Token })
 	c := picture(t, v)
 	all, _ := drawn(t, c)
-	if len(all) != 2 || c.Drawings[0].Figure != figure.DecodeTPS {
+	if len(all) != 3 || c.Drawings[0].Figure != figure.DecodeTPS {
 		t.Fatalf("%d series of %s", len(all), c.Drawings[0].Figure)
 	}
-	dots := points(t, all[0])
+	bars, dots := all[2], append(points(t, all[0]), points(t, all[1])...)
+	if all[0].Symbol == all[1].Symbol || all[0].ItemStyle.Color == all[1].ItemStyle.Color {
+		t.Errorf("both sides have the symbol %q in %s", all[0].Symbol, all[0].ItemStyle.Color)
+	}
 	for row, cell := range v.Res.Cells {
 		f := cell.Figure(figure.DecodeTPS)
 		var got, want []float64
@@ -112,16 +116,41 @@ func TestDotsAreLaunches(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("row %d has dots at %v, launches are %v", row, got, want)
 		}
-		if p := points(t, all[1])[row]; p[0] != fine(f.Center()) {
+		if p := points(t, bars)[row]; p[0] != fine(f.Center()) {
 			t.Errorf("row %d has its median at %g, want %g", row, p[0], f.Center())
 		}
-		ends := all[1].MarkLine.Data[row]
+		ends := bars.MarkLine.Data[row]
 		if ends[0].Coord[0] != digits(f.Interval.Lo) || ends[1].Coord[0] != digits(f.Interval.Hi) {
 			t.Errorf("row %d has a bar from %v, want %v", row, ends, f.Interval)
 		}
 	}
 	if !strings.Contains(c.Note, "6 to 7 a side") || !strings.Contains(c.Note, "Right is better.") {
 		t.Errorf("the caption is %q", c.Note)
+	}
+}
+
+// Of more cells than there is room for, the picture has the pairs that differ most, and says so.
+func TestPictureOfManyCellsHasThoseThatDiffer(t *testing.T) {
+	var engines []comparetest.Engine
+	for n := range 20 {
+		e := comparetest.Native(6)
+		e.Cell.ID, e.Cell.Threads = n+1, n+1
+		if n >= 15 {
+			e.Token *= 2
+		}
+		engines = append(engines, e)
+	}
+	run := comparetest.Run(t, "threads", engines...)
+	v := &View{Res: compare.Runs(run), Runs: []*record.Run{run}}
+	c := picture(t, v)
+	if len(c.Table.Rows) != MostHeadlines || !strings.Contains(c.Note, "12 of 20 cells: the pairs that differ most") {
+		t.Errorf("%d rows: %s", len(c.Table.Rows), c.Note)
+	}
+	text := fmt.Sprint(c.Table.Rows)
+	for n := 16; n <= 20; n++ {
+		if !strings.Contains(text, fmt.Sprintf("%d threads", n)) {
+			t.Errorf("no row of %d threads: %s", n, text)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"llmparity/compare"
+	"llmparity/compare/conduct"
 	"llmparity/compare/explain"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
@@ -299,12 +300,12 @@ func isolationWords(c *compare.Cell) string {
 }
 
 // orders say in which order cells were launched.
-var orders = map[compare.Order]string{
-	compare.Grouped:   "all launches of a cell were made before those of the next one",
-	compare.Alternate: "launches of the cells alternated, so that slow changes of the machine affect all cells alike",
-	compare.Shuffled: "launches of the cells alternated in random order, so that slow changes of the machine affect all cells " +
+var orders = map[conduct.Order]string{
+	conduct.Grouped:   "all launches of a cell were made before those of the next one",
+	conduct.Alternate: "launches of the cells alternated, so that slow changes of the machine affect all cells alike",
+	conduct.Shuffled: "launches of the cells alternated in random order, so that slow changes of the machine affect all cells " +
 		"alike",
-	compare.Mixed: "launches of cells alternated within groups of cells, one group after the other",
+	conduct.Mixed: "launches of cells alternated within groups of cells, one group after the other",
 }
 
 // conduct says how a run's launches were made, if that is not said of another run.

@@ -22,6 +22,9 @@ func Gate(g *gates.Outcome) Section {
 		return Section{}
 	}
 	head := []string{"cell", "status", "what is wanted", "measured", "baseline run", "change", "why"}
+	if g.Interleaved {
+		head[3], head[4] = plain.Line(g.Run.Name), plain.Line(g.Baseline.Name)
+	}
 	checks := &plain.Grid{Name: "Checks of the gate that did not pass", Head: head}
 	passed := &plain.Grid{Name: "Checks of the gate that passed", Head: head}
 	for i := range g.Checks {
@@ -38,8 +41,8 @@ func Gate(g *gates.Outcome) Section {
 			{For: Document | OnPage, Grid: checks.OrNil()},
 			{Title: fmt.Sprintf("%d checks pass", len(passed.Rows)), For: Document | OnPage, Folded: true,
 				Grid: passed.OrNil()},
-			{For: Document | OnPage, Lines: notes, Mark: "- "},
-			{Title: "How a gate decides", For: Document | OnPage, Folded: true, Lines: []string{gateWords}}}}
+			{Title: "What was compared, and how a gate decides", For: Document | OnPage, Folded: true,
+				Lines: append(slices.Clone(notes), gateWords), Mark: "- "}}}
 }
 
 // gateSides says which runs were compared.

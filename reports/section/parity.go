@@ -3,6 +3,7 @@ package section
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -23,6 +24,9 @@ func paritySection(v *chart.View) Section {
 	parts := []Section{{For: InTerminal | Document, Lines: append(parityLines(v.Res), selfLines(v.Res)...), Mark: "- "},
 		{Title: "Score check", Lines: scoreWords(v.Res), Grid: scoreGrid(v.Res)}}
 	for _, m := range v.Res.Matrices {
+		if len(m.Cells) == 2 {
+			continue // the pair has it
+		}
 		parts = append(parts, Section{For: OnPage, Grid: matrixGrid(v.Res, m)})
 	}
 	var pairs []parityBlock
@@ -33,7 +37,13 @@ func paritySection(v *chart.View) Section {
 	}
 	return Section{ID: "parity", Title: "Parity", Parts: append(parts,
 		Section{For: OnPage, View: "parity", Data: pairs},
-		Section{Title: "Each cell with itself", For: OnPage, Grid: itself})}
+		Section{Title: "Each cell with itself", For: OnPage, Folded: len(v.Res.Parity) > 0 && repeatable(v.Res),
+			Grid: itself})}
+}
+
+// repeatable reports whether all launches of each cell gave the same output.
+func repeatable(res *compare.Result) bool {
+	return !slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return !c.Self.Identical })
 }
 
 // scoreWords say what the score check is, where there was one.

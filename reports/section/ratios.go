@@ -38,6 +38,9 @@ func Ratios(res *compare.Result) Section {
 	}
 	if len(s.Parts) > 0 {
 		s.Words, s.Method = []string{ratiosWords}, []string{ratiosMethod}
+		if first := &s.Parts[0]; first.Folded {
+			first.Words, s.Words = append(s.Words, first.Words...), nil
+		}
 	}
 	s.Parts = append(s.Parts, Section{Title: "Groups of cells", Grid: groupGrid(res)})
 	said := Section{Title: "The differences in words", For: Document | OnPage, Mark: "- ", Folded: true}
@@ -94,19 +97,21 @@ func familyPart(res *compare.Result, f int) Section {
 		}
 	}
 	read := []string{fmt.Sprintf(
-		"p: Mann-Whitney test, corrected by Holm for %s. Different: p at most %g and a change of at least %s%%.",
-		words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))}
+		"p: Mann-Whitney test, corrected by %s for %s. Different: p at most %g and a change of at least %s%%.",
+		x.Correction, words.Count(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))}
 	if noisy {
 		read = append(read, fmt.Sprintf(noiseWords, plain.Line(x.A)))
 	}
-	return Section{Title: title, Grid: g.OrNil(), Words: read,
-		Mark: noMark, Lines: notes.Lines(func(note remark, figures []string) string {
-			text := note.text
-			if names := strings.Join(figures, ", "); names != "" {
-				text = names + ": " + text
-			}
-			return note.mark + " " + plain.Line(text)
-		})}
+	marks := notes.Lines(func(note remark, figures []string) string {
+		text := note.text
+		if names := strings.Join(figures, ", "); names != "" {
+			text = names + ": " + text
+		}
+		return note.mark + " " + plain.Line(text)
+	})
+	// of two cells the table of the answer has what matters
+	return Section{Title: title, Grid: g.OrNil(), Words: read, Folded: len(res.Cells) == 2,
+		Parts: []Section{{Title: "Why figures are marked", Folded: true, Lines: marks, Mark: noMark}}}
 }
 
 // remark is a note below the table, and the mark of the rows that it is about.

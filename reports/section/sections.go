@@ -73,7 +73,7 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		riskSection(res), Gate(res.Gate), shipSections(res), Ratios(res),
+		riskSection(res), Gate(res.Gate), shipSections(res), costSection(res), Ratios(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},
@@ -82,7 +82,7 @@ func All(v *chart.View) []Section {
 			Words: []string{timelineWords}, Method: []string{timelineMethod}},
 		overTokensSection(res),
 		{ID: "peaks", Title: "Peaks", For: OnPage, Draw: chart.Bars("peaks", figure.PeakPSS, "Peak memory"),
-			Words: []string{barWords + " Memory is total PSS."}},
+			Words: []string{barWords + " Memory is total PSS, which counts a page that several processes share once."}},
 		componentSection(res), predictionSection(res), breakdownSection(res), growthSection(res),
 	}, hardwareSections(res), timesSections(res), []Section{
 		{ID: "latency", Title: "Distribution of times", For: OnPage, Words: []string{latencyWords},

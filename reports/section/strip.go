@@ -77,21 +77,35 @@ func gateVerb(s gates.Status, n int) string {
 func checkShort(c *gates.Check) (figure, rest string) {
 	switch {
 	case c.Kind == gates.KindChange && c.Percent != nil:
-		i := c.DetectInterval
-		if c.Status == gates.Failed || i == nil {
-			i = c.PercentInterval
-		}
-		rest = fmt.Sprintf("tolerance %s%%", plusMinus(*c.Allowed))
-		if i != nil {
-			rest = fmt.Sprintf("(%.3g%% CI %s%% to %s%%); ", 100*i.Confidence, plus(i.Lo), plus(i.Hi)) + rest
-		}
-		return fmt.Sprintf("%s %s%%", checkTitle(c), plus(*c.Percent)), rest
+		return fmt.Sprintf("%s %s%%", checkTitle(c), plus(*c.Percent)), checkHeld(c)
 	case c.Kind == gates.KindLimit && c.Measured != nil:
 		limit := strings.TrimPrefix(plain.Line(c.Name), checkAsked(c)+" ")
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", checkTitle(c), plain.Num(*c.Measured), plain.Line(c.Unit))),
 			"(limit: " + limit + ")"
 	}
 	return plain.Line(c.Name), plain.Line(c.Why)
+}
+
+// checkHeld is the tolerance of a change, with the interval that decides it and what that does.
+func checkHeld(c *gates.Check) string {
+	tolerance := fmt.Sprintf("tolerance %s%%", plusMinus(*c.Allowed))
+	i, does := c.DetectInterval, ""
+	switch {
+	case c.Status == gates.Failed || i == nil:
+		if i = c.PercentInterval; c.Status == gates.Failed && c.Kind == gates.KindChange {
+			does = " is beyond it"
+		}
+	case c.Status == gates.Passed && c.Detect != nil:
+		does = fmt.Sprintf(" rules out %s%%", plus(*c.Detect))
+	}
+	if i == nil {
+		return tolerance
+	}
+	interval := fmt.Sprintf("%s%% to %s%%", plus(i.Lo), plus(i.Hi))
+	if does == "" {
+		return fmt.Sprintf("(%.3g%% CI %s); %s", 100*i.Confidence, interval, tolerance)
+	}
+	return fmt.Sprintf("(%s; the %.3g%% CI, %s,%s)", tolerance, 100*i.Confidence, interval, does)
 }
 
 // checkTitle is a figure's name for people.

@@ -111,6 +111,7 @@ type notedPart struct {
 func newAnswerPart(g *gates.Outcome, a *answer.Answer) answerPart {
 	p := answerPart{Gate: NewStrip(g)}
 	for _, c := range []answerCard{{a.Ship, "What to ship", "ship"}, {a.Place, "Browser or native", "ship"},
+		{a.Cost, "The browser's cost", "cost"},
 		{a.Growth, "Growth", "growth"}, {a.Speed, "Speed", "speed"},
 		{a.Memory, "Memory", "memory"}, {a.Output, "Output", "tokens"}, {a.Quality, "Quality", "quality"},
 		{a.Sure, "How sure?", "measured"}, {a.Quote, "May I quote it?", "measured"}} {

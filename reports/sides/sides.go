@@ -13,6 +13,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/kit/words"
 	"llmparity/reports/plain"
 )
@@ -30,8 +31,6 @@ type Field struct {
 // Short is a field in one line. Of a figure it has the change, or else the spread.
 func (f Field) Short() string {
 	switch {
-	case f.Text == "–" && f.Small != "":
-		return f.Small
 	case f.Text == "~":
 		return plain.Joined(" ", f.Text, f.Small)
 	case f.Small != "" && f.Marked:
@@ -101,8 +100,12 @@ func (s *Table) addFigures() {
 	}
 	all := []sideFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
 		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
-		{"load", "ms", named(figure.LoadTime)},
-		{"peak memory", "MiB", func(c *compare.Cell) evidence.Figure { return c.Points().Peak }}}
+		{"load", "ms", named(figure.LoadTime)}}
+	if s.cpu() != nil {
+		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
+	}
+	peak := func(c *compare.Cell) evidence.Figure { return c.Points().Peak }
+	all = append(all, sideFigure{"peak memory", "MiB", peak})
 	if len(s.res.Engines()) > 1 { // a browser takes much before the model
 		increase := func(c *compare.Cell) evidence.Figure { return c.Points().Increase }
 		all = append(all, sideFigure{"increase", "MiB", increase})
@@ -122,6 +125,31 @@ func (s *Table) addFigures() {
 	}
 }
 
+const cpuTitle = "CPU time a token"
+
+// cpu is a gate's check of the CPU time of two sides; nil: there is none. Only gates compare CPU time.
+func (s *Table) cpu() *gates.Check {
+	g := s.res.Gate
+	if g == nil || !g.Interleaved || len(s.res.Cells) != 2 {
+		return nil
+	}
+	is := func(c gates.Check) bool { return c.Figure == figure.TokenCPU && c.Percent != nil }
+	if at := slices.IndexFunc(g.Checks, is); at >= 0 {
+		return &g.Checks[at]
+	}
+	return nil
+}
+
+// checked is the change of a gate's check, with the interval that a failure takes.
+func checked(c *gates.Check) Field {
+	share := func(percent float64) string { return verdict.Signed(percent / 100) }
+	out := Field{Text: share(*c.Percent), Worse: c.Status == gates.Failed}
+	if i := c.PercentInterval; i != nil {
+		out.Small = fmt.Sprintf("%s to %s, %.0f%% CI", share(i.Lo), share(i.Hi), 100*i.Confidence)
+	}
+	return out
+}
+
 // two has a figure a row. Cells that are not compared may still differ in their perplexity.
 func (s *Table) two(c *compare.Comparison) {
 	s.Two, s.Name = true, "Both sides and their difference"
@@ -137,7 +165,17 @@ func (s *Table) two(c *compare.Comparison) {
 		for _, cell := range s.Cells {
 			row = append(row, s.value(f, cell, f.unit))
 		}
-		s.Rows = append(s.Rows, append(row, s.difference(f, c)))
+		d := s.difference(f, c)
+		if f.title == cpuTitle {
+			d = checked(s.cpu())
+		}
+		if d.Text == "–" && d.Small != "" { // the reason says enough
+			d.Text, d.Small = d.Small, ""
+		}
+		s.Rows = append(s.Rows, append(row, d))
+	}
+	if s.some(func(f Field) bool { return f.Text == "~" && f.Small != "" }) {
+		s.Notes = append(s.Notes, "~: no difference is seen; “below” has the largest that these launches can hide.")
 	}
 }
 

@@ -64,7 +64,10 @@ var imports = map[string]string{
 	"compare/growth": "compare/evidence compare/explain compare/memory internal/axis internal/figure internal/record internal/stats",
 	"compare/memory": "compare/evidence compare/explain compare/hardware internal/dtype internal/figure " +
 		"internal/predict/accuracy internal/record internal/stats",
-	"compare/parity":   "compare/explain internal/figure internal/record",
+	"compare/parity":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
+	"compare/pairs":    "compare/evidence internal/axis internal/record",
+	"compare/label":    "compare/evidence compare/explain internal/axis internal/dtype internal/kit internal/record",
+	"compare/conduct":  "compare/evidence internal/record",
 	"compare/ratio":    "compare/evidence compare/explain internal/stats",
 	"compare/verdict":  "compare/evidence compare/explain compare/ratio internal/figure internal/stats",
 	"compare/timing":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
@@ -72,6 +75,7 @@ var imports = map[string]string{
 	"compare/evidence": "compare/explain internal/axis internal/dtype internal/figure internal/kit internal/record internal/stats",
 	"compare/validate": "compare internal/kit internal/record",
 	"compare/settings": "compare/evidence compare/explain",
+	"compare/cost":     "compare/evidence compare/ratio internal/figure internal/stats",
 	"compare/ship":     "compare/evidence compare/ratio internal/stats",
 	"compare/hardware": "compare/evidence compare/explain internal/record internal/stats",
 	"internal/stats":   "",
@@ -83,9 +87,9 @@ var imports = map[string]string{
 		"internal/stats",
 	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
 		"reports/chart reports/plain reports/sides",
-	"reports/sides": "compare internal/figure internal/kit internal/stats reports/plain",
+	"reports/sides": "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
 	"reports/paper": "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
-	"reports/chart": "compare internal/axis internal/figure internal/record internal/stats reports/plain",
+	"reports/chart": "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
 	"reports/plain": "compare internal/record",
 }
 

@@ -181,7 +181,7 @@ func (s *current) describe() {
 			m.Form, m.Name = m.Name, c.Model.Name
 			c.Model = m
 		}
-		c.Model.Context = s.Plan.Context
+		c.Model.Context, c.Model.File = s.Plan.Context, s.Plan.Model
 		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
 		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,
 			caps.PerGeneration

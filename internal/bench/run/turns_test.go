@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/bench/run"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
+	"llmparity/internal/record/runfolder"
 )
 
 // sides returns two runs that log in which order launches generate.
@@ -55,9 +56,9 @@ func TestThreeAlternate(t *testing.T) {
 		if want := []string{"a", "b", "c", "a", "c", "a", "c", "c"}; !slices.Equal(said, want) {
 			t.Errorf("order %v, want %v", said, want)
 		}
-		want := record.Sides{Baseline: dirs[0], Noise: dirs[1], Run: dirs[2]}
+		want := runfolder.Sides{Baseline: dirs[0], Noise: dirs[1], Run: dirs[2]}
 		for i, dir := range dirs {
-			if s, ok := record.SidesOf(dir); !ok || s != want {
+			if s, ok := runfolder.SidesOf(dir); !ok || s != want {
 				t.Errorf("sides of %d: %v %+v", i, ok, s)
 			}
 		}

@@ -5,6 +5,7 @@ package lines
 import (
 	"bufio"
 	"os"
+	"strconv"
 	"strings"
 
 	"llmparity/internal/kit/fault"
@@ -98,4 +99,30 @@ func Reopen(path string, columns []string) (*Appender, error) {
 		err = a.header(columns)
 	}
 	return a, err
+}
+
+// Integers appends fields of numbers, each followed by a comma, to a CSV line.
+func Integers(line []byte, all ...int64) []byte {
+	for _, n := range all {
+		line = append(strconv.AppendInt(line, n, 10), ',')
+	}
+	return line
+}
+
+// Text appends a field, followed by a comma. It replaces line breaks, which users may put into labels: readers find
+// complete rows by newlines.
+func Text(line []byte, s string) []byte {
+	s = lineBreaks.Replace(s)
+	if strings.ContainsAny(s, ",\"") {
+		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return append(append(line, s...), ',')
+}
+
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
+
+// End replaces the last comma by a newline.
+func End(line []byte) []byte {
+	line[len(line)-1] = '\n'
+	return line
 }

@@ -2,10 +2,12 @@ package whole
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // prefix begins the names of unfinished files and folders.
@@ -89,4 +91,36 @@ func Discard(path string) error {
 	}
 	defer old.Remove()
 	return os.Rename(path, filepath.Join(old.Path, "old"))
+}
+
+// NextFree moves a folder to path, or if that is taken, to path-2 and so on. It returns where the folder is.
+func NextFree(from, path string) (string, error) {
+	for n := 1; ; n++ {
+		to := path
+		if n > 1 {
+			to = fmt.Sprintf("%s-%d", path, n)
+		}
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		err := os.Rename(from, to)
+		if errors.Is(err, os.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+			continue // another process was faster
+		}
+		return to, err
+	}
+}
+
+// Link makes path a link to a file or folder beside it, in place of the link that is there.
+func Link(name, path string) error {
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+name)
+	_ = os.Remove(tmp) // left over if a process was killed between the next two steps
+	if err := os.Symlink(name, tmp); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return nil
 }

@@ -3,7 +3,10 @@ package whole
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -83,4 +86,27 @@ func TryLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Hold is TryLock, and writes the number of this process into the file, for Holder.
+func Hold(path string) (*os.File, error) {
+	f, err := TryLock(path)
+	if err == nil {
+		err = f.Truncate(0)
+		_, wrote := fmt.Fprintln(f, os.Getpid())
+		err = errors.Join(err, wrote)
+	}
+	return f, err
+}
+
+// Holder returns the process that holds the lock of a file; 0: none.
+func Holder(path string) int {
+	release, free := Claim(path)
+	release()
+	text, err := os.ReadFile(path)
+	if free || err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
 }

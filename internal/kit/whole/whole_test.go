@@ -126,3 +126,39 @@ func TestTryLock(t *testing.T) {
 		t.Errorf("below a file: %v", err)
 	}
 }
+
+func TestHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if n := whole.Holder(path); n != 0 {
+		t.Errorf("no file: process %d holds it", n)
+	}
+	held, err := whole.Hold(path)
+	check.Err(t, err)
+	if n := whole.Holder(path); n != os.Getpid() {
+		t.Errorf("process %d holds it, want %d", n, os.Getpid())
+	}
+	_ = held.Close()
+	if n := whole.Holder(path); n != 0 {
+		t.Errorf("released: process %d holds it", n)
+	}
+}
+
+// A folder never takes the place of another one, and the link leads to the last.
+func TestNextFreeAndLink(t *testing.T) {
+	root := t.TempDir()
+	for _, want := range []string{"run", "run-2", "run-3"} {
+		from := filepath.Join(root, "new")
+		check.Err(t, os.Mkdir(from, 0o755))
+		check.Err(t, os.WriteFile(filepath.Join(from, "name"), []byte(want), 0o644))
+		dir, err := whole.NextFree(from, filepath.Join(root, "run"))
+		check.Err(t, err)
+		check.Err(t, whole.Link(filepath.Base(dir), filepath.Join(root, "latest")))
+		got := string(check.Read(t, filepath.Join(root, "latest", "name")))
+		if filepath.Base(dir) != want || got != want {
+			t.Errorf("%s, and latest leads to %s, want %s", dir, got, want)
+		}
+	}
+	if _, err := whole.NextFree(filepath.Join(root, "none"), filepath.Join(root, "run")); err == nil {
+		t.Error("a folder that is not there has a place")
+	}
+}

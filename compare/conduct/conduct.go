@@ -1,4 +1,5 @@
-package compare
+// Package conduct finds in a record how a run's launches were made.
+package conduct
 
 import (
 	"cmp"
@@ -40,19 +41,22 @@ type Reader struct {
 	Every  time.Duration // its shortest interval
 }
 
-// Conduct returns how the launches of a run were made.
-func (r *Result) Conduct(run int) Conduct {
+// Cell is a cell that was launched, as this package takes it.
+type Cell struct {
+	All, Counted []*record.Attempt
+	Warmups      int // warm-up launches
+}
+
+// Of returns how the launches of cells were made.
+func Of(cells []Cell) Conduct {
 	var out Conduct
 	var attempts []*record.Attempt
 	var warmups, tokens []int
 	every := map[string]time.Duration{}
-	for _, c := range r.Cells {
-		if c.Run != run || c.Refused != "" || len(c.counted) == 0 {
-			continue
-		}
-		attempts = append(attempts, c.all...)
-		warmups = append(warmups, c.Launches.Warmup)
-		for _, a := range c.counted {
+	for _, c := range cells {
+		attempts = append(attempts, c.All...)
+		warmups = append(warmups, c.Warmups)
+		for _, a := range c.Counted {
 			tokens = append(tokens, warmupTokens(a.Launch()))
 			for _, s := range a.Launch().Sources {
 				if s.Every > 0 && !s.Waits {

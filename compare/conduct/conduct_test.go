@@ -1,4 +1,4 @@
-package compare_test
+package conduct_test
 
 import (
 	"reflect"
@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/conduct"
 	"llmparity/internal/record"
 )
 
@@ -15,16 +16,16 @@ func TestConductFindsTheOrder(t *testing.T) {
 	type launch struct{ cell, repetition int }
 	for name, c := range map[string]struct {
 		order []launch
-		want  compare.Order
+		want  conduct.Order
 	}{
 		"one cell":    {[]launch{{1, 1}, {1, 2}}, ""},
-		"grouped":     {[]launch{{1, 1}, {1, 2}, {2, 1}, {2, 2}}, compare.Grouped},
-		"alternating": {[]launch{{1, 1}, {2, 1}, {1, 2}, {2, 2}}, compare.Alternate},
+		"grouped":     {[]launch{{1, 1}, {1, 2}, {2, 1}, {2, 2}}, conduct.Grouped},
+		"alternating": {[]launch{{1, 1}, {2, 1}, {1, 2}, {2, 2}}, conduct.Alternate},
 		"after a cell failed": {[]launch{{1, 1}, {2, 1}, {1, 2}, {1, 3}, {1, 4}},
-			compare.Alternate},
-		"shuffled": {[]launch{{1, 1}, {2, 1}, {2, 2}, {1, 2}}, compare.Shuffled},
+			conduct.Alternate},
+		"shuffled": {[]launch{{1, 1}, {2, 1}, {2, 2}, {1, 2}}, conduct.Shuffled},
 		"two groups": {[]launch{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 1}, {4, 1}, {3, 2}, {4, 2}},
-			compare.Mixed},
+			conduct.Mixed},
 	} {
 		run := comparetest.Run(t, "made-up", comparetest.Native(1))
 		spec, attempt := run.Cells[0], *run.Attempts[0]
@@ -59,8 +60,8 @@ func TestConductIsOfCountedLaunches(t *testing.T) {
 		a.Requests = append(a.Requests, &record.Request{Phase: record.Warmup, Generated: 8 + i})
 	}
 	got := compare.Runs(run).Conduct(0)
-	want := compare.Conduct{Warmups: compare.Range{Low: 1, High: 1}, WarmupTokens: compare.Range{Low: 10, High: 11},
-		Clock: time.Millisecond, Readers: []compare.Reader{{Method: "smaps_rollup", Every: 500 * time.Millisecond},
+	want := conduct.Conduct{Warmups: conduct.Range{Low: 1, High: 1}, WarmupTokens: conduct.Range{Low: 10, High: 11},
+		Clock: time.Millisecond, Readers: []conduct.Reader{{Method: "smaps_rollup", Every: 500 * time.Millisecond},
 			{Method: "statm", Every: 50 * time.Millisecond}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

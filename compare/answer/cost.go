@@ -1,0 +1,81 @@
+package answer
+
+import (
+	"fmt"
+
+	"llmparity/compare"
+	"llmparity/compare/cost"
+	"llmparity/compare/explain"
+	"llmparity/internal/figure"
+)
+
+// costCard says what the browser costs where one library computes on the CPU in a page and outside of it. It is empty
+// without such a pair, and with several: the section has all.
+func (r view) costCard() Card {
+	if len(r.Costs) != 1 {
+		return Card{}
+	}
+	c := r.Costs[0]
+	decode := decodeOf(c)
+	if decode == nil {
+		return Card{}
+	}
+	page, program := r.Cells[c.Browser], r.Cells[c.Native]
+	share := decode.Whole.Inverse()
+	out := Card{Name: "The browser's cost",
+		Headline: fmt.Sprintf(explain.CostHeadline, page.Title(), explain.Amount(share.Times), program.Title())}
+	sure := "Too few launches for an interval"
+	if share.Interval != nil {
+		sure = explain.Interval(share.Interval, explain.Amount)
+	}
+	threads := page.Threads()
+	if threads == "" {
+		threads = "as many threads"
+	}
+	out.Line = explain.Capital(fmt.Sprintf(explain.CostSame, sure, threads))
+	out.Text = out.Line + " " + CostSentence(r.Result, c)
+	return out
+}
+
+// costTitle begins with what the browser costs; empty without it, and where runs or a gate are the question.
+func (r view) costTitle(a *Answer) string {
+	if a.Cost.Headline == "" || r.topic() == ofRuns || r.Gate != nil {
+		return ""
+	}
+	out := clauses{differ: []string{a.Cost.Headline}}
+	if a.Memory.Headline != "" && !a.Memory.Unknown {
+		out.other = append(out.other, a.Memory.Headline)
+	}
+	r.addOutput(&out, a)
+	return out.write("")
+}
+
+// CostSentence says of which shares the time of a decoded token consists.
+func CostSentence(r *compare.Result, c *cost.Cost) string {
+	decode := decodeOf(c)
+	if decode == nil {
+		return ""
+	}
+	text := fmt.Sprintf(explain.CostOf, r.Cells[c.Browser].Title(), explain.Amount(decode.Whole.Times))
+	wide, narrow := c.Vectors[0], c.Vectors[1]
+	switch {
+	case decode.Vectors != nil && decode.Rest != nil:
+		text += fmt.Sprintf(explain.CostShares, explain.Amount(decode.Vectors.Times), narrow, wide,
+			explain.Amount(decode.Rest.Times), c.Library)
+	case wide > narrow && narrow > 0:
+		text += fmt.Sprintf(explain.CostUnsplit, narrow, wide)
+	default:
+		text += explain.CostUnknown
+	}
+	return text
+}
+
+// decodeOf is the row of decoded tokens; nil: it is not known.
+func decodeOf(c *cost.Cost) *cost.Row {
+	for i := range c.Rows {
+		if c.Rows[i].Figure == figure.DecodeTPS {
+			return &c.Rows[i]
+		}
+	}
+	return nil
+}

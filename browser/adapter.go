@@ -1,55 +1,17 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"runtime"
+	"maps"
 	"strconv"
 	"strings"
 
-	"llmparity/internal/host/machine"
+	"llmparity/browser/driver"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
-
-	"github.com/chromedp/chromedp"
 )
-
-// Adapter selects what WebGPU computes on.
-type Adapter string
-
-// Auto is SwiftShader if the machine has no GPU, else the browser's choice.
-const (
-	Auto        Adapter = "auto"
-	SwiftShader Adapter = "swiftshader"
-	Lavapipe    Adapter = "lavapipe" // Mesa's CPU adapter, in the browser that `scripts/setup lavapipe` makes
-	GPU         Adapter = "gpu"
-)
-
-// ParseAdapter parses a user's choice; empty is Auto.
-func ParseAdapter(s string) (Adapter, error) {
-	switch a := Adapter(s); a {
-	case "":
-		return Auto, nil
-	case Auto, SwiftShader, Lavapipe, GPU:
-		return a, nil
-	}
-	return "", fault.New(fault.Usage, "use auto, swiftshader, lavapipe or gpu", "unknown adapter %q", s)
-}
-
-// Software predicts whether the adapter runs on the CPU, before the browser runs, because a model library is compiled
-// for one kind of adapter. The record has the real adapter.
-func (a Adapter) Software() bool {
-	return a == SwiftShader || a == Lavapipe || a != GPU && runtime.GOOS == "linux" && !machine.HasGPU()
-}
-
-// flags make the browser offer the adapter.
-func (a Adapter) flags() (out []chromedp.ExecAllocatorOption) {
-	if a.Software() { // with developer features, lavapipe says its name
-		out = append(out, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
-			chromedp.Flag("enable-webgpu-developer-features", a == Lavapipe))
-	}
-	return out
-}
 
 // adapterInfo is what the page reports about its adapter.
 type adapterInfo struct {
@@ -69,17 +31,36 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 		return record.Device{}, fmt.Errorf("asking for the WebGPU adapter: %w", err)
 	}
 	if info == nil {
-		do := "try --adapter swiftshader"
+		do := p.driver.noAdapter
 		switch {
-		case p.chrome.attached:
+		case p.tab.Facts().Attached:
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
-		case p.config.Adapter.Software():
-			do = "use a newer Chrome, which includes SwiftShader for WebGPU"
+		case p.config.Adapter.Software() && p.driver.noSoftware != "":
+			do = p.driver.noSoftware
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
-			p.chrome.version.Product)
+			p.tab.Facts().Product)
 	}
-	return info.asked(p.config.Adapter), nil
+	more, err := p.tab.Adapter(ctx)
+	if err != nil {
+		return record.Device{}, fmt.Errorf("asking the browser for its WebGPU adapter: %w", err)
+	}
+	d := info.known(more).asked(p.config.Adapter)
+	if more != nil {
+		maps.Copy(d.Detail, map[string]string{"driver": more.Driver, "backend": more.Backend, "type": more.Type})
+	}
+	return d, nil
+}
+
+// known adds what the browser itself knows.
+func (a *adapterInfo) known(more *driver.Adapted) *adapterInfo {
+	if more == nil {
+		return a
+	}
+	b := *a
+	b.Description = cmp.Or(a.Description, more.Name)
+	b.Fallback = a.Fallback || strings.EqualFold(more.Type, "cpu")
+	return &b
 }
 
 // asked returns the device, with the choice that asked for it.
@@ -95,7 +76,8 @@ func (a *adapterInfo) asked(choice Adapter) record.Device {
 func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 func (a *adapterInfo) device() record.Device {
-	if a.Architecture == string(SwiftShader) && strings.HasPrefix(a.Description, "llvmpipe") { // in SwiftShader's place
+	replaced := a.Architecture == string(SwiftShader) || a.Vendor+a.Architecture == "" // by lavapipe, or not named
+	if replaced && strings.HasPrefix(a.Description, "llvmpipe") {
 		a.Vendor, a.Architecture, a.Device = "mesa", string(Lavapipe), ""
 	}
 	d := record.Device{Class: record.GPU, Name: a.name(), Detail: map[string]string{

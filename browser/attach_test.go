@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,8 +137,8 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 		}
 	}
 	if roles["renderer"] != 1 || roles["browser"] != 1 || roles["gpu-process"] != 1 ||
-		here.chrome.pid != chrome.PID() {
-		t.Errorf("sampled: %v of browser %d instead of %d", roles, here.chrome.pid, chrome.PID())
+		here.tab.Facts().PID != chrome.PID() {
+		t.Errorf("sampled: %v of browser %d instead of %d", roles, here.tab.Facts().PID, chrome.PID())
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached") || !slices.Contains(got, "attached-flags") {
 		t.Errorf("warnings %v instead of those for a running browser", got)
@@ -172,14 +169,14 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 			t.Errorf("process %d is sampled as %s", d.PID, d.Role)
 		}
 	}
-	if far.chrome.memoryKills != -1 {
-		t.Errorf("%d kills of this kernel count for a browser on another machine", far.chrome.memoryKills)
+	if on(far).MemoryKills != -1 {
+		t.Errorf("%d kills of this kernel count for a browser on another machine", on(far).MemoryKills)
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached-elsewhere") {
 		t.Errorf("warnings %v, want that OS memory is absent", got)
 	}
 	// A tab that the user closes is lost immediately.
-	r, err := http.Get("http://" + address + "/json/close/" + string(far.id))
+	r, err := http.Get("http://" + address + "/json/close/" + string(on(far).ID))
 	check.Err(t, err)
 	r.Body.Close()
 	isLost(t, far, "the page's tab was closed")
@@ -203,7 +200,7 @@ func TestAttachedBrowserIsLeftUnchanged(t *testing.T) {
 func isLost(t *testing.T, p *Page, say string) {
 	t.Helper()
 	select {
-	case <-p.chrome.ctx.Done():
+	case <-p.tab.Context().Done():
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("not noticed: %s", say)
 	}
@@ -216,7 +213,7 @@ func isLost(t *testing.T, p *Page, say string) {
 func crashAnother(t *testing.T, p *Page) {
 	t.Helper()
 	ended := make(chan struct{}, 2)
-	ctx, cancel := chromedp.NewContext(p.chrome.ctx, chromedp.WithListener(func(ev any) {
+	ctx, cancel := chromedp.NewContext(p.tab.Context(), chromedp.WithListener(func(ev any) {
 		if _, ok := ev.(*target.EventTargetCrashed); ok {
 			ended <- struct{}{}
 		}
@@ -226,7 +223,7 @@ func crashAnother(t *testing.T, p *Page) {
 	go func() { _ = chromedp.Do(ctx, chromedp.Navigate("chrome://crash")) }() // fails with the tab
 	select {
 	case <-ended:
-	case <-p.chrome.ctx.Done(): // attributed to p's tab
+	case <-p.tab.Context().Done(): // attributed to p's tab
 	case <-watched(t).Done():
 		t.Fatal("the crash is not reported")
 	}
@@ -238,30 +235,5 @@ func TestAttachedBrowserCannotReachPage(t *testing.T) {
 	enginetest.OneLine(t, err, fault.NoChrome, record.Other, "run llmparity where the browser runs")
 	if left := pages(t, address); len(left) != 1 {
 		t.Errorf("tabs left: %v", left)
-	}
-}
-
-func TestUnreachableBrowser(t *testing.T) {
-	something := httptest.NewServer(http.NotFoundHandler())
-	defer something.Close()
-	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
-	defer empty.Close()
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	check.Err(t, err)
-	nobody.Close()
-	host := func(s *httptest.Server) string {
-		u, err := url.Parse(s.URL)
-		check.Err(t, err)
-		return u.Host
-	}
-	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),
-		"ws://" + host(empty) + "/devtools/browser/none"} {
-		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}})
-		enginetest.OneLine(t, err, fault.NoChrome, record.Other, "--remote-debugging-port", address)
-	}
-	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
-		if _, err := find.Address(address); fault.Of(err) != fault.Usage {
-			t.Errorf("%q: %v, want a usage error", address, err)
-		}
 	}
 }

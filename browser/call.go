@@ -5,11 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/chromedp"
-
-	"llmparity/internal/engine"
 )
 
 // grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes
@@ -18,27 +13,40 @@ const grace = 2 * time.Second
 
 // Call evaluates an expression in the engine's thread and waits for its promise.
 func Call[T any](ctx context.Context, p *Page, expression string) (T, error) {
-	return callIn[T](ctx, p, p.isolate.ctx, expression)
+	return callIn[T](ctx, p, p.thread, expression)
 }
 
-func callIn[T any](ctx context.Context, p *Page, target context.Context, expression string) (T, error) {
-	both, cancel := engine.Within(target, ctx)
-	defer cancel()
-	v, err := chromedp.Run(both, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+func callIn[T any](ctx context.Context, p *Page, thread Thread, expression string) (T, error) {
+	var v T
+	text, err := p.tab.Evaluate(ctx, thread, expression)
 	if err != nil {
-		return v, p.errorOf(ctx, err)
+		return v, p.errorOf(err)
+	}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &v); err != nil {
+			return v, fmt.Errorf("reading the page's answer: %w", err)
+		}
 	}
 	return v, nil
 }
 
 // CallWith calls a function of the engine's script with one argument.
 func CallWith[T any](ctx context.Context, p *Page, function string, argument any) (T, error) {
-	text, err := json.Marshal(argument)
+	expression, err := expressionOf(function, argument)
 	if err != nil {
 		var none T
-		return none, fmt.Errorf("encoding the argument of %s: %w", function, err)
+		return none, err
 	}
-	return Call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
+	return Call[T](ctx, p, expression)
+}
+
+// expressionOf returns the call of a function with one argument.
+func expressionOf(function string, argument any) (string, error) {
+	text, err := json.Marshal(argument)
+	if err != nil {
+		return "", fmt.Errorf("encoding the argument of %s: %w", function, err)
+	}
+	return fmt.Sprintf("%s(%s)", function, text), nil
 }
 
 // Long is CallWith for long calls. take receives what the page reports meanwhile, all of it before Long returns. If
@@ -52,7 +60,7 @@ func Long[T any](ctx context.Context, p *Page, stop, function string, argument a
 	done, pending := make(chan result, 1), make(chan struct{})
 	go func() {
 		defer close(pending)
-		v, err := CallWith[T](p.chrome.ctx, p, function, argument)
+		v, err := CallWith[T](p.tab.Context(), p, function, argument)
 		done <- result{v, err}
 	}()
 	for ctx.Err() == nil {
@@ -66,7 +74,7 @@ func Long[T any](ctx context.Context, p *Page, stop, function string, argument a
 		}
 	}
 	p.pending = pending
-	limit, cancel := context.WithTimeout(p.chrome.ctx, grace)
+	limit, cancel := context.WithTimeout(p.tab.Context(), grace)
 	defer cancel()
 	var r result
 	if _, err := Call[any](limit, p, stop); err == nil {
@@ -98,19 +106,5 @@ func (p *Page) Settle(ctx context.Context) error {
 	return p.lost()
 }
 
-// ask sends the browser a command about the page; doing is for error messages.
-func ask[P, R any](ctx context.Context, p *Page, doing string, c cdp.Command[P, R], params P) (R, error) {
-	both, cancel := p.within(ctx)
-	defer cancel()
-	r, err := chromedp.Call(both, c, params)
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", doing, p.errorOf(ctx, err))
-	}
-	return r, nil
-}
-
-// within returns a context for calls to the page. It ends with ctx, and when the page is lost, because a crashed page
-// never answers.
-func (p *Page) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return engine.Within(p.chrome.ctx, ctx)
-}
+// lost returns how the page was lost; nil if it was not.
+func (p *Page) lost() error { return p.tab.Lost() }

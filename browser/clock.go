@@ -25,7 +25,7 @@ const trips = 12
 // the error.
 func (p *Page) measureClock(ctx context.Context, when string) (record.Clock, error) {
 	anchor := p.clock.anchor
-	best := record.Clock{Isolate: string(p.isolate.thread), When: when, ErrorNS: math.MaxInt64}
+	best := record.Clock{Isolate: string(p.thread), When: when, ErrorNS: math.MaxInt64}
 	for range trips {
 		begin := time.Now()
 		page, err := Call[float64](ctx, p, "llmparity.now()")

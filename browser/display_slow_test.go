@@ -13,7 +13,7 @@ func TestHeadedBrowserOnPrivateDisplay(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "") // it needs Xvfb: scripts/setup xvfb
 	p, probe := fresh(t, Config{Launch: Launch{Headed: true}})
-	d := p.chrome.display
+	d := on(p).Display
 	if headless, err := Call[bool](watched(t), p, `navigator.userAgent.includes("Headless")`); err != nil ||
 		headless {
 		t.Errorf("headless: %t, %v", headless, err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"llmparity/browser/driver"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
@@ -47,20 +48,20 @@ func fill(t *testing.T, dir string) {
 // Only errors that a full disk explains become its own, and only while it is full.
 func TestFullDiskExplainsVagueErrors(t *testing.T) {
 	dir := small(t, "4m")
-	c := &chrome{scratch: filepath.Join(dir, "profile"), ctx: t.Context()}
-	check.Err(t, os.Mkdir(c.scratch, 0o700))
+	c := &driver.Process{Scratch: filepath.Join(dir, "profile"), Ctx: t.Context()}
+	check.Err(t, os.Mkdir(c.Scratch, 0o700))
 	vague := engine.Fail(record.Other, "in the page: UnknownError: Failed to execute 'open' on 'CacheStorage'")
-	if err := c.onFullDisk(vague); !errors.Is(err, vague) || fault.Of(err) == fault.DiskFull {
+	if err := c.OnFullDisk(vague); !errors.Is(err, vague) || fault.Of(err) == fault.DiskFull {
 		t.Errorf("with space: %v", err)
 	}
 	fill(t, dir)
-	if err := c.onFullDisk(fmt.Errorf("loading: %w", vague)); fault.Of(err) != fault.DiskFull ||
+	if err := c.OnFullDisk(fmt.Errorf("loading: %w", vague)); fault.Of(err) != fault.DiskFull ||
 		!strings.Contains(err.Error(), dir+" is full: loading: in the page: UnknownError") {
 		t.Errorf("full: %v", err)
 	}
 	for _, other := range []error{nil, engine.Fail(record.OOM, "out of memory"), context.Canceled,
 		fault.New(fault.NoF16, "", "no float16")} {
-		if err := c.onFullDisk(other); !errors.Is(err, other) || fault.Of(err) == fault.DiskFull {
+		if err := c.OnFullDisk(other); !errors.Is(err, other) || fault.Of(err) == fault.DiskFull {
 			t.Errorf("%v became %v", other, err)
 		}
 	}

@@ -1,91 +1,24 @@
 package browser
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
-	"llmparity/browser/find"
-	"llmparity/browser/flags"
+	"llmparity/browser/driver"
 	"llmparity/internal/engine"
-	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 
-func TestFlagsArePassedOn(t *testing.T) {
-	path, err := find.Chrome("")
-	check.Err(t, err)
-	l := Launch{Flags: []string{"user-agent=parity/1", "--enable-features=OfTheTest", "hide-scrollbars"}}
-	check.Err(t, l.Check(""))
-	c, err := launch(watched(t), path, Config{Launch: l})
-	check.Err(t, err)
-	defer func() {
-		check.Also(t, c.close())
-	}()
-	agent, err := chromedp.Run(c.ctx, chromedp.Evaluate[string]("navigator.userAgent"))
-	if err != nil || agent != "parity/1" {
-		t.Errorf("the browser's user agent is %q (%v)", agent, err)
-	}
-	// Chrome uses the last list only, so it has ours, too.
-	both := "--enable-features=NetworkService,NetworkServiceInProcess,TracingServiceInProcess,OfTheTest"
-	for _, want := range []string{"--user-agent=parity/1", both, "--hide-scrollbars"} {
-		if !slices.Contains(c.args, want) {
-			t.Errorf("the record lacks %s: %q", want, c.args)
-		}
-	}
-}
-
-func TestConflictingFlagsAreRefused(t *testing.T) {
-	for text, do := range map[string]string{
-		"user-data-dir=/x":                               "profile",
-		"--remote-debugging-port=9222":                   "--attach",
-		"remote-debugging-pipe":                          "pipe",
-		"headless=old":                                   "--headed",
-		"use-webgpu-adapter=swiftshader":                 "--adapter",
-		"enable-features=A,Translate":                    "measuring",
-		"disable-features=TracingServiceInProcess":       "measuring",
-		"disable-blink-features=" + flags.EagerMeasuring: "measuring",
-		"":          "NAME",
-		"--":        "NAME",
-		"two words": "NAME",
-	} {
-		err := Launch{Flags: []string{text}}.Check("")
-		enginetest.OneLine(t, err, fault.Usage, record.Other, do, "--chrome-flag")
-	}
-	for _, c := range []struct {
-		launch Launch
-		chrome string
-	}{
-		{Launch{Attach: "h:1"}, "chrome"}, {Launch{Attach: "h:1", Headed: true}, ""},
-		{Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {Launch{Attach: "h"}, ""},
-	} {
-		if err := c.launch.Check(c.chrome); fault.Of(err) != fault.Usage {
-			t.Errorf("%+v of %q: %v, want a usage error", c.launch, c.chrome, err)
-		}
-	}
-}
-
-func TestHeadedWithoutDisplay(t *testing.T) {
-	t.Setenv("DISPLAY", "")
-	t.Setenv("WAYLAND_DISPLAY", "")
-	t.Setenv("PATH", t.TempDir())
-	fake := check.Script(t, "exit 1", t.TempDir(), "chrome")
-	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}})
-	enginetest.OneLine(t, err, fault.NoDisplay, record.Other, "apt install xvfb")
-}
-
 func TestBrowserThatDoesNotStartIsQuoted(t *testing.T) {
 	for text, x := range map[string]struct {
-		limits    *limits
+		limits    *driver.Limits
 		want, not string
 	}{
 		"echo cannot open display >&2; exit 1": {nil, "cannot open display", "\n"},
-		"sleep 300":                            {&limits{answer: 100 * time.Millisecond}, "did not answer within 0.1 s", "\n"},
+		"sleep 300":                            {&driver.Limits{Answer: 100 * time.Millisecond}, "did not answer within 0.1 s", "\n"},
 		`cat >&2 <<.
 [1:1:1121/180000.1:ERROR:a.cc:1] first
 [1:1:1121/180000.2:FATAL:b.cc:2] no such luck: $(printf '%01000d' 7)
@@ -102,15 +35,6 @@ exit 1
 		}
 		if n := len(err.Error()) - len(path); n > 300 {
 			t.Errorf("error of %d characters: %v", n, err)
-		}
-	}
-	for text, want := range map[string]string{
-		"a\n[1:ERROR:x] b\n[1:ERROR:x] c\nd\n\n": "[1:ERROR:x] c",
-		"chrome failed to start:\nd\n\n":         "d",
-		"":                                       "",
-	} {
-		if got := telling(text); got != want {
-			t.Errorf("%q is quoted as %q, want %q", text, got, want)
 		}
 	}
 }

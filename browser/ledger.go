@@ -51,8 +51,8 @@ var (
 )
 
 func (l *ledger) Describe() record.Source {
-	return record.Source{Role: string(l.page.isolate.thread), Method: MethodLedger,
-		PID: int(l.page.processes.renderer.Load()), Waits: true,
+	return record.Source{Role: string(l.page.thread), Method: MethodLedger,
+		PID: l.page.tab.Renderer(), Waits: true,
 		Sees: "WebGPU buffers, textures and query sets of the thread of " + l.page.site.Title + ", by requested size: live, peak, created, released; split by " +
 			"load stage, and by sizes in the model's package, into weights, KV cache, workspaces and the rest; read at phase edges, and " +
 			"a few figures with tokens",

@@ -105,7 +105,7 @@ func TestLedgerCountsDroppedBuffers(t *testing.T) {
 	}
 	settled := map[string]int64{}
 	for range 20 {
-		check.Err(t, p.collect(watched(t)))
+		check.Err(t, p.tab.Collect(watched(t)))
 		if _, settled = onDevice(t, p, ""); settled["dropped_count"] == 50 {
 			break
 		}

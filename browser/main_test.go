@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/chrome"
 	"llmparity/browser/serve"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child/childtest"
@@ -65,6 +66,9 @@ func fresh(t *testing.T, c Config) (*Page, *enginetest.Probe) {
 	check.Err(t, p.Measure(watched(t), probe))
 	return p, probe
 }
+
+// on returns the page's tab in Chrome.
+func on(p *Page) *chrome.Tab { return p.tab.(*chrome.Tab) }
 
 // watched returns a context with a watchdog.
 func watched(t *testing.T) context.Context {

@@ -1,13 +1,12 @@
-// Package browser starts Chrome or attaches to a running one, opens an engine's page, and measures both. It maps
-// processes, reads memory from outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and
-// reports how a page or GPU was lost. A Sheet draws pictures for reports.
+// Package browser opens an engine's page in a browser, and measures both. It samples processes, reads memory from
+// outside and inside, keeps a WebGPU ledger, compares the page's clock with ours, and reports how a page or GPU was
+// lost.
 //
 // It knows no engine. An engine in a browser is a Runtime: its package has the engine's script, and prepares models and
 // serves them. Start makes it a session. assets/page/host.js says what a script exports; examples/pagekind is complete.
 //
-// Limits: it only drives Chrome and its relatives, through DevTools. It does not see what a GPU driver allocates for
-// WebGPU. Outside Linux it only knows the processes that the browser names. Each launch starts a browser with an empty
-// profile, so a load always fetches the model.
+// The browser is a driver.Tab, of a package below this one. Each launch starts a browser with an empty profile, so a
+// load always fetches the model.
 package browser
 
 import (
@@ -18,19 +17,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/css"
-	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/cdproto/inspector"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/cdproto/target"
-	"github.com/chromedp/chromedp"
-
+	"llmparity/browser/driver"
 	"llmparity/browser/find"
+	"llmparity/browser/firefox"
 	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
@@ -47,7 +40,29 @@ type Config struct {
 	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
 	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
-	limits   *limits // for the stages of a start; nil: the usual ones
+	limits   *driver.Limits // for the stages of a start; nil: the usual ones
+}
+
+// Find returns the browser to start; empty if one is attached.
+func (c Config) Find() (string, error) {
+	if c.Launch.Attach != "" {
+		return "", nil
+	}
+	path, err := find.Chrome(c.Chrome)
+	if c.Adapter == Lavapipe && (err != nil || !firefox.Is(path)) {
+		return find.Lavapipe()
+	}
+	return path, err
+}
+
+// options are for the driver.
+func (c Config) options() driver.Options {
+	o := driver.Options{Launch: c.Launch, Adapter: c.Adapter}
+	if c.limits != nil {
+		o.Limits = *c.limits
+	}
+	o.Limits = o.Limits.OrDefault()
+	return o
 }
 
 // Site is an engine's page.
@@ -61,22 +76,19 @@ type Site struct {
 	Classify func(message string) record.Class
 }
 
-// binding is the function with which an engine's script reports events during a call.
-const binding = "llmparityEvent"
-
 // Page is an engine's page in a browser.
 type Page struct {
 	config    Config
 	site      Site
 	path      string // of the browser
-	chrome    *chrome
-	id        target.ID
+	driver    drives
+	tab       driver.Tab
 	server    *serve.Server
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
 	ledger    *ledger
-	isolate   isolate       // where the engine runs
+	thread    Thread        // where the engine runs
 	watchdog  time.Duration // how long the engine's thread may be blocked
 	pending   chan struct{} // closed when a cancelled call has ended; nil: none
 
@@ -114,7 +126,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		return nil, err
 	}
 	var p *Page
-	err = engine.Repeat(ctx, to, "chrome", func() error {
+	err = engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
 		p, err = openOnce(ctx, path, c, s, server, to.Warn)
 		return err
 	})
@@ -126,70 +138,65 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 
 func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
-	p := &Page{config: config, site: site, path: path, server: s, warn: warn, news: make(chan struct{}, 1),
-		watchdog:  cmp.Or(config.Watchdog, engine.Watchdog),
-		processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
+	p := &Page{config: config, site: site, path: path, driver: driverOf(path), server: s, warn: warn,
+		news: make(chan struct{}, 1), watchdog: cmp.Or(config.Watchdog, engine.Watchdog),
+		thread:    cmp.Or(config.Thread, PageThread),
+		processes: processes{attached: map[int][]func(){}, workers: map[string]bool{}}}
 	p.ledger = &ledger{page: p}
-	p.isolate.thread = cmp.Or(config.Thread, PageThread)
-	c, err := launch(ctx, path, config)
+	options := config.options()
+	tab, err := p.driver.launch(ctx, path, options)
 	if err != nil {
 		return nil, err
 	}
-	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
-	c.listen(p.listen) // events of the blank page do not matter
-	for _, w := range c.warnings {
+	p.tab = tab
+	tab.Listen(hearing{p}) // events of the blank page do not matter
+	for _, w := range tab.Facts().Warnings {
 		warn(w)
 	}
-	if err := p.begin(ctx, config.limits.orDefault().page); err != nil {
-		return nil, c.failed(path, err)
+	if err := p.begin(ctx, options.Limits.Page); err != nil {
+		return nil, tab.Failed(path, err)
 	}
 	return p, nil
 }
 
 // begin opens the page. If a browser that we started is lost or too slow meanwhile, the start is worth repeating.
 func (p *Page) begin(ctx context.Context, limit time.Duration) error {
-	if p.chrome.attached {
+	if p.tab.Facts().Attached {
 		return p.navigate(ctx)
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := p.navigate(limited)
-	// The browser stops loading a page when the renderer ends meanwhile.
-	load, _ := errors.AsType[*chromedp.LoadError](err)
-	aborted := load != nil && load.ErrorText == "net::ERR_ABORTED"
+	_, aborted := errors.AsType[*driver.Aborted](err)
 	if aborted {
-		p.lossComes() // to report the cause, too
+		p.tab.LossComes() // to report the cause, too
 	}
 	switch failed := cmp.Or(p.lost(), err); {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case aborted || engine.ClassOf(failed) == record.Crash:
-		return &engine.NotStarted{What: "Chrome failed before the page was ready: " + failed.Error(),
-			Words: p.chrome.telling(), Err: failed}
+		return &engine.NotStarted{What: p.driver.name + " failed before the page was ready: " + failed.Error(),
+			Words: p.tab.Telling(), Err: failed}
 	case limited.Err() != nil:
-		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
-			Words: p.chrome.telling(), Err: err}
+		return &engine.NotStarted{What: fmt.Sprintf("%s's page was not ready within %g s", p.driver.name,
+			limit.Seconds()),
+			Words: p.tab.Telling(), Err: err}
 	}
 	return err
 }
 
 func (p *Page) navigate(ctx context.Context) error {
-	nctx, cancel := p.within(ctx)
-	defer cancel()
-	err := chromedp.Do(nctx,
-		// End chromedp's subscriptions for clicking and reading. Above all, with the network domain enabled the browser
-		// keeps response bodies, and so a second copy of the weights.
-		command(network.Disable, cdp.Empty{}), command(css.Disable, cdp.Empty{}), command(dom.Disable, cdp.Empty{}),
-		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.isolate.thread,
-			p.config.Power)),
-	)
-	if err != nil {
-		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.Base)
+	url := fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread, p.config.Power)
+	if p.driver.relay {
+		url += "&relay"
 	}
-	// Find the page's process while the page compiles its engine.
+	err := p.tab.Open(ctx, p.server.Base, url)
+	if err != nil {
+		return p.tab.Unreachable(fmt.Errorf("opening the page: %w", p.errorOf(err)), p.server.Base)
+	}
 	found := make(chan error, 1)
-	go func() { found <- p.findRenderer(ctx) }()
-	_, err = callIn[bool](ctx, p, p.chrome.ctx, "llmparityPage.started.then(() => true)")
+	go func() { found <- p.tab.Identify(ctx) }()
+	_, err = callIn[bool](ctx, p, PageThread, "llmparityPage.started.then(() => true)")
 	unfound := <-found
 	if err != nil {
 		var thrown *engine.Failure
@@ -202,15 +209,7 @@ func (p *Page) navigate(ctx context.Context) error {
 	if unfound != nil {
 		return unfound
 	}
-	return p.enter(ctx)
-}
-
-func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		var none chromedp.Void
-		_, err := cdp.Call(ctx, t, c, params)
-		return none, err
-	}
+	return p.tab.Enter(ctx, p.thread)
 }
 
 // Base is the address of the site's files.
@@ -218,16 +217,16 @@ func (p *Page) Base() string { return p.server.Base }
 
 // Info returns the browser's part of an engine's description.
 func (p *Page) Info() *record.EngineInfo {
-	v := p.chrome.version
-	info := &record.EngineInfo{Path: p.path, Args: p.chrome.args,
-		Parts: map[string]string{"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion},
-		Policy: map[string]string{"thread": string(p.isolate.thread),
+	about := p.tab.Facts()
+	info := &record.EngineInfo{Path: p.path, Args: about.Args, Parts: map[string]string{"browser": about.Product},
+		Policy: map[string]string{"thread": string(p.thread),
 			"garbage": "collected before the baseline and after the unload"}}
-	maps.Copy(info.Policy, p.chrome.policy)
+	maps.Copy(info.Parts, about.Parts)
+	maps.Copy(info.Policy, about.Policy)
 	if p.config.Power != "" {
 		info.Policy["power_preference"] = p.config.Power
 	}
-	if id := find.BuildID(fmt.Sprintf("/proc/%d/exe", p.chrome.pid)); id != "" {
+	if id := find.BuildID(fmt.Sprintf("/proc/%d/exe", about.PID)); id != "" {
 		info.Parts["browser_build_id"] = id
 	}
 	return info
@@ -242,7 +241,7 @@ func (p *Page) Measure(ctx context.Context, probe engine.Probe) error {
 	}
 	p.clock.offset = clock.OffsetNS
 	probe.Event(record.Event{At: time.Now(), Clock: &clock})
-	if err := p.collect(ctx); err != nil {
+	if err := p.tab.Collect(ctx); err != nil {
 		return err
 	}
 	if err := p.Attach(ctx, probe); err != nil {
@@ -253,7 +252,7 @@ func (p *Page) Measure(ctx context.Context, probe engine.Probe) error {
 
 // Unloaded collects garbage after the engine has released its memory, and compares the clocks again.
 func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
-	if err := p.collect(ctx); err != nil {
+	if err := p.tab.Collect(ctx); err != nil {
 		return err
 	}
 	clock, err := p.measureClock(ctx, "end")
@@ -265,72 +264,61 @@ func (p *Page) Unloaded(ctx context.Context, probe engine.Probe) error {
 	return nil
 }
 
+// Roles names the browser's processes.
+func (p *Page) Roles(ctx context.Context) (map[int]string, error) { return p.tab.Roles(ctx) }
+
+// Profile profiles the page and its current workers.
+func (p *Page) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+	return p.tab.Profile(ctx, kinds)
+}
+
 // Close ends the browser or detaches from it, and removes its files.
 func (p *Page) Close() error {
 	p.once.Do(func() {
 		p.processes.detach()
-		p.closeErr = errors.Join(p.chrome.close(), p.server.Close())
+		p.closeErr = errors.Join(p.tab.Close(), p.server.Close())
 	})
 	return p.closeErr
 }
 
-// listen handles the tab's events on the goroutine that reads them, so it must be fast. An event that precedes the
-// answer to a call is handled before the call returns.
-func (p *Page) listen(ev any) {
-	switch ev := ev.(type) {
-	case *runtime.EventBindingCalled:
-		if ev.Name == binding {
-			p.reported(ev.Payload)
-		}
-	case *runtime.EventExceptionThrown:
-		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
-		p.warn(record.Warning{Code: "page-exception", Text: p.thrown(e).Error()})
-	case *runtime.EventConsoleAPICalled:
-		p.said(ev)
-	case *target.EventTargetCrashed: // of any target of the browser
-		if ev.TargetID == p.id {
-			p.crashed(ev.Status, 0)
-		}
-	case *inspector.EventTargetCrashed:
-		p.crashed("crashed", wordsCome)
-	}
+// hearing is the page as it hears of its events.
+type hearing struct{ *Page }
+
+func (h hearing) Threw(t *driver.Thrown) {
+	h.warn(record.Warning{Code: "page-exception", Text: h.failure(t).Error()})
 }
 
-// said keeps the console's last error that names its kind ("ValueError: …"): a wasm prints there why it aborts, and
+// Said keeps the console's last error that names its kind ("ValueError: …"): a wasm prints there why it aborts, and
 // then throws a bare exit status.
-func (p *Page) said(ev *runtime.EventConsoleAPICalled) {
-	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
+func (h hearing) Said(text string) {
+	if !namedError.MatchString(text) {
 		return
 	}
-	var text string
-	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !namedError.MatchString(text) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.abort = fault.OneLine(text)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.abort = fault.OneLine(text)
 }
 
-func (p *Page) reported(payload string) {
+func (h hearing) Reported(payload string) {
 	var e pageEvent
 	if err := json.Unmarshal([]byte(payload), &e); err != nil {
-		p.chrome.lose(engine.Fail(record.Other, "the page sent an invalid report %.80q: %w", payload, err))
+		h.tab.Lose(engine.Fail(record.Other, "the page sent an invalid report %.80q: %w", payload, err))
 		return
 	}
 	switch {
 	case e.Lost != nil:
-		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device was lost (%s): %s", e.Lost.Reason,
+		h.tab.Lose(engine.Fail(record.DeviceLost, "the WebGPU device was lost (%s): %s", e.Lost.Reason,
 			fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
-		p.chrome.lose(engine.Fail(p.classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
+		h.tab.Lose(engine.Fail(h.classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
-		p.ledger.reported(e.Ledger)
-		p.mu.Lock()
-		p.told.Tokens = append(p.told.Tokens, e.Tokens...)
-		p.told.Scores = append(p.told.Scores, e.Scores...)
-		p.mu.Unlock()
+		h.ledger.reported(e.Ledger)
+		h.mu.Lock()
+		h.told.Tokens = append(h.told.Tokens, e.Tokens...)
+		h.told.Scores = append(h.told.Scores, e.Scores...)
+		h.mu.Unlock()
 		select {
-		case p.news <- struct{}{}:
+		case h.news <- struct{}{}:
 		default:
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/driver"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child"
@@ -25,7 +26,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	p, probe := blank(t)
 	roles, err := p.Roles(watched(t))
 	check.Err(t, err)
-	count, group := map[string]int{}, child.Group(p.chrome.pid)
+	count, group := map[string]int{}, child.Group(p.tab.Facts().PID)
 	for pid, role := range roles {
 		count[role]++
 		if !slices.Contains(group, pid) {
@@ -40,7 +41,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	if n := count["other-renderer"]; n != 0 {
 		t.Errorf("%d other renderers", n)
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(p.processes.renderer.Load())), "cmdline"))
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.tab.Renderer()), "cmdline"))
 	if err != nil || !strings.Contains(string(line), "--type=renderer") {
 		t.Errorf("the page's process is %q (%v)", line, err)
 	}
@@ -146,8 +147,8 @@ func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 	go func() { done <- p.Attach(watched(t), probe) }()
 	p.processes.detach() // before, during or after
 	<-done
-	if err := p.Attach(watched(t), probe); !errors.Is(err, errClosed) {
-		t.Errorf("attaching to a closed page: %v, want %v", err, errClosed)
+	if err := p.Attach(watched(t), probe); !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("attaching to a closed page: %v, want %v", err, driver.ErrClosed)
 	}
 	if n := len(probe.Attached()); n != 0 {
 		t.Errorf("%d sources are attached after Close", n)
@@ -157,8 +158,8 @@ func closes(t *testing.T, p *Page, probe *enginetest.Probe) {
 		r.Body.Close()
 		t.Error("the server still answers")
 	}
-	if err := p.Settle(watched(t)); !errors.Is(err, errClosed) {
-		t.Errorf("after Close: %v, want %v", err, errClosed)
+	if err := p.Settle(watched(t)); !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("after Close: %v, want %v", err, driver.ErrClosed)
 	}
 }
 

@@ -2,45 +2,36 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/systeminfo"
-	"github.com/chromedp/cdproto/target"
-	"github.com/chromedp/cdproto/tracing"
-	"github.com/chromedp/chromedp"
-
+	"llmparity/browser/driver"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/proc"
+	"llmparity/internal/record"
 )
 
 // processes are the browser's sampled processes.
 type processes struct {
-	renderer atomic.Int64 // the page's
-
 	mu       sync.Mutex // because Close can come at any time
 	attached map[int][]func()
-	workers  map[target.ID]bool // sampled heaps
-	ended    bool               // nothing may be attached any more
+	workers  map[string]bool // sampled heaps
+	ended    bool            // nothing may be attached any more
 }
 
 // Attach samples every process of the browser that is not sampled yet. Processes come and go: a killed GPU process is
 // replaced, and services start late.
 func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
-	roles, err := p.Roles(ctx)
+	roles, err := p.tab.Roles(ctx)
 	if err != nil {
 		return err
 	}
-	workers, err := p.workers(ctx)
+	workers, err := p.tab.Workers(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,13 +39,13 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.ended {
-		return errClosed
+		return driver.ErrClosed
 	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
 		if _, known := ps.attached[pid]; known {
 			continue
 		}
-		sources, err := proc.Sources(pid, roles[pid], !p.chrome.attached)
+		sources, err := proc.Sources(pid, roles[pid], !p.tab.Facts().Attached)
 		if errors.Is(err, sample.ErrGone) {
 			continue
 		}
@@ -68,7 +59,9 @@ func (p *Page) Attach(ctx context.Context, probe engine.Probe) error {
 	for _, w := range workers { // last, so that fast sources are read first at a phase edge
 		if !ps.workers[w] {
 			ps.workers[w] = true
-			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
+			if heap := p.tab.Heap(w); heap != nil {
+				ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(heap))
+			}
 		}
 	}
 	return nil
@@ -80,7 +73,7 @@ func (p *Page) AttachNew(outer context.Context, probe engine.Probe, every time.D
 	var seen []int
 	look := func(ctx context.Context) bool {
 		p.processes.mu.Lock()
-		unknown := slices.DeleteFunc(p.chrome.members(), func(pid int) bool {
+		unknown := slices.DeleteFunc(p.tab.Members(), func(pid int) bool {
 			_, known := p.processes.attached[pid]
 			return known
 		})
@@ -113,107 +106,40 @@ func (ps *processes) detach() {
 	clear(ps.attached)
 }
 
-// Roles returns the role of each process of the browser. The browser names its main children. Others, such as zygotes,
-// are found by process group and named by their command line.
-func (p *Page) Roles(ctx context.Context) (map[int]string, error) {
-	if p.chrome.pid == 0 {
-		return nil, nil // not on this machine
-	}
-	bctx, cancel := p.within(ctx)
-	defer cancel()
-	info, err := chromedp.CallBrowser(bctx, systeminfo.GetProcessInfo, cdp.Empty{})
+// MethodWasm is the method, as in records, of WebAssembly memories, seen where the page makes them.
+const MethodWasm = "wasm_memory"
+
+// attachInside samples the inside of the page. It comes after the processes, so that at a phase edge fast sources are
+// read first, and what may force a garbage collection last.
+func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
+	inside, err := p.tab.Inside(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the browser's processes: %w", p.errorOf(ctx, err))
-	}
-	roles := map[int]string{}
-	for _, pid := range p.chrome.members() {
-		roles[pid] = typeOf(pid)
-	}
-	for _, i := range info.ProcessInfo {
-		roles[int(i.ID)] = roleOf(i.Type)
-	}
-	for pid, role := range roles {
-		if role == "renderer" && pid != int(p.processes.renderer.Load()) {
-			roles[pid] = "other-renderer"
-		}
-	}
-	return roles, nil
-}
-
-// roleOf converts the browser's names to ours; a service such as network.mojom.NetworkService is utility-network.
-func roleOf(kind string) string {
-	kind = strings.ToLower(kind)
-	if service, _, ok := strings.Cut(kind, ".mojom."); ok {
-		return "utility-" + service
-	}
-	switch kind {
-	case "gpu":
-		return "gpu-process"
-	case "":
-		return "browser-helper"
-	}
-	return kind
-}
-
-// typeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
-func typeOf(pid int) string {
-	// A renderer forked from a zygote separates its arguments by spaces.
-	for _, arg := range strings.Fields(strings.Join(proc.CommandLine(pid), " ")) {
-		if kind, ok := strings.CutPrefix(arg, "--type="); ok {
-			return roleOf(strings.TrimSuffix(kind, "-process"))
-		}
-	}
-	return "browser-helper"
-}
-
-// findRenderer finds the page's process with a trace, because no other interface names it.
-func (p *Page) findRenderer(ctx context.Context) error {
-	tctx, cancel := p.within(ctx)
-	defer cancel()
-	data := chromedp.Events(tctx, tracing.DataCollected)
-	if err := p.trace(ctx, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
-		IncludedCategories:  []string{"disabled-by-default-devtools.timeline"},
-		TraceBufferSizeInKb: 1024, // the default takes 200 MB
-	}}); err != nil {
 		return err
 	}
-	if _, err := ask(ctx, p, "ending the trace", tracing.End, cdp.Empty{}); err != nil {
-		return err
+	ps := &p.processes
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.ended {
+		return driver.ErrClosed
 	}
-	for batch, err := range data {
-		if err != nil {
-			return fmt.Errorf("reading the trace: %w", p.errorOf(ctx, err))
-		}
-		for _, event := range batch.Value {
-			if pid := rendererIn(event, p.server.Base); pid != 0 {
-				p.processes.renderer.Store(int64(pid))
-				return nil
-			}
-		}
+	for _, s := range append([]sample.Source{p.ledger, p.wasm()}, inside...) {
+		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
 	}
-	return errors.New("the trace does not name the page's process")
+	return nil
 }
 
-// rendererIn returns the process of the frame whose URL begins with base; 0 if the event does not name it.
-func rendererIn(event []byte, base string) int {
-	var e struct {
-		Name string `json:"name"`
-		Args struct {
-			Data struct {
-				Frames []struct {
-					URL       string `json:"url"`
-					ProcessID int    `json:"processId"`
-				} `json:"frames"`
-			} `json:"data"`
-		} `json:"args"`
-	}
-	if json.Unmarshal(event, &e) != nil || e.Name != "TracingStartedInBrowser" {
-		return 0
-	}
-	for _, f := range e.Args.Data.Frames {
-		if strings.HasPrefix(f.URL, base) {
-			return f.ProcessID
-		}
-	}
-	return 0
+// ofThePage is the key of the page's sources; processes have their pid.
+const ofThePage = 0
+
+// wasm is the source of WebAssembly memories, which the ledger's script knows.
+func (p *Page) wasm() sample.Source {
+	about := record.Source{Role: string(p.thread), Method: MethodWasm, PID: p.tab.Renderer(), Waits: true,
+		Sees:  "WebAssembly memories of the thread of " + p.site.Title + " by size, touched or not",
+		Blind: "memories of other threads; compiled code"}
+	return &sample.Func{Source: about, Values: func(ctx context.Context) (map[string]float64, error) {
+		m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
+		return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, p.unread(ctx, err)
+	}}
 }
+
+func (p *Page) unread(ctx context.Context, err error) error { return driver.Unread(ctx, p.tab, err) }

@@ -59,8 +59,8 @@ func profiled(t *testing.T) (string, []string) {
 
 func TestProfilesOpenInDevTools(t *testing.T) {
 	prefix, found := profiled(t)
-	want := []string{prefix + cpuEnding, prefix + samplingEnding, prefix + snapshotEnding, prefix + traceEnding,
-		prefix + "-worker" + cpuEnding, prefix + "-worker" + samplingEnding, prefix + "-worker" + snapshotEnding}
+	want := []string{prefix + ".cpuprofile", prefix + ".heapprofile", prefix + ".heapsnapshot", prefix + ".trace.json",
+		prefix + "-worker" + ".cpuprofile", prefix + "-worker" + ".heapprofile", prefix + "-worker" + ".heapsnapshot"}
 	slices.Sort(want)
 	if !slices.Equal(found, want) {
 		t.Fatalf("files %q, want %q", found, want)
@@ -70,12 +70,12 @@ func TestProfilesOpenInDevTools(t *testing.T) {
 			Nodes               []struct{ CallFrame struct{ URL string } }
 			Samples, TimeDeltas []int
 		}
-		read(t, prefix+name+cpuEnding, &cpu)
+		read(t, prefix+name+".cpuprofile", &cpu)
 		ours := slices.ContainsFunc(cpu.Nodes, func(n struct{ CallFrame struct{ URL string } }) bool {
 			return strings.Contains(n.CallFrame.URL, "engine.js")
 		})
 		if len(cpu.Samples) == 0 || len(cpu.Samples) != len(cpu.TimeDeltas) || name != "" && !ours {
-			t.Errorf("%s%s: %d samples, %d times, functions of the engine: %v", name, cpuEnding, len(cpu.Samples),
+			t.Errorf("%s%s: %d samples, %d times, functions of the engine: %v", name, ".cpuprofile", len(cpu.Samples),
 				len(cpu.TimeDeltas), ours)
 		}
 		var heap struct {
@@ -88,24 +88,24 @@ func TestProfilesOpenInDevTools(t *testing.T) {
 			Nodes   []int
 			Strings []string
 		}
-		read(t, prefix+name+snapshotEnding, &heap)
+		read(t, prefix+name+".heapsnapshot", &heap)
 		if n := heap.Snapshot.NodeCount * len(heap.Snapshot.Meta.NodeFields); n == 0 || len(heap.Nodes) != n ||
 			!slices.Contains(heap.Strings, "llmparity") {
-			t.Errorf("%s%s is incomplete, or has none of our objects", name, snapshotEnding)
+			t.Errorf("%s%s is incomplete, or has none of our objects", name, ".heapsnapshot")
 		}
 		var sampling struct {
 			Head    *struct{ Children []any }
 			Samples []struct{ Size float64 }
 		}
-		if read(t, prefix+name+samplingEnding, &sampling); sampling.Head == nil || sampling.Samples == nil {
-			t.Errorf("%s%s lacks a tree or samples", name, samplingEnding)
+		if read(t, prefix+name+".heapprofile", &sampling); sampling.Head == nil || sampling.Samples == nil {
+			t.Errorf("%s%s lacks a tree or samples", name, ".heapprofile")
 		}
 	}
 	var trace struct {
 		TraceEvents []struct{ Name, Cat, Ph string }
 		Metadata    map[string]any
 	}
-	read(t, prefix+traceEnding, &trace)
+	read(t, prefix+".trace.json", &trace)
 	seen := map[string]bool{}
 	for _, e := range trace.TraceEvents {
 		seen[e.Name] = true

@@ -102,6 +102,10 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		return err
 	}
 	s.Parted(o.Layout)
+	if err := s.watchBlocks(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
 	marks, err := Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", o.Options,
 		func(Told) {})
 	if err != nil {
@@ -115,6 +119,11 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	for _, span := range s.served.spans(marks, s.Page) {
 		s.probe.Span(span)
 	}
+	blocks, err := s.blocks(ctx, []record.Span{{Name: string(record.Load), Begin: begin, End: time.Now()}})
+	if err != nil {
+		return err
+	}
+	s.probe.Span(blocks[0])
 	if err := s.Loaded(ctx); err != nil {
 		return err
 	}
@@ -198,6 +207,9 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
+	if err := s.watchBlocks(ctx); err != nil {
+		return record.Usage{}, err
+	}
 	g := generation{Text: engine.Text{Token: token}, session: s, sent: time.Now()}
 	seed := r.NewSeed()
 	answer, err := Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
@@ -219,7 +231,11 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong,
 			r.MaxTokens, answer.Context)
 	}
-	return g.usage(answer), nil
+	u := g.usage(answer)
+	u.Returned = time.Now()
+	blocks, err := s.blocks(ctx, u.Spans)
+	u.Spans = append(u.Spans, blocks...)
+	return u, err
 }
 
 // Unload frees the model, waits until the GPU process has freed it, too, and measures the page's clock again.

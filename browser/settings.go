@@ -4,8 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/browser/chrome"
+	"llmparity/browser/driver"
 	"llmparity/browser/find"
-	"llmparity/browser/flags"
+	"llmparity/browser/firefox"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 )
@@ -26,8 +28,8 @@ func Defaults() Settings { return Settings{Adapter: string(Auto), Thread: string
 // Fields returns the settings for users.
 func (s *Settings) Fields() []engine.Field {
 	return []engine.Field{
-		{To: &s.Chrome, Flag: "chrome", Place: true, Help: "browser: a path or " + strings.Join(find.Brands, ", ") +
-			" (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
+		{To: &s.Chrome, Flag: "chrome", Key: "browser", Place: true, Help: "browser: a path or " +
+			strings.Join(find.Brands, ", ") + " (default: $LLMPARITY_CHROME, then Chrome, Chromium or Edge)"},
 		{To: &s.Launch.Headed, Flag: "headed", Place: true,
 			Help: "show the browser's window; without a display, in a private Xvfb"},
 		{To: &s.Launch.Attach, Flag: "attach", Place: true,
@@ -47,10 +49,10 @@ func (s *Settings) Fields() []engine.Field {
 
 // Check refuses contradictory flags.
 func (s *Settings) Check() error {
-	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" {
+	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" && !firefox.Is(s.Chrome) {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
-	return s.Launch.Check(s.Chrome)
+	return chosen(s.Chrome).check(driver.Options{Launch: s.Launch, Adapter: Adapter(s.Adapter)}, s.Chrome)
 }
 
 // Browser is the browser to start or to attach to.
@@ -59,28 +61,25 @@ func (s *Settings) Browser(watchdog time.Duration) Config {
 		Thread: Thread(s.Thread), Watchdog: watchdog}
 }
 
-// Launch says which browser is used and how.
-type Launch struct {
-	Headed bool     // with a window, on a private display if there is none
-	Attach string   // HOST:PORT or ws://… of a running browser; nothing is started
-	Flags  []string // NAME[=VALUE]: flags in addition to ours
-}
+// What package driver calls by these names.
+type (
+	Adapter = driver.Adapter
+	Launch  = driver.Launch
+	Thread  = driver.Thread
+)
 
-// Check refuses contradictory settings; chrome is the browser that the user chose.
-func (l Launch) Check(chrome string) error {
-	if l.Attach != "" {
-		if _, err := find.Address(l.Attach); err != nil {
-			return err
-		}
-		for _, f := range []struct {
-			name  string
-			given bool
-		}{{"chrome", chrome != ""}, {"headed", l.Headed}, {"chrome-flag", len(l.Flags) > 0}} {
-			if f.given {
-				return fault.New(fault.Usage, "give only one",
-					"--%s applies to a browser that llmparity starts, --attach to one that is running", f.name)
-			}
-		}
-	}
-	return flags.Check(l.Flags)
-}
+// ParseAdapter parses a user's choice; empty is Auto.
+func ParseAdapter(s string) (Adapter, error) { return driver.ParseAdapter(s) }
+
+// Methods of package chrome.
+const (
+	MethodPerformance = chrome.MethodPerformance
+	MethodHeap        = chrome.MethodHeap
+	MethodUserAgent   = chrome.MethodUserAgent
+)
+
+// The values of Adapter and Thread.
+const (
+	Auto, SwiftShader, Lavapipe, GPU = driver.Auto, driver.SwiftShader, driver.Lavapipe, driver.GPU
+	PageThread, WorkerThread         = driver.PageThread, driver.WorkerThread
+)

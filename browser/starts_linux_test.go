@@ -12,22 +12,24 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 
 // patiently is enough for a healthy start on a very busy machine.
-var patiently = limits{answer: 2 * time.Minute, tab: 2 * time.Minute, page: 2 * time.Minute}
+var patiently = driver.Limits{Answer: 2 * time.Minute, Tab: 2 * time.Minute, Page: 2 * time.Minute}
 
 // hopeful gives a start more time once another one has failed.
 type hopeful struct {
 	*enginetest.Probe
-	limits *limits
+	limits *driver.Limits
 }
 
 func (h hopeful) Warn(w record.Warning) {
@@ -67,7 +69,7 @@ func strike(starts func() []string, kind string, s syscall.Signal) (hit bool) {
 		return false
 	}
 	for _, pid := range child.Group(group) {
-		if typeOf(pid) == kind {
+		if strings.Contains(strings.Join(proc.CommandLine(pid), " "), "--type="+kind) {
 			hit = syscall.Kill(pid, s) == nil || hit
 		}
 	}
@@ -87,7 +89,7 @@ func whileLoading(strike func()) Site {
 }
 
 // repeated opens the stub in a browser whose first starts fail, which limits gives less time than the next.
-func repeated(t *testing.T, path string, s Site, l limits) *enginetest.Probe {
+func repeated(t *testing.T, path string, s Site, l driver.Limits) *enginetest.Probe {
 	t.Helper()
 	probe := &enginetest.Probe{}
 	p, err := Open(watched(t), Config{Chrome: path, limits: &l}, s, hopeful{probe, &l})
@@ -100,17 +102,17 @@ func repeated(t *testing.T, path string, s Site, l limits) *enginetest.Probe {
 // Whatever blocks a browser's start, the next attempt works, and the record reports it.
 func TestStartsAreRepeated(t *testing.T) {
 	// The time until a process is stopped counts.
-	noticed := limits{answer: time.Minute, tab: 20 * time.Second, page: 20 * time.Second}
+	noticed := driver.Limits{Answer: time.Minute, Tab: 20 * time.Second, Page: 20 * time.Second}
 	for _, x := range []struct {
 		name    string
 		times   int
 		instead string // script that runs instead of the browser
 		kind    string // of the processes that get the signal
 		signal  syscall.Signal
-		limits  limits // of the first start
+		limits  driver.Limits // of the first start
 		say     string
 	}{
-		{name: "sleeps", times: 1, instead: "sleep 1000", limits: limits{answer: 10 * time.Second},
+		{name: "sleeps", times: 1, instead: "sleep 1000", limits: driver.Limits{Answer: 10 * time.Second},
 			say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
 		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", limits: patiently, say: "Chrome did not answer"},
 		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", limits: patiently, say: "out of luck"},

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"llmparity/assets/page"
+	"llmparity/browser/chrome"
 	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -43,8 +44,8 @@ func findTruth(t *testing.T, size int64, repeats int) truth.Matrix {
 	p.call(t, "llmparity.prepare()")
 	platform := truth.Platform{OS: runtime.GOOS, Software: device.Class == record.SoftwareAdapter}
 	m := truth.Measure(t, truth.InBrowser(), p, platform, size, repeats)
-	m.Facts = fmt.Sprintf("browser %s; window %s; WebGPU adapter %s (%s)", p.page.chrome.version.Product,
-		p.page.chrome.policy["window"], device.Name, device.Class)
+	m.Facts = fmt.Sprintf("browser %s; window %s; WebGPU adapter %s (%s)", p.page.tab.Facts().Product,
+		p.page.tab.Facts().Policy["window"], device.Name, device.Class)
 	t.Logf("\n%s", m)
 	for _, c := range m.Contradictions() {
 		t.Error(c)
@@ -130,7 +131,7 @@ func (p *plain) GiveBack(t testing.TB) { p.call(t, "llmparity.giveBack()") }
 // Others lists this machine's other processes of the browser's program. The pages of its executable are private or
 // shared depending on them.
 func (p *plain) Others() []int {
-	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.page.chrome.pid))
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.page.tab.Facts().PID))
 	if err != nil {
 		return nil // on another machine, or without /proc
 	}
@@ -172,7 +173,7 @@ func (p *plain) Rest(t testing.TB) truth.Reading {
 func (p *plain) awaitIdle() {
 	const pause, atMost = 20 * time.Millisecond, time.Second
 	for range atMost / pause {
-		if !slices.ContainsFunc(child.Group(p.page.chrome.pid), isBusy) {
+		if !slices.ContainsFunc(child.Group(p.page.tab.Facts().PID), isBusy) {
 			return
 		}
 		time.Sleep(pause)
@@ -193,14 +194,14 @@ func isBusy(pid int) bool {
 func (p *plain) collect(t testing.TB) {
 	t.Helper()
 	for range 2 {
-		check.Err(t, p.page.collect(t.Context()))
+		check.Err(t, p.page.tab.Collect(t.Context()))
 		for _, s := range p.Attached() {
-			worker, ok := s.(*pageSource)
+			worker, ok := s.(*chrome.Source)
 			if !ok || worker.Role != "worker" {
 				continue
 			}
-			ctx, cancel := engine.Within(worker.ctx, t.Context())
-			check.Err(t, openTarget(ctx, worker.ctx))
+			ctx, cancel := engine.Within(worker.Ctx, t.Context())
+			check.Err(t, chromedp.Do(worker.Ctx))
 			_, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{})
 			check.Err(t, err)
 			cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/assets/page"
+	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/truth"
@@ -48,7 +49,7 @@ func blank(t *testing.T) (*Page, *plain) {
 		shared = opened
 	}
 	p := shared.page
-	ctx, cancel := p.within(watched(t))
+	ctx, cancel := engine.Within(on(p).Ctx, watched(t))
 	defer cancel()
 	check.Err(t, chromedp.Do(ctx, chromedp.Navigate(p.server.Base+"/"+page.Truth)))
 	return p, shared

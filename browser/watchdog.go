@@ -5,10 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/chromedp"
-
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
@@ -19,12 +15,12 @@ const pulse = 2 * time.Second
 // Guard watches the engine's thread until stop is called. If its event loop is blocked for the watchdog's time, the
 // session is lost, and every call fails. A launch's timeout limits slow work; this detects that nothing happens.
 func (p *Page) Guard() (stop func()) {
-	return repeat(p.isolate.ctx, min(pulse, p.watchdog/2), func(ctx context.Context) bool {
+	return repeat(p.tab.Context(), min(pulse, p.watchdog/2), func(ctx context.Context) bool {
 		if p.answers(ctx) {
 			return false
 		}
-		p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop was blocked for %v (%s)",
-			p.isolate.thread, p.watchdog, p.browserSays(ctx)))
+		p.tab.Lose(engine.Fail(record.Hung, "the %s hangs: its event loop was blocked for %v (%s)",
+			p.thread, p.watchdog, p.browserSays(ctx)))
 		return true
 	})
 }
@@ -56,7 +52,7 @@ const asked = 3
 func (p *Page) answers(ctx context.Context) bool {
 	for range asked {
 		limit, cancel := context.WithTimeout(ctx, p.watchdog/asked)
-		_, err := chromedp.Run(limit, chromedp.Evaluate[chromedp.Void]("0"))
+		err := p.tab.Turns(limit)
 		hangs := err != nil && ctx.Err() == nil && errors.Is(limit.Err(), context.DeadlineExceeded)
 		cancel()
 		if !hangs {
@@ -70,7 +66,7 @@ func (p *Page) answers(ctx context.Context) bool {
 func (p *Page) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	if _, err := chromedp.CallBrowser(limit, browser.GetVersion, cdp.Empty{}); err != nil {
+	if err := p.tab.Answers(limit); err != nil {
 		return "the browser does not answer either"
 	}
 	return "the browser answers"

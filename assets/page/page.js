@@ -1,12 +1,15 @@
 // The page that llmparity opens. With ?thread=worker, the engine runs in a worker of the page, otherwise on the page's own
 // thread, both by host.js, which reads the rest of the query.
 
+import * as health from "./health.js";
+
 const state = document.getElementById("state");
 const show = (text) => { state.textContent = text; };
 
 // inWorker starts the worker, which reports its status in messages.
 function inWorker() {
   const worker = new Worker(`worker.js${location.search}`, { type: "module", name: "llmparity" });
+  globalThis.llmparityRelay = relay(worker);
   return new Promise((resolve, reject) => {
     worker.onmessage = ({ data: { text, started, failed } }) => {
       if (text) show(text);
@@ -17,9 +20,28 @@ function inWorker() {
   });
 }
 
+// relay returns a function that evaluates an expression in the worker and returns the JSON of what it becomes, or throws a text.
+// What the worker reports meanwhile is passed on before the answer.
+function relay(worker) {
+  const asked = new Map();
+  let last = 0;
+  worker.addEventListener("message", ({ data: { id, json, thrown, report } }) => {
+    if (report) globalThis.llmparityEvent?.(report);
+    if (!asked.has(id)) return;
+    const { resolve, reject } = asked.get(id);
+    asked.delete(id);
+    if (thrown === undefined) resolve(json);
+    else reject(thrown);
+  });
+  return (expression) => new Promise((resolve, reject) => {
+    asked.set(++last, { resolve, reject });
+    worker.postMessage({ id: last, expression });
+  });
+}
+
 const here = async () => (await import("./host.js")).start(show);
 
 const started = new URLSearchParams(location.search).get("thread") === "worker" ? inWorker() : here();
 started.catch(({ message }) => show(message)); // awaiting callers get the error too
 
-globalThis.llmparityPage = { started };
+globalThis.llmparityPage = { started, health };

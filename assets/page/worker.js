@@ -1,5 +1,20 @@
-// The worker in which the engine runs instead of on the page's own thread.
+// The worker in which the engine runs instead of on the page's own thread. With ?relay, the page passes on what the host asks
+// this thread, and what this thread reports: not every browser lets the host into a worker.
 
 import { start } from "./host.js";
+
+// answer evaluates an expression of the host's; the page's comment on its relay says how it is answered.
+async function answer({ data: { id, expression } }) {
+  try {
+    postMessage({ id, json: JSON.stringify(await (0, eval)(`(${expression})`)) });
+  } catch (e) {
+    postMessage({ id, thrown: String(e) });
+  }
+}
+
+if (new URLSearchParams(location.search).has("relay")) {
+  onmessage = answer;
+  globalThis.llmparityEvent = (report) => postMessage({ report });
+}
 
 start((text) => postMessage({ text })).then(() => postMessage({ started: true }), ({ message }) => postMessage({ failed: message }));

@@ -20,7 +20,7 @@ import (
 const Variable = "LLMPARITY_CHROME"
 
 // Brands are the names of browsers. The first three are used by default, the test channels only on request.
-var Brands = []string{"chrome", "chromium", "edge", "beta", "dev", "canary"}
+var Brands = []string{"chrome", "chromium", "edge", "brave", "firefox", "beta", "dev", "canary"}
 
 // Chrome returns the browser to start: the given name or path, else that in $LLMPARITY_CHROME, else Chrome,
 // Chromium or Edge, on PATH or in the usual place.
@@ -86,16 +86,22 @@ func usualPlaces(goos, brand string, getenv func(string) string) (places []strin
 	case goos != "windows":
 		return b.unix
 	}
-	program := "chrome"
-	if brand == "edge" {
+	program, below := "chrome", `\Application\`
+	switch brand {
+	case "edge":
 		program = "msedge"
+	case "brave", "firefox":
+		program = brand
 	}
-	if brand == "chrome" || brand == "edge" {
+	if brand == "firefox" {
+		below = `\`
+	}
+	if slices.Contains(Brands[:5], brand) && brand != "chromium" {
 		places = append(places, program)
 	}
 	for _, variable := range []string{"ProgramFiles", "ProgramFiles(x86)", "LocalAppData"} {
 		if dir := getenv(variable); dir != "" {
-			places = append(places, dir+`\`+b.windows+`\Application\`+program+".exe")
+			places = append(places, dir+`\`+b.windows+below+program+".exe")
 		}
 	}
 	return places
@@ -112,6 +118,10 @@ var brands = map[string]struct {
 	"chromium": {[]string{"chromium", "chromium-browser", "/snap/bin/chromium"}, "Chromium", "Chromium"},
 	"edge": {[]string{"microsoft-edge", "microsoft-edge-stable", "msedge", "/opt/microsoft/msedge/msedge"},
 		"Microsoft Edge", `Microsoft\Edge`},
+	"brave": {[]string{"brave-browser", "brave", "/opt/brave.com/brave/brave", "/snap/bin/brave"}, "Brave Browser",
+		`BraveSoftware\Brave-Browser`},
+	"firefox": {[]string{"firefox", "firefox-esr", "/usr/lib/firefox/firefox", "/opt/firefox/firefox"}, "Firefox",
+		"Mozilla Firefox"},
 	"beta": {[]string{"google-chrome-beta", "/opt/google/chrome-beta/chrome"}, "Google Chrome Beta",
 		`Google\Chrome Beta`},
 	"dev": {[]string{"google-chrome-unstable", "/opt/google/chrome-unstable/chrome"}, "Google Chrome Dev",

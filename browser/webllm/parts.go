@@ -37,6 +37,7 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 			}
 			return engine.Part{Path: path, Detail: "for --adapter lavapipe"}
 		}},
+		{Name: "Firefox", Find: browser.Firefox},
 		{Name: bundlePart, Find: func(context.Context) engine.Part {
 			_, err := bundle.Script()
 			return engine.Part{Version: bundle.Version, Err: err}

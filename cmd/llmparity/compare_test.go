@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"llmparity/browser"
+	"llmparity/browser/chrome"
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/figure"
@@ -57,7 +57,7 @@ func TestCompareRunWithMemoryLog(t *testing.T) {
 	mentions(t, good(t, "compare", "--details", run, memoryLog, "--html", html), "llama.cpp", "ollama-run1",
 		"webllm-run1", "RSS sum", "1536", "JavaScript heap",
 		"96.5", "was written by another program or by watch", "profiler.csv")
-	sheet, err := browser.OpenSheet(t.Context(), "")
+	sheet, err := chrome.OpenSheet(t.Context(), "")
 	check(t, err)
 	defer func() { check(t, sheet.Close()) }()
 	page, err := json.Marshal(readFile(t, html))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/browser"
+	"llmparity/browser/chrome"
 	"llmparity/browser/find"
 	"llmparity/compare"
 	"llmparity/compare/gate"
@@ -376,7 +376,7 @@ func (f *figureFlags) write(c *cobra.Command, dir string, result *compare.Result
 	}
 	f.dir = cmp.Or(f.dir, filepath.Join(dir, "figures"))
 	begin := time.Now()
-	sheet, err := browser.OpenSheet(c.Context(), f.chrome)
+	sheet, err := chrome.OpenSheet(c.Context(), f.chrome)
 	if missing, ok := errors.AsType[*fault.Error](err); ok && missing.Kind == fault.NoChrome {
 		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures need a browser: " + missing.What,
 			Do: missing.Do}

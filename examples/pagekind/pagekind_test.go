@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/browser"
+	"llmparity/browser/find"
 	"llmparity/examples/exampletest"
 	"llmparity/examples/pagekind"
 	"llmparity/internal/engine"
@@ -26,6 +27,20 @@ func example(thread browser.Thread) engine.Engine {
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 24)[1]
 	c.New = func(*testing.T) engine.Engine { return example(browser.PageThread) }
+	enginetest.Run(t, c)
+}
+
+// The same engine, unchanged, in another browser.
+func TestConformanceInFirefox(t *testing.T) {
+	if _, err := find.Chrome("firefox"); err != nil {
+		t.Skip("no Firefox here: scripts/setup firefox")
+	}
+	c := enginetest.Tiny(t, 24)[1]
+	c.New = func(*testing.T) engine.Engine {
+		c := &pagekind.Config{Settings: browser.Defaults()}
+		c.Chrome = "firefox"
+		return pagekind.Kind.New("", c, engine.Settings{})
+	}
 	enginetest.Run(t, c)
 }
 

@@ -75,6 +75,9 @@ const (
 	SamplerUS   = "sampler_read"
 )
 
+// LongestBlock is the name of how long a page can do nothing else.
+const LongestBlock = "longest_block"
+
 // Names of how well an engine predicts a given text.
 const (
 	Perplexity = "perplexity"

@@ -113,6 +113,17 @@ func prefillRate(r *record.Request) float64 {
 	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
 }
 
+// longestBlock is the longest block of the page in a part of the request, in ms.
+func longestBlock(r *record.Request) float64 {
+	longest := math.NaN()
+	for _, part := range []string{record.Prefill, record.Decode} {
+		if s, ok := r.Span(record.BlockIn(part)); ok && !(longest >= float64(s.EndNS-s.BeginNS)/1e6) {
+			longest = float64(s.EndNS-s.BeginNS) / 1e6
+		}
+	}
+	return longest
+}
+
 // known is a number of tokens; NaN for the number that stands for an unknown one.
 func known(n, unknown int) float64 {
 	if n == unknown {

@@ -248,6 +248,9 @@ const (
 	Decode  = "decode"
 )
 
+// BlockIn is the name of the span for which the main thread of an engine's page was blocked longest in another span.
+func BlockIn(span string) string { return "longest block in " + span }
+
 // NoID is the id of a token whose engine reports none.
 const NoID = -1
 

@@ -22,10 +22,12 @@ func Columns(res *compare.Result) []*figure.Row {
 	return figure.Columns(func(r *figure.Row) bool { return r.Head != "" && shown(res, r) })
 }
 
-// shown reports whether a table has a figure: an optional one, if a cell has it.
+// shown reports whether a table has a figure: an optional one, or one of pages, if a cell has it.
 func shown(res *compare.Result, r *figure.Row) bool {
-	return !r.Optional ||
-		slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool { return c.Figure(r.Name).Title != "" })
+	return !r.Optional && !r.OfPages || slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
+		f := c.Figure(r.Name)
+		return f.Title != "" && (r.Optional || f.Known())
+	})
 }
 
 // Headed is a title with its unit.

@@ -64,7 +64,7 @@ func Left() []string {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, l := range lines {
 		text, err := os.ReadFile(l)
-		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {
+		if err == nil && strings.Contains(string(text), fmt.Sprintf("/llmparity-%d-", os.Getpid())) {
 			left = append(left, filepath.Dir(l))
 		}
 	}

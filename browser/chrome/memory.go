@@ -1,4 +1,4 @@
-package browser
+package chrome
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/driver"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
@@ -26,7 +27,6 @@ const (
 	MethodPerformance = "performance_metrics" // Performance.getMetrics
 	MethodHeap        = "heap_usage"          // Runtime.getHeapUsage
 	MethodDOM         = "dom_counters"        // Memory.getDOMCounters
-	MethodWasm        = "wasm_memory"         // WebAssembly memories, seen where the page makes them
 	MethodUserAgent   = "user_agent_memory"   // performance.measureUserAgentSpecificMemory
 )
 
@@ -38,89 +38,57 @@ const (
 	heapEvery        = time.Second
 )
 
-// pageSource reads figures of the page or one of its workers through DevTools.
-type pageSource struct {
+// Source reads figures of the page or one of its workers through DevTools.
+type Source struct {
 	sample.Func
-	ctx context.Context // of the target
+	Ctx context.Context // of the target
 	end func()          // detaches from a worker
 }
 
 // Close detaches from a worker.
-func (s *pageSource) Close() error {
+func (s *Source) Close() error {
 	s.end()
 	return nil
 }
 
 // unread returns the error of a read. If the page is lost, the source is gone.
-func (p *Page) unread(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case p.lost() != nil:
-		return fmt.Errorf("%w: %w", sample.ErrGone, p.lost())
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return err
-}
+func (t *Tab) unread(ctx context.Context, err error) error { return driver.Unread(ctx, t, err) }
 
-// attachInside samples the inside of the page. It comes after the processes, so that at a phase edge fast sources are
-// read first, and what may force a garbage collection last.
-func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
-	_, err := ask(ctx, p, "asking for performance metrics", performance.Enable, performance.EnableParams{})
+// Inside returns sources for the inside of the page, what may force a garbage collection last.
+func (t *Tab) Inside(ctx context.Context) ([]sample.Source, error) {
+	_, err := ask(ctx, t, "asking for performance metrics", performance.Enable, performance.EnableParams{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ps := &p.processes
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if ps.ended {
-		return errClosed
-	}
-	for _, s := range p.inside() {
-		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
-	}
-	return nil
-}
-
-// ofThePage is the key of the page's sources; processes have their pid.
-const ofThePage = 0
-
-// inside returns the sources inside the page.
-func (p *Page) inside() []sample.Source {
 	all := []sample.Source{
-		p.source(MethodPerformance, "page",
+		t.source(MethodPerformance, "page",
 			"JavaScript heap of the page's main thread, used and total; counts of DOM objects",
 			"array buffers, WebAssembly memory, GPU memory, workers' heaps; uncollected garbage is included",
 			performanceEvery, performanceMetrics),
-		p.source(MethodDOM, "page", "counts of documents, nodes and event listeners", "their size", 0, domCounters),
-		p.source(MethodHeap, "page", heapSees, heapBlind, heapEvery, heapUsage),
-		p.ledger,
-		p.source(MethodWasm, string(p.isolate.thread),
-			"WebAssembly memories of the thread of "+p.site.Title+" by size, touched or not",
-			"memories of other threads; compiled code", 0, p.wasmMemory),
+		t.source(MethodDOM, "page", "counts of documents, nodes and event listeners", "their size", 0, domCounters),
+		t.source(MethodHeap, "page", heapSees, heapBlind, heapEvery, heapUsage),
 	}
-	if p.chrome.eager { // otherwise it may take many seconds
-		all = append(all, p.source(MethodUserAgent, "page", "JavaScript heap and array buffers of the page and its "+
+	if t.eager { // otherwise it may take many seconds
+		all = append(all, t.source(MethodUserAgent, "page", "JavaScript heap and array buffers of the page and its "+
 			"workers, by type; measured at once, for which the browser may collect garbage",
 			"WebAssembly memory that is not shared, GPU memory", 0, userAgentMemory))
 	}
-	return all
+	return all, nil
 }
 
-func (p *Page) source(method, role, sees, blind string, every time.Duration,
-	read func(context.Context) (map[string]float64, error)) *pageSource {
-	s := &pageSource{ctx: p.chrome.ctx, end: func() {}}
-	s.Source = record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()), Every: every,
+func (t *Tab) source(method, role, sees, blind string, every time.Duration,
+	read func(context.Context) (map[string]float64, error)) *Source {
+	s := &Source{Ctx: t.Ctx, end: func() {}}
+	s.Source = record.Source{Role: role, Method: method, PID: t.Renderer(), Every: every,
 		Waits: true, Sees: sees, Blind: blind}
 	s.Values = func(ctx context.Context) (map[string]float64, error) {
-		both, cancel := engine.Within(s.ctx, ctx)
+		both, cancel := engine.Within(s.Ctx, ctx)
 		defer cancel()
 		all, err := read(both)
-		if err != nil && (s.ctx.Err() != nil || errors.Is(err, chromedp.ErrTargetDetached)) {
+		if err != nil && (s.Ctx.Err() != nil || errors.Is(err, chromedp.ErrTargetDetached)) {
 			return nil, sample.ErrGone
 		}
-		return all, p.unread(ctx, err)
+		return all, t.unread(ctx, err)
 	}
 	return s
 }
@@ -161,12 +129,6 @@ func heapUsage(ctx context.Context) (map[string]float64, error) {
 		"embedder_used_bytes": h.EmbedderHeapUsedSize, "backing_storage_bytes": h.BackingStorageSize}, err
 }
 
-// wasmMemory asks the ledger's script.
-func (p *Page) wasmMemory(ctx context.Context) (map[string]float64, error) {
-	m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
-	return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, err
-}
-
 // userAgentMemory returns the total and its parts by type; parts without a type are called other. The promise settles
 // when every isolate of the page has answered.
 func userAgentMemory(ctx context.Context) (map[string]float64, error) {
@@ -192,30 +154,30 @@ func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
-// workers lists the page's dedicated workers. Each has its own isolate, which the page's figures do not include.
-func (p *Page) workers(ctx context.Context) ([]target.ID, error) {
-	tctx, cancel := p.within(ctx)
+// Workers lists the page's dedicated workers. Each has its own isolate, which the page's figures do not include.
+func (t *Tab) Workers(ctx context.Context) ([]string, error) {
+	tctx, cancel := t.within(ctx)
 	defer cancel()
 	targets, err := chromedp.Targets(tctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking for workers: %w", p.errorOf(ctx, err))
+		return nil, fmt.Errorf("asking for workers: %w", t.errorOf(ctx, err))
 	}
-	var ids []target.ID
-	for _, t := range targets {
-		if t.Type == "worker" && strings.HasPrefix(t.URL, p.server.Base) {
-			ids = append(ids, t.TargetID)
+	var ids []string
+	for _, one := range targets {
+		if one.Type == "worker" && strings.HasPrefix(one.URL, t.base) {
+			ids = append(ids, string(one.TargetID))
 		}
 	}
 	return ids, nil
 }
 
-// heapOf is the source for a worker's heap.
-func (p *Page) heapOf(worker target.ID) *pageSource {
-	var s *pageSource
-	s = p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery, func(ctx context.Context) (
+// Heap is the source for a worker's heap.
+func (t *Tab) Heap(worker string) sample.Source {
+	var s *Source
+	s = t.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery, func(ctx context.Context) (
 		map[string]float64, error) {
 		// The browser does not report that a worker has ended, and a call to it is never answered.
-		there, err := p.workers(ctx)
+		there, err := t.Workers(ctx)
 		if err == nil && !slices.Contains(there, worker) {
 			err = sample.ErrGone
 		}
@@ -223,15 +185,15 @@ func (p *Page) heapOf(worker target.ID) *pageSource {
 			return nil, err
 		}
 		// The session must outlive the first read.
-		if err := openTarget(ctx, s.ctx); err != nil {
+		if err := openTarget(ctx, s.Ctx); err != nil {
 			return nil, err
 		}
 		return heapUsage(ctx)
 	})
-	if worker == p.isolate.worker {
-		s.ctx = p.isolate.ctx
+	if worker == string(t.isolate.worker) {
+		s.Ctx = t.isolate.ctx
 	} else {
-		s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
+		s.Ctx, s.end = t.into(target.ID(worker))
 	}
 	return s
 }

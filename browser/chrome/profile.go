@@ -1,4 +1,4 @@
-package browser
+package chrome
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/heapprofiler"
 	cdpio "github.com/chromedp/cdproto/io"
 	"github.com/chromedp/cdproto/profiler"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 
@@ -45,24 +46,24 @@ type watchedThread struct {
 
 // profiling is a set of profiles that are being recorded.
 type profiling struct {
-	page    *Page
+	tab     *Tab
 	kinds   []engine.Profile
 	threads []watchedThread // profiled since the begin
 	tracing bool
 }
 
-var _ engine.Profiler = (*Page)(nil)
+var _ engine.Profiler = (*Tab)(nil)
 
 // Profile profiles the page and its current workers.
-func (p *Page) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
-	running := &profiling{page: p, kinds: kinds}
+func (t *Tab) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+	running := &profiling{tab: t, kinds: kinds}
 	return running.finish, running.begin(ctx)
 }
 
 func (p *profiling) wants(k engine.Profile) bool { return slices.Contains(p.kinds, k) }
 
 func (p *profiling) begin(ctx context.Context) error {
-	threads, err := p.page.watchedThreads(ctx)
+	threads, err := p.tab.watchedThreads(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,13 +71,13 @@ func (p *profiling) begin(ctx context.Context) error {
 	for _, t := range threads {
 		if err := p.beginOn(ctx, t); err != nil {
 			t.end()
-			errs = append(errs, fmt.Errorf("profiling the page%s: %w", t.name, p.page.unread(ctx, err)))
+			errs = append(errs, fmt.Errorf("profiling the page%s: %w", t.name, p.tab.unread(ctx, err)))
 			continue
 		}
 		p.threads = append(p.threads, t)
 	}
 	if p.wants(engine.Trace) {
-		err := p.page.trace(ctx, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
+		err := p.tab.trace(ctx, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
 			StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
 		p.tracing = err == nil
 		errs = append(errs, err)
@@ -85,21 +86,26 @@ func (p *profiling) begin(ctx context.Context) error {
 }
 
 // watchedThreads returns the page's main thread and its workers; the caller ends them.
-func (p *Page) watchedThreads(ctx context.Context) ([]watchedThread, error) {
-	workers, err := p.workers(ctx)
+func (t *Tab) watchedThreads(ctx context.Context) ([]watchedThread, error) {
+	workers, err := t.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := []watchedThread{{"", p.chrome.ctx, func() {}}}
+	all := []watchedThread{{"", t.Ctx, func() {}}}
 	for i, w := range workers {
-		t := watchedThread{name: "-worker"}
+		one := watchedThread{name: "-worker"}
 		if i > 0 {
-			t.name += strconv.Itoa(i + 1)
+			one.name += strconv.Itoa(i + 1)
 		}
-		t.ctx, t.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(w), chromedp.WithDetachOnCancel())
-		all = append(all, t)
+		one.ctx, one.end = t.into(target.ID(w))
+		all = append(all, one)
 	}
 	return all, nil
+}
+
+// into returns a context for calls to a worker, until it is ended.
+func (t *Tab) into(worker target.ID) (context.Context, context.CancelFunc) {
+	return chromedp.NewContext(t.Ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
 }
 
 func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
@@ -149,8 +155,8 @@ func openTarget(ctx, target context.Context) error {
 // threadAnswers is how long a thread's current task may take.
 const threadAnswers = 30 * time.Second
 
-func (p *Page) trace(ctx context.Context, how tracing.StartParams) error {
-	_, err := ask(ctx, p, "starting a trace", tracing.Start, how)
+func (t *Tab) trace(ctx context.Context, how tracing.StartParams) error {
+	_, err := ask(ctx, t, "starting a trace", tracing.Start, how)
 	return err
 }
 
@@ -171,7 +177,7 @@ func (p *profiling) finish(ctx context.Context, prefix string) error {
 	for _, t := range p.threads {
 		if p.wants(engine.HeapSnapshot) {
 			if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
-				errs = append(errs, fmt.Errorf("heap snapshot of the page%s: %w", t.name, p.page.unread(ctx, err)))
+				errs = append(errs, fmt.Errorf("heap snapshot of the page%s: %w", t.name, p.tab.unread(ctx, err)))
 			}
 		}
 		t.end()
@@ -190,7 +196,7 @@ func (p *profiling) write(ctx context.Context, t watchedThread, method, path str
 	}
 	a, err := chromedp.Call(limit, cdp.Command[cdp.Empty, answer]{Method: method}, cdp.Empty{})
 	if err != nil {
-		return fmt.Errorf("%s in the page%s: %w", method, t.name, p.page.unread(ctx, err))
+		return fmt.Errorf("%s in the page%s: %w", method, t.name, p.tab.unread(ctx, err))
 	}
 	return whole.Write(path, func(w io.Writer) error {
 		_, err := w.Write(a.Profile)
@@ -220,18 +226,18 @@ func snapshot(ctx context.Context, t watchedThread, path string) error {
 
 // endTrace ends the trace and copies it piece by piece.
 func (p *profiling) endTrace(ctx context.Context, path string) error {
-	both, cancel := p.page.within(ctx)
+	both, cancel := p.tab.within(ctx)
 	defer cancel()
 	complete := chromedp.Events(both, tracing.TracingComplete)
-	if _, err := ask(ctx, p.page, "ending the trace", tracing.End, cdp.Empty{}); err != nil {
+	if _, err := ask(ctx, p.tab, "ending the trace", tracing.End, cdp.Empty{}); err != nil {
 		return err
 	}
 	for done, err := range complete {
 		if err != nil {
-			return fmt.Errorf("ending the trace: %w", p.page.errorOf(ctx, err))
+			return fmt.Errorf("ending the trace: %w", p.tab.errorOf(ctx, err))
 		}
 		if err := whole.Write(path, func(w io.Writer) error { return copyStream(both, w, done.Stream) }); err != nil {
-			return fmt.Errorf("reading the trace: %w", p.page.errorOf(ctx, err))
+			return fmt.Errorf("reading the trace: %w", p.tab.errorOf(ctx, err))
 		}
 		if done.DataLossOccurred {
 			return errors.New("the trace is incomplete: the browser lost a part of it")

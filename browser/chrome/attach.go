@@ -1,4 +1,4 @@
-package browser
+package chrome
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/systeminfo"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
+	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/browser/flags"
 	"llmparity/internal/engine"
@@ -27,28 +27,28 @@ import (
 const answers = 10 * time.Second
 
 // attach opens a tab in a running browser, and touches nothing else of it.
-func attach(ctx context.Context, config Config) (_ *chrome, err error) {
-	address := config.Launch.Attach
+func attach(ctx context.Context, o driver.Options) (_ *Tab, err error) {
+	address := o.Attach
 	socket, at, err := find.Endpoint(ctx, address, answers)
 	if err != nil {
 		return nil, err
 	}
-	c := &chrome{attached: true, memoryKills: -1,
-		policy: map[string]string{"isolation": record.OfTab, "window": "of a running browser"}}
+	t := &Tab{Process: &driver.Process{MemoryKills: -1, About: driver.Facts{Attached: true,
+		Policy: map[string]string{"isolation": record.OfTab, "window": "of a running browser"}}}}
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := remote.NewAllocator(base, socket, remote.NoModifyURL)
 	wait := chromedp.FromContext(alloc).Allocator.Wait
-	var tab context.Context
-	c.end = sync.OnceFunc(func() { cancel(); wait(); endAlloc() })
+	var first context.Context
+	t.end = sync.OnceFunc(func() { cancel(); wait(); endAlloc() })
 	defer func() {
 		if err != nil {
-			c.end()
-			c.calls.Wait()
+			t.end()
+			t.StagesEnded()
 		}
 	}()
-	heard := c.overhear()
-	err = c.stage(ctx, config.limits.orDefault().answer, "its tab", func() (err error) {
-		tab, err = c.openIn(alloc, heard)
+	heard := t.overhear()
+	err = t.Stage(ctx, o.Limits.OrDefault().Answer, "its tab", t.crashed, func() (err error) {
+		first, err = t.openIn(alloc, heard)
 		return err
 	})
 	if err != nil {
@@ -59,47 +59,44 @@ func attach(ctx context.Context, config Config) (_ *chrome, err error) {
 			"start another one with --remote-debugging-port and its own --user-data-dir",
 			"cannot open a tab in the browser at %s", address)
 	}
-	c.ctx, c.lose = context.WithCancelCause(tab)
-	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
+	t.lasts(first)
+	if err = t.ask(first); err != nil {
 		return nil, fmt.Errorf("asking the browser for its version: %w", err)
 	}
-	c.watchTab()
-	return c, c.meet(tab, address, at)
+	t.ID = chromedp.FromContext(first).Target.TargetID
+	t.watchTab()
+	return t, t.meet(first, address, at)
 }
 
 // watchTab notices if a user closes the tab, since calls to it would wait for ever.
-func (c *chrome) watchTab() {
-	closed, err := chromedp.Detached(c.ctx)
+func (t *Tab) watchTab() {
+	closed, err := chromedp.Detached(t.Ctx)
 	if err != nil {
 		return // already lost
 	}
 	go func() {
 		select {
 		case <-closed:
-			c.lose(engine.Fail(record.Crash, "the page's tab was closed"))
-		case <-c.ctx.Done():
+			t.Lose(engine.Fail(record.Crash, "the page's tab was closed"))
+		case <-t.Ctx.Done():
 		}
 	}()
 }
 
 // openIn opens a tab in its own browser context, with its own storage, if the browser supports that.
-func (c *chrome) openIn(alloc context.Context, listen func(any)) (context.Context, error) {
+func (t *Tab) openIn(alloc context.Context, listen func(any)) (context.Context, error) {
 	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(unlogged),
 		chromedp.WithErrorf(unlogged)}
-	c.policy["profile"] = "in memory, only for the tab"
+	t.About.Policy["profile"] = "in memory, only for the tab"
 	tab, _ := chromedp.NewContext(alloc, append(options, chromedp.WithNewBrowserContext())...) // ends with alloc
 	err := chromedp.Do(tab)
 	if err == nil || tab.Err() != nil || chromedp.FromContext(tab).Browser == nil {
 		return tab, err
 	}
-	c.policy["profile"] = "the browser's"
-	c.warn("attached-profile", "the browser cannot make a browser context for the tab (%v), so the page uses the browser's own storage", err)
+	t.About.Policy["profile"] = "the browser's"
+	t.About.Warn("attached-profile", "the browser cannot make a browser context for the tab (%v), so the page uses the browser's own storage", err)
 	tab, _ = chromedp.NewContext(alloc, options...)
 	return tab, chromedp.Do(tab)
-}
-
-func (c *chrome) warn(code, format string, args ...any) {
-	c.warnings = append(c.warnings, record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
 }
 
 // needed are flags of every browser that we start, and what is missing without them.
@@ -111,7 +108,7 @@ var needed = []struct{ flag, without string }{
 }
 
 // meet finds out about the browser's processes, if they are on this machine, and its flags.
-func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) error {
+func (t *Tab) meet(tab context.Context, address string, at *net.TCPAddr) error {
 	ctx, cancel := context.WithTimeout(tab, answers)
 	defer cancel()
 	info, err := chromedp.CallBrowser(ctx, systeminfo.GetProcessInfo, cdp.Empty{})
@@ -122,44 +119,44 @@ func (c *chrome) meet(tab context.Context, address string, at *net.TCPAddr) erro
 	listens, _ := proc.PIDOfListener(ctx, at.String())
 	for _, i := range info.ProcessInfo {
 		if i.Type == "browser" && int(i.ID) == listens {
-			c.pid, c.memoryKills = listens, machine.MemoryKills()
+			t.About.PID, t.MemoryKills = listens, machine.MemoryKills()
 		}
 	}
-	if c.pid == 0 {
-		c.warn("attached-elsewhere", "the browser at %s is on another machine or another user's; the memory of its processes is not available", address)
+	if t.About.PID == 0 {
+		t.About.Warn("attached-elsewhere", "the browser at %s is on another machine or another user's; the memory of its processes is not available", address)
 	} else {
-		c.warn("attached", "the browser at %s was already running: figures include its other tabs and extensions, and peak RSS is since its start", address)
+		t.About.Warn("attached", "the browser at %s was already running: figures include its other tabs and extensions, and peak RSS is since its start", address)
 	}
 	system, err := chromedp.CallBrowser(ctx, systeminfo.GetInfo, cdp.Empty{})
 	if err != nil {
-		c.warn("attached-flags", "the flags of the browser at %s are unknown: %v", address, err)
+		t.About.Warn("attached-flags", "the flags of the browser at %s are unknown: %v", address, err)
 		return nil
 	}
-	c.args = strings.Fields(system.CommandLine)
-	c.eager = strings.Contains(system.CommandLine, flags.EagerMeasuring)
+	t.About.Args = strings.Fields(system.CommandLine)
+	t.eager = strings.Contains(system.CommandLine, flags.EagerMeasuring)
 	for _, n := range needed {
 		if !strings.Contains(system.CommandLine, n.flag) {
-			c.warn("attached-flags", "the browser at %s lacks the flag %s: %s", address, n.flag, n.without)
+			t.About.Warn("attached-flags", "the browser at %s lacks the flag %s: %s", address, n.flag, n.without)
 		}
 	}
 	return nil
 }
 
 // letGo closes our tab and the connection.
-func (c *chrome) letGo() error {
-	lost := c.ctx.Err() != nil
-	c.lose(errClosed)
-	err := chromedp.Cancel(c.ctx)
-	c.end()
+func (t *Tab) letGo() error {
+	lost := t.Ctx.Err() != nil
+	t.Lose(driver.ErrClosed)
+	err := chromedp.Cancel(t.Ctx)
+	t.end()
 	if lost {
 		return nil // the browser may be gone
 	}
 	return err
 }
 
-// unreachable explains why the page did not open in a browser on another machine.
-func (c *chrome) unreachable(err error, base string) error {
-	if !c.attached || !strings.Contains(err.Error(), "net::ERR_") {
+// Unreachable explains why the page did not open in a browser on another machine.
+func (t *Tab) Unreachable(err error, base string) error {
+	if !t.About.Attached || !strings.Contains(err.Error(), "net::ERR_") {
 		return err
 	}
 	return fault.Wrap(fault.NoChrome, err, "run llmparity where the browser runs",

@@ -83,7 +83,8 @@ async function deviceOf() {
   if (!adapter) throw new Error("the browser has no WebGPU adapter for transformers.js");
   const requiredLimits = {};
   for (const limit of ["maxBufferSize", "maxStorageBufferBindingSize", "maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup",
-    "maxComputeWorkgroupSizeX", "maxComputeWorkgroupSizeY", "maxComputeWorkgroupSizeZ", "maxComputeWorkgroupsPerDimension"]) {
+    "maxComputeWorkgroupSizeX", "maxComputeWorkgroupSizeY", "maxComputeWorkgroupSizeZ", "maxComputeWorkgroupsPerDimension",
+    "maxStorageBuffersPerShaderStage"]) {
     requiredLimits[limit] = adapter.limits[limit];
   }
   subgroups = adapter.features.has("subgroups") && adapter.info.subgroupMinSize >= 8;

@@ -128,7 +128,11 @@ func sameAsReference(t *testing.T, e *Engine, s engine.Session, f tinytest.Featu
 	}
 	enginetest.Load(t, s, m)
 	defer func() { check.Also(t, s.Unload(limited(t))) }()
-	for _, a := range tinytest.Answers(t, tinytest.Random(t, f.Spec), f.Prompts(), 32) {
+	prompts := f.Prompts()
+	if e.config.backend() == WebGPU {
+		prompts = prompts[3:] // the longest, and one of usual length
+	}
+	for _, a := range tinytest.Answers(t, tinytest.Random(t, f.Spec), prompts, 32) {
 		if got, _ := ids(t, s, a.Text, 32); !slices.Equal(got, a.Out) {
 			t.Errorf("%s: ids %v,\nwant %v", a.Name, got, a.Out)
 		}

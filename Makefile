@@ -131,4 +131,4 @@ mlc-proof: build
 	@scripts/mlc-proof "$(DIR)"
 
 clean:
-	rm -rf bin assets/node_modules assets/wllama/dist/wllama.* assets/bundle/dist/web-llm.js assets/bundle/dist/catalogue.json assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js
+	rm -rf bin assets/node_modules assets/wllama/dist/wllama.* assets/bundle/dist/web-llm.js assets/bundle/dist/catalogue.json assets/transformersjs/dist/*.* assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js

@@ -31,6 +31,8 @@ type Served struct {
 	Info record.EngineInfo
 	// Stages of a load, in order. Each begins when the script marks it, and ends where the next one begins.
 	Stages []Stage
+	// Elsewhere: it does not always compute on the WebGPU adapter, so none is needed, and Ran reports the device.
+	Elsewhere bool
 }
 
 // Stage is a stage of a load: its name, as the script marks it, and how its limits are measured.

@@ -79,6 +79,7 @@ var resolvedMoves = map[string]change{
 	"ollama.gpu":                {"engines: [ollama]", "ollama: {gpu: true}"},
 	"ollama.kv_type":            {"engines: [ollama]", "ollama: {kv_type: q8_0}"},
 	"ollama.url":                {"engines: [ollama]", "ollama: {url: http://127.0.0.1:1}"},
+	"transformersjs.backend":    {"engines: [transformersjs]", "transformersjs: {backend: webgpu}"},
 	"openai.url":                {onServer, "openai: {url: http://127.0.0.1:1}"},
 	"openai.model":              {onServer, "openai: {url: URL, model: other}"},
 	"models.model_params": {onServer + "-model\nmodels: [{model: served:m, model_params: 1e9}]",
@@ -139,6 +140,14 @@ var launchedMoves = map[string]change{
 	"wllama.power_preference":  {"engines: [wllama]", "wllama: {power_preference: low-power}"},
 	"wllama.thread":            {"engines: [wllama]", "wllama: {thread: worker}"},
 	"wllama.ubatch":            {"engines: [wllama]", "wllama: {ubatch: 64}"},
+
+	"transformersjs.adapter":          {onWebGPU("swiftshader"), onWebGPU("lavapipe")},
+	"transformersjs.power_preference": {"engines: [transformersjs]", "transformersjs: {power_preference: low-power}"},
+	"transformersjs.thread":           {"engines: [transformersjs]", "transformersjs: {thread: worker}"},
+}
+
+func onWebGPU(adapter string) string {
+	return "engines: [transformersjs]\ntransformersjs: {backend: webgpu, adapter: " + adapter + "}"
 }
 
 func traffic(text string) string { return "traffic: {" + text + "}" }

@@ -2,6 +2,7 @@
 package kinds
 
 import (
+	"llmparity/browser/transformersjs"
 	"llmparity/browser/webllm"
 	"llmparity/browser/wllama"
 	"llmparity/internal/engine"
@@ -15,6 +16,7 @@ import (
 var All = engine.Kinds{
 	webllm.Kind,
 	wllama.Kind,
+	transformersjs.Kind,
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,

@@ -43,6 +43,7 @@ var importers = map[string]string{
 	// A program contains all assets that its packages embed.
 	"assets/bundle":          "browser/webllm cmd",
 	"assets/wllama":          "browser/wllama",
+	"assets/transformersjs":  "browser/transformersjs",
 	"assets/page":            "browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",

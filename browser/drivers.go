@@ -22,15 +22,23 @@ type drives struct {
 
 	relay bool // the page passes on what its worker is asked
 
+	foreseen bool // the features of its software adapter are known before it runs
+
 	noAdapter, noSoftware string // advice if there is no adapter, and none that computes on the CPU; empty: the same
 }
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, false,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
-	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false,
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, true,
 		"try --adapter swiftshader", "use a newer Chrome, which includes SwiftShader for WebGPU"},
+}
+
+// Foreseen reports whether what a software adapter can is known before the browser runs.
+func (c Config) Foreseen() bool {
+	path, err := c.Find()
+	return err != nil || driverOf(path).foreseen
 }
 
 // driverOf returns what drives the program at path.

@@ -1,5 +1,6 @@
 // Package driver is what a page needs of a browser, whichever it is: a Tab that opens a page, evaluates expressions in
 // it, passes on what it reports, and knows the browser's processes. Packages chrome and firefox have one each.
+// What a browser does not report is absent, never zero.
 //
 // Process is what they share: a program with a temporary profile, which ends with everything that it started.
 package driver

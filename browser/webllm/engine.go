@@ -294,7 +294,7 @@ func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 	t := Target{Kernels: cmp.Or(w.config.Kernels, AutoKernels), DType: cmp.Or(w.settings.DType, F32)}
 	t.KVDType = cmp.Or(w.settings.KVDType, t.DType)
 	auto := t.Kernels == AutoKernels
-	if auto && w.softwareForSure() {
+	if auto && w.softwareForSure() && w.browser().Foreseen() {
 		t.Kernels, auto = SoftwareKernels, false
 	}
 	if !auto && !t.f16() {
@@ -315,8 +315,10 @@ func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 
 func (t Target) f16() bool { return t.DType == F16 || t.KVDType == F16 }
 
+// kernelsFor chooses kernels for an adapter. Those for the CPU need subgroups, which Firefox lacks.
 func kernelsFor(d record.Device) string {
-	if d.Class == record.SoftwareAdapter {
+	features := browser.Features(d)
+	if d.Class == record.SoftwareAdapter && (len(features) == 0 || slices.Contains(features, "subgroups")) {
 		return SoftwareKernels
 	}
 	return GPUKernels

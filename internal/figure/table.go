@@ -141,7 +141,7 @@ func times() []Row {
 			How:     "the number of prompt tokens that an earlier request computed. Prefill covers only the other prompt tokens",
 			Column:  Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
 		{Name: LongestBlock, Title: "longest block of the page", Unit: "ms", Better: Lower,
-			Absent: "the engine runs in no page", Request: longestBlock, OfPages: true,
+			Absent: "no main thread of a page was watched", Request: longestBlock, OfPages: true,
 			Bench: "longest-block-sec", Summary: "Longest block",
 			How: "the longest time for which a request blocked the main thread of the engine's page, in the prefill or the " +
 				"decode, to within 20 ms. Nothing in the page can be clicked or drawn meanwhile",

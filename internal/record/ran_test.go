@@ -8,8 +8,8 @@ import (
 
 // The last report of each thing counts, behind the device.
 func TestRan(t *testing.T) {
-	d := Device{Class: SoftwareAdapter, Name: "SwiftShader", Asked: "gpu", Detail: map[string]string{DetailBackend: "vulkan",
-		DetailType: "CPU"}}
+	d := Device{Class: SoftwareAdapter, Name: "SwiftShader", Asked: "gpu",
+		Detail: map[string]string{DetailBackend: "vulkan", DetailType: "CPU"}}
 	a := Attempt{Events: []Event{{Ran: []Ran{RanWith(RanThreads, 4, 0, "no log"), RanAs(RanKV, "f16", "f16", "a log")}},
 		{Device: &d}, {Ran: []Ran{RanWith(RanThreads, 4, 2, "a log")}}}}
 	want := []string{"device: asked for gpu; got software-adapter SwiftShader (the adapter's backend vulkan, type CPU)",
@@ -29,11 +29,12 @@ func TestMissed(t *testing.T) {
 		missed bool
 		text   string
 	}{
-		{RanWith("threads", 4, 8, "log"), false, "asked for 4; 8 (log)"}, {RanWith("threads", 0, 1, "log"), false, "1 (log)"},
+		{RanWith("threads", 4, 8, "log"), false, "asked for 4; 8 (log)"},
+		{RanWith("threads", 0, 1, "log"), false, "1 (log)"},
 		{RanWith("threads", 4, 0, "log"), false, "asked for 4; unknown (log)"},
 		{RanAs("dtype", "f16", "f32", "log"), true, "asked for f16; got f32 (log)"},
-		{RanAs("dtype", "", "f32", "log"), false, "f32 (log)"}, {Device{Class: "odd", Name: "x", Asked: "gpu"}.Ran(), false,
-			"asked for gpu; unknown (reported by the engine)"},
+		{RanAs("dtype", "", "f32", "log"), false, "f32 (log)"},
+		{Device{Class: "odd", Name: "x", Asked: "gpu"}.Ran(), false, "asked for gpu; unknown (reported by the engine)"},
 		{Device{Class: CPU, Name: "x", Origin: DeviceStated}.Ran(), false, "cpu x (stated)"},
 	} {
 		if c.Missed != c.missed || c.Text() != c.text {

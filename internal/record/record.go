@@ -520,7 +520,7 @@ const (
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
-	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for
+	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for, or with less
 	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"

@@ -122,6 +122,7 @@ var launchedMoves = map[string]change{
 	"ollama.keep_alive":        {onOllama, "ollama: {url: URL, keep_alive: 20m}"},
 	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
 	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
+	"webllm.browser":           {"engines: [webllm]", "webllm: {browser: chromium}"},
 	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
 	"webllm.power_preference":  {"engines: [webllm]", "webllm: {power_preference: low-power}"},
 	"webllm.kernels":           {"engines: [webllm]", "webllm: {kernels: gpu}"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -22,10 +21,19 @@ type adapterInfo struct {
 	Fallback     bool             `json:"fallback"`
 	Features     []string         `json:"features"`
 	Limits       map[string]int64 `json:"limits"`
+
+	// What only developers' features or the browser itself tell; empty without them.
+	Backend string `json:"backend"` // vulkan, metal, d3d12, opengles …
+	Type    string `json:"type"`    // discrete GPU, integrated GPU, CPU, unknown
+	Driver  string `json:"driver"`
+	Power   string `json:"power"` // the power preference that the adapter has
 }
 
 // Device asks the page for its adapter.
 func (p *Page) Device(ctx context.Context) (record.Device, error) {
+	if p.device != nil {
+		return *p.device, nil
+	}
 	info, err := Call[*adapterInfo](ctx, p, "llmparity.adapter()")
 	if err != nil {
 		return record.Device{}, fmt.Errorf("asking for the WebGPU adapter: %w", err)
@@ -45,11 +53,7 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	if err != nil {
 		return record.Device{}, fmt.Errorf("asking the browser for its WebGPU adapter: %w", err)
 	}
-	d := info.known(more).asked(p.config.Adapter)
-	if more != nil {
-		maps.Copy(d.Detail, map[string]string{"driver": more.Driver, "backend": more.Backend, "type": more.Type})
-	}
-	return d, nil
+	return info.known(more).asked(p.config.Adapter), nil
 }
 
 // known adds what the browser itself knows.
@@ -59,7 +63,7 @@ func (a *adapterInfo) known(more *driver.Adapted) *adapterInfo {
 	}
 	b := *a
 	b.Description = cmp.Or(a.Description, more.Name)
-	b.Fallback = a.Fallback || strings.EqualFold(more.Type, "cpu")
+	b.Backend, b.Type, b.Driver = more.Backend, more.Type, more.Driver
 	return &b
 }
 
@@ -87,15 +91,32 @@ func (a *adapterInfo) device() record.Device {
 	for name, value := range a.Limits {
 		d.Detail[name] = strconv.FormatInt(value, 10)
 	}
-	if a.software() {
-		d.Class = record.SoftwareAdapter
+	for name, value := range map[string]string{record.DetailBackend: a.Backend, record.DetailType: a.Type,
+		record.DetailDriver: a.Driver, detailPower: a.Power} {
+		if value != "" {
+			d.Detail[name] = value
+		}
 	}
+	d.Class = a.class()
 	return d
 }
 
-// software also checks names, because a browser may not call a software adapter a fallback.
-func (a *adapterInfo) software() bool {
-	return a.Fallback || record.SoftwareGPU(a.name())
+// detailPower is the power preference of the adapter, as the browser tells it.
+const detailPower = "power_preference"
+
+// class also checks names, because a browser may not call a software adapter a fallback, and Vulkan calls a virtual
+// machine's device neither CPU nor GPU.
+func (a *adapterInfo) class() record.DeviceClass {
+	name := a.name()
+	switch {
+	case a.Fallback || strings.EqualFold(a.Type, "cpu") || record.SoftwareGPU(name):
+		return record.SoftwareAdapter
+	case strings.HasPrefix(strings.ToLower(a.Backend), "opengl"):
+		return record.OpenGLAdapter
+	case record.VirtualName(name):
+		return record.VirtualGPU
+	}
+	return record.GPU
 }
 
 func (a *adapterInfo) name() string {

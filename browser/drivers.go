@@ -7,6 +7,7 @@ import (
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/browser/firefox"
+	"llmparity/browser/hardware"
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 )
@@ -17,6 +18,7 @@ type drives struct {
 	is     func(path string) bool
 	check  func(o driver.Options, chosen string) error // refuses settings that it lacks
 	launch func(context.Context, string, driver.Options) (driver.Tab, error)
+	ways   func(goos string) []hardware.Way // in which it may reach a GPU
 
 	relay bool // the page passes on what its worker is asked
 
@@ -27,10 +29,10 @@ type drives struct {
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, true, false,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, false,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
-	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, false, true, "try --adapter swiftshader",
-		"use a newer Chrome, which includes SwiftShader for WebGPU"},
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, true,
+		"try --adapter swiftshader", "use a newer Chrome, which includes SwiftShader for WebGPU"},
 }
 
 // Foreseen reports whether what a software adapter can is known before the browser runs.

@@ -52,6 +52,15 @@ func TestDeviceClass(t *testing.T) {
 		{adapterInfo{Vendor: "google", Architecture: "swiftshader", Device: "0xc0de",
 			Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter, "mesa lavapipe llvmpipe (LLVM 15)"},
 		{adapterInfo{Fallback: true}, record.SoftwareAdapter, "unnamed adapter"},
+		{adapterInfo{Vendor: "x", Backend: "vulkan", Type: "CPU"}, record.SoftwareAdapter, "x"},
+		{adapterInfo{Vendor: "nvidia", Backend: "vulkan", Type: "discrete GPU"}, record.GPU, "nvidia"},
+		{adapterInfo{Vendor: "intel", Backend: "openGLES", Type: "integrated GPU"}, record.OpenGLAdapter, "intel"},
+		{adapterInfo{Description: "Virtio-GPU Venus (NVIDIA L4)", Type: "unknown"}, record.VirtualGPU,
+			"Virtio-GPU Venus (NVIDIA L4)"},
+		// Chromium 156 with --use-webgpu-adapter=opengles, for a page that asks for compatibility
+		{adapterInfo{Device: "0xc0de", Backend: "openGLES", Type: "CPU", Fallback: true,
+			Description: "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver-5.0.0)"},
+			record.SoftwareAdapter, "SwiftShader"},
 	} {
 		if d := x.device(); d.Class != x.class || d.Name != x.name {
 			t.Errorf("%+v: %s %q, want %s %q", x.adapterInfo, d.Class, d.Name, x.class, x.name)
@@ -69,7 +78,9 @@ func TestAskedAdapter(t *testing.T) {
 		info  adapterInfo
 		got   bool
 	}{{Auto, swiftshader, true}, {GPU, nvidia, true}, {GPU, swiftshader, false}, {GPU, lavapipe, false},
-		{GPU, adapterInfo{Vendor: "mesa", Fallback: true}, false}, {SwiftShader, swiftshader, true},
+		{GPU, adapterInfo{Vendor: "mesa", Fallback: true}, false},
+		{GPU, adapterInfo{Vendor: "intel", Backend: "openGLES"}, false}, {GPU, adapterInfo{Device: "virgl"}, false},
+		{SwiftShader, swiftshader, true},
 		{SwiftShader, lavapipe, false}, {SwiftShader, nvidia, false}, {Lavapipe, lavapipe, true},
 		{Lavapipe, swiftshader, false}} {
 		if d := c.info.asked(c.asked); d.Missed() == c.got {

@@ -83,10 +83,12 @@ type Page struct {
 	path      string // of the browser
 	driver    drives
 	tab       driver.Tab
+	device    *record.Device // how a GPU was looked for has to be kept; nil: not asked yet
 	server    *serve.Server
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
+	probe     engine.Probe // nil: nothing is measured
 	ledger    *ledger
 	thread    Thread        // where the engine runs
 	watchdog  time.Duration // how long the engine's thread may be blocked
@@ -115,7 +117,8 @@ type pageEvent struct {
 	GPU    *struct{ Kind, Message string }
 }
 
-// Open starts the browser, repeatedly if it does not come up, and opens the site's page.
+// Open starts the browser, repeatedly if it does not come up, and opens the site's page. If a GPU is asked for, it
+// starts it in several ways, until one has a GPU.
 func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error) {
 	path, err := c.Find()
 	if err != nil {
@@ -125,10 +128,11 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
-	var p *Page
-	err = engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
-		p, err = openOnce(ctx, path, c, s, server, to.Warn)
-		return err
+	p, err := openIn(ctx, c, path, func(c Config) (p *Page, err error) {
+		return p, engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
+			p, err = openOnce(ctx, path, c, s, server, to.Warn)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, errors.Join(err, server.Close())

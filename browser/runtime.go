@@ -45,6 +45,13 @@ type Offer struct {
 	Library *record.Library
 	Policy  map[string]string // settings of the engine with this model
 	Weights record.Sameness   // how those that it converted compare with the file's; empty: it converted none
+	// Backend is what the plan asks the engine to compute with, WebGPU or WASM; empty: what it likes. What it does is
+	// seen from outside, when it has generated.
+	Backend string
+	// Threads is how many the plan asks for; 0: what the engine likes. The engine's Got says how many there are.
+	Threads int
+	// Got is what else was asked for, and what the model has. What only a load shows goes to Page.Got.
+	Got []record.Ran
 	// Warnings apply to a launch once the model is loaded.
 	Warnings []record.Warning
 	// Lacks adds to an error of the load which files the page requested in vain; nil: it never does.

@@ -27,7 +27,9 @@ type Session struct {
 
 	turn    engine.Turns
 	loaded  bool // a model is loaded
+	offer   *Offer
 	context int
+	judged  bool // whether the loaded model runs where it was asked to is known
 }
 
 var (
@@ -43,21 +45,33 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	s.Adapter, err = s.Device(ctx)
-	if s.served.Elsewhere && fault.Of(err) == fault.NoAdapter {
-		err = nil
-	}
-	if err == nil { // report what exists before any model
-		s.event(record.Event{Engine: s.info(nil)})
-		if device := s.Adapter; !s.served.Elsewhere {
-			s.event(record.Event{Device: &device})
-		}
+	s.Page.probe = probe
+	if err = s.begin(ctx); err == nil {
 		err = s.Measure(ctx, probe)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// begin reports what exists before any model.
+func (s *Session) begin(ctx context.Context) (err error) {
+	s.Adapter, err = s.Device(ctx)
+	if err != nil && !(s.served.Elsewhere && fault.Of(err) == fault.NoAdapter) {
+		return err
+	}
+	s.event(record.Event{Engine: s.info(nil)})
+	if s.served.Elsewhere {
+		return nil
+	}
+	device := s.Adapter
+	s.event(record.Event{Device: &device})
+	if s.config.Power != "" {
+		s.Got(record.RanAs(record.RanPower, s.config.Power, device.Detail[detailPower],
+			"adapter.info, which does not say whether there is another adapter"))
+	}
+	return nil
 }
 
 func (s *Session) event(e record.Event) {
@@ -115,7 +129,7 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		}
 		return fmt.Errorf("loading %s into %s %s: %w%s", m.Name, s.served.Title, s.served.Info.Version, err, lacks)
 	}
-	s.loaded, s.context = true, o.Context
+	s.loaded, s.context, s.offer, s.judged = true, o.Context, o, false
 	for _, span := range s.served.spans(marks, s.Page) {
 		s.probe.Span(span)
 	}
@@ -131,6 +145,9 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		return err
 	}
 	s.event(record.Event{Engine: s.info(o)})
+	if err := s.granted(ctx); err != nil {
+		return err
+	}
 	for _, w := range o.Warnings {
 		s.probe.Warn(w)
 	}
@@ -212,6 +229,7 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	g := generation{Text: engine.Text{Token: token}, session: s, sent: time.Now()}
 	seed := r.NewSeed()
+	computes := s.computes(ctx)
 	answer, err := Long[answer](ctx, s.Page, "llmparity.interrupt()", "llmparity.generate", map[string]any{
 		"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
 		"ids": r.IDs, "seed": seed,
@@ -235,7 +253,7 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	u.Returned = time.Now()
 	blocks, err := s.blocks(ctx, u.Spans)
 	u.Spans = append(u.Spans, blocks...)
-	return u, err
+	return u, errors.Join(err, computes())
 }
 
 // Unload frees the model, waits until the GPU process has freed it, too, and measures the page's clock again.

@@ -206,6 +206,7 @@ func (c *Cell) identify() {
 			}
 			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
 		}
+		c.takeRan(a.Ran())
 		now := lastReported(a)
 		if c.Engine == nil {
 			c.Engine = now
@@ -215,6 +216,19 @@ func (c *Cell) identify() {
 			for _, part := range slices.Sorted(maps.Keys(is)) {
 				c.inconsistent(strings.ReplaceAll(part, "_", " "), was[part], is[part])
 			}
+		}
+	}
+}
+
+// takeRan keeps what the first launch asked for and got, and what any launch missed.
+func (c *Cell) takeRan(rows []record.Ran) {
+	for _, r := range rows {
+		at := slices.IndexFunc(c.Ran, func(o record.Ran) bool { return o.What == r.What })
+		switch {
+		case at < 0:
+			c.Ran = append(c.Ran, r)
+		case r.Missed && !c.Ran[at].Missed:
+			c.Ran[at] = r
 		}
 	}
 }
@@ -235,7 +249,7 @@ func deviceWords(d *record.Device) string {
 }
 
 var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
-	record.GPU: "a GPU"}
+	record.GPU: "a GPU", record.VirtualGPU: "a virtual GPU", record.OpenGLAdapter: "WebGPU on OpenGL"}
 
 // lastReported returns the engine's most complete description: it says more once it has a model.
 func lastReported(a *record.Attempt) *record.EngineInfo {

@@ -8,9 +8,10 @@ const limits = [
 export async function adapter() {
   const a = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
   if (!a) return null;
-  const { vendor, architecture, device, description } = a.info;
+  // The rest of the information needs --enable-webgpu-developer-features.
+  const { vendor, architecture, device, description, backend = "", type = "", driver = "", powerPreference: power = "" } = a.info;
   return {
-    vendor, architecture, device, description,
+    vendor, architecture, device, description, backend, type, driver, power,
     fallback: Boolean(a.info.isFallbackAdapter ?? a.isFallbackAdapter),
     features: [...a.features].sort(),
     limits: Object.fromEntries(limits.filter((name) => a.limits[name] !== undefined).map((name) => [name, a.limits[name]])),

@@ -8,6 +8,7 @@
 const proto = {
   device: globalThis.GPUDevice?.prototype,
   buffer: globalThis.GPUBuffer?.prototype,
+  pass: globalThis.GPUComputePassEncoder?.prototype,
   texture: globalThis.GPUTexture?.prototype,
   querySet: globalThis.GPUQuerySet?.prototype,
 };
@@ -25,6 +26,7 @@ const sums = {
   bytes: 0, bufferBytes: 0, buffers: 0, textureBytes: 0, textures: 0, querySets: 0, queries: 0,
   created: 0, destroyed: 0, dropped: 0, lost: 0, refused: 0, uncertain: 0,
 };
+let dispatches = 0; // compute dispatches recorded since the start, which show that WebGPU computes
 let peak = 0; // peak bytes since the start
 let peakSinceMark = 0; // since the last mark
 let peakSinceRead = 0; // since the last read
@@ -258,6 +260,15 @@ if (proto.device) {
     releaseAll(stateOf(this));
     return destroyDevice.call(this);
   };
+  const { dispatchWorkgroups, dispatchWorkgroupsIndirect } = proto.pass;
+  proto.pass.dispatchWorkgroups = function dispatchWorkgroups_(x, y, z) {
+    dispatches++;
+    return dispatchWorkgroups.call(this, x, y, z);
+  };
+  proto.pass.dispatchWorkgroupsIndirect = function dispatchWorkgroupsIndirect_(buffer, offset) {
+    dispatches++;
+    return dispatchWorkgroupsIndirect.call(this, buffer, offset);
+  };
   for (const p of [proto.buffer, proto.texture, proto.querySet]) {
     const { destroy } = p;
     p.destroy = function destroy_() {
@@ -297,7 +308,7 @@ function read() {
     buffer_bytes: sums.bufferBytes, buffer_count: sums.buffers, texture_bytes: sums.textureBytes, texture_count: sums.textures,
     query_set_count: sums.querySets, query_count: sums.queries, created_count: sums.created,
     released_count: sums.destroyed + sums.dropped + sums.lost, destroyed_count: sums.destroyed, dropped_count: sums.dropped,
-    lost_count: sums.lost, refused_count: sums.refused, uncertain_count: sums.uncertain,
+    lost_count: sums.lost, refused_count: sums.refused, uncertain_count: sums.uncertain, dispatch_count: dispatches,
   };
   for (const [usage, { bytes, count }] of tally((e) => e.kind === "buffer" && names(e.usage))) {
     figures[`usage.${usage}_bytes`] = bytes;

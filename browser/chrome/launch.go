@@ -140,6 +140,7 @@ func (t *Tab) options(ctx context.Context, path string, o driver.Options) ([]chr
 		chromedp.Flag("headless", headless(o)),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
+		chromedp.Flag("enable-webgpu-developer-features", true), // an adapter tells its backend, type and driver
 		// Browsers use shared memory in /dev/shm; files would be other memory. A small /dev/shm crashes them, such as a
 		// container's default of 64 MB.
 		chromedp.Flag("disable-dev-shm-usage", runtime.GOOS == "linux" && (err != nil || shm.Total < 1<<29)),
@@ -158,9 +159,8 @@ func headless(o driver.Options) any {
 
 // adapterFlags make the browser offer the adapter.
 func adapterFlags(a driver.Adapter) (out []chromedp.ExecAllocatorOption) {
-	if a.Software() { // with developer features, lavapipe says its name
-		out = append(out, chromedp.Flag("use-webgpu-adapter", "swiftshader"),
-			chromedp.Flag("enable-webgpu-developer-features", a == driver.Lavapipe))
+	if a.Software() {
+		out = append(out, chromedp.Flag("use-webgpu-adapter", "swiftshader"))
 	}
 	return out
 }

@@ -48,13 +48,13 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 		{Name: adapterPart, Starts: true, Find: func(ctx context.Context) engine.Part {
 			d, err := New(own, s).Device(ctx, func(string) {})
 			if err != nil {
-				return engine.Part{Err: err}
+				return engine.Part{Err: err, Tried: browser.Tried(err)}
 			}
 			half := "without float16"
 			if hasF16(d) {
 				half = "with float16"
 			}
-			return engine.Part{Detail: d.Name + " (" + string(d.Class) + "), " + half, Device: &d}
+			return engine.Part{Detail: d.Name + " (" + string(d.Class) + "), " + half, Device: &d, Tried: d.Tried()}
 		}},
 	}
 }

@@ -1,6 +1,7 @@
 package webllm
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -114,7 +115,8 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	if err != nil {
 		return nil, err
 	}
-	o := &browser.Offer{Context: p.Context, Library: &p.Library.Library, Policy: p.settings(), Weights: p.Weights,
+	o := &browser.Offer{Backend: browser.WebGPU, Got: r.webllm.got(m, p), Context: p.Context,
+		Library: &p.Library.Library, Policy: p.settings(), Weights: p.Weights,
 		Warnings: slices.Clone(p.Warnings), Lacks: r.lacks, Options: map[string]any{"model": at + "/model/",
 			"library": at + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides}}
 	if l, err := layoutOf(p); err == nil {
@@ -128,6 +130,17 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 			"kernels, but the adapter is %s (%s): a library made for it would be faster or slower", k, device.Name, device.Class))
 	}
 	return o, nil
+}
+
+// got compares a package with what the plan asks for. One that it names has dtypes of its own.
+func (w *WebLLM) got(m models.Model, p Package) []record.Ran {
+	if isPackage(m) {
+		return nil
+	}
+	asked := cmp.Or(w.settings.DType, F32)
+	const library = "the package's library"
+	return []record.Ran{record.RanAs(record.RanDType, asked, p.DType, library),
+		record.RanAs(record.RanKV, cmp.Or(w.settings.KVDType, asked), cmp.Or(p.KVDType, p.DType), library)}
 }
 
 // Close closes the model's files.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/compare/explain"
 	"llmparity/internal/bench/doctor"
 	"llmparity/internal/engine"
@@ -111,6 +112,21 @@ func checkAdapter(t *testing.T, d doctor.Diagnosis) {
 		if e := engineOf(d, name); !e.Ready || e.F16 == nil || !*e.F16 || e.Version == "" {
 			t.Errorf("%+v", e)
 		}
+	}
+}
+
+// Without a GPU, doctor says what was tried to reach one, and what answered.
+func TestDoctorShowsWhatWasTried(t *testing.T) {
+	browserTest(t)
+	t.Parallel()
+	if !browser.Auto.Software() {
+		t.Skip("there is a GPU here")
+	}
+	const first = "no flags: SwiftShader (software-adapter, vulkan)"
+	stdout, _ := well(t, program(t, "doctor", "--adapter", "gpu"), "tried             "+first, "tried             Vulkan: ",
+		"tried             a window: ", "backend", "SwiftShader driver")
+	if n := strings.Count(stdout, "  tried  "); n != 4 {
+		t.Errorf("%d ways:\n%s", n, stdout)
 	}
 }
 

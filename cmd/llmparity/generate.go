@@ -101,15 +101,13 @@ func (f *generateFlags) once(ctx context.Context, parts run.Parts, cell *record.
 		return err
 	}
 	load := time.Since(begin)
-	if w, err := engine.Asked(p.device, f.allowFallback); err != nil {
+	if err := p.asked(f.allowFallback); err != nil {
 		return err
-	} else if w != nil {
-		p.Warn(*w)
 	}
 	pieces := 0
 	u, err := session.Generate(ctx, engine.Request{Prompt: cell.Prompt, MaxTokens: cell.MaxTokens,
 		Temperature: f.temperature}, func(record.Token) { pieces++ })
-	if err != nil {
+	if err = cmp.Or(err, p.asked(f.allowFallback)); err != nil { // what it computes with, some engines know now
 		return err
 	}
 	fmt.Fprintf(stdout, "%s\n\n", u.Text)
@@ -153,7 +151,27 @@ type tellingProbe struct {
 	engine.Unmeasured
 	out    io.Writer
 	engine record.EngineInfo
-	device record.Device
+	device *record.Device // not yet judged; nil: none
+	ran    []record.Ran   // not yet judged
+}
+
+// asked judges what the engine has reported of its device and of what else was asked for.
+func (p *tellingProbe) asked(allowed bool) error {
+	if p.device != nil {
+		w, err := engine.Asked(*p.device, allowed)
+		if err != nil {
+			return err
+		}
+		if w != nil {
+			p.Warn(*w)
+		}
+	}
+	warnings, err := engine.AskedAlso(p.ran, allowed)
+	for _, w := range warnings {
+		p.Warn(w)
+	}
+	p.device, p.ran = nil, nil
+	return err
 }
 
 func (p *tellingProbe) Warn(w record.Warning) {
@@ -165,6 +183,7 @@ func (p *tellingProbe) Event(e record.Event) {
 		p.engine = *e.Engine
 	}
 	if e.Device != nil {
-		p.device = *e.Device
+		p.device = e.Device
 	}
+	p.ran = append(p.ran, e.Ran...)
 }

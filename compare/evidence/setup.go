@@ -18,6 +18,7 @@ type Setup struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+	Ran    []record.Ran       `json:"ran,omitempty"` // what was asked for, and what ran
 }
 
 // Subject is a cell without its figures: what it requested, what it ran on, and whose it is.

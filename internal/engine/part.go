@@ -21,6 +21,8 @@ type Part struct {
 	Class    fault.Kind `json:"class,omitempty"` // of the error in Missing
 	ExitCode int        `json:"exit_code,omitempty"`
 
+	Tried []string `json:"tried,omitempty"` // how a GPU was looked for, and what answered
+
 	Backends []string       `json:"-"` // GPUs that it was built for
 	Device   *record.Device `json:"-"` // a WebGPU adapter
 	Err      error          `json:"-"` // what is missing, and how to get it

@@ -379,7 +379,7 @@ type Total struct {
 // carried forward from the last reading by the growth of the processes.
 type Carried struct{ Read, Low, High int64 }
 
-// Event is something that the engine reported or did: exactly one of the pointers or the text is set.
+// Event is something that the engine reported or did: exactly one of the fields but At is set.
 type Event struct {
 	At       time.Time   `json:"-"`
 	Text     string      `json:"text,omitempty"`     // what happened
@@ -387,6 +387,7 @@ type Event struct {
 	Device   *Device     `json:"device,omitempty"`   // what the engine computes on
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
+	Ran      []Ran       `json:"ran,omitempty"`      // what was asked for, and what ran
 }
 
 // Settling is the wait for an engine's memory to become steady.
@@ -415,7 +416,7 @@ const (
 
 // Device is what the engine computes on.
 type Device struct {
-	Class  DeviceClass       `json:"class"`            // cpu, gpu or software-adapter
+	Class  DeviceClass       `json:"class"`            // cpu, gpu, software-adapter, virtual-gpu or opengl-adapter
 	Name   string            `json:"name"`             // product name
 	Detail map[string]string `json:"detail,omitempty"` // what else the engine reports about it
 	// Origin says who says so: stated (the plan) or derived (from processes). Absent: the engine.
@@ -454,15 +455,24 @@ func SoftwareGPU(name string) bool {
 // DeviceClass decides which results may be compared.
 type DeviceClass string
 
-// The classes. A software adapter is a GPU interface that computes on the CPU.
+// The classes. A software adapter is a GPU interface that computes on the CPU. A virtual GPU passes its work on to a
+// device that it does not tell. An OpenGL adapter is WebGPU on OpenGL, which can be a hundredth as fast as on Vulkan.
 const (
 	CPU             DeviceClass = "cpu"
 	GPU             DeviceClass = "gpu"
 	SoftwareAdapter DeviceClass = "software-adapter"
+	VirtualGPU      DeviceClass = "virtual-gpu"
+	OpenGLAdapter   DeviceClass = "opengl-adapter"
 )
 
 // DeviceClasses are the classes; any other is unknown.
-var DeviceClasses = []DeviceClass{CPU, GPU, SoftwareAdapter}
+var DeviceClasses = []DeviceClass{CPU, GPU, SoftwareAdapter, VirtualGPU, OpenGLAdapter}
+
+// VirtualName reports whether a GPU with this name is a virtual machine's.
+func VirtualName(name string) bool {
+	known := []string{"virtio", "venus", "virgl", "gfxstream", "svga3d", "vmware", "parallels", "paravirtual"}
+	return slices.ContainsFunc(known, func(s string) bool { return strings.Contains(strings.ToLower(name), s) })
+}
 
 // Clock is the offset between another clock, such as the page's, and ours.
 type Clock struct {

@@ -84,7 +84,7 @@ var Table = []Row{
 	{"setting-ignored", "The engine did not run with a setting that was requested, such as the context window, the KV " +
 		"cache dtype, the GPU, the WebGPU adapter or a cold start.",
 		"Request a setting that the engine supports, or take the difference into account when you compare.",
-		[]string{"context-differs", "kv-type-differs", "slots-differ", "field-refused", "not-cold", "not-warm",
+		[]string{"context-differs", "slots-differ", "field-refused", "not-cold", "not-warm",
 			"fallback", "device-differs", "other-adapter", "library-for-another-adapter"}},
 	{"weights-differ", "The weights or the arithmetic are not the same on both sides, or the weights could not be verified.",
 		"Use the same model file on both sides.", []string{"weights-unverified", "engines-differ"}},

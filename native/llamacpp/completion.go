@@ -69,7 +69,7 @@ func (s *oneShotSession) Load(ctx context.Context, m models.Model) error {
 // describe reports what runs, and offers the sizes from the log to the sampler.
 func (s *oneShotSession) describe(m models.Model, run *completionRun) error {
 	said := run.read.Said()
-	s.config.offloaded(s.probe, said)
+	s.config.ran(s.probe, said)
 	s.context = said.Context
 	if m.Context > 0 {
 		s.context = min(m.Context, max(s.context, 1))

@@ -198,11 +198,19 @@ func (c Config) fits(ctx context.Context, b identity, flags []flag) error {
 	return err
 }
 
-// offloaded reports the device that holds the GPU layers, if any were requested.
-func (c Config) offloaded(p engine.Probe, said logs.Load) {
+// ran reports the device that holds the GPU layers, if any were requested, and what else was asked for and is in the
+// log.
+func (c Config) ran(p engine.Probe, said logs.Load) {
+	const log = "llama.cpp's log"
+	rows := []record.Ran{record.RanWith(record.RanThreads, c.Threads, said.Threads, log),
+		record.RanAs(record.RanKV, c.cacheK(), said.KV, log)}
 	if c.GPULayers > 0 {
 		p.Event(record.Event{At: time.Now(), Device: new(c.device(said))})
+		if said.All > 0 {
+			rows = append(rows, record.RanWith("GPU layers", min(c.GPULayers, said.All), said.Offloaded, log))
+		}
 	}
+	p.Event(record.Event{At: time.Now(), Ran: rows})
 }
 
 // device returns the device that holds the GPU layers, according to the log.

@@ -64,7 +64,7 @@ func (s *session) start(ctx context.Context, m models.Model, port int) error {
 // loaded reports what is running.
 func (s *session) loaded(ctx context.Context, srv *server, m models.Model, props properties) error {
 	said := srv.said(ctx)
-	s.config.offloaded(s.probe, said)
+	s.config.ran(s.probe, said)
 	srv.Look()
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)

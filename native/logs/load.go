@@ -28,6 +28,7 @@ type Load struct {
 	All       int    // layers that a GPU could hold
 	Devices   []string
 	NoGPU     bool // the log says that there is no usable GPU
+	Threads   int  // 0: unknown
 	Vector    int  // bits of the widest vectors that the CPU's kernels were built for; 0: unknown
 
 	caches []kvCache
@@ -109,6 +110,7 @@ var (
 	numberLine  = regexp.MustCompile(`^\s*\w+: (n_ctx|n_batch|n_ubatch)\s*=\s*([0-9]+)$`)
 	flashLine   = regexp.MustCompile(`(?i)^\s*\w+: (?:flash_attn\s*=\s*|flash attention (?:(?:was auto|not supported), set to )?)(enabled|disabled|0|1)\b`)
 	layersLine  = regexp.MustCompile(`: offloaded ([0-9]+)/([0-9]+) layers to GPU`)
+	threadsLine = regexp.MustCompile(`\bn_threads = ([0-9]+)\b`)
 	systemLine  = regexp.MustCompile(`\bsystem_info: .*\| *CPU : (.*)`)
 	devicesLine = regexp.MustCompile(`: using device (\S+ \(.+?\))(?: |$)`)
 )
@@ -117,6 +119,9 @@ var (
 func (l *Load) take(line string) {
 	if m := kvLine.FindStringSubmatch(line); m != nil {
 		l.KV = m[1] + m[2]
+	}
+	if m := threadsLine.FindStringSubmatch(line); m != nil {
+		l.Threads = number(m[1])
 	}
 	if m := cellsLine.FindStringSubmatch(line); m != nil {
 		l.Cells = number(m[1])

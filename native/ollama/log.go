@@ -210,6 +210,22 @@ func deviceOf(m listed, said logs.Load) record.Device {
 	return d
 }
 
+// ran reports what was asked for and what the runner does. A quantized KV cache needs flash attention, which some
+// versions have only on some GPUs; then Ollama silently makes another one.
+func (s *session) ran(r runner) {
+	const line = "the runner's command line"
+	rows := []record.Ran{record.RanWith(record.RanThreads, s.config.Threads, r.threads, line)}
+	if s.own != nil {
+		said := s.own.said.Said()
+		rows[0] = record.RanWith(record.RanThreads, s.config.Threads, cmp.Or(r.threads, said.Threads), line+" or log")
+		rows = append(rows, record.RanAs(record.RanKV, s.config.kvType(), cmp.Or(said.KV, r.kv), line+" or log"))
+		if s.config.GPU && said.Offloaded >= 0 {
+			rows = append(rows, record.RanAs("GPU layers", "", said.LayersText(said.Offloaded), "the runner's log"))
+		}
+	}
+	s.probe.Event(record.Event{At: time.Now(), Ran: rows})
+}
+
 // describe reports what is running: according to the runner's command line and log, else as requested, else unknown.
 func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInfo {
 	kv, flash := r.kv, r.flash
@@ -217,9 +233,6 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 		said := s.own.said.Said()
 		kv = cmp.Or(said.KV, kv)
 		flash = cmp.Or(map[string]string{"disabled": "off", "enabled": "on"}[said.Flash], flash)
-		if asked := s.config.kvType(); kv != "" && kv != asked {
-			s.warn("kv-type-differs", "Ollama made a KV cache of %[2]s instead of %[1]s: that needs flash attention, which this version has only on some GPUs", asked, kv)
-		}
 	}
 	count := func(reported, asked int) string {
 		if n := cmp.Or(reported, asked); n > 0 {

@@ -242,6 +242,7 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 		l.slots = r.parallel
 	}
 	s.device(ctx, l)
+	s.ran(r)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})
 	_, err := s.model.Start(func() (*loaded, error) {
 		l.detach = append(l.detach, s.probe.Attach(s.client.apiPS(l.name)))

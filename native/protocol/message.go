@@ -179,9 +179,8 @@ func (m message) checkHello(clock string) error {
 		return errors.New(`"name" is missing`)
 	case m.Version == "":
 		return errors.New(`"version" is missing; without it figures of different versions would be mixed`)
-	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter},
-		m.Device.Class):
-		return fmt.Errorf(`"device" needs a "class": %s, %s or %s`, record.CPU, record.GPU, record.SoftwareAdapter)
+	case m.Device == nil || !slices.Contains(record.DeviceClasses, m.Device.Class):
+		return fmt.Errorf(`"device" needs a "class": one of %s`, record.DeviceClasses)
 	case m.Caps.Scores && !m.Caps.IDs:
 		return errors.New(`"caps" has "scores" without "ids"; scored texts are given as ids`)
 	case m.Clock != "" && m.Clock != clock:

@@ -171,6 +171,11 @@ func (s *session) isLoaded(m models.Model, got message) {
 		Parts:  map[string]string{"engine": tidy(s.hello.Name), "protocol": strconv.Itoa(Version)},
 		Policy: policy, Weights: got.Weights,
 	}})
+	if asked := s.engine.config.Threads; asked > 0 {
+		has, _ := strconv.Atoi(policy["threads"]) // 0: unknown
+		s.probe.Event(record.Event{At: time.Now(),
+			Ran: []record.Ran{record.RanWith(record.RanThreads, asked, has, `"threads" in the engine's "policy"`)}})
+	}
 }
 
 // warnOnce gives each warning once per program.

@@ -131,6 +131,11 @@ func engineFact(v *chart.View, i int) fact {
 			record.DeviceDerived: "the GPU memory of its processes"}[d.Origin])
 		f.addAll("device: ", d.Detail)
 	}
+	for _, r := range c.Ran {
+		if r.What != record.RanDevice { // which has its rows
+			f.add("asked and got: "+r.What, r.Text())
+		}
+	}
 	context := f.model(c)
 	isolation := c.Spec.Isolation
 	if c.Spec.Reused {

@@ -127,6 +127,9 @@ type WebGPU struct {
 	Device       string             `json:"device"`
 	Description  string             `json:"description"`
 	Fallback     bool               `json:"fallback"`
+	Backend      string             `json:"backend,omitempty"`
+	Type         string             `json:"type,omitempty"`
+	Driver       string             `json:"driver,omitempty"`
 	F16          bool               `json:"shader_f16"`
 	Features     []string           `json:"features"`
 	Limits       map[string]int64   `json:"limits"`
@@ -137,6 +140,8 @@ func newWebGPU(d record.Device) *WebGPU {
 	w := &WebGPU{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"],
 		Device:      d.Detail["device"],
 		Description: d.Detail["description"], Fallback: d.Detail["fallback"] == "true",
+		Backend: d.Detail[record.DetailBackend], Type: d.Detail[record.DetailType],
+		Driver:   d.Detail[record.DetailDriver],
 		Features: strings.Fields(d.Detail["features"]),
 		Limits:   map[string]int64{}}
 	w.F16 = slices.Contains(w.Features, "shader-f16")

@@ -71,6 +71,9 @@ func (d *Diagnosis) partRows() [][2]string {
 			mark = "none"
 		}
 		rows = append(rows, [2]string{mark, fmt.Sprintf("%-16s  %s", p.Name, cmp.Or(p.Missing, line(p)))})
+		for _, tried := range p.Tried {
+			rows = append(rows, [2]string{"", fmt.Sprintf("%-16s  %s", "tried", tried)})
+		}
 	}
 	return rows
 }
@@ -122,7 +125,13 @@ func (g *WebGPU) rows() [][2]string {
 	if g.Fallback {
 		class += ", fallback adapter"
 	}
-	rows := [][2]string{{"adapter", g.Name}, {"class", class}, {"features", strings.Join(g.Features, " ")}}
+	rows := [][2]string{{"adapter", g.Name}, {"class", class}}
+	for _, r := range [][2]string{{"backend", g.Backend}, {"type", g.Type}, {"driver", g.Driver}} {
+		if r[1] != "" {
+			rows = append(rows, r)
+		}
+	}
+	rows = append(rows, [2]string{"features", strings.Join(g.Features, " ")})
 	for _, name := range slices.Sorted(maps.Keys(g.Limits)) {
 		value := fmt.Sprint(g.Limits[name])
 		if n := g.Limits[name]; n >= 1<<20 {

@@ -144,6 +144,7 @@ type relay struct {
 	late     []record.Warning  // received between attempts
 	model    models.Model      // adds to what the engine reports
 	judged   *record.Device    // the last device that device returned
+	rowsOf   int               // events that rows has read
 
 	memory *atomic.Int64             // last total RSS; nil: nobody asks
 	read   map[string][]record.Total // by method, while the baseline settles; else nil
@@ -361,7 +362,8 @@ func (r *relay) Source(s record.Source) int {
 	return id
 }
 
-// Event writes an event. What the engine, its device and its clocks are holds for the session.
+// Event writes an event. What the engine, its device and its clocks are, and what it got of what was asked for, holds
+// for the session.
 func (r *relay) Event(e record.Event) {
 	defer r.lock()()
 	if m := r.model; e.Engine != nil && (len(m.Policy) > 0 || m.Weights != "") {
@@ -372,7 +374,7 @@ func (r *relay) Event(e record.Event) {
 		info.Weights = cmp.Or(m.Weights, info.Weights)
 		e.Engine = &info
 	}
-	if e.Engine != nil || e.Device != nil || e.Clock != nil {
+	if e.Engine != nil || e.Device != nil || e.Clock != nil || e.Ran != nil {
 		r.events = append(r.events, e)
 	}
 	if r.rec != nil {
@@ -436,18 +438,34 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 	return nil
 }
 
-// asked judges the device that the engine reports. It is called after each phase, because some engines know their
-// device only once they have loaded or generated.
+// asked judges what the engine reports of its device and of what else the plan asks for. It is called after each
+// phase, because some engines know that only once they have loaded or generated.
 func (a *attempt) asked() error {
-	d, fresh := a.live.relay.device()
-	if !fresh {
-		return nil
+	allowed := a.setup.Plan.AllowFallback
+	if d, fresh := a.live.relay.device(); fresh {
+		w, err := engine.Asked(d, allowed)
+		if w != nil {
+			a.live.relay.Warn(*w)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	w, err := engine.Asked(d, a.setup.Plan.AllowFallback)
-	if w != nil {
-		a.live.relay.Warn(*w)
+	warnings, err := engine.AskedAlso(a.live.relay.rows(), allowed)
+	for _, w := range warnings {
+		sink{a.live.relay}.Warn(w)
 	}
 	return err
+}
+
+// rows returns what the session reported since the last call of what it asked for and got.
+func (r *relay) rows() (out []record.Ran) {
+	defer r.lock()()
+	for _, e := range r.events[r.rowsOf:] {
+		out = append(out, e.Ran...)
+	}
+	r.rowsOf = len(r.events)
+	return out
 }
 
 // device returns what the session last reported to compute on, and whether that is news since the last call.

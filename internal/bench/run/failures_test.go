@@ -91,6 +91,42 @@ func allowed(t *testing.T, isolation string) {
 	})
 }
 
+// What an engine silently did otherwise ends its cell, or is a warning in every launch if the plan allows it. What is
+// unknown is a warning in any case.
+func TestAskedAndGot(t *testing.T) {
+	missed := record.RanWith(record.RanThreads, 4, 1, "a log")
+	unknown := record.RanAs(record.RanPower, "low-power", "", "WebGPU does not report it")
+	for name, c := range map[string]struct {
+		row     record.Ran
+		allowed bool
+		fails   bool
+	}{"missed": {missed, false, true}, "allowed": {missed, true, false}, "unknown": {unknown, false, false}} {
+		for _, isolation := range []string{plan.OfLaunch, plan.Reused} {
+			synctest.Test(t, func(t *testing.T) {
+				a := &telling{scripted: scripted{name: "a"}, rows: []record.Ran{c.row}}
+				o := options(t, a)
+				o.Plan.Isolation, o.Plan.AllowFallback = isolation, c.allowed
+				r, err := do(t, t.Context(), o)
+				if c.fails != (fault.Of(err) == fault.Fallback) {
+					t.Errorf("%s, %s: %v", name, isolation, err)
+				}
+				for _, a := range r.Attempts {
+					rows := a.Ran()
+					if len(rows) != 2 || rows[1] != c.row {
+						t.Errorf("%s, %s, launch %d: %+v", name, isolation, a.ID, rows)
+					}
+					if failed := a.Class == record.Fallback; failed != c.fails {
+						t.Errorf("%s, %s, launch %d: class %q", name, isolation, a.ID, a.Class)
+					}
+					if !c.fails && !warnsOnce(a, "fallback") {
+						t.Errorf("%s, %s, launch %d: %+v", name, isolation, a.ID, a.Warnings)
+					}
+				}
+			})
+		}
+	}
+}
+
 func warnsOnce(a *record.Attempt, code string) bool {
 	n := 0
 	for _, w := range a.Warnings {

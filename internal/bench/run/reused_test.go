@@ -22,8 +22,9 @@ type telling struct {
 	scripted
 	version string // empty: 1
 	others  []*telling
-	most    int    // most sessions open at once, including those of others
-	wants   string // the device that it was asked for
+	most    int          // most sessions open at once, including those of others
+	wants   string       // the device that it was asked for
+	rows    []record.Ran // what it got of what else it was asked for, known when it has generated
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
@@ -41,17 +42,22 @@ func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 	p.Event(record.Event{At: time.Now(), Text: "opened"})
 	p.Warn(record.Warning{Code: "stands", Text: "of the session"})
 	fmt.Fprintln(p.Log("engine"), "hello")
-	return &tellingSession{s.(*scriptedSession), p}, err
+	return &tellingSession{s.(*scriptedSession), p, e.rows}, err
 }
 
 type tellingSession struct {
 	*scriptedSession
 	probe engine.Probe
+	rows  []record.Ran // not yet reported
 }
 
 func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
 	record.Usage, error) {
 	s.probe.Warn(record.Warning{Code: "once", Text: "of a generation"})
+	if s.rows != nil {
+		s.probe.Event(record.Event{At: time.Now(), Ran: s.rows})
+		s.rows = nil
+	}
 	if r.MaxTokens > 1 {
 		time.Sleep(time.Second)
 	}

@@ -55,6 +55,9 @@ func (s *cpuTime) Read(_ context.Context, r *record.Sample) error {
 	return nil
 }
 
+// CPUTime returns the CPU time of a process so far.
+func CPUTime(pid int) (time.Duration, bool) { return clockOf(pid) }
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func inTicks(n int64) time.Duration { return time.Duration(n) * (time.Second / ticks) }

@@ -79,6 +79,7 @@ func (s *Session) event(e record.Event) {
 func (s *Session) info(o *Offer) *record.EngineInfo {
 	info, own := s.Info(), s.served.Info
 	info.Name, info.Title, info.Version, info.Origin = own.Name, s.served.Title, own.Version, own.Origin
+	info.Computes, info.Vector = own.Computes, own.Vector
 	maps.Copy(info.Parts, own.Parts)
 	maps.Copy(info.Policy, own.Policy)
 	if sum, err := page.SHA256(s.served.Scripts); err == nil {

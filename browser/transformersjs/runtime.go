@@ -105,7 +105,8 @@ var stages = []browser.Stage{
 func (r *pageRuntime) Page() browser.Served {
 	c := r.engine.config
 	info := record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn, Parts: map[string]string{},
-		Policy: map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
+		Computes: "onnxruntime",
+		Policy:   map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
 	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Elsewhere: c.backend() == Wasm,
 		Site: browser.Site{Handler: r, Title: title, Imports: title + " " + assets.Version, Classify: classify,
 			Do: "run make setup and build again"}}

@@ -86,6 +86,7 @@ func (e *Engine) runtime() (*runtime, error) {
 			})},
 		Scripts: scripts,
 		Info: record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn,
+			Computes: "ggml", Vector: wasmVector,
 			Parts: map[string]string{record.BundlePart: sum}, Policy: map[string]string{"prompt_cache": "off"}},
 		Stages: []browser.Stage{
 			{Name: "download", How: "page clock: load called to model in the browser's storage (OPFS)"},
@@ -223,3 +224,6 @@ func (r *runtime) Close() error {
 	r.tokenizer, r.files = nil, nil
 	return nil
 }
+
+// wasmVector is the bits of WebAssembly's vectors.
+const wasmVector = 128

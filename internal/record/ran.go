@@ -51,7 +51,11 @@ func (r Ran) Text() string {
 	case r.Missed:
 		got = "got " + got
 	}
-	if r.Asked != "" && r.Asked != r.Got {
+	switch r.Asked {
+	case "":
+	case r.Got:
+		got += ", as asked for"
+	default:
 		got = "asked for " + r.Asked + "; " + got
 	}
 	return fmt.Sprintf("%s (%s)", got, r.Evidence)

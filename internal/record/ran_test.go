@@ -13,7 +13,7 @@ func TestRan(t *testing.T) {
 	a := Attempt{Events: []Event{{Ran: []Ran{RanWith(RanThreads, 4, 0, "no log"), RanAs(RanKV, "f16", "f16", "a log")}},
 		{Device: &d}, {Ran: []Ran{RanWith(RanThreads, 4, 2, "a log")}}}}
 	want := []string{"device: asked for gpu; got software-adapter SwiftShader (the adapter's backend vulkan, type CPU)",
-		"threads: asked for 4; got 2 (a log)", "KV cache dtype: f16 (a log)"}
+		"threads: asked for 4; got 2 (a log)", "KV cache dtype: f16, as asked for (a log)"}
 	var got []string
 	for _, r := range a.Ran() {
 		got = append(got, r.What+": "+r.Text())

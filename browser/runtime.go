@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/host/sample"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Runtime is an engine of a page, as its package adds it to this one. It lasts as long as a session.
@@ -52,7 +53,7 @@ type Offer struct {
 	// Threads is how many the plan asks for; 0: what the engine likes. The engine's Got says how many there are.
 	Threads int
 	// Got is what else was asked for, and what the model has. What only a load shows goes to Page.Got.
-	Got []record.Ran
+	Got []ran.Row
 	// Warnings apply to a launch once the model is loaded.
 	Warnings []record.Warning
 	// Lacks adds to an error of the load which files the page requested in vain; nil: it never does.

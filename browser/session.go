@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Session is an open browser with an engine's page.
@@ -63,7 +64,7 @@ func (s *Session) begin(ctx context.Context) (err error) {
 		device := s.Adapter
 		s.event(record.Event{Device: &device})
 		if s.config.Power != "" {
-			s.Got(record.RanAs(record.RanPower, s.config.Power, device.Detail[detailPower],
+			s.Got(ran.As(ran.Power, s.config.Power, device.Detail[detailPower],
 				"adapter.info, which does not say whether there is another adapter"))
 		}
 	}

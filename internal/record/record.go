@@ -19,6 +19,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"llmparity/internal/record/ran"
 	"slices"
 	"strings"
 	"time"
@@ -387,7 +388,7 @@ type Event struct {
 	Device   *Device     `json:"device,omitempty"`   // what the engine computes on
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
-	Ran      []Ran       `json:"ran,omitempty"`      // what was asked for, and what ran
+	Ran      []ran.Row   `json:"ran,omitempty"`      // what was asked for, and what ran
 }
 
 // Settling is the wait for an engine's memory to become steady.

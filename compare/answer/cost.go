@@ -57,7 +57,7 @@ func CostSentence(r *compare.Result, c *cost.Cost) string {
 		return ""
 	}
 	text := fmt.Sprintf(explain.CostOf, r.Cells[c.Browser].Title(), explain.Amount(decode.Whole.Times))
-	wide, narrow := c.Vectors[0], c.Vectors[1]
+	wide, narrow := c.NativeVector, c.BrowserVector
 	switch {
 	case decode.Vectors != nil && decode.Rest != nil:
 		text += fmt.Sprintf(explain.CostShares, explain.Amount(decode.Vectors.Times), narrow, wide,

@@ -27,9 +27,10 @@ type Cost struct {
 	Native  int    `json:"native"`
 	// Narrow is a native cell whose vectors are as wide as the page's; absent: there is none that differs from Native.
 	Narrow *int `json:"native_narrow,omitempty"`
-	// Vectors are bits of the widest vectors of Native and Browser; 0: unknown.
-	Vectors [2]int `json:"vector_bits"`
-	Rows    []Row  `json:"figures"`
+	// bits of the widest vectors; 0: unknown
+	NativeVector  int   `json:"native_vector_bits"`
+	BrowserVector int   `json:"browser_vector_bits"`
+	Rows          []Row `json:"figures"`
 }
 
 // Row is one figure.
@@ -83,7 +84,7 @@ func Of(library string, browser Cell, natives []Cell) *Cost {
 		}
 	}
 	c := &Cost{Library: library, Browser: browser.Index, Native: wide.Index,
-		Vectors: [2]int{wide.Vector, browser.Vector}}
+		NativeVector: wide.Vector, BrowserVector: browser.Vector}
 	apart := narrow >= 0 && natives[narrow].Index != wide.Index
 	if apart {
 		c.Narrow = &natives[narrow].Index

@@ -47,7 +47,8 @@ func TestCostIsTakenApartByANarrowBuild(t *testing.T) {
 		t.Fatalf("%d costs, want 1", len(r.Costs))
 	}
 	c := r.Costs[0]
-	if c.Browser != 0 || c.Native != 1 || c.Narrow == nil || *c.Narrow != 2 || c.Vectors != [2]int{512, 128} {
+	if c.Browser != 0 || c.Native != 1 || c.Narrow == nil || *c.Narrow != 2 ||
+		c.NativeVector != 512 || c.BrowserVector != 128 {
 		t.Fatalf("%+v", c)
 	}
 	for _, row := range c.Rows {

@@ -209,7 +209,7 @@ func (q *question) beyond(change, bound float64) bool { return q.worse()*(change
 // judge judges one question, after Holm's correction.
 func (q *question) judge() (gates.Status, string) {
 	a := q.compared
-	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
+	q.check.P, q.check.PCorrected = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, %s %s", unit(a.Right.Median, a.Unit), q.called(), num(a.Left.Median))
 	if a.Call == stats.TooFewToSay || a.Sides.Few {
 		return q.few(sides)

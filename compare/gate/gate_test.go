@@ -168,7 +168,7 @@ func TestAgainstABaselineRun(t *testing.T) {
 	}
 	if decode.Name != "decode_tps at most 5% lower than the baseline run" || *decode.Allowed != -5 ||
 		*decode.Detect != -15 || *decode.Percent > -15 ||
-		decode.PercentInterval.Hi > -5 || *decode.PHolm > 0.05 || *decode.P > *decode.PHolm ||
+		decode.PercentInterval.Hi > -5 || *decode.PCorrected > 0.05 || *decode.P > *decode.PCorrected ||
 		*decode.Baseline <= *decode.Measured || decode.Launches != 8 ||
 		*decode.Found > -5 || *decode.Found < -25 || decode.Needed != 0 {
 		t.Errorf("%+v", decode)

@@ -117,7 +117,7 @@ type Judgement struct {
 	Family int `json:"family"` // index into Families
 	// Raw is the p of the test alone; P is corrected for the number of tests in the family, as Family.Correction says.
 	Raw         float64    `json:"p"`
-	P           float64    `json:"p_holm"`
+	P           float64    `json:"p_corrected"`
 	Significant bool       `json:"significant"` // P is at most alpha
 	Call        stats.Call `json:"call"`
 	// Better is the better side. It is empty if no difference was found, or no direction of the figure is better.

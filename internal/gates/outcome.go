@@ -94,15 +94,15 @@ type Check struct {
 	Min      *float64        `json:"min,omitempty"`
 	Max      *float64        `json:"max,omitempty"`
 	// Of a change: the baseline run's median, the change and the tolerance in percent. P is from Mann and Whitney's
-	// test of the hypothesis that the figure changed by exactly the tolerance. PHolm is P after Holm's correction for
-	// all tests of the gate.
+	// test of the hypothesis that the figure changed by exactly the tolerance. PCorrected is P after Holm's correction
+	// for all tests of the gate.
 	Baseline        *float64        `json:"baseline,omitempty"`
 	BaseLaunches    int             `json:"baseline_launches,omitempty"`
 	Percent         *float64        `json:"delta_percent,omitempty"`
 	PercentInterval *stats.Interval `json:"delta_percent_interval,omitempty"`
 	Allowed         *float64        `json:"allowed_percent,omitempty"`
 	P               *float64        `json:"p,omitempty"`
-	PHolm           *float64        `json:"p_holm,omitempty"`
+	PCorrected      *float64        `json:"p_corrected,omitempty"`
 	// Detect is the smallest regression that a passing check must rule out, in percent, and DetectInterval the
 	// interval of the change that must exclude it. Found is the smallest regression that these launches would find
 	// in nine of ten cases. Needed is how many launches a side would settle an inconclusive check, if they vary as

@@ -43,7 +43,12 @@ var (
 func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Session, error) {
 	s := &Session{runtime: r, served: r.Page(), probe: probe}
 	var err error
-	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
+	s.Page, err = Open(ctx, c, s.served.Site, probe)
+	if Tried(err) != nil && s.served.Elsewhere {
+		c.Adapter = Auto // there is none, and it need not be
+		s.Page, err = Open(ctx, c, s.served.Site, probe)
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	s.Page.probe = probe

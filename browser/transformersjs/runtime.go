@@ -22,6 +22,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/onnx"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 //go:embed scripts
@@ -156,7 +157,8 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	r.folder, r.missed = folder, nil
 	r.offers++
 	e := r.engine
-	o := &browser.Offer{Context: m.Context, Weights: p.same, Lacks: r.lacks, Ran: e.ran(device),
+	o := &browser.Offer{Backend: e.config.backend(), Context: m.Context,
+		Weights: p.same, Lacks: r.lacks, Ran: e.ran(device),
 		Policy: map[string]string{"weights_dtype": p.DType, "kv_dtype": p.KVDType, "activations_dtype": p.KVDType,
 			"context": strconv.Itoa(m.Context)},
 		Options: map[string]any{"path": strconv.Itoa(r.offers) + "/model", "context": m.Context,
@@ -173,7 +175,7 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 
 // ran describes the device that computed, as the script found it.
 func (e *Engine) ran(adapter record.Device) func(*browser.Page, json.RawMessage) (*browser.Ran, error) {
-	return func(_ *browser.Page, told json.RawMessage) (*browser.Ran, error) {
+	return func(p *browser.Page, told json.RawMessage) (*browser.Ran, error) {
 		var said struct {
 			Backend   string
 			Threads   int
@@ -188,6 +190,9 @@ func (e *Engine) ran(adapter record.Device) func(*browser.Page, json.RawMessage)
 		if said.Backend == Wasm {
 			d = &record.Device{Class: record.CPU, Name: "WebAssembly",
 				Detail: map[string]string{"isolated": strconv.FormatBool(said.Isolated), "arch": runtime.GOARCH}}
+		}
+		if said.Backend == Wasm {
+			p.Got(ran.With(ran.Threads, e.settings.Threads, said.Threads, "ONNX Runtime's setting"))
 		}
 		policy := map[string]string{"threads": strconv.Itoa(said.Threads), "onnxruntime": said.Onnx}
 		if said.Subgroups != nil {

@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 
 	"llmparity/browser"
-	"llmparity/internal/engine"
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample"
-	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 	"llmparity/native/logs"
 )
 
@@ -41,11 +40,8 @@ func (r *runtime) ran(m models.Model, adapter record.Device, l *layout) func(*br
 			return nil, fmt.Errorf("wllama's log: %w", err)
 		}
 		e := r.engine
-		if want := e.threads(); t.Threads != want {
-			return nil, &engine.Failure{Class: record.Fallback, Err: fault.New(fault.Fallback,
-				"use a browser with SharedArrayBuffer, or --threads 1", "wllama runs with %d threads instead of %d",
-				t.Threads, want)}
-		}
+		p.Got(ran.With(ran.Threads, e.threads(), t.Threads,
+			fmt.Sprintf("wllama, with %d workers", t.Workers)))
 		loads := logs.NewLoads(lineLimit, func(line string) string { return line })
 		fmt.Fprintln(loads, strings.Join(t.Log, "\n"))
 		said := loads.Said()
@@ -72,7 +68,6 @@ func (r *runtime) ran(m models.Model, adapter record.Device, l *layout) func(*br
 func (e *Engine) device(onGPU bool, adapter record.Device) record.Device {
 	asked := adapter.Asked
 	if onGPU {
-		adapter.Detail["backend"] = WebGPU
 		return adapter
 	}
 	switch {

@@ -212,7 +212,12 @@ func (r *runtime) Offer(_ context.Context, m models.Model, device record.Device)
 		}
 	}
 	l := &layout{}
-	return &browser.Offer{Context: m.Context, Layout: l, Policy: r.engine.policy(m, noLog), Ran: r.ran(m, device, l),
+	asked := r.engine.config.backend()
+	if asked == Auto {
+		asked = ""
+	}
+	return &browser.Offer{Backend: asked, Context: m.Context,
+		Layout: l, Policy: r.engine.policy(m, noLog), Ran: r.ran(m, device, l),
 		Options: map[string]any{"model": fmt.Sprintf("../model/%d/%s", r.offers, first), "params": r.engine.params(m),
 			"threads": r.engine.threads(), "window": m.Context}}, nil
 }

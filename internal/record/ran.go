@@ -33,7 +33,7 @@ func (d Device) Ran() ran.Row {
 	switch {
 	case d.Origin != "":
 		r.Evidence = d.Origin
-	case d.Detail[DetailBackend] != "":
+	case d.Detail[DetailType] != "":
 		r.Evidence = strings.TrimSuffix(fmt.Sprintf("the adapter's backend %s, type %s, driver %s",
 			d.Detail[DetailBackend], d.Detail[DetailType], d.Detail[DetailDriver]), ", driver ")
 	}

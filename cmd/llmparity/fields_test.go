@@ -123,6 +123,7 @@ var launchedMoves = map[string]change{
 	"ollama.keep_alive":        {onOllama, "ollama: {url: URL, keep_alive: 20m}"},
 	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
 	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
+	"llamacpp.server":          {"engines: [llamacpp]", "llamacpp: {server: simd128}"},
 	"webllm.browser":           {"engines: [webllm]", "webllm: {browser: chromium}"},
 	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
 	"webllm.power_preference":  {"engines: [webllm]", "webllm: {power_preference: low-power}"},

@@ -81,6 +81,18 @@ func (s *Settings) Devices() (out []engine.Section) {
 	return out
 }
 
+// Backends are settings of an engine that computes in WebAssembly, or on WebGPU with each of these adapters.
+func (s *Settings) Backends(wasm, webgpu string) []engine.Section {
+	out := []engine.Section{{"backend": wasm}}
+	for _, name := range s.Adapters() {
+		out = append(out, engine.Section{"backend": webgpu, "adapter": name})
+	}
+	if len(out) == 1 {
+		out = append(out, engine.Section{"backend": webgpu})
+	}
+	return out
+}
+
 // Browser is the browser to start or to attach to.
 func (s *Settings) Browser(watchdog time.Duration) Config {
 	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Power: s.Power,

@@ -16,6 +16,7 @@ import (
 	"llmparity/compare/parity"
 	"llmparity/internal/axis"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Cell is a cell of a result.
@@ -181,9 +182,9 @@ func (m *Matrix) row(all []Cell, c Cell) int {
 	}
 	if r := &m.Rows[at]; c.Counted > 0 && c.Device != nil {
 		r.Device = cmp.Or(r.Device, c.Device.Title())
-		for _, ran := range c.Ran {
-			if ran.What == record.RanBackend {
-				r.Backend = cmp.Or(r.Backend, ran.Got)
+		for _, row := range c.Ran {
+			if row.What == ran.Backend {
+				r.Backend = cmp.Or(r.Backend, row.Got)
 			}
 		}
 	}

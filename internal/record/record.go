@@ -19,6 +19,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"llmparity/internal/record/ran"
 	"slices"
 	"strings"
 	"time"
@@ -387,7 +388,7 @@ type Event struct {
 	Device   *Device     `json:"device,omitempty"`   // what the engine computes on
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
-	Ran      []Ran       `json:"ran,omitempty"`      // what was asked for, and what ran
+	Ran      []ran.Row   `json:"ran,omitempty"`      // what was asked for, and what ran
 }
 
 // Settling is the wait for an engine's memory to become steady.
@@ -520,7 +521,7 @@ const (
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
-	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for
+	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for, or with less
 	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"

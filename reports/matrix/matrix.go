@@ -23,8 +23,8 @@ const (
 )
 
 // marks stand before words.
-var marks = map[matrix.State]string{matrix.OK: "✓ ", matrix.Tokens: "✓ ", matrix.Differs: "✗ ", matrix.Failed: "! ", matrix.Refused: "– ",
-	matrix.Unclear: "? "}
+var marks = map[matrix.State]string{matrix.OK: "✓ ", matrix.Tokens: "✓ ", matrix.Differs: "✗ ", matrix.Failed: "! ",
+	matrix.Refused: "– ", matrix.Unclear: "? "}
 
 // word is a field in the table.
 func word(f matrix.Field) string {

@@ -23,6 +23,7 @@ var importers = map[string]string{
 	"internal/stats": "compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit reports",
 	"browser":        "cmd examples internal/kinds",
 	"native":         "cmd internal/kinds",
+	"native/logs":    "browser/wllama native", // the log of llama.cpp, wherever it runs
 
 	"internal/kinds":            "cmd scripts/reference",
 	"internal/bench":            "cmd",
@@ -41,6 +42,8 @@ var importers = map[string]string{
 
 	// A program contains all assets that its packages embed.
 	"assets/bundle":          "browser/webllm cmd",
+	"assets/wllama":          "browser/wllama",
+	"assets/transformersjs":  "browser/transformersjs",
 	"assets/page":            "browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -24,7 +23,8 @@ func TestDevices(t *testing.T) {
 	check.Err(t, err)
 	var got []string
 	for _, c := range m.Cells {
-		got = append(got, strings.TrimSpace(fmt.Sprint(c.Engine, " ", c.Settings["adapter"], " ", c.Settings["thread"])))
+		words := []string{c.Engine, c.Settings["adapter"], c.Settings["thread"]}
+		got = append(got, strings.TrimSpace(strings.Join(words, " ")))
 	}
 	want := "webllm swiftshader page, llamacpp, webllm lavapipe page, webllm lavapipe worker"
 	if all := strings.Join(got, ", "); all != want {

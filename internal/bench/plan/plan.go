@@ -77,7 +77,7 @@ type Plan struct {
 	Watchdog Duration `yaml:"watchdog,omitempty"`
 	// Whether to skip cells that are predicted to run out of memory. Default: true.
 	CheckOOM *bool `yaml:"check_oom,omitempty"`
-	// Whether to measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU.
+	// Whether to measure an engine that got less than was asked for, e.g. the CPU instead of a GPU, or fewer threads.
 	// Default: false, the launch fails.
 	AllowFallback bool `yaml:"allow_fallback,omitempty"`
 	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.

@@ -109,7 +109,7 @@ func Of(cells []Cell, pairs []parity.Parity) *Matrix {
 	columns, rows := make([]int, len(cells)), make([]int, len(cells))
 	varied := dtypes(cells)
 	for i, c := range cells {
-		columns[i] = m.column(Column{Model: c.Spec.Model.Name, Weights: c.Spec.Model.DType,
+		columns[i] = m.column(Column{Model: axis.Called(&c.Spec.Model), Weights: c.Spec.Model.DType,
 			DType: varied(&c.Spec), spec: &c.Spec})
 		rows[i] = m.row(cells, c)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/matrix"
+	"llmparity/internal/dtype"
 	"llmparity/reports/plain"
 )
 
@@ -77,11 +78,12 @@ func column(m *matrix.Matrix, i int) string {
 	if slices.ContainsFunc(m.Columns, func(o matrix.Column) bool { return o.Model != c.Model }) {
 		name = plain.Line(c.Model)
 	}
-	dtypes := plain.Line(c.Weights)
+	weights := plain.Line(dtype.People(c.Weights))
+	dtypes := weights
 	if c.DType != "" {
 		name, dtypes = plain.Joined("\n", name, dtypes), "in "+plain.Line(c.DType)
 		if strings.Contains(name, "\n") { // two lines are enough
-			name, dtypes = plain.Line(c.Model), plain.Line(c.Weights)+" "+dtypes
+			name, dtypes = plain.Line(c.Model), weights+" "+dtypes
 		}
 	}
 	return plain.Joined("\n", name, dtypes)

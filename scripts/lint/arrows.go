@@ -90,7 +90,7 @@ var imports = map[string]string{
 		"internal/stats",
 	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
 		"reports/chart reports/matrix reports/plain reports/sides",
-	"reports/matrix": "compare reports/plain",
+	"reports/matrix": "compare internal/dtype reports/plain",
 	"reports/sides":  "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
 	"reports/paper":  "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
 	"reports/chart":  "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",

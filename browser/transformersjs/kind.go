@@ -33,15 +33,16 @@ const (
 
 // Kind is transformers.js in a browser.
 var Kind = &engine.Kind{
-	Name: Name, Title: title, Browser: true, Section: Name,
+	Name: Name, Title: title, Browser: true, Section: Name, Presets: []string{"matrix"},
 	Config: func() engine.Config { return newConfig() },
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(*c.(*Config), s)
 	},
 	Shared: []string{"threads", "dtype", "watchdog", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
-	Axes:   []string{engine.AxisThreads},
-	DTypes: []string{F32, F16}, DTypeOf: "activations",
+	Devices: func(c engine.Config) []engine.Section { return c.(*Config).Backends(Wasm, WebGPU) },
+	Axes:    []string{engine.AxisThreads},
+	DTypes:  []string{F32, F16}, DTypeOf: "activations",
 	Formats: []string{models.ONNX, models.GGUF},
 	Runs: func(string) string {
 		return "converts it to ONNX, and runs it in f32 or f16; matrices in Q4_0 keep their bits"

@@ -25,14 +25,15 @@ const title = "wllama"
 
 // Kind is wllama in a browser that is started or attached.
 var Kind = &engine.Kind{
-	Name: Name, Title: title, Browser: true, Presets: []string{"engines"}, Colour: 5,
+	Name: Name, Title: title, Browser: true, Presets: []string{"engines", "matrix"}, Colour: 5,
 	Section: Name, Config: func() engine.Config { return newConfig() },
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return &Engine{config: *c.(*Config), settings: s}
 	},
-	Axes:   []string{engine.AxisThreads},
-	Shared: []string{"threads", "dtype", "watchdog"},
-	DTypes: []string{"f32", "f16"}, DTypeOf: "KV cache", KVTypes: cacheTypes,
+	Devices: func(c engine.Config) []engine.Section { return c.(*Config).Backends(WASM, WebGPU) },
+	Axes:    []string{engine.AxisThreads},
+	Shared:  []string{"threads", "dtype", "watchdog"},
+	DTypes:  []string{"f32", "f16"}, DTypeOf: "KV cache", KVTypes: cacheTypes,
 	Runs:  func(dtype string) string { return "uses the file as it is, in " + dtype + ", in the browser" },
 	Parts: parts, Found: found, Compare: compare, Memory: Memory, Formats: []string{models.GGUF},
 	Program: func(c engine.Config, s engine.Settings) (string, error) {

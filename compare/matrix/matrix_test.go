@@ -190,7 +190,8 @@ func TestCellsThatWereNotLaunched(t *testing.T) {
 		all[i].Cell.Model = record.Model{Name: "as typed"}
 	}
 	m := of(t, all...)
-	if got := table(m); len(m.Columns) != 2 || strings.Contains(got, "launched") || !strings.Contains(got, "llamacpp||") {
+	got := table(m)
+	if len(m.Columns) != 2 || strings.Contains(got, "launched") || !strings.Contains(got, "llamacpp||") {
 		t.Errorf("%+v\n%s", m.Columns, got)
 	}
 }

@@ -29,6 +29,9 @@ type Session struct {
 	offer   *Offer
 	context int
 	judged  bool // whether the loaded model runs where it was asked to is known
+
+	before   int  // files in the browser's store before the load
+	reported bool // what is there after it
 }
 
 var (
@@ -40,7 +43,10 @@ var (
 // runtime.
 func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Session, error) {
 	s := &Session{runtime: r, served: r.Page(), probe: probe}
-	var err error
+	err := c.fills(r, s.served)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -53,7 +59,9 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 			s.Got(record.RanAs(record.RanPower, s.config.Power, device.Detail[detailPower],
 				"adapter.info, which does not say whether there is another adapter"))
 		}
-		err = s.Measure(ctx, probe)
+		if err = s.checkKept(ctx); err == nil {
+			err = s.Measure(ctx, probe)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -116,7 +124,7 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		}
 		return fmt.Errorf("loading %s into %s %s: %w%s", m.Name, s.served.Title, s.served.Info.Version, err, lacks)
 	}
-	s.loaded, s.context, s.offer, s.judged = true, o.Context, o, false
+	s.loaded, s.context, s.offer, s.judged, s.reported = true, o.Context, o, false, false
 	for _, span := range s.served.spans(marks, s.Page) {
 		s.probe.Span(span)
 	}
@@ -191,6 +199,9 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
 	if err := s.watchBlocks(ctx); err != nil {
+		return record.Usage{}, err
+	}
+	if err := s.reportKept(ctx); err != nil {
 		return record.Usage{}, err
 	}
 	g := generation{Text: engine.Text{Token: token}, session: s, sent: time.Now()}

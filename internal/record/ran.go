@@ -24,6 +24,7 @@ const (
 	RanDType   = "dtype" // of activations
 	RanKV      = "KV cache dtype"
 	RanPower   = "power preference"
+	RanStorage = "storage" // in a browser
 )
 
 // RanAs compares two names. Either may be empty.

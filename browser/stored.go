@@ -171,3 +171,17 @@ func (s *Session) reportKept(ctx context.Context) error {
 	}
 	return nil
 }
+
+// overQuota says of an error for which the page's quota is to blame how large that is.
+func (s *Session) overQuota(ctx context.Context, err error) error {
+	if engine.ClassOf(err) != record.Quota {
+		return err
+	}
+	what := "the browser stores no more"
+	if found, _, unread := s.kept(ctx); unread == nil {
+		what = fmt.Sprintf("the browser grants the page %s of storage, of which %s are used", words.Size(found.Quota),
+			words.Size(found.Reported))
+	}
+	return &engine.Failure{Class: record.Quota, Err: fault.Wrap(fault.Quota, err,
+		"free space on the disk of the browser's profile, or set TMPDIR to a folder on another disk", "%s", what)}
+}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/driver"
 	"llmparity/browser/store"
 )
 
@@ -18,8 +17,13 @@ var stores = store.Folders{"Default/Service Worker", "Default/IndexedDB", "Defau
 func (t *Tab) Quit(ctx context.Context) error {
 	within, cancel := t.within(ctx)
 	defer cancel()
-	if _, err := chromedp.CallBrowser(within, browser.Close, cdp.Empty{}); err != nil && t.Lost() == nil {
+	limited, cancel := context.WithTimeout(within, driver.Quits)
+	defer cancel()
+	if err := chromedp.Cancel(limited); err != nil {
 		return fmt.Errorf("quitting the browser: %w", err)
+	}
+	if limited.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("the browser did not quit within %g s", driver.Quits.Seconds())
 	}
 	return t.Ends(ctx)
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -33,12 +32,12 @@ func (p *Process) Kept() int64 {
 	return p.Stores.Size(p.Folder())
 }
 
-// quits is how long a browser may take to write its profile and end.
-const quits = 30 * time.Second
+// Quits is how long a browser may take to write its profile and end.
+const Quits = 30 * time.Second
 
 // Ends waits for all processes of a browser that was asked to quit.
 func (p *Process) Ends(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, quits, errors.New("timeout"))
+	ctx, cancel := context.WithTimeoutCause(ctx, Quits, fmt.Errorf("not within %g s", Quits.Seconds()))
 	defer cancel()
 	for len(child.Group(p.About.PID)) > 0 {
 		select {

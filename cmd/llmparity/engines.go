@@ -168,7 +168,7 @@ func (f *engineFlags) follow(p plan.Plan) {
 		Threads: cmp.Or(p.Threads, was.Threads, f.threads),
 		DType:   cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Storage: p.Storage,
-		Keep: p.Cache == record.CacheOn, Fallback: p.AllowFallback,
+		Keep:    p.Cache == record.CacheOn, Fallback: p.AllowFallback,
 		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
 		p.Sections)
 	if len(p.Weights) == 1 {

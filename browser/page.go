@@ -142,7 +142,7 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 		p, err = c.fill.again(ctx, p, to, once)
 	}
 	if err != nil {
-		return nil, errors.Join(err, server.Close(), c.fill.clear())
+		return nil, errors.Join(err, server.Close())
 	}
 	return p, nil
 }

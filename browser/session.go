@@ -48,7 +48,7 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 		return nil, errors.Join(err, r.Close())
 	}
 	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(err, c.fill.clear(), r.Close())
 	}
 	s.Page.probe = probe
 	if s.Adapter, err = s.Device(ctx); err == nil { // report what exists before any model

@@ -13,7 +13,7 @@ export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 # detector is for packages where goroutines meet; the others it would only make slow, the command's tests also. Those choose
 # their own groups ($LLMPARITY_TESTS, cmd/llmparity/main_test.go).
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
-BROWSERS = llmparity/browser llmparity/browser/webllm
+BROWSERS = llmparity/browser llmparity/browser/webllm llmparity/browser/wllama
 PAGES = llmparity/reports llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/models/modellib
 RACED = $(filter-out $(SERVERS),$(filter llmparity/native/% llmparity/examples/% $(addprefix llmparity/internal/,\
@@ -38,9 +38,9 @@ build:
 	@scripts/setup npm
 	@go build -o bin/llmparity ./cmd/llmparity
 
-# The main job: the tiny model in WebLLM and in llama.cpp, measured, compared, reported.
+# The main job: the tiny model in WebLLM, in wllama and in llama.cpp, measured, compared, reported.
 demo: setup build
-	@bin/llmparity run
+	@bin/llmparity run --engines webllm,wllama,llamacpp
 
 lint:
 	@scripts/setup npm staticcheck
@@ -131,4 +131,4 @@ mlc-proof: build
 	@scripts/mlc-proof "$(DIR)"
 
 clean:
-	rm -rf bin assets/node_modules assets/bundle/dist/web-llm.js assets/bundle/dist/catalogue.json assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js
+	rm -rf bin assets/node_modules assets/wllama/dist/wllama.* assets/bundle/dist/web-llm.js assets/bundle/dist/catalogue.json assets/transformersjs/dist/*.* assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js

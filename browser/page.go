@@ -75,6 +75,8 @@ type Site struct {
 	Title   string       // of the engine, for people
 	Imports string       // what the page's script imports, for people
 	Do      string       // advice if that fails
+	// Elsewhere: it need not compute on the WebGPU adapter, so none is necessary, and Ran reports the device.
+	Elsewhere bool
 	// Classify classifies messages of the engine's own errors; nil, or an empty class: as the messages of any page.
 	Classify func(message string) record.Class
 }

@@ -116,20 +116,42 @@ func (p *Page) attachInside(ctx context.Context, probe engine.Probe) error {
 	if err != nil {
 		return err
 	}
+	inside = append([]sample.Source{p.wasm()}, inside...)
+	if !p.site.Elsewhere {
+		inside = append([]sample.Source{p.ledger}, inside...)
+	}
+	return p.attach(ofThePage, probe, inside)
+}
+
+// Keys of sources that are no process's. Processes have their pid.
+const (
+	ofThePage  = 0
+	ofTheModel = -1 // attached by the load, until the unload
+)
+
+// attach samples sources until the page is closed, or until detach.
+func (p *Page) attach(key int, probe engine.Probe, sources []sample.Source) error {
 	ps := &p.processes
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.ended {
 		return driver.ErrClosed
 	}
-	for _, s := range append([]sample.Source{p.ledger, p.wasm()}, inside...) {
-		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
+	for _, s := range sources {
+		ps.attached[key] = append(ps.attached[key], probe.Attach(s))
 	}
 	return nil
 }
 
-// ofThePage is the key of the page's sources; processes have their pid.
-const ofThePage = 0
+// detach ends the sampling of sources that attach began.
+func (p *Page) detach(key int) {
+	p.processes.mu.Lock()
+	defer p.processes.mu.Unlock()
+	for _, end := range p.processes.attached[key] {
+		end()
+	}
+	delete(p.processes.attached, key)
+}
 
 // wasm is the source of WebAssembly memories, which the ledger's script knows.
 func (p *Page) wasm() sample.Source {
@@ -137,8 +159,12 @@ func (p *Page) wasm() sample.Source {
 		Sees:  "WebAssembly memories of the thread of " + p.site.Title + " by size, touched or not",
 		Blind: "memories of other threads; compiled code"}
 	return &sample.Func{Source: about, Values: func(ctx context.Context) (map[string]float64, error) {
-		m, err := Call[struct{ Bytes, Count float64 }](ctx, p, "llmparityLedger.wasm()")
-		return map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}, p.unread(ctx, err)
+		m, err := Call[struct{ Bytes, Count, Shared, Threads float64 }](ctx, p, "llmparityLedger.wasm()")
+		all := map[string]float64{"memory_bytes": m.Bytes, "memory_count": m.Count}
+		if m.Threads > 0 { // no other engine's memory is shared
+			all["shared_bytes"], all["threads_count"] = m.Shared, m.Threads
+		}
+		return all, p.unread(ctx, err)
 	}}
 }
 

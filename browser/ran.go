@@ -8,6 +8,7 @@ import (
 
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // What an engine in a page can compute with.
@@ -18,7 +19,7 @@ const (
 
 // Got reports what the engine got of what the plan asks for. The runner fails a launch that got less, unless the plan
 // allows it.
-func (p *Page) Got(rows ...record.Ran) {
+func (p *Page) Got(rows ...ran.Row) {
 	if len(rows) > 0 && p.probe != nil {
 		p.probe.Event(record.Event{At: time.Now(), Ran: rows})
 	}
@@ -33,7 +34,7 @@ func (s *Session) granted(ctx context.Context) error {
 			return err
 		}
 		if !shared { // otherwise the engine knows better
-			rows = append(rows, record.RanWith(record.RanThreads, asked, 1, "the page has no SharedArrayBuffer"))
+			rows = append(rows, ran.With(ran.Threads, asked, 1, "the page has no SharedArrayBuffer"))
 		}
 	}
 	s.Got(rows...)
@@ -110,7 +111,7 @@ const least = 0.2
 
 // row says what computed. Dispatches count first. A thread of the engine's own may have some that the ledger does not
 // see, but on a software adapter the GPU process computes them, in CPU time.
-func (w work) row(asked string, software bool) record.Ran {
+func (w work) row(asked string, software bool) ran.Row {
 	got, said := "", []string{}
 	if w.dispatches >= 0 {
 		said = append(said, fmt.Sprintf("%.0f WebGPU dispatches", w.dispatches))
@@ -129,5 +130,5 @@ func (w work) row(asked string, software bool) record.Ran {
 	if len(said) == 0 {
 		said = []string{"neither dispatches nor CPU time could be read"}
 	}
-	return record.RanAs(record.RanBackend, asked, got, "first generation: "+strings.Join(said, "; "))
+	return ran.As(ran.Backend, asked, got, "first generation: "+strings.Join(said, "; "))
 }

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // withoutGPU skips a test on a machine that has a GPU.
@@ -135,7 +136,7 @@ func TestBackendIsSeen(t *testing.T) {
 		missed bool
 	}{{true, WebGPU, WebGPU, false}, {false, WebGPU, WASM, true}, {true, WASM, WebGPU, true}} {
 		r := computing{gpu: c.gpu, offer: Offer{Backend: c.asked, Context: 9, Threads: 2,
-			Got: []record.Ran{record.RanAs(record.RanDType, "f16", "f16", "the file")}}}
+			Got: []ran.Row{ran.As(ran.DType, "f16", "f16", "the file")}}}
 		probe := &enginetest.Probe{}
 		s, err := Start(watched(t), Config{Adapter: SwiftShader}, r, probe)
 		check.Err(t, err)
@@ -150,7 +151,7 @@ func TestBackendIsSeen(t *testing.T) {
 		for _, r := range rows {
 			what = append(what, r.What)
 		}
-		if !slices.Equal(what, []string{record.RanDevice, record.RanDType, record.RanBackend}) {
+		if !slices.Equal(what, []string{ran.Device, ran.DType, ran.Backend}) {
 			t.Fatalf("rows of %v", what)
 		}
 		row := rows[2]
@@ -198,7 +199,7 @@ func TestThreadsNeedSharedMemory(t *testing.T) {
 		check.Also(t, s.Load(watched(t), models.Model{}))
 		rows := (&record.Attempt{Events: probe.Events()}).Ran()[1:] // behind the device
 		check.Also(t, s.Close())
-		want := []record.Ran{{What: "threads", Asked: "4", Got: "1", Evidence: "the page has no SharedArrayBuffer",
+		want := []ran.Row{{What: "threads", Asked: "4", Got: "1", Evidence: "the page has no SharedArrayBuffer",
 			Missed: true}}
 		if !apart {
 			want = nil // the engine knows better

@@ -2,12 +2,15 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Runtime is an engine of a page, as its package adds it to this one. It lasts as long as a session.
@@ -29,6 +32,8 @@ type Served struct {
 	Info record.EngineInfo
 	// Stages of a load, in order. Each begins when the script marks it, and ends where the next one begins.
 	Stages []Stage
+	// Elsewhere: it does not always compute on the WebGPU adapter, so none is needed, and Ran reports the device.
+	Elsewhere bool
 }
 
 // Stage is a stage of a load: its name, as the script marks it, and how its limits are measured.
@@ -48,11 +53,23 @@ type Offer struct {
 	// Threads is how many the plan asks for; 0: what the engine likes. The engine's Got says how many there are.
 	Threads int
 	// Got is what else was asked for, and what the model has. What only a load shows goes to Page.Got.
-	Got []record.Ran
+	Got []ran.Row
 	// Warnings apply to a launch once the model is loaded.
 	Warnings []record.Warning
 	// Lacks adds to an error of the load which files the page requested in vain; nil: it never does.
 	Lacks func() string
+	// Ran reads what the script's ran returned after the load; nil: nothing is asked.
+	Ran func(p *Page, told json.RawMessage) (*Ran, error)
+}
+
+// Ran is what is known of a model only once it is loaded.
+type Ran struct {
+	Device  *record.Device // with what was asked for; nil: the page's adapter
+	Policy  map[string]string
+	Layers  *record.Layers
+	Sources []sample.Source // until the unload
+	// Ledger: WebGPU was used, so that the ledger's figures have a meaning. Without Site.Elsewhere they always have.
+	Ledger bool
 }
 
 // Caps are those of engines in a browser: the caller adds its own.

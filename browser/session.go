@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Session is an open browser with an engine's page.
@@ -47,26 +49,48 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if s.Page, err = Open(ctx, c, s.served.Site, probe); err != nil {
+	s.Page, err = Open(ctx, c, s.served.Site, probe)
+	if Tried(err) != nil && s.served.Elsewhere {
+		c.Adapter = Auto // there is none, and it need not be
+		s.Page, err = Open(ctx, c, s.served.Site, probe)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.fill.clear(), r.Close())
 	}
 	s.Page.probe = probe
-	if s.Adapter, err = s.Device(ctx); err == nil { // report what exists before any model
-		device := s.Adapter
-		s.event(record.Event{Engine: s.info(nil)})
-		s.event(record.Event{Device: &device})
-		if s.config.Power != "" {
-			s.Got(record.RanAs(record.RanPower, s.config.Power, device.Detail[detailPower],
-				"adapter.info, which does not say whether there is another adapter"))
-		}
-		if err = s.checkKept(ctx); err == nil {
-			err = s.Measure(ctx, probe)
-		}
-	}
-	if err != nil {
+	if err = s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// begin reports what exists before any model, and starts measuring.
+func (s *Session) begin(ctx context.Context) (err error) {
+	elsewhere := s.served.Elsewhere
+	if err := s.adapts(ctx); err != nil {
+		return err
+	}
+	s.event(record.Event{Engine: s.info(nil)})
+	if !elsewhere {
+		device := s.Adapter
+		s.event(record.Event{Device: &device})
+		if s.config.Power != "" {
+			s.Got(ran.As(ran.Power, s.config.Power, device.Detail[detailPower],
+				"adapter.info, which does not say whether there is another adapter"))
+		}
+	}
+	if err := s.checkKept(ctx); err != nil {
+		return err
+	}
+	return s.Measure(ctx, s.probe)
+}
+
+// adapts finds the adapter. Engines that need none may have none.
+func (s *Session) adapts(ctx context.Context) (err error) {
+	if s.Adapter, err = s.Device(ctx); s.served.Elsewhere && fault.Of(err) == fault.NoAdapter {
+		return nil
+	}
+	return err
 }
 
 func (s *Session) event(e record.Event) {
@@ -78,6 +102,7 @@ func (s *Session) event(e record.Event) {
 func (s *Session) info(o *Offer) *record.EngineInfo {
 	info, own := s.Info(), s.served.Info
 	info.Name, info.Title, info.Version, info.Origin = own.Name, s.served.Title, own.Version, own.Origin
+	info.Computes, info.Vector = own.Computes, own.Vector
 	maps.Copy(info.Parts, own.Parts)
 	maps.Copy(info.Policy, own.Policy)
 	if sum, err := page.SHA256(s.served.Scripts); err == nil {
@@ -131,6 +156,10 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	for _, span := range s.served.spans(marks, s.Page) {
 		s.probe.Span(span)
 	}
+	ran, err := s.ran(ctx, o)
+	if err != nil {
+		return err
+	}
 	blocks, err := s.blocks(ctx, []record.Span{{Name: string(record.Load), Begin: begin, End: time.Now()}})
 	if err != nil {
 		return err
@@ -139,7 +168,12 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	if err := s.Loaded(ctx); err != nil {
 		return err
 	}
-	s.event(record.Event{Engine: s.info(o)})
+	info := s.info(o)
+	if ran != nil {
+		maps.Copy(info.Policy, ran.Policy)
+		info.Layers = ran.Layers
+	}
+	s.event(record.Event{Engine: info})
 	if err := s.granted(ctx); err != nil {
 		return err
 	}
@@ -147,6 +181,29 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 		s.probe.Warn(w)
 	}
 	return s.Attach(ctx, s.probe)
+}
+
+// ran asks the script what it computes on, and attaches sources that exist while the model is loaded.
+func (s *Session) ran(ctx context.Context, o *Offer) (*Ran, error) {
+	if o.Ran == nil {
+		return nil, nil
+	}
+	told, err := Call[json.RawMessage](ctx, s.Page, "llmparity.ran()")
+	if err != nil {
+		return nil, fmt.Errorf("asking %s what it loaded: %w", s.served.Title, err)
+	}
+	ran, err := o.Ran(s.Page, told)
+	if err != nil {
+		return nil, err
+	}
+	if ran.Device != nil {
+		s.event(record.Event{Device: ran.Device})
+	}
+	sources := ran.Sources
+	if ran.Ledger && s.served.Elsewhere {
+		sources = append(sources, s.ledger)
+	}
+	return ran, s.attach(ofTheModel, s.probe, sources)
 }
 
 // answer is the page's answer to a request; tokens come before it as events.
@@ -158,6 +215,7 @@ type answer struct {
 	Finish    string             `json:"finish"`
 	Reported  map[string]float64 `json:"reported"`
 	PromptIDs []int              `json:"promptIDs"`
+	Warnings  []record.Warning   `json:"warnings"`
 }
 
 // generation collects the tokens of a request.
@@ -223,6 +281,9 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err != nil {
 		return g.usage(answer), fmt.Errorf("generating with %s: %w", s.served.Title, err)
 	}
+	for _, w := range answer.Warnings {
+		s.probe.Warn(w)
+	}
 	if answer.TooLong > 0 {
 		return g.usage(answer), fault.New(
 			fault.PromptTooLong, "shorten the prompt, request fewer tokens, or use a larger context",
@@ -242,6 +303,7 @@ func (s *Session) Unload(ctx context.Context) error {
 		return err
 	}
 	defer s.Guard()()
+	s.detach(ofTheModel)
 	if _, err := Call[any](ctx, s.Page, "llmparity.unload()"); err != nil {
 		return fmt.Errorf("unloading: %w", err)
 	}

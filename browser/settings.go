@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"runtime"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"llmparity/browser/find"
 	"llmparity/browser/firefox"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 )
 
@@ -53,6 +55,42 @@ func (s *Settings) Check() error {
 		return fault.New(fault.Usage, "omit --chrome and --attach", "--adapter lavapipe has a browser of its own")
 	}
 	return chosen(s.Chrome).check(driver.Options{Launch: s.Launch, Adapter: Adapter(s.Adapter)}, s.Chrome)
+}
+
+// Adapters are the WebGPU adapters that a browser may have here; nil: that of the browser that was chosen.
+func (s *Settings) Adapters() []string {
+	if s.Chrome+s.Launch.Attach != "" {
+		return nil
+	}
+	var out []string
+	if machine.HasGPU() || runtime.GOOS != "linux" {
+		out = append(out, string(GPU))
+	}
+	out = append(out, string(SwiftShader))
+	if _, err := find.Lavapipe(); err == nil {
+		out = append(out, string(Lavapipe))
+	}
+	return out
+}
+
+// Devices are settings with each of these adapters.
+func (s *Settings) Devices() (out []engine.Section) {
+	for _, name := range s.Adapters() {
+		out = append(out, engine.Section{"adapter": name})
+	}
+	return out
+}
+
+// Backends are settings of an engine that computes in WebAssembly, or on WebGPU with each of these adapters.
+func (s *Settings) Backends(wasm, webgpu string) []engine.Section {
+	out := []engine.Section{{"backend": wasm}}
+	for _, name := range s.Adapters() {
+		out = append(out, engine.Section{"backend": webgpu, "adapter": name})
+	}
+	if len(out) == 1 {
+		out = append(out, engine.Section{"backend": webgpu})
+	}
+	return out
 }
 
 // Browser is the browser to start or to attach to.

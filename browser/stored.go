@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Keeps is where the page keeps a model.
@@ -106,7 +107,7 @@ func (f *filler) stores(ctx context.Context, p *Page) (err error) {
 		err = errors.Join(err, p.tab.Close())
 	}()
 	s := &Session{Page: p, runtime: f.runtime, served: f.served, probe: engine.Unmeasured{}}
-	if s.Adapter, err = s.Device(ctx); err != nil {
+	if err := s.adapts(ctx); err != nil {
 		return err
 	}
 	keeps := p.config.Keeps
@@ -167,7 +168,7 @@ func (s *Session) reportKept(ctx context.Context) error {
 	found.Before = s.before
 	s.event(record.Event{Store: &found})
 	if asked := s.config.Keeps.In; asked != "" && asked != record.CrossOrigin {
-		s.Got(record.RanAs(record.RanStorage, asked, found.In, words.Count(found.Files, "file")+" found in it"))
+		s.Got(ran.As(ran.Storage, asked, found.In, words.Count(found.Files, "file")+" found in it"))
 	}
 	return nil
 }

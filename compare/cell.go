@@ -18,6 +18,7 @@ import (
 	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Cell is a point of a plan with what was measured there.
@@ -221,9 +222,9 @@ func (c *Cell) identify() {
 }
 
 // takeRan keeps what the first launch asked for and got, and what any launch missed.
-func (c *Cell) takeRan(rows []record.Ran) {
+func (c *Cell) takeRan(rows []ran.Row) {
 	for _, r := range rows {
-		at := slices.IndexFunc(c.Ran, func(o record.Ran) bool { return o.What == r.What })
+		at := slices.IndexFunc(c.Ran, func(o ran.Row) bool { return o.What == r.What })
 		switch {
 		case at < 0:
 			c.Ran = append(c.Ran, r)

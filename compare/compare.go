@@ -30,6 +30,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
 	"llmparity/compare/label"
+	"llmparity/compare/matrix"
 	"llmparity/compare/pairs"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
@@ -59,8 +60,9 @@ type Result struct {
 	Sweeps        []growth.Sweep     `json:"sweeps"` // cells that differ along one axis alone
 	Forms         []*ship.Table      `json:"forms,omitempty"`
 	Costs         []*cost.Cost       `json:"browser_costs,omitempty"` // of pages on the CPU, against the same library outside
-	Warnings      []evidence.Warning `json:"warnings"`                // what may change a conclusion, the most serious first
-	Notes         []evidence.Warning `json:"notes"`                   // all other remarks
+	Support       *matrix.Matrix     `json:"support_matrix,omitempty"`
+	Warnings      []evidence.Warning `json:"warnings"` // what may change a conclusion, the most serious first
+	Notes         []evidence.Warning `json:"notes"`    // all other remarks
 	// the baseline run once more; nil: it was measured once
 	Noise *Noise `json:"noise,omitempty"`
 	// outcome of the run's gate; nil: it has none
@@ -131,7 +133,10 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r.measureNoise(o.Noise)
 	r.judge()
 	r.group()
-	r.Forms, r.Costs = r.forms(), r.costs()
+	r.Costs, r.Support = r.costs(), r.support()
+	if r.Support == nil || slices.ContainsFunc(r.Cells, (*Cell).forShipping) {
+		r.Forms = r.forms()
+	}
 	r.Reasons, r.Settings = r.reasons(), r.settings()
 	for _, d := range r.Reasons {
 		r.Comparability = append(r.Comparability, d.Text)

@@ -190,3 +190,23 @@ func TestScoresOfTextsThatBeginAlike(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// A model that runs with several start settings has an anchor beside each. The one beside a cell has a yardstick for
+// what this cell computes in.
+func TestAnchorBesideTheCell(t *testing.T) {
+	fine, coarse := pairOf(still, faint(0.07))
+	fine.Cell.Setup, coarse.Cell.Setup = 1, 2
+	coarse.Check.Arithmetic = []string{"float16 activations"}
+	coarse.Info.Policy["activations_dtype"] = "f16"
+	anchored(&fine, 1e-5)
+	anchored(&coarse, 0)
+	coarse.Check.Anchor.Yardsticks = map[string]float64{"float16 activations": 0.05}
+	for _, order := range [][]comparetest.Engine{{fine, coarse}, {coarse, fine}} {
+		r := compare.Runs(comparetest.Run(t, "anchors", order...))
+		for _, c := range r.Cells {
+			if c.Scores.Yardstick == nil || c.Scores.Differs() {
+				t.Errorf("%s: %+v", c.Label, c.Scores)
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/growth"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/words"
+	"llmparity/reports/matrix"
 	"llmparity/reports/plain"
 	"llmparity/reports/section"
 	"llmparity/reports/sides"
@@ -23,6 +24,11 @@ const endingLines, placeLines = 30, 4
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
+	for _, c := range []*answer.Card{&a.Speed, &a.Memory} {
+		if res.Support != nil && c.Unknown { // one launch a cell is not made for them
+			*c = answer.Card{}
+		}
+	}
 	var text string
 	// lines for each card, how many warnings and how many checks of a gate: fewer until all fits
 	for _, most := range []struct{ card, warnings, checks int }{{4, 3, 4}, {4, 2, 4}, {4, 1, 4}, {2, 1, 4}, {4, 0, 1},
@@ -193,8 +199,10 @@ type ending struct {
 // text has two cells side by side, a figure a row; else a cell a row, in at most so many lines.
 func (e *ending) text(lines int) string {
 	switch {
-	case e.sides == nil:
+	case e.sides == nil && e.res.Support == nil:
 		return ""
+	case e.res.Support != nil:
+		return e.matrix(lines)
 	case e.ofForms():
 		return e.forms()
 	case e.sides.Two:
@@ -217,6 +225,25 @@ func (e *ending) ofForms() bool {
 		}
 	}
 	return n == len(e.res.Cells)
+}
+
+// matrix has a row an engine and device, and in the room below it what is not ok.
+func (e *ending) matrix(lines int) string {
+	const each = 2 // lines
+	var t terminal
+	t.WriteByte('\n')
+	t.grid(matrix.Grid(e.res))
+	all := matrix.Lines(e.res)
+	for i, text := range all {
+		text = cutLines(plain.Wrap(text, "- ", "  ", width), each)
+		if left := len(all) - i; lineCount(t.String()+text) >= lines && left > 0 {
+			t.WriteString("and " + words.Count(left, "more line") + " in the details and in the report\n")
+			e.left = left
+			break
+		}
+		t.WriteString(text)
+	}
+	return t.String()
 }
 
 // forms has a row a form.

@@ -157,7 +157,7 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	figures := folded("summary")
 	figures.Title = "All figures of each cell"
-	summary := append(slices.Insert(first, 1, of["ship"]), figures) // forms of a model are the picture
+	summary := append(slices.Insert(first, 1, of["support"], of["ship"]), figures) // forms of a model are the picture
 	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"],
 		chapter("differences", "Differences", bare("ratios")),
 		chapter("speed", "Speed", of["cost"], bare("times"), of["traffic"], of["lengths"], of["axes"],

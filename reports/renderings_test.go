@@ -61,6 +61,7 @@ func renderings(t *testing.T) map[string]rendering {
 	out["busy"] = of(busy...)
 	out["trend"] = of(later(t))
 	out["forms"] = of(forms(t, 0.02))
+	out["matrix"] = of(comparetest.Run(t, "matrix", comparetest.Matrix()...))
 	out["forms-broken"] = of(forms(t, 0.02, 102))
 	return out
 }
@@ -125,6 +126,7 @@ var inGolden = map[string][]string{
 	"grouped": {"terminal", "Markdown", "ratios"}, "hostile": {"terminal", "details", "Markdown", "page", "JUnit",
 		"benchstat"},
 	"inside": {"terminal", "details"}, "lost": {"terminal", "JUnit"}, "machine": {"identity", "environment"},
+	"matrix":  {"terminal", "Markdown", "support"},
 	"mixed":   {"terminal", "Markdown", "answer", "timeline", "memory", "warnings", "JUnit", "benchstat"},
 	"no-goal": {"traffic"}, "no-scores": {"parity"}, "not-alike": {"terminal", "ratios"},
 	"reading-missing": {"details", "breakdown"}, "same-device": {"terminal", "speed"},

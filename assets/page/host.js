@@ -5,8 +5,8 @@
 // the ledger. It exports
 //   load(options)      loads a model; options are what its Go package offers. No model is loaded before, and none after an error
 //   generate(request)  { prompt, ids, maxTokens, temperature, seed, ignoreEOS }: calls host.token(id) when it has sampled
-//                      a token, and returns { promptIDs, text, finish, reported, sent }, or { tooLong, context } before it computes
-//                      anything. At a temperature above 0 it draws from all tokens, by the seed
+//                      a token, and returns { promptIDs, text, finish, reported, sent, warnings }, or { tooLong, context } before it
+//                      computes anything. At a temperature above 0 it draws from all tokens, by the seed. Warnings are { code, text }
 //   interrupt()        makes generate or score return soon
 //   unload()           frees the model, if there is one; afterwards host destroys the WebGPU devices
 // and may export
@@ -14,6 +14,7 @@
 //   giveUp()           makes load return soon
 //   score(text)        { prompt, forced, top, whole }: calls host.score for each forced token, and returns { promptIDs }
 //   held()             the number of tokens in the KV cache
+//   ran()              what is known of the device and of memory after the load, for Offer.Ran of its Go package
 // Long work lets the thread's other tasks run between tokens (host.turn), because else it could not be interrupted.
 
 import { ledger } from "./ledger.js"; // must precede everything that uses WebGPU
@@ -51,9 +52,8 @@ export const host = {
     ledger.enter(stage);
   },
 
-  // token reports a token that was sampled now.
-  token(id) {
-    const at = now();
+  // token reports a token that was sampled now, or at a time that was kept.
+  token(id, at = now()) {
     tokens.push(id, at);
     if (at - told >= batch) flush(at);
   },
@@ -182,4 +182,4 @@ async function unload() {
   show("Ready: no model is loaded.");
 }
 
-globalThis.llmparity = { held, now, adapter, load, giveUp, generate, score, interrupt: () => engine.interrupt(), unload };
+globalThis.llmparity = { held, now, adapter, load, ran: () => ask("ran"), giveUp, generate, score, interrupt: () => engine.interrupt(), unload };

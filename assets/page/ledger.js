@@ -395,19 +395,21 @@ watchConstructor("Memory", keep);
 watchConstructor("Instance", keepExports);
 ["instantiate", "instantiateStreaming"].forEach(watchPromise);
 
-// wasm returns the bytes and number of existing memories.
+// wasm returns the bytes and number of existing memories, and the bytes of those that threads share.
 function wasm() {
-  let bytes = 0, count = 0;
+  let bytes = 0, count = 0, shared = 0;
   for (const ref of memories) {
     const memory = ref.deref();
     if (!memory) {
       memories.delete(ref);
       continue;
     }
-    bytes += memory.buffer.byteLength;
+    const { byteLength, constructor } = memory.buffer;
+    bytes += byteLength;
+    if (constructor.name === "SharedArrayBuffer") shared += byteLength;
     count++;
   }
-  return { bytes, count };
+  return { bytes, count, shared };
 }
 
 export const ledger = { read, brief, mark, enter, history, wasm };

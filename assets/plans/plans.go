@@ -24,7 +24,7 @@ var files embed.FS
 
 // Names are the presets.
 func Names() []string {
-	return []string{"smoke", "compare", "kv-growth", "concurrency", "seqlen", "mixed", "engines"}
+	return []string{"smoke", "compare", "kv-growth", "concurrency", "seqlen", "mixed", "engines", "matrix"}
 }
 
 // Preset is a preset's text. It names no engines: those whose kind belongs to the preset run.

@@ -30,11 +30,10 @@ import (
 // Tab is a running browser with one tab of ours.
 type Tab struct {
 	*driver.Process
-	ID     target.ID
-	end    func() // ends the browser or detaches, and waits for chromedp
-	cmd    *exec.Cmd
-	eager  bool // has flags.EagerMeasuring
-	listen driver.Listener
+	ID    target.ID
+	end   func() // ends the browser or detaches, and waits for chromedp
+	cmd   *exec.Cmd
+	eager bool // has flags.EagerMeasuring
 
 	crashed chan struct{} // closed when the tab has crashed
 	isolate isolate       // where the engine runs

@@ -84,8 +84,12 @@ func (t *Tab) ask(ctx context.Context) error {
 
 // Failed ends a browser that did not become ready, with a report about it.
 func (t *Tab) Failed(path string, err error) error {
-	err = t.Failure(path, err, t.cmd != nil && t.cmd.Process != nil)
-	if closing := t.Close(); closing != nil {
+	err = t.Failure(path, err)
+	closing := t.Close() // chromedp may start the program until then
+	if t.cmd == nil || t.cmd.Process == nil {
+		err = driver.NotExecuted(path, err)
+	}
+	if closing != nil {
 		return fmt.Errorf("%w (and closing the browser: %v)", err, closing)
 	}
 	return err

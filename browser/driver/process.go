@@ -184,9 +184,8 @@ func (p *Process) Find() {
 	}
 }
 
-// Failure returns why a browser at path did not become ready, before it is ended. executed is false if the program
-// cannot be executed at all.
-func (p *Process) Failure(path string, err error, executed bool) error {
+// Failure adds what is known of a browser that did not become ready, while its processes still exist. Close follows.
+func (p *Process) Failure(path string, err error) error {
 	failed, ok := errors.AsType[*engine.NotStarted](err)
 	if p.diskIsFull() && !errors.Is(err, context.Canceled) { // before its folders are removed
 		return p.OnFullDisk(errors.New(fault.What(err)))
@@ -197,10 +196,16 @@ func (p *Process) Failure(path string, err error, executed bool) error {
 	p.Find()
 	failed.Report = fmt.Sprintf("Processes\n%s\nOutput\n%s\n", child.Describe(child.Group(p.About.PID)), p.Printed())
 	failed.Kind, failed.Do = fault.NoChrome, "start "+path+" by hand to see why"
-	if !executed { // repeating would not help
-		return fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What)
-	}
 	return failed
+}
+
+// NotExecuted is the error if the program never ran: repeating would not help.
+func NotExecuted(path string, err error) error {
+	failed, ok := errors.AsType[*engine.NotStarted](err)
+	if !ok {
+		return err
+	}
+	return fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What)
 }
 
 // AwaitGroup waits for a browser's processes to end.

@@ -239,7 +239,9 @@ const ends = 2 * time.Second
 
 // Failed ends a browser that did not become ready, with a report about it.
 func (t *Tab) Failed(path string, err error) error {
-	err = t.Failure(path, err, t.process != nil)
+	if err = t.Failure(path, err); t.process == nil {
+		err = driver.NotExecuted(path, err)
+	}
 	return errors.Join(err, t.Close())
 }
 

@@ -41,6 +41,7 @@ var Kind = &engine.Kind{
 	Parts: parts, Found: found, Compare: compare,
 	CannotMake: cannotMake, Memory: Memory, Formats: []string{models.WebLLM, models.GGUF}, Colour: 1,
 	Can: canPackage, Library: canLibrary,
+	Devices: func(c engine.Config) []engine.Section { return c.(*Config).Devices() },
 	Program: func(c engine.Config, _ engine.Settings) (string, error) {
 		return c.(*Config).Browser(0).Find()
 	},

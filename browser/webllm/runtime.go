@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 //go:embed scripts
@@ -143,14 +144,14 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 }
 
 // got compares a package with what the plan asks for. One that it names has dtypes of its own.
-func (w *WebLLM) got(m models.Model, p Package) []record.Ran {
+func (w *WebLLM) got(m models.Model, p Package) []ran.Row {
 	if isPackage(m) {
 		return nil
 	}
 	asked := cmp.Or(w.settings.DType, F32)
 	const library = "the package's library"
-	return []record.Ran{record.RanAs(record.RanDType, asked, p.DType, library),
-		record.RanAs(record.RanKV, cmp.Or(w.settings.KVDType, asked), cmp.Or(p.KVDType, p.DType), library)}
+	return []ran.Row{ran.As(ran.DType, asked, p.DType, library),
+		ran.As(ran.KV, cmp.Or(w.settings.KVDType, asked), cmp.Or(p.KVDType, p.DType), library)}
 }
 
 // Close closes the model's files.

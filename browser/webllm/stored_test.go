@@ -9,12 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"llmparity/browser"
-	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/check"
-	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // requested are the names of the model's files that the page has asked for.
@@ -74,7 +72,7 @@ func testStored(t *testing.T, storage, stored string) {
 			found = e.Store
 		}
 		for _, r := range e.Ran {
-			if r.What == record.RanStorage && (r.Missed || r.Got != storage) {
+			if r.What == ran.Storage && (r.Missed || r.Got != storage) {
 				t.Errorf("storage: %+v", r)
 			}
 		}
@@ -88,31 +86,5 @@ func testStored(t *testing.T, storage, stored string) {
 		t.Errorf("the store of %d bytes of weights is %+v", size, *found)
 	case stored == record.StoredHalf && 2*found.Before != found.Files && 2*found.Before != found.Files+1:
 		t.Errorf("half of %d files are %d", found.Files, found.Before)
-	}
-}
-
-// A load for which the page's quota is too small fails with a class of its own, wherever the model is kept.
-func TestQuota(t *testing.T) {
-	w, probe, m := packed(t, Config{}), &keeping{}, tinyModel(t)
-	s, err := opened(watched(t), w, probe, answering(asServed))
-	check.Err(t, err)
-	defer s.Close()
-	// an empty file of almost the quota's size, which takes no space on the disk
-	_, err = browser.Call[any](watched(t), s.Page, `(async () => {
-		const { usage, quota } = await navigator.storage.estimate();
-		const folder = await navigator.storage.getDirectory();
-		const file = await (await folder.getFileHandle("large", { create: true })).createWritable();
-		await file.truncate(quota - usage - 100000);
-		await file.close();
-	})()`)
-	check.Err(t, err)
-	for _, storage := range []string{record.CacheAPI, record.IndexedDB, record.OPFS} {
-		w.settings.Storage = storage
-		err := s.Load(watched(t), m)
-		t.Logf("%s: %v", storage, err)
-		if engine.ClassOf(err) != record.Quota || fault.Of(err) != fault.Quota || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: class %s, %s of %v", storage, engine.ClassOf(err), fault.Of(err), err)
-		}
-		check.Err(t, s.Unload(watched(t)))
 	}
 }

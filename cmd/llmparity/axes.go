@@ -224,10 +224,13 @@ func (f *presetFlags) change(p *plan.Plan) {
 	}
 }
 
-// onlyHere leaves engines whose program is not found out of the preset "engines", with a note. If none is found, or the
-// user names engines, they stay, and the run reports what is missing.
+// everyEngine are the presets that run each engine that is here.
+var everyEngine = []string{"engines", "matrix"}
+
+// onlyHere leaves engines whose program is not found out of a preset of every engine, with a note. If none is found, or
+// the user names engines, they stay, and the run reports what is missing.
 func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
-	if f.preset != "engines" || given("engines") || given("engine") {
+	if !slices.Contains(everyEngine, f.preset) || given("engines") || given("engine") {
 		return
 	}
 	absent := slices.DeleteFunc(slices.Clone(p.Engines), f.isHere)
@@ -236,6 +239,30 @@ func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 		p.Engines = here
 		f.left = fmt.Sprintf("not installed, skipped: %s; \"llmparity doctor\" says how to install them",
 			strings.Join(absent, ", "))
+	}
+}
+
+// onDevices lets the preset matrix run engines on each of their devices. An engine whose flags choose one runs on that,
+// and one without a dtype of its own runs once.
+func (f *runFlags) onDevices(p *plan.Plan, given func(string) bool) {
+	if f.preset != "matrix" {
+		return
+	}
+	for _, name := range enginesIn(*p) {
+		k, _ := kinds.All.Of(name)
+		if k != nil && k.DTypeOf == "" && len(p.DTypes) > 1 {
+			p.Exclude = append(p.Exclude, plan.Entry{"engine": {name}, "dtype": p.DTypes[1:]})
+		}
+		if k == nil || k.Devices == nil {
+			continue
+		}
+		all := k.Devices(f.chosen().Config(k))
+		if len(all) > 0 && !slices.ContainsFunc(k.Config().Fields(), func(field engine.Field) bool {
+			_, chooses := all[0][field.Key]
+			return chooses && given(field.Flag)
+		}) {
+			p.Devices(k, all)
+		}
 	}
 }
 

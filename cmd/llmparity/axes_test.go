@@ -95,6 +95,45 @@ func TestPresets(t *testing.T) {
 	}
 }
 
+// The matrix runs every kind of the preset on each of its devices, with each dtype that the kind computes in. A device
+// or dtype that a flag chooses stays alone.
+func TestPresetMatrixVariesDevices(t *testing.T) {
+	lightTest(t)
+	for line, want := range map[string]struct{ dtypes, adapters int }{
+		"":                                  {2, 1},
+		"--dtype f32":                       {1, 1},
+		"--adapter swiftshader":             {2, 0},
+		"--dtype f16 --adapter swiftshader": {1, 0},
+	} {
+		p, err := planOf(t, "--preset matrix --models tiny --engines webllm,llamacpp,ollama "+line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		dtypes, adapters, ollama := map[string]bool{}, map[string]bool{}, 0
+		for _, c := range expanded(t, p).Cells {
+			switch c.Engine {
+			case "webllm":
+				dtypes[c.DType] = true
+				if name := c.Settings["adapter"]; name != "" {
+					adapters[name] = true
+				}
+			case "ollama":
+				ollama++
+			}
+		}
+		if len(dtypes) != want.dtypes || len(adapters) < want.adapters || want.adapters == 0 && len(adapters) > 0 {
+			t.Errorf("%q: dtypes %v, adapters %v", line, dtypes, adapters)
+		}
+		if want.adapters > 0 && !adapters["swiftshader"] {
+			t.Errorf("%q: adapters %v", line, adapters)
+		}
+		if ollama != 1 {
+			t.Errorf("%q: %d cells of an engine without dtypes of its own", line, ollama)
+		}
+	}
+}
+
 // Engines that are missing are left out with a note, except those that the user names.
 func TestPresetEnginesSkipsMissingOnes(t *testing.T) {
 	lightTest(t)

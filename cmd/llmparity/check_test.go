@@ -35,7 +35,7 @@ func TestWrongWeightsFailTheGate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("intact: exit code %d: %s", code, said)
 	}
-	swapNorm(t, own)
+	swapNorm(t, filepath.Join(own, "packages"))
 	said, code = run()
 	mentions(t, said, "Output: Wrong scores: WebLLM.", "8 of 8 identical", "same scores as llmparity's reference implementation",
 		"more than float32 explains (0.001)")
@@ -58,10 +58,10 @@ func ownCache(t *testing.T) string {
 	return own
 }
 
-// swapNorm swaps the first two values of the last norm in every package of a cache.
-func swapNorm(t *testing.T, own string) {
+// swapNorm swaps the first two values of the last norm in every package of a folder.
+func swapNorm(t *testing.T, packages string) {
 	t.Helper()
-	caches, err := filepath.Glob(filepath.Join(own, "packages", "*", "tensor-cache.json"))
+	caches, err := filepath.Glob(filepath.Join(packages, "*", "tensor-cache.json"))
 	check(t, err)
 	if len(caches) == 0 {
 		t.Fatal("no package in the cache")

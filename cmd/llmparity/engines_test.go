@@ -51,7 +51,7 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 // The user asks for an engine by its name, or by a flag that is for it alone.
 func TestEnginesThatAreAskedFor(t *testing.T) {
 	lightTest(t)
-	for line, want := range map[string][2]bool{"": {}, "--threads 2": {}, "--thread worker": {true, false},
+	for line, want := range map[string][2]bool{"": {}, "--threads 2": {}, "--kernels gpu": {true, false},
 		"--llamacpp-batch 64": {}, "--engines webllm,llamacpp": {true, true}} {
 		f, _, err := flagsOf(t, line)
 		check(t, err)

@@ -54,7 +54,7 @@ func TestExecEngineIsComparedTokenByToken(t *testing.T) {
 	if len(asked) != 2 || r.CellByID(asked[0].Scoring.Reference).Engine != "exec:mine" || len(asked[0].Scores) != 12 {
 		t.Errorf("scored: %+v; warnings %v", asked, r.Warnings)
 	}
-	if p := ran(t, latest)["exec:mine"].Policy; p["threads"] != "1" || p["context"] != "1024" {
+	if p := executed(t, latest)["exec:mine"].Policy; p["threads"] != "1" || p["context"] != "1024" {
 		t.Errorf("its policy: %v", p)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"llmparity/browser/webllm"
 	"llmparity/compare"
 	"llmparity/internal/figure"
 	"llmparity/internal/record"
@@ -132,7 +131,7 @@ func launchedTo(t *testing.T, text string) string {
 			if e.Device != nil {
 				fmt.Fprintln(&out, e.Device.Class, strings.ReplaceAll(e.Device.Name, host, "HOST"))
 			}
-			if e.Engine != nil && e.Engine.Name == webllm.Name {
+			if e.Engine != nil && e.Engine.Parts["browser"] != "" {
 				fmt.Fprintf(&out, "%v %v\n", e.Engine.Parts, e.Engine.Policy)
 			}
 		}

@@ -82,6 +82,7 @@ var resolvedMoves = map[string]change{
 	"ollama.gpu":                {"engines: [ollama]", "ollama: {gpu: true}"},
 	"ollama.kv_type":            {"engines: [ollama]", "ollama: {kv_type: q8_0}"},
 	"ollama.url":                {"engines: [ollama]", "ollama: {url: http://127.0.0.1:1}"},
+	"transformersjs.backend":    {"engines: [transformersjs]", "transformersjs: {backend: webgpu}"},
 	"openai.url":                {onServer, "openai: {url: http://127.0.0.1:1}"},
 	"openai.model":              {onServer, "openai: {url: URL, model: other}"},
 	"models.model_params": {onServer + "-model\nmodels: [{model: served:m, model_params: 1e9}]",
@@ -125,12 +126,33 @@ var launchedMoves = map[string]change{
 	"ollama.keep_alive":        {onOllama, "ollama: {url: URL, keep_alive: 20m}"},
 	"openai.api":               {onServer, "openai: {url: URL, api: chat}"},
 	"openai.key_env":           {onServer, "openai: {url: URL, key_env: A_KEY}"},
+	"llamacpp.server":          {"engines: [llamacpp]", "llamacpp: {server: simd128}"},
+	"webllm.browser":           {"engines: [webllm]", "webllm: {browser: chromium}"},
 	"webllm.adapter":           {"engines: [webllm]", "webllm: {adapter: lavapipe}"},
 	"webllm.power_preference":  {"engines: [webllm]", "webllm: {power_preference: low-power}"},
 	"webllm.kernels":           {"engines: [webllm]", "webllm: {kernels: gpu}"},
 	"webllm.requantize":        {"engines: [webllm]", "webllm: {requantize: q4_0}"},
 	"webllm.sort":              {"engines: [webllm]", "webllm: {sort: full}"},
 	"webllm.thread":            {"engines: [webllm]", "webllm: {thread: worker}"},
+	"wllama.browser":           {"engines: [wllama]", "wllama: {browser: chromium}"},
+	"wllama.adapter":           {"engines: [wllama]", "wllama: {adapter: lavapipe}"},
+	"wllama.backend":           {"engines: [wllama]", "wllama: {backend: wasm}"},
+	"wllama.batch":             {"engines: [wllama]", "wllama: {batch: 64}"},
+	"wllama.cache_type_k":      {"engines: [wllama]", "wllama: {cache_type_k: f16}"},
+	"wllama.cache_type_v":      {"engines: [wllama]", "wllama: {cache_type_v: f16}"},
+	"wllama.flash_attention":   {"engines: [wllama]", "wllama: {flash_attention: auto}"},
+	"wllama.power_preference":  {"engines: [wllama]", "wllama: {power_preference: low-power}"},
+	"wllama.thread":            {"engines: [wllama]", "wllama: {thread: worker}"},
+	"wllama.ubatch":            {"engines: [wllama]", "wllama: {ubatch: 64}"},
+
+	"transformersjs.browser":          {"engines: [transformersjs]", "transformersjs: {browser: chromium}"},
+	"transformersjs.adapter":          {onWebGPU("swiftshader"), onWebGPU("lavapipe")},
+	"transformersjs.power_preference": {"engines: [transformersjs]", "transformersjs: {power_preference: low-power}"},
+	"transformersjs.thread":           {"engines: [transformersjs]", "transformersjs: {thread: worker}"},
+}
+
+func onWebGPU(adapter string) string {
+	return "engines: [transformersjs]\ntransformersjs: {backend: webgpu, adapter: " + adapter + "}"
 }
 
 func traffic(text string) string { return "traffic: {" + text + "}" }

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // generateFlags are those flags of run that choose engine, model and prompt.
@@ -152,7 +153,7 @@ type tellingProbe struct {
 	out    io.Writer
 	engine record.EngineInfo
 	device *record.Device // not yet judged; nil: none
-	ran    []record.Ran   // not yet judged
+	ran    []ran.Row      // not yet judged
 }
 
 // asked judges what the engine has reported of its device and of what else was asked for.

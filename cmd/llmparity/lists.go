@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/figure"
 	"llmparity/internal/kinds"
+	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/internal/record/runfolder"
 	"llmparity/reports"
@@ -137,7 +138,7 @@ func complete(c *cobra.Command) {
 // modelNames are the built-in models and those of WebLLM's catalogue, which may be missing.
 func modelNames() []string {
 	known, _ := builtInCatalogue()
-	return append([]string{"tiny", "smollm2"}, known.IDs()...)
+	return slices.Concat(models.Tinies(), []string{models.SmolLM2}, known.IDs())
 }
 
 // limits are figures, before a number.

@@ -29,7 +29,7 @@ func TestLlamaCppProgramsInOneRun(t *testing.T) {
 		l["mmap"] != "off" || l["batch_threads"] != 1 {
 		t.Errorf("the plan that was run: %+v", p.Sections["llamacpp"])
 	}
-	for name, engine := range ran(t, dir) {
+	for name, engine := range executed(t, dir) {
 		policy := engine.Policy
 		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" ||
 			policy["mmap"] != "off" {

@@ -18,7 +18,8 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	if p := resolved(t, latest); p.Sections["ollama"]["kv_type"] != "f16" || p.Threads != 1 {
 		t.Errorf("the plan that was run: %+v", p)
 	}
-	if p := ran(t, latest)["ollama"].Policy; p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" ||
+	p := executed(t, latest)["ollama"].Policy
+	if p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" ||
 		p["mmap"] != "off" {
 		t.Errorf("its policy: %v", p)
 	}

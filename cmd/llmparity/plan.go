@@ -219,7 +219,11 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 			return fault.Wrap(fault.Usage, err, "", "--%s", referenceFlag)
 		}
 	}
-	return f.axisFlags.change(p, given)
+	if err := f.axisFlags.change(p, given); err != nil {
+		return err
+	}
+	f.onDevices(p, given)
+	return nil
 }
 
 // referenceFlag names the cell that others are compared with.

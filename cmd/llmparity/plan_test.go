@@ -53,7 +53,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 	if !reflect.DeepEqual(p, again.Plan) {
 		t.Errorf("%+v, then %+v", p, again.Plan)
 	}
-	a := ran(t, first)
+	a := executed(t, first)
 	if web := a["webllm"]; len(a) != 2 || a["llamacpp"].Policy["threads"] != "2" ||
 		!strings.Contains(web.Library.String(), "software kernels, full sort") || web.Policy["thread"] != "worker" {
 		t.Errorf("%+v", a)
@@ -61,7 +61,7 @@ func TestResolvedPlanRepeatsRun(t *testing.T) {
 }
 
 // ran are the recorded engines by name.
-func ran(t *testing.T, run string) map[string]record.EngineInfo {
+func executed(t *testing.T, run string) map[string]record.EngineInfo {
 	t.Helper()
 	r := opened(t, run)
 	out := map[string]record.EngineInfo{}
@@ -126,7 +126,7 @@ func TestContextIsCapped(t *testing.T) {
 	if m := r.Cells[0].Model; m.Context != 5120 || m.MaxContext != 8192 || resolved(t, r.Dir).Context != 5120 {
 		t.Errorf("the record has %+v", m)
 	}
-	if policy := ran(t, r.Dir)["llamacpp"].Policy; policy["context"] != "5120" {
+	if policy := executed(t, r.Dir)["llamacpp"].Policy; policy["context"] != "5120" {
 		t.Errorf("%v", policy)
 	}
 	mentions(t, readFile(t, filepath.Join(r.Dir, "report.html")), "capped")

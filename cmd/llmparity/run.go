@@ -58,8 +58,8 @@ type runFlags struct {
 
 const (
 	modelHelp = "model: a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME[/FILE] or " +
-		"ollama:NAME for another tool's downloads, served:NAME, or the name tiny or smollm2"
-	allowFallbackHelp = "measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU"
+		"ollama:NAME for another tool's downloads, served:NAME, or the name tiny, tiny-q4_0, tiny-q8_0 or smollm2"
+	allowFallbackHelp = "measure an engine that got less than was asked for, e.g. the CPU instead of a GPU, or fewer threads"
 	mirrorHelp        = "address or folder with catalogue models, a folder also with model libraries; must have the layout of the public site"
 )
 

@@ -43,7 +43,7 @@ func (r view) costTitle(a *Answer) string {
 		return ""
 	}
 	out := clauses{differ: []string{a.Cost.Headline}}
-	if a.Memory.Headline != "" && !a.Memory.Unknown {
+	if r.topic() == ofEngines && a.Memory.Headline != "" && !a.Memory.Unknown {
 		out.other = append(out.other, a.Memory.Headline)
 	}
 	r.addOutput(&out, a)

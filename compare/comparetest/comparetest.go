@@ -13,6 +13,7 @@ import (
 
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Start is the zero of every made-up run.
@@ -32,7 +33,7 @@ type Engine struct {
 	// Introduction is what the engine says of itself before it has a model; nil: nothing.
 	Introduction *record.EngineInfo
 	Device       record.Device
-	Ran          []record.Ran
+	Ran          []ran.Row
 	Resident     bool // its processes exist before the load
 	Processes    []Process
 	Load         time.Duration
@@ -505,7 +506,7 @@ func Browser(launches int) Engine {
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
 		Device: record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader",
 			Detail: map[string]string{"vendor": "google", "fallback": "true"}},
-		Ran:      []record.Ran{record.RanAs(record.RanBackend, "webgpu", "webgpu", "first generation: 960 WebGPU dispatches")},
+		Ran:      []ran.Row{ran.As(ran.Backend, "webgpu", "webgpu", "first generation: 960 WebGPU dispatches")},
 		Resident: true,
 		Processes: []Process{{"browser", 118, 124, 70}, {"renderer", 96, 310, 60}, {"gpu-process", 88, 420, 64},
 			{"utility", 52, 53, 44}},
@@ -526,7 +527,7 @@ func Native(launches int) Engine {
 			SHA256: "0badcafe", Args: []string{"-np", "1", "-t", "1"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256", "threads": "1"}},
 		Device:    record.Device{Class: record.CPU, Name: "Example CPU 3.0 GHz"},
-		Ran:       []record.Ran{record.RanWith(record.RanThreads, 1, 1, "llama.cpp's log")},
+		Ran:       []ran.Row{ran.With(ran.Threads, 1, 1, "llama.cpp's log")},
 		Processes: []Process{{"server", 8, 46, 3}},
 		Load:      350 * time.Millisecond, TTFT: 9 * time.Millisecond, Token: 1100 * time.Microsecond,
 		IDs: IDs(64), PromptIDs: []int{12, 44, 7, 301}, Text: text, Vary: 0.03,

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/dtype"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Setup is what a cell requested, and what it ran on.
@@ -18,7 +19,7 @@ type Setup struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
-	Ran    []record.Ran       `json:"ran,omitempty"` // what was asked for, and what ran
+	Ran    []ran.Row          `json:"ran,omitempty"` // what was asked for, and what ran
 }
 
 // Subject is a cell without its figures: what it requested, what it ran on, and whose it is.

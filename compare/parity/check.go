@@ -31,14 +31,21 @@ func CheckedBy(run *record.Run, spec record.Cell) *Checked {
 	return nil
 }
 
-// AnchorOf finds the reference implementation's scores for a cell's weights; nil if it has none.
-func AnchorOf(run *record.Run, spec record.Cell) *Checked {
+// AnchorOf finds the reference implementation's scores for a cell's weights, those beside cells with the same start
+// settings first: they have yardsticks for what these compute in. It returns nil if there are none.
+func AnchorOf(run *record.Run, spec record.Cell) (anchor *Checked) {
 	for _, a := range slices.Backward(run.Scorings) {
-		if a.Scoring.Anchored() && a.Scoring.Check.Anchor.SHA256 == spec.Model.Values() && len(a.Scores) > 0 {
+		if !a.Scoring.Anchored() || a.Scoring.Check.Anchor.SHA256 != spec.Model.Values() || len(a.Scores) == 0 {
+			continue
+		}
+		if run.CellByID(a.Cell).Setup == spec.Setup {
 			return newChecked(a)
 		}
+		if anchor == nil {
+			anchor = newChecked(a)
+		}
 	}
-	return nil
+	return anchor
 }
 
 func newChecked(a *record.Attempt) *Checked {

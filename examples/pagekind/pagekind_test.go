@@ -73,7 +73,7 @@ func TestKindIsBuiltIn(t *testing.T) {
 		{[]string{"run", "--engines", "page-example,webllm", "--repetitions", "1", "--max-tokens", "8",
 			"--out", "results"}, true, "peak memory  "},
 		{[]string{"generate", "--engine", "llamacpp", "--adapter", "gpu"}, false,
-			"--adapter applies only to webllm or page-example"},
+			" or page-example; omit it"},
 	} {
 		cmd := exec.Command(program, c.args...)
 		cmd.Dir, cmd.Env = dir, os.Environ()

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Asked judges whether an engine runs on the device that the plan asks for. If it does not, that is an error, or a
@@ -30,7 +31,7 @@ func Asked(d record.Device, allowed bool) (*record.Warning, error) {
 }
 
 // AskedAlso judges what else the plan asks for. The first that was missed is the error, unless the plan allows it.
-func AskedAlso(rows []record.Ran, allowed bool) (warnings []record.Warning, err error) {
+func AskedAlso(rows []ran.Row, allowed bool) (warnings []record.Warning, err error) {
 	for _, r := range rows {
 		switch got := cmp.Or(r.Got, "unknown"); {
 		case r.Missed && !allowed:

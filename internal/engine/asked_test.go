@@ -8,6 +8,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 func TestAskedSaysWhatWasTried(t *testing.T) {
@@ -23,8 +24,8 @@ func TestAskedSaysWhatWasTried(t *testing.T) {
 }
 
 func TestAskedAlso(t *testing.T) {
-	rows := []record.Ran{record.RanAs("dtype", "f16", "f16", "x"), record.RanAs("power preference", "low-power", "", "unread"),
-		record.RanWith("threads", 4, 1, "a log")}
+	rows := []ran.Row{ran.As("dtype", "f16", "f16", "x"),
+		ran.As("power preference", "low-power", "", "unread"), ran.With("threads", 4, 1, "a log")}
 	warnings, err := engine.AskedAlso(rows, false)
 	enginetest.OneLine(t, err, fault.Fallback, record.Fallback, "asks for threads 4", "ran with 1 (a log)")
 	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "is unknown: unread") {

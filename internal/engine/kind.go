@@ -81,6 +81,9 @@ type Kind struct {
 	Compare func(ctx context.Context, was record.EngineInfo, c Config, s Settings, to Comparison)
 	// Libraries returns a hash of the program's own shared libraries; nil: it has none.
 	Libraries func(path string) string
+	// Devices lists settings, each of another device or backend of this machine that it could compute on. The preset
+	// matrix tries all of them; nil: there is one.
+	Devices func(c Config) []Section
 	// Program finds the program that would be started, with an empty path if none would; nil: there is none.
 	Program func(c Config, s Settings) (path string, err error)
 }

@@ -2,7 +2,9 @@
 package kinds
 
 import (
+	"llmparity/browser/transformersjs"
 	"llmparity/browser/webllm"
+	"llmparity/browser/wllama"
 	"llmparity/internal/engine"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
@@ -13,6 +15,8 @@ import (
 // All lists the engines in display order.
 var All = engine.Kinds{
 	webllm.Kind,
+	wllama.Kind,
+	transformersjs.Kind,
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,

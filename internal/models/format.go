@@ -66,6 +66,7 @@ type Converted struct {
 const (
 	GGUF        = "gguf"
 	WebLLM      = "webllm" // a package
+	ONNX        = "onnx"
 	HuggingFace = "hf"
 	OfConfig    = "hf-config"
 )
@@ -98,6 +99,9 @@ func init() { // their functions use the table
 				return info.Mode().IsRegular() && (begin == "GGUF" || strings.EqualFold(filepath.Ext(path), ".gguf"))
 			},
 			open: open, hash: hashOf, sizes: ggufSizes, Facts: ggufFacts, weights: ggufWeights, tokens: tokenizer.Open},
+		{Name: ONNX, Title: "ONNX model", Kind: "onnx", Named: "an ONNX file of a Hugging Face folder",
+			Exts: []string{".onnx"}, is: isONNX, open: openONNX, hash: hashOfONNX, sizes: modelsize.FromONNX,
+			Facts: onnxFacts, Advice: "get the GGUF of this model"},
 		{Name: HuggingFace, Title: "Hugging Face configuration", Kind: OfConfig,
 			Named: "a Hugging Face folder (config.json)", Folder: true, Exts: []string{".json", ".safetensors"},
 			is: func(path string, info fs.FileInfo, _ string) bool {

@@ -1,8 +1,8 @@
 // Package models finds the model that a plan or a command names, and reads its description.
 //
-// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, hf:ORG/NAME or
-// ollama:NAME for a model that another tool has downloaded, or served:NAME for a model on a server. Whether an engine
-// runs the model is up to the engine.
+// A name is tiny, a quantised form of it such as tiny-q4_0, smollm2, a GGUF file, the folder of a WebLLM package, an id
+// of WebLLM's catalogue, hf:ORG/NAME or ollama:NAME for a model that another tool has downloaded, or served:NAME for a
+// model on a server. Whether an engine runs the model is up to the engine.
 package models
 
 import (
@@ -67,7 +67,7 @@ func Listed(name string) bool { return !strings.ContainsAny(name, `/\`) && !Spel
 // Spelled reports whether a name is a file or folder, or names its source.
 func Spelled(name string) bool {
 	_, err := os.Lstat(name)
-	return err == nil || name == Tiny || name == SmolLM2 || IsFile(name) ||
+	return err == nil || builtIn(name) != nil || name == SmolLM2 || IsFile(name) ||
 		slices.ContainsFunc([]string{Served, hub, ollama}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
@@ -123,17 +123,17 @@ func Path(name string) (string, error) {
 	if path, ok, err := Local(name); ok {
 		return path, err
 	}
-	switch name {
-	case Tiny:
-		path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
+	if write := builtIn(name); write != nil {
+		path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], name+".gguf")
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
 		if err := cache.MkdirAll(filepath.Dir(path)); err != nil {
 			return "", err
 		}
-		return path, tiny.WriteFile(path)
-	case SmolLM2: // where scripts/setup puts it
+		return path, write(path)
+	}
+	if name == SmolLM2 { // where scripts/setup puts it
 		dir := filepath.Join(cache.Dir(os.Getenv), "models", "smollm2")
 		found, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
 		if err != nil || len(found) != 1 {
@@ -142,6 +142,28 @@ func Path(name string) (string, error) {
 		return found[0], nil
 	}
 	return name, nil
+}
+
+// builtIn returns what writes a built-in model; nil: it is none.
+func builtIn(name string) func(path string) error {
+	if name == Tiny {
+		return tiny.WriteFile
+	}
+	for _, f := range tiny.Forms() {
+		if name == Tiny+"-"+f.Type.DType().Name {
+			return f.WriteFile
+		}
+	}
+	return nil
+}
+
+// Tinies are the names of the built-in model and of its quantised forms.
+func Tinies() []string {
+	out := []string{Tiny}
+	for _, f := range tiny.Forms() {
+		out = append(out, Tiny+"-"+f.Type.DType().Name)
+	}
+	return out
 }
 
 // Open reads the description of a GGUF, which may be split. A context of 0 is the model's maximum. A model that

@@ -19,6 +19,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"llmparity/internal/record/ran"
 	"slices"
 	"strings"
 	"time"
@@ -405,7 +406,7 @@ type Event struct {
 	Device   *Device     `json:"device,omitempty"`   // what the engine computes on
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
-	Ran      []Ran       `json:"ran,omitempty"`      // what was asked for, and what ran
+	Ran      []ran.Row   `json:"ran,omitempty"`      // what was asked for, and what ran
 	Store    *Store      `json:"store,omitempty"`    // what a browser keeps of the model
 }
 
@@ -550,7 +551,7 @@ const (
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
 	Quota      Class = "quota"    // the browser refuses to store the model
-	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for
+	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for, or with less
 	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"
 	Other      Class = "error"

@@ -113,13 +113,13 @@ type State struct {
 	Plan []byte // content of plan.yaml
 	Last highest
 
-	at      map[int]int        // cells: their index in the run
-	commits map[int][]*Attempt // by cell
-	engines map[ran]EngineInfo // latest report
+	at      map[int]int            // cells: their index in the run
+	commits map[int][]*Attempt     // by cell
+	engines map[started]EngineInfo // latest report
 }
 
-// ran is an engine with its start settings.
-type ran struct {
+// started is an engine with its start settings.
+type started struct {
 	engine string
 	setup  int
 }
@@ -133,7 +133,7 @@ func (s *State) read() error {
 	if _, err := lines.EachRow(filepath.Join(s.Dir, tokensFile), tokenColumns, b.token); err != nil {
 		return notARun(err, s.Dir)
 	}
-	s.Last, s.at, s.commits, s.engines = b.last, b.cells, map[int][]*Attempt{}, map[ran]EngineInfo{}
+	s.Last, s.at, s.commits, s.engines = b.last, b.cells, map[int][]*Attempt{}, map[started]EngineInfo{}
 	ended := slices.DeleteFunc(slices.Concat(s.Attempts, s.Scorings), func(a *Attempt) bool { return !a.ended })
 	slices.SortFunc(ended, func(a, b *Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, a := range ended {
@@ -141,7 +141,7 @@ func (s *State) read() error {
 		for _, e := range a.Events {
 			// a failed attempt may have reported less
 			if c, _ := s.Cell(a.Cell); e.Engine != nil && a.Status == OK {
-				s.engines[ran{c.Engine, c.Setup}] = *e.Engine
+				s.engines[started{c.Engine, c.Setup}] = *e.Engine
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func (s *State) Cell(id int) (Cell, bool) {
 
 // Engine returns what an engine last reported in a successful attempt with the given start settings.
 func (s *State) Engine(setup int, engine string) (EngineInfo, bool) {
-	info, ok := s.engines[ran{engine, setup}]
+	info, ok := s.engines[started{engine, setup}]
 	return info, ok
 }
 

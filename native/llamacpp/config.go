@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 	"llmparity/native/logs"
 )
 
@@ -202,12 +203,12 @@ func (c Config) fits(ctx context.Context, b identity, flags []flag) error {
 // log.
 func (c Config) ran(p engine.Probe, said logs.Load) {
 	const log = "llama.cpp's log"
-	rows := []record.Ran{record.RanWith(record.RanThreads, c.Threads, said.Threads, log),
-		record.RanAs(record.RanKV, c.cacheK(), said.KV, log)}
+	rows := []ran.Row{ran.With(ran.Threads, c.Threads, said.Threads, log),
+		ran.As(ran.KV, c.cacheK(), said.KV, log)}
 	if c.GPULayers > 0 {
 		p.Event(record.Event{At: time.Now(), Device: new(c.device(said))})
 		if said.All > 0 {
-			rows = append(rows, record.RanWith("GPU layers", min(c.GPULayers, said.All), said.Offloaded, log))
+			rows = append(rows, ran.With("GPU layers", min(c.GPULayers, said.All), said.Offloaded, log))
 		}
 	}
 	p.Event(record.Event{At: time.Now(), Ran: rows})

@@ -84,7 +84,8 @@ func quantised(name string) bool {
 func (c *Config) Fields() []engine.Field {
 	types := strings.Join(cacheTypes, ", ")
 	return []engine.Field{
-		{To: &c.Path, Flag: "llama-server", Only: Name, Place: true, Help: "path of llama-server " +
+		{To: &c.Path, Flag: "llama-server", Key: "server", Only: Name, Place: true, Help: "path of llama-server, or " +
+			narrow + " for the build without wider vectors than a browser has " +
 			"(default: $LLMPARITY_LLAMA_SERVER, then PATH, then the build of make setup)"},
 		{To: &c.CLI, Flag: "llamacpp-cli", Only: OneShotName, Place: true,
 			Help: "path of the program of " + OneShotName + ": llama-completion, or llama-cli or main of an older llama.cpp " +

@@ -55,6 +55,12 @@ const (
 	CLIVariable  = "LLMPARITY_LLAMA_CLI"
 )
 
+// Names of builds, in place of paths: the usual one, and one with vectors of 128 bits alone.
+const (
+	usual  = "default"
+	narrow = "simd128"
+)
+
 // program returns one of llama.cpp's programs, and where the user says that it is.
 func (c Config) program(oneShot bool) (p program.Program, given string) {
 	p = program.Program{Names: []string{"llama-server"}, Build: "llamacpp/current/bin", Flag: "--llama-server",
@@ -65,6 +71,13 @@ func (c Config) program(oneShot bool) (p program.Program, given string) {
 		// It was once llama-cli, and main before that. Newer llama-cli is a chat client, which its help reveals.
 		p.Names, p.Flag, p.Variable = []string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable
 		build, given = "scripts/setup llamacpp-tools", c.CLI
+	}
+	switch given {
+	case usual:
+		given = ""
+	case narrow:
+		build = "scripts/setup llamacpp-" + narrow
+		given = filepath.Join(c.Cache, "llamacpp-"+narrow, "current", "bin", p.Names[0])
 	}
 	p.Do = fmt.Sprintf("run `%s`, put it on PATH, or set %s", build, p.Flag)
 	return p, given

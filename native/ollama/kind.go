@@ -24,7 +24,7 @@ var Kind = &engine.Kind{
 	},
 	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
 	KVTypes: Memory.KVTypes,
-	Memory:  Memory, Presets: []string{"engines"}, Colour: 3,
+	Memory:  Memory, Presets: []string{"engines", "matrix"}, Colour: 3,
 	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
 		if own := c.(*Config).with(s); own.URL == "" {

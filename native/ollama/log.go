@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 	"llmparity/native/logs"
 )
 
@@ -214,13 +215,13 @@ func deviceOf(m listed, said logs.Load) record.Device {
 // versions have only on some GPUs; then Ollama silently makes another one.
 func (s *session) ran(r runner) {
 	const line = "the runner's command line"
-	rows := []record.Ran{record.RanWith(record.RanThreads, s.config.Threads, r.threads, line)}
+	rows := []ran.Row{ran.With(ran.Threads, s.config.Threads, r.threads, line)}
 	if s.own != nil {
 		said := s.own.said.Said()
-		rows[0] = record.RanWith(record.RanThreads, s.config.Threads, cmp.Or(r.threads, said.Threads), line+" or log")
-		rows = append(rows, record.RanAs(record.RanKV, s.config.kvType(), cmp.Or(said.KV, r.kv), line+" or log"))
+		rows[0] = ran.With(ran.Threads, s.config.Threads, cmp.Or(r.threads, said.Threads), line+" or log")
+		rows = append(rows, ran.As(ran.KV, s.config.kvType(), cmp.Or(said.KV, r.kv), line+" or log"))
 		if s.config.GPU && said.Offloaded >= 0 {
-			rows = append(rows, record.RanAs("GPU layers", "", said.LayersText(said.Offloaded), "the runner's log"))
+			rows = append(rows, ran.As("GPU layers", "", said.LayersText(said.Offloaded), "the runner's log"))
 		}
 	}
 	s.probe.Event(record.Event{At: time.Now(), Ran: rows})

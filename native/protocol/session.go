@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 	"llmparity/native/launch"
 )
 
@@ -174,7 +175,7 @@ func (s *session) isLoaded(m models.Model, got message) {
 	if asked := s.engine.config.Threads; asked > 0 {
 		has, _ := strconv.Atoi(policy["threads"]) // 0: unknown
 		s.probe.Event(record.Event{At: time.Now(),
-			Ran: []record.Ran{record.RanWith(record.RanThreads, asked, has, `"threads" in the engine's "policy"`)}})
+			Ran: []ran.Row{ran.With(ran.Threads, asked, has, `"threads" in the engine's "policy"`)}})
 	}
 }
 

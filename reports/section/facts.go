@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
 )
@@ -132,7 +133,7 @@ func engineFact(v *chart.View, i int) fact {
 		f.addAll("device: ", d.Detail)
 	}
 	for _, r := range c.Ran {
-		if r.What != record.RanDevice { // which has its rows
+		if r.What != ran.Device { // which has its rows
 			f.add("asked and got: "+r.What, r.Text())
 		}
 	}

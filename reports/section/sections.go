@@ -10,6 +10,7 @@ import (
 	"llmparity/compare/answer"
 	"llmparity/internal/figure"
 	"llmparity/reports/chart"
+	"llmparity/reports/matrix"
 	"llmparity/reports/plain"
 	"llmparity/reports/sides"
 )
@@ -73,7 +74,10 @@ func Verdict(res *compare.Result, a *answer.Answer) Section {
 func All(v *chart.View) []Section {
 	res := v.Res
 	return slices.Concat([]Section{
-		riskSection(res), Gate(res.Gate), shipSections(res), costSection(res), Ratios(res),
+		riskSection(res), Gate(res.Gate),
+		{ID: "support", Title: matrix.Title, Grid: matrix.Grid(res), Words: []string{matrix.Words},
+			Method: []string{matrix.Method}, Parts: []Section{{Lines: matrix.Lines(res), Mark: "- "}}},
+		shipSections(res), costSection(res), Ratios(res),
 		// the page has a table of its own, with more figures and each one's interval
 		{ID: "summary", Title: "Summary", Parts: []Section{
 			{For: InTerminal | Document, Grid: summaryGrid(res), Words: summaryWords(res)}, summaryView(v)}},

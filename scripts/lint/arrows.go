@@ -23,6 +23,7 @@ var importers = map[string]string{
 	"internal/stats": "compare internal/bench/resolve internal/figure internal/gates internal/host/sample/truth internal/predict/fit reports",
 	"browser":        "cmd examples internal/kinds",
 	"native":         "cmd internal/kinds",
+	"native/logs":    "browser/wllama native", // the log of llama.cpp, wherever it runs
 
 	"internal/kinds":            "cmd scripts/reference",
 	"internal/bench":            "cmd",
@@ -41,6 +42,8 @@ var importers = map[string]string{
 
 	// A program contains all assets that its packages embed.
 	"assets/bundle":          "browser/webllm cmd",
+	"assets/wllama":          "browser/wllama",
+	"assets/transformersjs":  "browser/transformersjs",
 	"assets/page":            "browser",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
@@ -64,6 +67,7 @@ var imports = map[string]string{
 	"compare/memory": "compare/evidence compare/explain compare/hardware internal/dtype internal/figure " +
 		"internal/predict/accuracy internal/record internal/stats",
 	"compare/parity":   "compare/evidence compare/explain internal/figure internal/record internal/stats",
+	"compare/matrix":   "compare/evidence compare/parity internal/axis internal/record",
 	"compare/pairs":    "compare/evidence internal/axis internal/record",
 	"compare/label":    "compare/evidence compare/explain internal/axis internal/dtype internal/kit internal/record",
 	"compare/conduct":  "compare/evidence internal/record",
@@ -85,11 +89,12 @@ var imports = map[string]string{
 	"reports": "assets/charts compare internal/axis internal/figure internal/gates internal/kit internal/record " +
 		"internal/stats",
 	"reports/section": "compare internal/axis internal/figure internal/gates internal/kit internal/record internal/stats " +
-		"reports/chart reports/plain reports/sides",
-	"reports/sides": "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
-	"reports/paper": "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
-	"reports/chart": "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
-	"reports/plain": "compare internal/record",
+		"reports/chart reports/matrix reports/plain reports/sides",
+	"reports/matrix": "compare internal/dtype reports/plain",
+	"reports/sides":  "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
+	"reports/paper":  "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
+	"reports/chart":  "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
+	"reports/plain":  "compare internal/record",
 }
 
 // againstArrows finds imports that the tables do not have.

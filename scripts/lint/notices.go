@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,10 +20,10 @@ func staleNotices() ([]string, error) {
 		return nil, err
 	}
 	defer modules.Close()
-	used := map[string]string{}
+	used := map[[2]string]bool{} // names and versions
 	for s := bufio.NewScanner(modules); s.Scan(); {
 		if words := strings.Fields(s.Text()); strings.HasPrefix(s.Text(), "\t") && len(words) > 1 {
-			used[words[0]] = words[1]
+			used[[2]string{words[0], words[1]}] = true
 		}
 	}
 	text, err := os.ReadFile("assets/package-lock.json")
@@ -31,6 +32,7 @@ func staleNotices() ([]string, error) {
 	}
 	var lock struct {
 		Packages map[string]struct {
+			Name    string // of what stands in another's place
 			Version string
 			Dev     bool
 		}
@@ -40,13 +42,13 @@ func staleNotices() ([]string, error) {
 	}
 	for path, p := range lock.Packages {
 		if name, ok := strings.CutPrefix(path, "node_modules/"); ok && !p.Dev {
-			used[name] = p.Version
+			used[[2]string{cmp.Or(p.Name, name), p.Version}] = true
 		}
 	}
 	var out []string
-	for name, version := range used {
-		if !strings.Contains(string(notices), fmt.Sprintf("| %s | %s |", name, version)) {
-			out = append(out, fmt.Sprintf("NOTICE.md has no %s %s: run scripts/notices", name, version))
+	for p := range used {
+		if !strings.Contains(string(notices), fmt.Sprintf("| %s | %s |", p[0], p[1])) {
+			out = append(out, fmt.Sprintf("NOTICE.md has no %s %s: run scripts/notices", p[0], p[1]))
 		}
 	}
 	if rows := strings.Count(string(notices), "\n| ") - 2; rows != len(used) { // but for two headers

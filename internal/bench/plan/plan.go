@@ -30,9 +30,10 @@ type Plan struct {
 	Name string `yaml:"name"`
 	// Engines to run, e.g. [webllm, llamacpp]. Default: webllm and llamacpp.
 	Engines []string `yaml:"engines,flow"`
-	// Model to run: tiny, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's catalogue, hf:ORG/NAME or
-	// ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models. A group has a form for
-	// each engine, e.g. {name: llama, webllm: Llama-3.2-1B-Instruct-q4f32_1-MLC, llamacpp: llama.gguf}.
+	// Model to run: tiny, tiny-q4_0, tiny-q8_0, smollm2, a GGUF file, a WebLLM package's folder, an id of WebLLM's
+	// catalogue, hf:ORG/NAME or ollama:NAME of another tool's downloads, or served:NAME. A list is the same as models.
+	// A group has a form for each engine, e.g.
+	// {name: llama, webllm: Llama-3.2-1B-Instruct-q4f32_1-MLC, llamacpp: llama.gguf}.
 	Model string `yaml:"model,omitempty"`
 	// Prompts, passed to the model as they are, unless chat is true: texts, or groups such as {file: prompt.txt}.
 	Prompts []Prompt `yaml:"prompts,omitempty"`
@@ -76,7 +77,7 @@ type Plan struct {
 	Watchdog Duration `yaml:"watchdog,omitempty"`
 	// Whether to skip cells that are predicted to run out of memory. Default: true.
 	CheckOOM *bool `yaml:"check_oom,omitempty"`
-	// Whether to measure an engine that runs on another device than was asked for, e.g. on the CPU instead of a GPU.
+	// Whether to measure an engine that got less than was asked for, e.g. the CPU instead of a GPU, or fewer threads.
 	// Default: false, the launch fails.
 	AllowFallback bool `yaml:"allow_fallback,omitempty"`
 	// Whether engines score the reference text token by token after the run. Default: only where outputs differ.

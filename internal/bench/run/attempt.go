@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmparity/internal/bench/run/steady"
 	"llmparity/internal/bench/score"
 	"llmparity/internal/bench/traffic"
 	"llmparity/internal/engine"
@@ -24,6 +25,7 @@ import (
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 const idleFor = 300 * time.Millisecond
@@ -146,8 +148,8 @@ type relay struct {
 	judged   *record.Device    // the last device that device returned
 	rowsOf   int               // events that rows has read
 
-	memory *atomic.Int64             // last total RSS; nil: nobody asks
-	read   map[string][]record.Total // by method, while the baseline settles; else nil
+	memory *atomic.Int64 // last total RSS; nil: nobody asks
+	read   steady.Totals // by method, while the baseline settles; else nil
 }
 
 // lock returns what unlocks it again.
@@ -459,7 +461,7 @@ func (a *attempt) asked() error {
 }
 
 // rows returns what the session reported since the last call of what it asked for and got.
-func (r *relay) rows() (out []record.Ran) {
+func (r *relay) rows() (out []ran.Row) {
 	defer r.lock()()
 	for _, e := range r.events[r.rowsOf:] {
 		out = append(out, e.Ran...)

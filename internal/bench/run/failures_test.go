@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // made describes every attempt in the record: cell and repetition, the attempt that opened its session, and its end if
@@ -94,16 +95,16 @@ func allowed(t *testing.T, isolation string) {
 // What an engine silently did otherwise ends its cell, or is a warning in every launch if the plan allows it. What is
 // unknown is a warning in any case.
 func TestAskedAndGot(t *testing.T) {
-	missed := record.RanWith(record.RanThreads, 4, 1, "a log")
-	unknown := record.RanAs(record.RanPower, "low-power", "", "WebGPU does not report it")
+	missed := ran.With(ran.Threads, 4, 1, "a log")
+	unknown := ran.As(ran.Power, "low-power", "", "WebGPU does not report it")
 	for name, c := range map[string]struct {
-		row     record.Ran
+		row     ran.Row
 		allowed bool
 		fails   bool
 	}{"missed": {missed, false, true}, "allowed": {missed, true, false}, "unknown": {unknown, false, false}} {
 		for _, isolation := range []string{plan.OfLaunch, plan.Reused} {
 			synctest.Test(t, func(t *testing.T) {
-				a := &telling{scripted: scripted{name: "a"}, rows: []record.Ran{c.row}}
+				a := &telling{scripted: scripted{name: "a"}, rows: []ran.Row{c.row}}
 				o := options(t, a)
 				o.Plan.Isolation, o.Plan.AllowFallback = isolation, c.allowed
 				r, err := do(t, t.Context(), o)

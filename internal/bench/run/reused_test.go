@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // telling is a scripted engine with a process that reports itself, and warns at its start and in every generation.
@@ -22,9 +23,9 @@ type telling struct {
 	scripted
 	version string // empty: 1
 	others  []*telling
-	most    int          // most sessions open at once, including those of others
-	wants   string       // the device that it was asked for
-	rows    []record.Ran // what it got of what else it was asked for, known when it has generated
+	most    int       // most sessions open at once, including those of others
+	wants   string    // the device that it was asked for
+	rows    []ran.Row // what it got of what else it was asked for, known when it has generated
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
@@ -48,7 +49,7 @@ func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 type tellingSession struct {
 	*scriptedSession
 	probe engine.Probe
-	rows  []record.Ran // not yet reported
+	rows  []ran.Row // not yet reported
 }
 
 func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (

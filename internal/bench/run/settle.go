@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"llmparity/internal/bench/run/steady"
 	"llmparity/internal/record"
 )
 
@@ -12,7 +13,6 @@ import (
 const (
 	settleWindow   = 500 * time.Millisecond
 	settlePatience = 5 * time.Second
-	settleReadings = 4 // minimum within the window
 	settleLook     = 25 * time.Millisecond
 	settlePercent  = 1              // tolerance, in percent of total RSS
 	settleBytes    = 2 * record.MiB // minimum of the tolerance
@@ -21,7 +21,7 @@ const (
 // settle waits until the engine's memory is steady, and records how long that took.
 func (a *attempt) settle(ctx context.Context) error {
 	relay := a.live.relay
-	relay.look(map[string][]record.Total{})
+	relay.look(steady.Totals{})
 	defer relay.look(nil)
 	begin := time.Now()
 	s := record.Settling{Window: settleWindow, Spread: record.Absent}
@@ -31,12 +31,12 @@ func (a *attempt) settle(ctx context.Context) error {
 		}
 		now := time.Now()
 		s.Waited = now.Sub(begin)
-		spread, highest, ok, any := relay.spread(now.Add(-settleWindow))
-		if ok {
-			s.Spread, s.Tolerance = spread, max(settleBytes, highest*settlePercent/100)
-			s.Settled = spread <= s.Tolerance
+		r := relay.moved(now.Add(-settleWindow))
+		if r.Known {
+			s.Spread, s.Tolerance = r.Highest-r.Lowest, max(settleBytes, r.Highest*settlePercent/100)
+			s.Settled = s.Spread <= s.Tolerance
 		}
-		if s.Settled || s.Waited >= settlePatience || !ok && s.Waited >= 2*settleWindow && !any {
+		if s.Settled || s.Waited >= settlePatience || !r.Known && s.Waited >= 2*settleWindow && !r.Read {
 			break
 		}
 	}
@@ -50,32 +50,13 @@ func (a *attempt) settle(ctx context.Context) error {
 }
 
 // look keeps totals from here on; nil ends that.
-func (r *relay) look(read map[string][]record.Total) {
+func (r *relay) look(read steady.Totals) {
 	defer r.lock()()
 	r.read = read
 }
 
-// spread returns the range of RSS since a time; not ok if too little was read or processes came or went. any is whether
-// anything was read: a browser on another machine is not.
-func (r *relay) spread(since time.Time) (spread, highest int64, ok, any bool) {
+// moved is the range of RSS since a time.
+func (r *relay) moved(begin time.Time) steady.Range {
 	defer r.lock()()
-	for method, read := range r.read {
-		for len(read) > 0 && read[0].Begin.Before(since) {
-			read = read[1:]
-		}
-		r.read[method] = read
-		any = any || len(read) > 0
-		if ok || len(read) < settleReadings {
-			continue
-		}
-		lowest := read[0].RSS
-		for _, t := range read {
-			lowest, highest = min(lowest, t.RSS), max(highest, t.RSS)
-			if t.Processes != read[0].Processes {
-				return 0, 0, false, true
-			}
-		}
-		spread, ok = highest-lowest, true
-	}
-	return spread, highest, ok, any
+	return r.read.Since(begin)
 }

@@ -28,7 +28,7 @@ type Class struct {
 var Classes = []Class{
 	{Run, "a launch or the run failed; the record says why"},
 	{Usage, "a flag, an argument or a plan is wrong"},
-	{Fallback, "an engine runs on another device than the plan asks for, such as the CPU instead of a GPU; `--allow-fallback` measures it"},
+	{Fallback, "an engine runs on another device than the plan asks for, or with less, such as the CPU instead of a GPU or fewer threads; `--allow-fallback` measures it"},
 	{UnknownEngine, "no engine has this name"},
 	{Gate, "a gate failed"},
 	{Inconclusive, "a gate could not be decided: too noisy, too few launches, or no baseline run"},

@@ -13,7 +13,7 @@ type Kind string
 const (
 	Run          Kind = "failed"       // a launch or another part of the run failed; the record has the reason
 	Usage        Kind = "usage"        // invalid flag, argument or plan
-	Fallback     Kind = "fallback"     // an engine ran on another device than the plan asks for
+	Fallback     Kind = "fallback"     // an engine ran on another device than the plan asks for, or with less
 	Gate         Kind = "gate-failed"  // a check of a gate failed
 	Inconclusive Kind = "inconclusive" // a check of a gate could not be decided
 

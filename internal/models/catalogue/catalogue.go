@@ -94,7 +94,7 @@ func (c Catalogue) Find(id string) (Entry, error) {
 }
 
 // builtIn are models whose names look like those of a catalogue, and are in none.
-var builtIn = []string{"tiny", "smollm2"}
+var builtIn = []string{"tiny", "tiny-q4_0", "tiny-q8_0", "smollm2"}
 
 // short limits a name that somebody typed.
 func short(id string) string { return id[:min(len(id), 200)] }

@@ -30,7 +30,7 @@ func floatsOf(name string) (floats, error) {
 	case Float32:
 		return floats{d, appendFloats}, nil
 	case Float16:
-		return floats{d, appendHalves}, nil
+		return floats{d, AppendHalves}, nil
 	}
 	return floats{}, fault.New(fault.Usage, "choose one of them", "cannot write weights of type %q, only %s and %s",
 		name, Float32, Float16)
@@ -49,7 +49,8 @@ type errRange float32
 
 func (v errRange) Error() string { return fmt.Sprintf("value %g exceeds ±65504", float32(v)) }
 
-func appendHalves(to []byte, values []float32) ([]byte, error) {
+// AppendHalves appends values as 16-bit floats. A value beyond their range is an error.
+func AppendHalves(to []byte, values []float32) ([]byte, error) {
 	at := len(to)
 	to = slices.Grow(to, 2*len(values))[:at+2*len(values)]
 	out := to[at:]

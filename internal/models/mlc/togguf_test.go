@@ -251,7 +251,7 @@ func TestPackagesOfMLC(t *testing.T) {
 					return bf16(values)
 				}
 				_, values = bf16(values)
-				stored, err := appendHalves(nil, values)
+				stored, err := AppendHalves(nil, values)
 				check.Err(t, err)
 				var back []float32
 				for _, h := range values {

@@ -23,22 +23,28 @@ func (e *Estimate) ggml() GGMLSettings { return Own[GGMLSettings](e.Setup) }
 // ggmlPad is the unit, in tokens, of the KV cache.
 const ggmlPad = 256
 
-// ggmlRuntime is the library of llama.cpp. It computes in f32, and keeps the weights as the file has them.
-var ggmlRuntime = &Runtime{name: "ggml", gguf: true, device: splitLayers, kv: "f16", rules: ggml{},
-	assumed: func(m Model, _ Setup) bool { return m.GGUF() },
-	reserves: fmt.Sprintf("%%[1]s × the context window, rounded up to a multiple of %d tokens, × %%[3]s; reserved at load",
-		ggmlPad),
-	settings: []Setting{
+// ggmlSettings are those of every engine built on it. flags is how its own flags of a run begin.
+func ggmlSettings(flags string) []Setting {
+	return []Setting{
 		field(func(s *GGMLSettings) *int { return &s.UBatch }, Setting{Key: "ubatch", Flag: "ubatch", Most: 1 << 20,
-			Or: 512, Less: 128, Advice: "smaller batches (--llamacpp-ubatch 128)",
+			Or: 512, Less: 128, Advice: "smaller batches (--" + flags + "-ubatch 128)",
 			Help: "llama.cpp: tokens computed at once (default 512)"}),
 		field(func(s *GGMLSettings) *bool { return &s.NoFlash }, Setting{Key: "flash_attention",
 			Flag: "no-flash-attention",
 			Help: "llama.cpp: without flash attention (default: as \"run\" starts it: without, unless the KV cache is " +
 				"quantized)"}),
+	}
+}
+
+// ggmlRuntime is the library of llama.cpp. It computes in f32, and keeps the weights as the file has them.
+var ggmlRuntime = &Runtime{name: "ggml", gguf: true, device: splitLayers, kv: "f16", rules: ggml{},
+	assumed: func(m Model, _ Setup) bool { return m.GGUF() },
+	reserves: fmt.Sprintf("%%[1]s × the context window, rounded up to a multiple of %d tokens, × %%[3]s; reserved at load",
+		ggmlPad),
+	settings: append(ggmlSettings("llamacpp"),
 		field(func(s *GGMLSettings) *bool { return &s.NoMmap }, Setting{Key: "mmap",
 			Less: true, Advice: "without mmap (--llamacpp-mmap off), so that repacked weights exist once"}),
-	},
+	),
 	take: func(s *Setup, settings map[string]string) {
 		s.Concurrency = cmp.Or(number(settings["parallel"]), s.Concurrency)
 		s.GPULayers = cmp.Or(number(settings["gpu_layers"]), s.GPULayers)

@@ -24,10 +24,14 @@ type Setting struct {
 	set func(*Setup, any)
 }
 
-// Settings returns the settings of all runtimes that have a flag.
+// Settings returns the settings of all runtimes that have a flag. Runtimes may share one.
 func Settings() (out []Setting) {
 	for _, r := range runtimes {
-		out = append(out, r.settings...)
+		for _, o := range r.settings {
+			if !slices.ContainsFunc(out, func(other Setting) bool { return other.Flag == o.Flag }) {
+				out = append(out, o)
+			}
+		}
 	}
 	return slices.DeleteFunc(out, func(o Setting) bool { return o.Flag == "" })
 }

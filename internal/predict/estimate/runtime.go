@@ -79,7 +79,7 @@ type touched struct {
 
 // runtimes are those with known formulas, in the order in which they are asked whether they suit a model. The last
 // suits any.
-var runtimes = []*Runtime{ggmlRuntime, mlcRuntime, vllmRuntime, torchRuntime}
+var runtimes = []*Runtime{ggmlRuntime, ggmlWebRuntime, mlcRuntime, onnxRuntime, vllmRuntime, torchRuntime}
 
 // unknownRuntime has no formulas of its own.
 var unknownRuntime = &Runtime{device: someGPU, rules: usual{}}

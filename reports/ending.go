@@ -96,8 +96,11 @@ func answerText(a *answer.Answer, each int) string {
 			most = max(each, 3)
 		case &a.Cost: // has its shares
 			most = max(each, 3)
-		case &a.Quote: // "In part" alone would not say which
+		case &a.Quote: // has what may not be quoted, all of it
 			most = max(each, 2)
+			if lineCount(plain.Wrap(text, "", "  ", width)) > most {
+				text = c.Name + ": " + c.Headline + ". " + c.Line
+			}
 		}
 		b.WriteString(cutLines(plain.Wrap(text, "", "  ", width), most))
 	}

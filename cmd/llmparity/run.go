@@ -104,9 +104,13 @@ Plans: docs/howto/write-a-plan.md`,
 		},
 	}
 	f.register(c)
-	c.Flags().BoolVar(&f.helpAll, "help-all", false, "show all flags")
-	_ = c.Flags().MarkHidden("help-all")
+	helpAllFlag(c.Flags(), &f.helpAll)
 	return c
+}
+
+func helpAllFlag(flags *pflag.FlagSet, all *bool) {
+	flags.BoolVar(all, "help-all", false, "show all flags")
+	_ = flags.MarkHidden("help-all")
 }
 
 // runCommon are the flags of run that its short help shows.

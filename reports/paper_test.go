@@ -76,8 +76,8 @@ func TestMethodsFollowTheRecord(t *testing.T) {
 
 func few(e *comparetest.Engine) { e.Cell.Repetitions = 2 }
 
-// Over several contexts, the methods say where the KV cache's size is from and what a slope is. An engine whose library is
-// compiled for each context is listed once.
+// Over several contexts, the methods say where the KV cache's size is from and what a slope is. An engine whose
+// library is compiled for each context is listed once.
 func TestMethodsOfContexts(t *testing.T) {
 	var all []comparetest.Engine
 	for i, context := range []int64{256, 512, 1024} {
@@ -88,7 +88,8 @@ func TestMethodsOfContexts(t *testing.T) {
 		library := *e.Info.Library
 		library.SHA256 = strings.Repeat(string(rune('a'+i)), 12)
 		e.Info.Library = &library
-		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": strconv.Itoa(int(context))}
+		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32",
+			"context": strconv.Itoa(int(context))}
 		all = append(all, e)
 	}
 	text := methodsOf(t, comparetest.Run(t, "contexts", all...))

@@ -38,8 +38,10 @@ func (p *Page) explain(f *engine.Failure) error {
 var (
 	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|` +
 		`invalid array buffer length|(cannot|could not) allocate|allocation failed`)
-	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
-	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
+	deviceLost = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
+	// Chrome says "Quota exceeded.", and in some places nothing but the error's name.
+	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|exceed\w* (its|the) \w*\s?quota`)
+	fetchFailed   = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
 	// Without wasm exceptions an error in a wasm cannot be thrown, but aborts.
 	wasmAbort  = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
 	namedError = regexp.MustCompile(`^\w+Error: `)
@@ -47,12 +49,14 @@ var (
 
 // classify classifies an error message of the engine's script, its wasm or WebGPU.
 func (p *Page) classify(text string) record.Class {
-	if own := p.site.Classify; own != nil {
+	if own := p.site.Classify; own != nil && !quotaExceeded.MatchString(text) {
 		if class := own(text); class != "" {
 			return class
 		}
 	}
 	switch {
+	case quotaExceeded.MatchString(text):
+		return record.Quota
 	case outOfMemory.MatchString(text):
 		return record.OOM
 	case deviceLost.MatchString(text):

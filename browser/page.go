@@ -37,10 +37,13 @@ type Config struct {
 	Adapter Adapter // empty: Auto
 	Power   string  // power preference of the adapter; empty: as the engine asks
 	Thread  Thread  // PageThread (or empty), WorkerThread
+	Keeps   Keeps   // where the page keeps its model
 	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
 	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
 	limits   *driver.Limits // for the stages of a start; nil: the usual ones
+	fill     *filler        // nil: the profile is empty
+	stored   string         // folder with the store that the profile gets; empty: none
 }
 
 // Find returns the browser to start; empty if one is attached.
@@ -57,7 +60,7 @@ func (c Config) Find() (string, error) {
 
 // options are for the driver.
 func (c Config) options() driver.Options {
-	o := driver.Options{Launch: c.Launch, Adapter: c.Adapter}
+	o := driver.Options{Launch: c.Launch, Adapter: c.Adapter, Stored: c.stored}
 	if c.limits != nil {
 		o.Limits = *c.limits
 	}
@@ -130,12 +133,16 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
+	once := func(c Config) (*Page, error) { return openOnce(ctx, path, c, s, server, to.Warn) }
 	p, err := openIn(ctx, c, path, func(c Config) (p *Page, err error) {
 		return p, engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
-			p, err = openOnce(ctx, path, c, s, server, to.Warn)
+			p, err = once(c)
 			return err
 		})
 	})
+	if err == nil && c.fill != nil {
+		p, err = c.fill.again(ctx, p, to, once)
+	}
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
@@ -282,7 +289,7 @@ func (p *Page) Profile(ctx context.Context, kinds []engine.Profile) (func(contex
 func (p *Page) Close() error {
 	p.once.Do(func() {
 		p.processes.detach()
-		p.closeErr = errors.Join(p.tab.Close(), p.server.Close())
+		p.closeErr = errors.Join(p.tab.Close(), p.server.Close(), p.config.fill.clear())
 	})
 	return p.closeErr
 }

@@ -31,6 +31,9 @@ type Session struct {
 	offer   *Offer
 	context int
 	judged  bool // whether the loaded model runs where it was asked to is known
+
+	before   int  // files in the browser's store before the load
+	reported bool // what is there after it
 }
 
 var (
@@ -42,14 +45,17 @@ var (
 // runtime.
 func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Session, error) {
 	s := &Session{runtime: r, served: r.Page(), probe: probe}
-	var err error
+	err := c.fills(r, s.served)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	s.Page, err = Open(ctx, c, s.served.Site, probe)
 	if Tried(err) != nil && s.served.Elsewhere {
 		c.Adapter = Auto // there is none, and it need not be
 		s.Page, err = Open(ctx, c, s.served.Site, probe)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(err, c.fill.clear(), r.Close())
 	}
 	s.Page.probe = probe
 	if err = s.begin(ctx); err != nil {
@@ -61,7 +67,7 @@ func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Sessi
 // begin reports what exists before any model, and starts measuring.
 func (s *Session) begin(ctx context.Context) (err error) {
 	elsewhere := s.served.Elsewhere
-	if s.Adapter, err = s.Device(ctx); err != nil && !(elsewhere && fault.Of(err) == fault.NoAdapter) {
+	if err := s.adapts(ctx); err != nil {
 		return err
 	}
 	s.event(record.Event{Engine: s.info(nil)})
@@ -73,7 +79,18 @@ func (s *Session) begin(ctx context.Context) (err error) {
 				"adapter.info, which does not say whether there is another adapter"))
 		}
 	}
+	if err := s.checkKept(ctx); err != nil {
+		return err
+	}
 	return s.Measure(ctx, s.probe)
+}
+
+// adapts finds the adapter. Engines that need none may have none.
+func (s *Session) adapts(ctx context.Context) (err error) {
+	if s.Adapter, err = s.Device(ctx); s.served.Elsewhere && fault.Of(err) == fault.NoAdapter {
+		return nil
+	}
+	return err
 }
 
 func (s *Session) event(e record.Event) {
@@ -126,13 +143,16 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	marks, err := Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", o.Options,
 		func(Told) {})
 	if err != nil {
+		if err = s.overQuota(ctx, err); engine.ClassOf(err) == record.Quota {
+			return fmt.Errorf("loading %s into %s: %w", m.Name, s.served.Title, err)
+		}
 		lacks := ""
 		if o.Lacks != nil {
 			lacks = o.Lacks()
 		}
 		return fmt.Errorf("loading %s into %s %s: %w%s", m.Name, s.served.Title, s.served.Info.Version, err, lacks)
 	}
-	s.loaded, s.context, s.offer, s.judged = true, o.Context, o, false
+	s.loaded, s.context, s.offer, s.judged, s.reported = true, o.Context, o, false, false
 	for _, span := range s.served.spans(marks, s.Page) {
 		s.probe.Span(span)
 	}
@@ -240,6 +260,9 @@ func (s *Session) Generate(ctx context.Context, r engine.Request, token func(rec
 	defer s.AttachNew(ctx, s.probe, watchGenerate)()
 	defer s.Guard()()
 	if err := s.watchBlocks(ctx); err != nil {
+		return record.Usage{}, err
+	}
+	if err := s.reportKept(ctx); err != nil {
 		return record.Usage{}, err
 	}
 	g := generation{Text: engine.Text{Token: token}, session: s, sent: time.Now()}

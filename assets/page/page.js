@@ -44,4 +44,4 @@ const here = async () => (await import("./host.js")).start(show);
 const started = new URLSearchParams(location.search).get("thread") === "worker" ? inWorker() : here();
 started.catch(({ message }) => show(message)); // awaiting callers get the error too
 
-globalThis.llmparityPage = { started, health };
+globalThis.llmparityPage = { started, health, storage: () => import("./storage.js") };

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -83,6 +82,7 @@ func launch(ctx context.Context, path string, o driver.Options) (*Tab, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Stores = stores
 	t := &Tab{Process: p, eager: true}
 	options, err := t.options(ctx, path, o)
 	if err != nil {
@@ -117,6 +117,9 @@ func unlogged(string, ...any) {}
 // options returns chromedp's defaults, which resemble those of other automation tools, and what measuring needs.
 func (t *Tab) options(ctx context.Context, path string, o driver.Options) ([]chromedp.ExecAllocatorOption, error) {
 	env, err := t.Env(ctx, o.Headed)
+	if err == nil {
+		err = t.Restore(o)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ func (t *Tab) options(ctx context.Context, path string, o driver.Options) ([]chr
 	all := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		// chromedp's own temporary profile would stay if we were killed; ours is removed at the next start.
-		chromedp.UserDataDir(filepath.Join(t.Scratch, "profile")),
+		chromedp.UserDataDir(t.Folder()),
 		chromedp.Env(env...),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			child.Own(cmd)

@@ -40,6 +40,7 @@ type Options struct {
 	Launch
 	Adapter Adapter
 	Limits  Limits
+	Stored  string // folder with what pages stored, which the new profile gets; empty: nothing
 }
 
 // Limits are the time limits of a start.
@@ -92,6 +93,8 @@ type Tab interface {
 	Unreachable(err error, base string) error
 	// Failed ends a browser that did not become ready, with a report about it.
 	Failed(path string, err error) error
+	// Quit ends a browser that we started as its user does, so that what pages have stored is complete. Close follows.
+	Quit(context.Context) error
 	Close() error
 }
 
@@ -109,6 +112,10 @@ type State interface {
 	OnFullDisk(error) error
 	// Facts are what is recorded of the browser.
 	Facts() *Facts
+	// Keep moves what pages have stored into a folder, once the browser has quit.
+	Keep(folder string) error
+	// Kept is the size of what pages have stored, in bytes; -1: not known.
+	Kept() int64
 	// Telling is the most telling line of its output.
 	Telling() string
 }

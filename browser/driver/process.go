@@ -17,6 +17,7 @@ import (
 	"github.com/shirou/gopsutil/v3/disk"
 
 	"llmparity/browser/display"
+	"llmparity/browser/store"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
 	"llmparity/internal/host/machine"
@@ -48,7 +49,8 @@ type Process struct {
 	Ctx         context.Context // of the tab; ends with its cause when the browser or the page is lost
 	End         context.CancelCauseFunc
 	About       Facts
-	Scratch     string // empty: not ours
+	Scratch     string        // empty: not ours
+	Stores      store.Folders // of the profile
 	Display     *display.Display
 	Words       *child.Tail // its last output; nil: not started by us
 	MemoryKills int         // out-of-memory kills by the kernel before the start; -1: unknown

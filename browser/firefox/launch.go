@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"llmparity/browser/driver"
+	"llmparity/browser/store"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
@@ -62,6 +63,7 @@ func Launch(ctx context.Context, path string, o driver.Options) (driver.Tab, err
 	if err != nil {
 		return nil, err
 	}
+	p.Stores = stores
 	t := &Tab{Process: p, thread: driver.PageThread}
 	t.Ctx, t.End = context.WithCancelCause(context.Background())
 	cmd, err := t.command(ctx, path, o)
@@ -100,6 +102,9 @@ func (t *Tab) command(ctx context.Context, path string, o driver.Options) (*exec
 	if err := os.Mkdir(t.profile(), 0o700); err != nil {
 		return nil, fmt.Errorf("making the browser's profile: %w", err)
 	}
+	if err := t.Restore(o); err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(filepath.Join(t.profile(), "user.js"), prefs, 0o600); err != nil {
 		return nil, fault.WriteError(err, os.TempDir(), "set TMPDIR to another folder")
 	}
@@ -117,7 +122,18 @@ func (t *Tab) command(ctx context.Context, path string, o driver.Options) (*exec
 	return cmd, nil
 }
 
-func (t *Tab) profile() string { return filepath.Join(t.Scratch, "profile") }
+func (t *Tab) profile() string { return t.Folder() }
+
+// stores are where Firefox keeps what pages store.
+var stores = store.Folders{"storage", "storage.sqlite"}
+
+// Quit ends the browser as its user does.
+func (t *Tab) Quit(ctx context.Context) error {
+	if err := t.call(ctx, "browser.close", map[string]any{}, nil); err != nil && t.Lost() == nil {
+		return fmt.Errorf("quitting the browser: %w", err)
+	}
+	return t.Ends(ctx)
+}
 
 // meet waits until Firefox answers, and asks what it is.
 func (t *Tab) meet() error {

@@ -70,7 +70,14 @@ func (w *WebLLM) Caps() engine.Caps {
 	return caps
 }
 
-func (w *WebLLM) browser() browser.Config { return w.config.Browser(w.settings.Watchdog) }
+func (w *WebLLM) browser() browser.Config {
+	c := w.config.Browser(w.settings.Watchdog)
+	c.Keeps = browser.Keeps{In: w.settings.Storage, Before: w.settings.Stored}
+	return c
+}
+
+// storages are where WebLLM can keep a model. It always keeps it.
+var storages = []string{record.CacheAPI, record.IndexedDB, record.OPFS, record.CrossOrigin}
 
 // Fetch finds the WebLLM to run.
 func (w *WebLLM) Fetch(ctx context.Context, say func(string)) error {
@@ -131,6 +138,8 @@ func (w *WebLLM) Accepts(ctx context.Context, m models.Model) engine.Verdict {
 		err = fault.New(fault.NotSupported, "omit it", "kv_cache_dtype %s: %s uses the KV cache dtype of its package",
 			w.settings.KVDType, Name)
 	case err != nil:
+	case w.browser().CheckKeeps(Memory.Title, storages...) != nil:
+		err = w.browser().CheckKeeps(Memory.Title, storages...)
 	case packaged && slices.Contains([]string{F32, F16, mlc.Requantized}, weights):
 		err = fault.New(fault.NotSupported, "omit it", "weights %s: %s uses the weights of its package", weights, Name)
 	case m.Unsupported != nil:

@@ -28,7 +28,7 @@ var Kind = &engine.Kind{
 		own.Weights = cmp.Or(s.Weights, own.Weights)
 		return New(own, s)
 	},
-	Axes: []string{engine.AxisWeights},
+	Axes: []string{engine.AxisWeights, engine.AxisStorage, engine.AxisStored},
 	Shared: []string{"dtype", "watchdog", "webllm-version", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Version: bundle.Version, VersionAxis: versionAxis,

@@ -111,7 +111,7 @@ func opened(ctx context.Context, w *WebLLM, probe engine.Probe, between func(htt
 		return nil, err
 	}
 	r.serve = between(r.site)
-	s, err := w.start(ctx, r, probe)
+	s, err := w.start(ctx, r, models.Model{Path: filepath.Join(files.dir, "tiny.gguf")}, probe)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,11 @@ func (w *WebLLM) runtime(b Bundle) (*pageRuntime, error) {
 
 // Open starts the browser and opens the page, which has WebLLM's code but no engine yet.
 func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	return w.OpenFor(ctx, models.Model{}, probe)
+}
+
+// OpenFor is Open, with what the browser's store is to have of a model.
+func (w *WebLLM) OpenFor(ctx context.Context, m models.Model, probe engine.Probe) (engine.Session, error) {
 	b, err := w.bundle(ctx, quiet)
 	if err != nil {
 		return nil, err
@@ -50,15 +55,19 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := w.start(ctx, r, probe)
+	s, err := w.start(ctx, r, m, probe)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (w *WebLLM) start(ctx context.Context, r *pageRuntime, probe engine.Probe) (*browser.Session, error) {
-	s, err := browser.Start(ctx, w.browser(), r, probe)
+func (w *WebLLM) start(ctx context.Context, r *pageRuntime, m models.Model, probe engine.Probe) (*browser.Session,
+	error) {
+	c := w.browser()
+	c.Keeps.Model = m
+	r.same = c.Keeps.Fills()
+	s, err := browser.Start(ctx, c, r, probe)
 	if err == nil {
 		device := s.Adapter
 		w.device.Store(&device)
@@ -119,7 +128,8 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	o := &browser.Offer{Backend: browser.WebGPU, Got: r.webllm.got(m, p), Context: p.Context,
 		Library: &p.Library.Library, Policy: p.settings(), Weights: p.Weights,
 		Warnings: slices.Clone(p.Warnings), Lacks: r.lacks, Options: map[string]any{"model": at + "/model/",
-			"library": at + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides}}
+			"library": at + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides,
+			"storage": r.webllm.settings.Storage}}
 	if l, err := layoutOf(p); err == nil {
 		o.Layout = l
 	} else {

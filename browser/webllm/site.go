@@ -21,6 +21,7 @@ type site struct {
 
 	mu      sync.Mutex
 	offers  int      // number so far, part of URLs
+	same    bool     // all have the URL of the first, which the browser's store has
 	model   *os.Root // the package's folder
 	library string   // path of the .wasm
 	missed  []string // requested files of the model that do not exist
@@ -62,7 +63,9 @@ func (s *site) offer(p Package) (string, error) {
 		_ = s.model.Close() // it was only read
 	}
 	s.model, s.library, s.missed = root, p.Library.Path, nil
-	s.offers++
+	if s.offers == 0 || !s.same {
+		s.offers++
+	}
 	return strconv.Itoa(s.offers), nil
 }
 

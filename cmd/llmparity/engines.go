@@ -167,11 +167,15 @@ func (f *engineFlags) follow(p plan.Plan) {
 	f.choice = f.chosen().With(engine.Settings{Cache: was.Cache, Mirror: was.Mirror,
 		Threads: cmp.Or(p.Threads, was.Threads, f.threads),
 		DType:   cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
-		Keep: p.Cache == record.CacheOn, Fallback: p.AllowFallback,
+		Storage: p.Storage,
+		Keep:    p.Cache == record.CacheOn, Fallback: p.AllowFallback,
 		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
 		p.Sections)
 	if len(p.Weights) == 1 {
 		f.choice.Settings.Weights = p.Weights[0]
+	}
+	if len(p.Stored) == 1 {
+		f.choice.Settings.Stored = p.Stored[0]
 	}
 }
 

@@ -27,8 +27,9 @@ func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 		"max-repetitions",
 		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate",
 		"reference-cell", "requests", "resume",
-		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "temperature",
-		"thread-counts", "timeout", "turns", "until-ci",
+		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "storage", "stored",
+		"strict",
+		"temperature", "thread-counts", "timeout", "turns", "until-ci",
 		"until-figure", "chat", "allow-fallback"}
 	run := runCommand()
 	of := map[string]bool{}

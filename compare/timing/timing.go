@@ -19,6 +19,16 @@ import (
 
 const ms = 1e6 // nanoseconds
 
+// stored is the size of the browser's store after the load.
+func stored(a *record.Attempt) float64 {
+	for _, e := range a.Events {
+		if e.Store != nil && e.Store.Disk >= 0 {
+			return float64(e.Store.Disk) / (1 << 20)
+		}
+	}
+	return math.NaN()
+}
+
 // Figures are a cell's load time and the figures of its requests, in the order of the table.
 func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 	load := evidence.New(figure.LoadTime)
@@ -27,6 +37,7 @@ func Figures(spec record.Cell, attempts []*record.Attempt) []evidence.Figure {
 			"the model again, which counts as time to first token"
 	}
 	out := []evidence.Figure{load.Over(attempts, func(a *record.Attempt) float64 { return loadTook(spec, a) })}
+	out = append(out, evidence.New(figure.StoreBytes).Over(attempts, stored))
 	for _, row := range figure.Rows(func(r *figure.Row) bool { return r.Request != nil }) {
 		f, of := evidence.New(row.Name), row.Request
 		if f.Unit == "tokens" {

@@ -30,6 +30,8 @@ const (
 	Weights     = "weights"
 	Threads     = "threads"
 	Start       = "start"
+	Storage     = "storage"
+	Stored      = "stored"
 	Isolation   = "isolation"
 	PromptCache = "cache"
 )
@@ -76,6 +78,10 @@ var table = []*Axis{
 		Role: Setting}, func(c *record.Cell) int { return c.Threads }),
 	{Name: Start, Title: "start", Phrase: "kinds of start", Label: "%s start", Unset: "any", Role: Measurement,
 		Across: Unpaired, Of: func(c *record.Cell) string { return c.Start }},
+	{Name: Storage, Title: "storage", Phrase: "kinds of storage", Label: "storage %s", Unset: "default", Role: Setting,
+		Own: true, Of: func(c *record.Cell) string { return c.Storage }},
+	{Name: Stored, Title: "stored before", Phrase: "states of the store", Label: "%s store", Unset: record.StoredEmpty,
+		Role: Measurement, Across: Unpaired, Own: true, Of: func(c *record.Cell) string { return c.Stored }},
 	{Name: Isolation, Title: "isolation", Phrase: "kinds of isolation", Role: Measurement, Across: OnRequest,
 		Of: isolation, Names: processes},
 	{Name: PromptCache, Title: "prompt cache", Phrase: "kinds of prompt cache", Label: "prompt cache %s", Role: Setting,

@@ -20,6 +20,8 @@ type Settings struct {
 	DType    string
 	KVDType  string            // of the KV cache; empty: the engine's default
 	Weights  string            // form of the weights; empty: the engine's default
+	Storage  string            // where a browser keeps the model; empty: the engine's default
+	Stored   string            // what it has of it before a launch; empty: nothing
 	Versions map[string]string // by version axis; missing: the built-in version
 	Slots    int               // requests at a time; 0: one
 	Keep     bool              // a later prompt may reuse the cache of an earlier one

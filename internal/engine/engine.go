@@ -113,6 +113,19 @@ type Engine interface {
 	Open(context.Context, Probe) (Session, error)
 }
 
+// Opener is an engine that opens for a model, because its browser is to have some of it already.
+type Opener interface {
+	OpenFor(context.Context, models.Model, Probe) (Session, error)
+}
+
+// OpenFor opens an engine for a model.
+func OpenFor(ctx context.Context, e Engine, m models.Model, p Probe) (Session, error) {
+	if o, ok := e.(Opener); ok {
+		return o.OpenFor(ctx, m, p)
+	}
+	return e.Open(ctx, p)
+}
+
 // Preparer is an engine that must make something from a model before it can load it, such as a package or a library.
 // The result is cached; say reports slow steps.
 type Preparer interface {

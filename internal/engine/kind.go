@@ -93,6 +93,14 @@ const (
 	AxisThreads = "thread_counts"
 	AxisKV      = "kv_cache_dtypes"
 	AxisWeights = "weights"
+	AxisStorage = "storages"
+	AxisStored  = "stored"
+)
+
+// Where a browser may keep a model, and what it may have of it before a launch; the first is the default.
+var (
+	Storages = []string{record.CacheAPI, record.IndexedDB, record.OPFS, record.CrossOrigin, record.NoStorage}
+	Stored   = []string{record.StoredEmpty, record.StoredHalf, record.StoredFilled}
 )
 
 // WeightForms are the forms in which an engine that converts models may store weights; the first is the default.

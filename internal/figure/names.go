@@ -58,6 +58,7 @@ const (
 
 	Retained    = "retained_pss"
 	LoadTime    = "load_time"
+	StoreBytes  = "store_bytes"
 	TTFT        = "ttft"
 	DecodeTPS   = "decode_tps"
 	PrefillTPS  = "prefill_tps"

@@ -196,6 +196,8 @@ type Cell struct {
 	Chat          bool     `json:"chat,omitempty"`           // prompts are in the model's chat template
 	DType         string   `json:"dtype,omitempty"`          // requested dtype; absent: the engine's default
 	Threads       int      `json:"threads,omitempty"`        // requested threads; absent: the engine's default
+	Storage       string   `json:"storage,omitempty"`        // where a browser keeps the model; absent: the engine's default
+	Stored        string   `json:"stored,omitempty"`         // state of that before a launch; absent: empty
 	// what the plan varied of the engine's own: its version and fields of its section, with their values
 	Settings map[string]string `json:"settings,omitempty"`
 }
@@ -204,6 +206,22 @@ type Cell struct {
 const (
 	ColdStart = "cold" // none
 	WarmStart = "warm" // all
+)
+
+// Values of Cell.Storage: where an engine in a browser keeps the files of its model.
+const (
+	CacheAPI    = "cache"
+	IndexedDB   = "indexeddb"
+	OPFS        = "opfs"         // the origin's private file system
+	CrossOrigin = "cross-origin" // an extension's, for all sites
+	NoStorage   = "none"
+)
+
+// Values of Cell.Stored: which of these files are there when a launch begins.
+const (
+	StoredEmpty  = "empty"
+	StoredHalf   = "half" // the first half of them, as after an interrupted download
+	StoredFilled = "filled"
 )
 
 // Values of Cell.PromptCache: whether requests reuse the tokens of earlier prompts. If an engine can't switch its cache
@@ -389,6 +407,17 @@ type Event struct {
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
 	Ran      []ran.Row   `json:"ran,omitempty"`      // what was asked for, and what ran
+	Store    *Store      `json:"store,omitempty"`    // what a browser keeps of the model
+}
+
+// Store is what a browser keeps of a model once that is loaded.
+type Store struct {
+	In       string `json:"in"`                     // cache, indexeddb, opfs or none, as it was found
+	Files    int    `json:"files"`                  // number of files
+	Disk     int64  `json:"disk_bytes"`             // size of the folders in the profile; -1: unknown
+	Reported int64  `json:"reported_bytes"`         // what the browser reports to the page
+	Quota    int64  `json:"quota_bytes"`            // what it grants
+	Before   int    `json:"files_before,omitempty"` // number of files before the load
 }
 
 // Settling is the wait for an engine's memory to become steady.
@@ -521,6 +550,7 @@ const (
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up"   // a part is missing, or the input is invalid
+	Quota      Class = "quota"    // the browser refuses to store the model
 	Fallback   Class = "fallback" // the engine ran on another device than the plan asks for, or with less
 	BadModel   Class = "model"    // the engine can't load the model
 	Cancelled  Class = "cancelled"

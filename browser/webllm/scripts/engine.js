@@ -58,13 +58,16 @@ function progress({ text }) {
   else if (/^Loading model from cache\[(\d+)\/\1\]/.test(text)) host.mark("pipeline");
 }
 
+// kept says where WebLLM keeps a model. Until 0.2.82 there was only a choice of two.
+const kept = (storage) => storage ? { cacheBackend: storage, useIndexedDBCache: storage === "indexeddb" } : {};
+
 // load creates the engine and loads a model, by paths of the page's server.
-export async function load({ model, library, id, window, overrides }) {
+export async function load({ model, library, id, window, overrides, storage }) {
   const at = (path) => new URL(`../${path}`, import.meta.url).href;
   host.mark("fetch");
   context = window;
   engine = new webllm.MLCEngine({
-    appConfig: { model_list: [{ model: at(model), model_id: id, model_lib: at(library), overrides }] },
+    appConfig: { model_list: [{ model: at(model), model_id: id, model_lib: at(library), overrides }], ...kept(storage) },
     initProgressCallback: progress,
     logLevel: "WARN",
   });

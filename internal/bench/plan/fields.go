@@ -60,6 +60,11 @@ type Axes struct {
 	ThreadCounts []int `yaml:"thread_counts,flow,omitempty"`
 	// To measure with the model file read from disk and from the page cache: [cold, warm].
 	Starts []string `yaml:"starts,flow,omitempty"`
+	// Several kinds of storage, e.g. [cache, opfs].
+	Storages []string `yaml:"storages,flow,omitempty"`
+	// What the browser has of the model before each launch: [empty, half, filled]. half: the first half of its files,
+	// as an interrupted download leaves them; filled: all. Default: empty.
+	Stored []string `yaml:"stored,flow,omitempty"`
 	// Weights of WebLLM's packages, e.g. [as-is, f32]: as-is (types that WebLLM lacks become dtype), f32 or f16.
 	Weights []string `yaml:"weights,flow,omitempty"`
 
@@ -84,6 +89,7 @@ var (
 	DTypes   = dtype.Computes()
 	KVDTypes = dtype.Caches()
 	Starts   = []string{record.ColdStart, record.WarmStart}
+	Storages = engine.Storages
 )
 
 // Fields are the table, with the versions of engines that have several. They are in the order of cells: values of the
@@ -122,6 +128,20 @@ func Fields(kinds engine.Kinds) []*Field {
 			Known: Starts, Launch: true,
 			Read: func(v Value, c *record.Cell) { c.Start = v.Text },
 			one:  func(p *Plan) any { return &p.Start }, list: func(x *Axes) any { return &x.Starts }},
+		{Axis: axis.Named(axis.Storage), List: engine.AxisStorage, Flag: "storage", Heading: whatToRun,
+			Help:  "where a browser keeps the model: cache, indexeddb, opfs, cross-origin, none, or several",
+			Known: Storages, Some: true, Launch: true,
+			Read: func(v Value, c *record.Cell) { c.Storage = v.Text },
+			one:  func(p *Plan) any { return &p.Storage }, list: func(x *Axes) any { return &x.Storages }},
+		{Axis: axis.Named(axis.Stored), List: engine.AxisStored, Flag: "stored", Heading: whatToRun,
+			Help:  "what the browser has of the model before each launch: empty, half (an interrupted download), filled, or several",
+			Known: engine.Stored, Some: true, Launch: true,
+			Read: func(v Value, c *record.Cell) {
+				if v.Text != engine.Stored[0] {
+					c.Stored = v.Text
+				}
+			},
+			list: func(x *Axes) any { return &x.Stored }},
 		{Axis: axis.Named(axis.BatchSize), List: "batch_sizes", Flag: "batch-size", Heading: request,
 			Help:  "number of requests sent at once, e.g. 1,8",
 			Least: 1, Most: mostClients, Launch: true, list: func(x *Axes) any { return &x.BatchSizes }},
@@ -384,8 +404,8 @@ func (f *Field) setSingle(p *Plan, v Value) {
 	case f.ofSection():
 		section := p.Sections[f.kind.Section]
 		p.Say(f.kind.Section, section.With(f.set.Key, section.Varied(f.set)[v.N]))
-	case f.Name == axis.Weights && v.Text != "":
-		p.Weights = []string{v.Text}
+	case f.list != nil && f.Some && v.Text != "": // a list stands for its single value
+		f.setList(&p.Axes, []Value{v})
 	}
 }
 

@@ -103,7 +103,9 @@ type Plan struct {
 	KVDType string `yaml:"kv_cache_dtype,omitempty"`
 	// Whether the model file is in the page cache before a launch: cold (no) or warm (yes). Default: unchanged.
 	Start string `yaml:"start,omitempty"`
-	Slots int    `yaml:"-"` // of a setup: requests that an engine must handle at once; 0: one
+	// Where a browser keeps the model: cache, indexeddb, opfs, cross-origin or none. Default: the engine's.
+	Storage string `yaml:"storage,omitempty"`
+	Slots   int    `yaml:"-"` // of a setup: requests that an engine must handle at once; 0: one
 
 	Forms map[string]string `yaml:"-"` // of a setup: the model of each engine; nil: model
 

@@ -212,7 +212,8 @@ func otherNames() map[string]string {
 		"Group.dtype":          other("dtypes", perhaps(valuesOf(axis.DType))),
 		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(valuesOf(axis.KVDType))),
 		"Group.context":        other("contexts", valuesOf(axis.Context)), "Group.threads": other("thread_counts", lengths()),
-		"Group.start": other("starts", valuesOf(axis.Start))}
+		"Group.start":   other("starts", valuesOf(axis.Start)),
+		"Group.storage": other("storages", valuesOf(axis.Storage))}
 	maps.Copy(others, sections())
 	others["Group.name"] = described("Name of the model, if each engine has a form of its own.", text)
 	for _, name := range kinds.All.Names() {

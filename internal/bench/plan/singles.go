@@ -54,6 +54,7 @@ func (p *Plan) Singles() []Single {
 		{Key: "dtype", To: &p.DType, OneOf: DTypes},
 		{Key: "kv_cache_dtype", To: &p.KVDType, OneOf: KVDTypes},
 		{Key: "start", To: &p.Start, OneOf: Starts},
+		{Key: "storage", To: &p.Storage, OneOf: Storages},
 		{Key: "text_of", To: &p.TextOf, Flag: "text-of",
 			Help: "engine whose output is the reference text (default: the first native engine that reports token ids)"},
 		{Key: "quality", To: &p.Quality, Flag: "quality",

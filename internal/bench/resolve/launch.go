@@ -33,8 +33,8 @@ type launch struct {
 
 // launch returns the engines and the model of a setup.
 func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
-	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Weights, p.Versions, p.Sections), strings.Join(p.Engines, "\x00"),
-		p.Threads, p.Slots, p.Deployment}
+	own := [7]any{p.DType, p.KVDType, fmt.Sprint(p.Weights, p.Storage, p.Stored, p.Versions, p.Sections),
+		strings.Join(p.Engines, "\x00"), p.Threads, p.Slots, p.Deployment}
 	l, _ := once(r.cache, [4]any{own, p.Model, p.Context, fmt.Sprint(p.Forms)}, func() (*launch, error) {
 		l := &launch{}
 		l.set, l.err = once(r.cache, own, func() (in *set, err error) {

@@ -264,7 +264,7 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	model := a.setup.Of(e)
 	model.Context = a.setup.Plan.Context
 	l.relay.model = model
-	if l.session, err = e.Open(ctx, probe{l.relay, l.sampler, a.gpus}); err == nil {
+	if l.session, err = engine.OpenFor(ctx, e, model, probe{l.relay, l.sampler, a.gpus}); err == nil {
 		err = a.asked()
 	}
 	if err != nil {
@@ -376,7 +376,7 @@ func (r *relay) Event(e record.Event) {
 		info.Weights = cmp.Or(m.Weights, info.Weights)
 		e.Engine = &info
 	}
-	if e.Engine != nil || e.Device != nil || e.Clock != nil || e.Ran != nil {
+	if e.Engine != nil || e.Device != nil || e.Clock != nil || e.Ran != nil || e.Store != nil {
 		r.events = append(r.events, e)
 	}
 	if r.rec != nil {

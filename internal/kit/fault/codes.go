@@ -52,6 +52,7 @@ var Classes = []Class{
 	{WontFit, "the cell is predicted to run out of memory and was not launched; `--no-check-oom` launches it"},
 	{Unwritable, "a file or folder cannot be written"},
 	{DiskFull, "the disk is full"},
+	{Quota, "the browser refuses to store the model: the page has used its quota"},
 	{BadRecord, "not a run folder, a run folder of another version, or a CSV file that cannot be read"},
 	{ServerUnreachable, "server unreachable, access denied, or model not found"},
 	{BadProtocol, "an `exec:` engine does not follow the protocol"},

@@ -40,6 +40,7 @@ const (
 
 	Unwritable Kind = "not-writable"
 	DiskFull   Kind = "disk-full"
+	Quota      Kind = "quota"      // a browser refuses to store more
 	BadRecord  Kind = "bad-record" // not a run folder, or one written by a newer version
 
 	ServerUnreachable Kind = "server"       // server unreachable, access denied, or model not found

@@ -23,6 +23,7 @@ const (
 	DType   = "dtype" // of activations
 	KV      = "KV cache dtype"
 	Power   = "power preference"
+	Storage = "storage" // in a browser
 )
 
 // As compares two names. Either may be empty.

@@ -288,3 +288,28 @@ func TestWarningsOfSpeedsNeedSpeeds(t *testing.T) {
 	}
 	check.Has(t, codes(comparetest.Native(6), other), "busy-machine", "wide-interval")
 }
+
+// Of three versions the title says which is the slowest or the fastest, if its interval lies apart from the others'.
+func TestTitleNamesTheExtremeOfThree(t *testing.T) {
+	for name, c := range map[string]struct {
+		factors []float64
+		has     string
+	}{
+		"slowest": {[]float64{1, 1.54, 1}, "1.1 is the slowest of 3, 37% slower than"},
+		"fastest": {[]float64{1, 0.5, 1}, "1.1 is the fastest of 3, "},
+		"neither": {[]float64{1, 1, 1}, ""},
+	} {
+		var engines []comparetest.Engine
+		for i, factor := range c.factors {
+			e := comparetest.Native(8)
+			e.Cell.ID, e.Cell.Settings = 20+i, map[string]string{"webllm_version": fmt.Sprint("1.", i)}
+			e.Token = time.Duration(float64(e.Token) * factor)
+			engines = append(engines, e)
+		}
+		got := answer.Of(compare.Runs(comparetest.Run(t, "versions", engines...))).Title
+		t.Log(got)
+		if !strings.Contains(got, c.has) || c.has == "" && strings.Contains(got, "of 3") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

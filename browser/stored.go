@@ -25,7 +25,7 @@ type Keeps struct {
 }
 
 // Fills reports whether some files must be there.
-func (k Keeps) Fills() bool { return k.Before == record.StoredHalf || k.Before == record.StoredFilled }
+func (k Keeps) Fills() bool { return k.Before == ran.StoredHalf || k.Before == ran.StoredFilled }
 
 // CheckKeeps refuses what the browser lacks, or an engine that can keep a model only in some ways.
 func (c Config) CheckKeeps(title string, can ...string) error {
@@ -114,7 +114,7 @@ func (f *filler) stores(ctx context.Context, p *Page) (err error) {
 	if err := s.Load(ctx, keeps.Model); err != nil {
 		return err
 	}
-	if keeps.Before == record.StoredHalf {
+	if keeps.Before == ran.StoredHalf {
 		if _, err := callIn[bool](ctx, p, PageThread, store.CallHalve); err != nil {
 			return err
 		}
@@ -126,11 +126,11 @@ func (f *filler) stores(ctx context.Context, p *Page) (err error) {
 }
 
 // kept asks the page what it keeps, and the kernel how much that is.
-func (s *Session) kept(ctx context.Context) (found record.Store, u store.Usage, err error) {
+func (s *Session) kept(ctx context.Context) (found ran.Store, u store.Usage, err error) {
 	if u, err = callIn[store.Usage](ctx, s.Page, PageThread, store.CallUsage); err != nil {
 		return found, u, fmt.Errorf("reading what the browser stores: %w", err)
 	}
-	found = record.Store{Disk: s.tab.Kept(), Reported: int64(u.Usage), Quota: int64(u.Quota)}
+	found = ran.Store{Disk: s.tab.Kept(), Reported: int64(u.Usage), Quota: int64(u.Quota)}
 	found.In, found.Files = u.In(s.config.Keeps.In)
 	return found, u, nil
 }

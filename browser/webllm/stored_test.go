@@ -39,8 +39,8 @@ func (r *requested) take() []string {
 
 // A launch finds what an earlier browser has stored, downloads only the rest, and leaves nothing behind.
 func TestStoredModels(t *testing.T) {
-	for _, c := range []struct{ storage, stored string }{{record.CacheAPI, record.StoredHalf},
-		{record.IndexedDB, record.StoredFilled}, {record.OPFS, record.StoredFilled}} {
+	for _, c := range []struct{ storage, stored string }{{record.CacheAPI, ran.StoredHalf},
+		{record.IndexedDB, ran.StoredFilled}, {record.OPFS, ran.StoredFilled}} {
 		t.Run(c.storage+" "+c.stored, func(t *testing.T) { testStored(t, c.storage, c.stored) })
 	}
 }
@@ -63,10 +63,10 @@ func testStored(t *testing.T, storage, stored string) {
 	again := asked.take()
 	says(t, s, 2)
 	t.Logf("first %v, then %v", all, again)
-	if filled := stored == record.StoredFilled; filled != (len(again) == 0) || len(again) >= len(all) || len(all) < 4 {
+	if filled := stored == ran.StoredFilled; filled != (len(again) == 0) || len(again) >= len(all) || len(all) < 4 {
 		t.Errorf("first %v were requested, then %v", all, again)
 	}
-	var found *record.Store
+	var found *ran.Store
 	for _, e := range probe.Events() {
 		if e.Store != nil {
 			found = e.Store
@@ -84,7 +84,7 @@ func testStored(t *testing.T, storage, stored string) {
 	case found.In != storage || found.Before == 0 || found.Files < len(all) || found.Disk < size ||
 		found.Reported < size:
 		t.Errorf("the store of %d bytes of weights is %+v", size, *found)
-	case stored == record.StoredHalf && 2*found.Before != found.Files && 2*found.Before != found.Files+1:
+	case stored == ran.StoredHalf && 2*found.Before != found.Files && 2*found.Before != found.Files+1:
 		t.Errorf("half of %d files are %d", found.Files, found.Before)
 	}
 }

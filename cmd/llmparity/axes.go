@@ -11,6 +11,7 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/plan/devices"
 	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
@@ -261,7 +262,7 @@ func (f *runFlags) onDevices(p *plan.Plan, given func(string) bool) {
 			_, chooses := all[0][field.Key]
 			return chooses && given(field.Flag)
 		}) {
-			p.Devices(k, all)
+			devices.Vary(p, k, all)
 		}
 	}
 }

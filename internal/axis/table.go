@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/dtype"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Names of axes that code refers to.
@@ -80,7 +81,7 @@ var table = []*Axis{
 		Across: Unpaired, Of: func(c *record.Cell) string { return c.Start }},
 	{Name: Storage, Title: "storage", Phrase: "kinds of storage", Label: "storage %s", Unset: "default", Role: Setting,
 		Own: true, Of: func(c *record.Cell) string { return c.Storage }},
-	{Name: Stored, Title: "stored before", Phrase: "states of the store", Label: "%s store", Unset: record.StoredEmpty,
+	{Name: Stored, Title: "stored before", Phrase: "states of the store", Label: "%s store", Unset: ran.StoredEmpty,
 		Role: Measurement, Across: Unpaired, Own: true, Of: func(c *record.Cell) string { return c.Stored }},
 	{Name: Isolation, Title: "isolation", Phrase: "kinds of isolation", Role: Measurement, Across: OnRequest,
 		Of: isolation, Names: processes},

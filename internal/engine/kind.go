@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Kind is everything that llmparity knows about an engine before one is made. Flags, plan sections and their schema,
@@ -100,7 +101,7 @@ const (
 // Where a browser may keep a model, and what it may have of it before a launch; the first is the default.
 var (
 	Storages = []string{record.CacheAPI, record.IndexedDB, record.OPFS, record.CrossOrigin, record.NoStorage}
-	Stored   = []string{record.StoredEmpty, record.StoredHalf, record.StoredFilled}
+	Stored   = []string{ran.StoredEmpty, ran.StoredHalf, ran.StoredFilled}
 )
 
 // WeightForms are the forms in which an engine that converts models may store weights; the first is the default.

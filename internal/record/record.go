@@ -217,13 +217,6 @@ const (
 	NoStorage   = "none"
 )
 
-// Values of Cell.Stored: which of these files are there when a launch begins.
-const (
-	StoredEmpty  = "empty"
-	StoredHalf   = "half" // the first half of them, as after an interrupted download
-	StoredFilled = "filled"
-)
-
 // Values of Cell.PromptCache: whether requests reuse the tokens of earlier prompts. If an engine can't switch its cache
 // off, Usage.CachedTokens has what a request reused.
 const (
@@ -407,17 +400,7 @@ type Event struct {
 	Clock    *Clock      `json:"clock,omitempty"`    // offset of another clock
 	Settling *Settling   `json:"settling,omitempty"` // the wait for a steady baseline
 	Ran      []ran.Row   `json:"ran,omitempty"`      // what was asked for, and what ran
-	Store    *Store      `json:"store,omitempty"`    // what a browser keeps of the model
-}
-
-// Store is what a browser keeps of a model once that is loaded.
-type Store struct {
-	In       string `json:"in"`                     // cache, indexeddb, opfs or none, as it was found
-	Files    int    `json:"files"`                  // number of files
-	Disk     int64  `json:"disk_bytes"`             // size of the folders in the profile; -1: unknown
-	Reported int64  `json:"reported_bytes"`         // what the browser reports to the page
-	Quota    int64  `json:"quota_bytes"`            // what it grants
-	Before   int    `json:"files_before,omitempty"` // number of files before the load
+	Store    *ran.Store  `json:"store,omitempty"`    // what a browser keeps of the model
 }
 
 // Settling is the wait for an engine's memory to become steady.

@@ -1,16 +1,18 @@
-package plan
+// Package devices has a plan run engines with the settings of several devices.
+package devices
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
 )
 
-// Devices lets the engines of a kind run with each of some settings, and with no other combination of their values. A
+// Vary lets the engines of a kind run with each of some settings, and with no other combination of their values. A
 // setting that lacks a key runs with its first value.
-func (p *Plan) Devices(k *engine.Kind, all []engine.Section) {
+func Vary(p *plan.Plan, k *engine.Kind, all []engine.Section) {
 	said := maps.Clone(p.Sections[k.Section])
 	if said == nil {
 		said = engine.Section{}
@@ -30,7 +32,7 @@ func (p *Plan) Devices(k *engine.Kind, all []engine.Section) {
 	p.Say(k.Section, said)
 	for _, c := range combinations(keys, values) {
 		if !slices.ContainsFunc(all, func(s engine.Section) bool { return means(s, c, values) }) {
-			out := Entry{}
+			out := plan.Entry{}
 			for key, text := range c {
 				out[k.Field(key)] = []string{text}
 			}

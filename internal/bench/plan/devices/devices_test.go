@@ -1,10 +1,11 @@
-package plan_test
+package devices_test
 
 import (
 	"strings"
 	"testing"
 
 	"llmparity/internal/bench/plan"
+	"llmparity/internal/bench/plan/devices"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/check"
@@ -16,7 +17,7 @@ func TestDevices(t *testing.T) {
 		"p.yaml", kinds.All...)
 	check.Err(t, err)
 	k := p.Kind("webllm")
-	p.Devices(k, []engine.Section{{"adapter": "swiftshader"}, {"adapter": "lavapipe", "thread": "page"},
+	devices.Vary(&p, k, []engine.Section{{"adapter": "swiftshader"}, {"adapter": "lavapipe", "thread": "page"},
 		{"adapter": "lavapipe", "thread": "worker"}})
 	check.Err(t, p.Validate())
 	m, err := p.Expand()

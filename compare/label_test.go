@@ -96,3 +96,39 @@ func TestEqualLabelsAreSeparated(t *testing.T) {
 		}
 	}
 }
+
+// Cells that an interrupted run has not launched report nothing, which is no difference. Labels name the forms.
+func TestLabelsOfAnInterruptedRun(t *testing.T) {
+	var all []comparetest.Engine
+	for i := range 6 {
+		e := comparetest.Browser(1)
+		if i%2 == 1 {
+			e = comparetest.Native(1)
+		}
+		m := &e.Cell.Model
+		m.DType = []string{"q8_0", "q4_k_m", "q4_0"}[i/2]
+		m.Name, m.Title, m.SHA256 = "my-"+m.DType, "SmolLM2 135M", m.DType
+		e.Cell.ID = i + 1
+		all = append(all, e)
+	}
+	forms, files := []string{"Q8_0", "Q4_K_M", "Q4_0"}, []string{"my-q8_0", "my-q4_k_m", "my-q4_0"}
+	for launched := 1; launched <= 6; launched++ {
+		for _, known := range []int{(launched + 1) / 2 * 2, 6} { // cells of a setup are prepared together
+			run := comparetest.Run(t, "labels", all...)
+			run.Attempts = slices.DeleteFunc(run.Attempts, func(a *record.Attempt) bool { return a.Cell > launched })
+			var want []string
+			for i := range run.Cells {
+				form := forms[i/2]
+				if i >= known { // only the plan is
+					c := &run.Cells[i]
+					c.Model, c.Isolation = record.Model{Name: files[i/2] + ".gguf"}, ""
+					form = files[i/2]
+				}
+				want = append(want, []string{"webllm", "llamacpp"}[i%2]+", "+form)
+			}
+			if got := labels(compare.Runs(run)); !slices.Equal(got, want) {
+				t.Errorf("%d cells launched, %d known: %q, want %q", launched, known, got, want)
+			}
+		}
+	}
+}

@@ -12,8 +12,9 @@ func (r *Result) support() *matrix.Matrix {
 	}
 	var cells []matrix.Cell
 	for _, c := range r.Cells {
-		m := matrix.Cell{Setup: &c.Setup, Title: c.Title(), Label: c.Label, Refused: c.Refused,
-			Counted: c.Launches.Counted, Ended: c.Launches.Ended(), Scores: c.Scores, Checked: c.checked != nil}
+		m := matrix.Cell{Absent: len(c.all) == 0 && c.Refused == "", Setup: &c.Setup, Title: c.Title(), Label: c.Label,
+			Refused: c.Refused, Counted: c.Launches.Counted, Ended: c.Launches.Ended(),
+			Scores: c.Scores, Checked: c.checked != nil}
 		if c.Self.Known && !c.Self.Identical {
 			m.Unstable = c.Self.Verdict
 		}

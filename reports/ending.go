@@ -24,8 +24,8 @@ const endingLines, placeLines = 30, 4
 // With what stands below it, it is at most 30 lines of 100 columns. Details has the rest.
 func Table(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
-	for _, c := range []*answer.Card{&a.Speed, &a.Memory} {
-		if res.Support != nil && c.Unknown { // one launch a cell is not made for them
+	for _, c := range []*answer.Card{&a.Speed, &a.Memory, &a.Sure} {
+		if res.Support != nil && (c.Unknown || c == &a.Sure) { // one launch a cell is not made for them
 			*c = answer.Card{}
 		}
 	}
@@ -96,8 +96,11 @@ func answerText(a *answer.Answer, each int) string {
 			most = max(each, 3)
 		case &a.Cost: // has its shares
 			most = max(each, 3)
-		case &a.Quote: // "In part" alone would not say which
+		case &a.Quote: // has what may not be quoted, all of it
 			most = max(each, 2)
+			if lineCount(plain.Wrap(text, "", "  ", width)) > most {
+				text = c.Name + ": " + c.Headline + ". " + c.Line
+			}
 		}
 		b.WriteString(cutLines(plain.Wrap(text, "", "  ", width), most))
 	}
@@ -229,10 +232,14 @@ func (e *ending) ofForms() bool {
 
 // matrix has a row an engine and device, and in the room below it what is not ok.
 func (e *ending) matrix(lines int) string {
-	const each = 2 // lines
+	const each, device = 2, 24 // lines, and letters of a device
 	var t terminal
 	t.WriteByte('\n')
-	t.grid(matrix.Grid(e.res))
+	g := matrix.Grid(e.res)
+	for i := range g.Rows { // what is wrong needs the room
+		g.Rows[i][1] = plain.Shorten(g.Rows[i][1], device)
+	}
+	t.grid(g)
 	all := matrix.Lines(e.res)
 	for i, text := range all {
 		text = cutLines(plain.Wrap(text, "- ", "  ", width), each)

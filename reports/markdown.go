@@ -160,9 +160,6 @@ func firstMark(s string) int {
 	return -1
 }
 
-// otherChecks is how many checks beside the worst a comment has.
-const otherChecks = 4
-
 // GateMarkdown writes a gate's outcome for a comment, or the summary of a step, in at most 12 lines: the worst figure,
 // what to do, and the other checks that do not pass. It is one line if all pass.
 func GateMarkdown(w io.Writer, g *gates.Outcome) error {
@@ -184,13 +181,13 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 		m.WriteString(" **" + inert(strip.Worst) + "** ")
 	}
 	m.WriteString(inert(strip.Rest) + "\n\n" + run + ": " + sentence(strip.Sides(), strip.After()) + "\n")
-	others := section.OtherChecks(g, strip.Check, otherChecks)
+	others := section.OtherChecks(g, strip.Check, section.MostChecks)
 	if others != nil {
 		m.grid(others)
 		m.WriteByte('\n')
 	}
-	if strip.Others != "" {
-		m.WriteString(sentence(strip.Others) + "\n")
+	if strip.Unlisted != "" {
+		m.WriteString(sentence(strip.Unlisted) + "\n")
 	}
 	_, err := io.WriteString(w, m.String())
 	return err

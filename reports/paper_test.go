@@ -3,11 +3,13 @@ package reports_test
 import (
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -73,6 +75,31 @@ func TestMethodsFollowTheRecord(t *testing.T) {
 }
 
 func few(e *comparetest.Engine) { e.Cell.Repetitions = 2 }
+
+// Over several contexts, the methods say where the KV cache's size is from and what a slope is. An engine whose
+// library is compiled for each context is listed once.
+func TestMethodsOfContexts(t *testing.T) {
+	var all []comparetest.Engine
+	for i, context := range []int64{256, 512, 1024} {
+		page := comparetest.Page()
+		page.KVReserved = context << 10
+		e := comparetest.Measured(comparetest.Browser(6), page)
+		e.Cell.ID, e.Cell.Model.Context = i+1, int(context)
+		library := *e.Info.Library
+		library.SHA256 = strings.Repeat(string(rune('a'+i)), 12)
+		e.Info.Library = &library
+		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32",
+			"context": strconv.Itoa(int(context))}
+		all = append(all, e)
+	}
+	text := methodsOf(t, comparetest.Run(t, "contexts", all...))
+	check.Has(t, text, "SHA-256 aaaaaaaaaaaa, bbbbbbbbbbbb, cccccccccccc",
+		"The size of the KV cache was taken from WebGPU buffers of its size in webllm.",
+		"Memory per token of the context is the slope of a linear fit over the launches of all contexts.")
+	if n := strings.Count(text, "webllm 0.2.86"); n != 1 {
+		t.Errorf("the engine is named %d times in\n%s", n, text)
+	}
+}
 
 // Nothing is described where nothing was measured.
 func TestMethodsOfNothing(t *testing.T) {

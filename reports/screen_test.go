@@ -103,7 +103,7 @@ func TestCommentOfAGateIsShort(t *testing.T) {
 			seen[word] = true
 		}
 	}
-	if len(seen) < 6 || !strings.Contains(text, "5 other checks fail") {
+	if len(seen) < 6 || !strings.Contains(text, "1 more check fails") {
 		t.Errorf("%d figures:\n%s", len(seen), text)
 	}
 	passed, _ := stalled(t, `{"vs_baseline": {"ttft_ms": "+20%", "peak_pss_mb": "+5%"}}`)

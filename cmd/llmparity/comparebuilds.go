@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/internal/gates"
 	"llmparity/internal/kit/fault"
 )
 
@@ -16,15 +17,25 @@ import (
 // default tolerances where times vary by 8%, as on a shared machine (TestTwelveLaunchesDecideBuilds).
 const buildLaunches = 12
 
-// Flags of run that compare-builds has no use for, and those that its help shows.
+// Flags of run that compare-builds has no use for, and those of run that its help shows.
 const (
 	notOfBuilds = "engines engine preset against baseline resume retry-failed allow-changed webllm-bundle webllm-version"
 	ofBuilds    = "model prompt max-tokens context repetitions until-ci timeout aa detect inconclusive dry-run out quiet json " +
 		"chrome adapter"
 )
 
-func compareBuildsCommand() *cobra.Command {
-	var f runFlags
+// defaultPrompt is the prompt of the built-in plan.
+const defaultPrompt = "The quick brown fox jumps over the lazy dog."
+
+// buildsFlags are the flags of compare-builds: those of run, and the checks of its gate.
+type buildsFlags struct {
+	runFlags
+	checks checkFlags
+}
+
+func compareBuildsCommand() *cobra.Command { return compareBuilds(&buildsFlags{}) }
+
+func compareBuilds(f *buildsFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare-builds BASELINE BUILD",
 		Short: "Compare two builds of WebLLM: is the second one slower or larger?",
@@ -32,7 +43,9 @@ func compareBuildsCommand() *cobra.Command {
 on npm. Both run the same model and prompt on this machine; their launches alternate. The
 first lines of the output are the verdict.
 
-Default tolerances: decode 5%% lower, peak memory 3%% higher; exit code 3: worse; 5: inconclusive.
+Exit code 3: worse than a tolerance; 5: inconclusive. Default tolerances: decode 5%% lower, CPU time
+a token 5%% higher, peak memory 3%% higher; time to first token 10%% higher only warns. --vs-baseline or
+--thresholds replace them all. The run's folder records them: llmparity gate DIR judges by the same.
 
 By default, %d launches of each build. If launches vary by 8%%, as on a shared machine, that is
 enough to fail a build that is 20%% slower and to pass an equal one. Six are the minimum.
@@ -40,24 +53,54 @@ enough to fail a build that is 20%% slower and to pass an equal one. Six are the
 The flags of llmparity run work too, except those that choose engines or a baseline run.
 Docs: docs/howto/compare-builds.md`, buildLaunches),
 		Example: `  llmparity compare-builds main.js pr-845.js
+  llmparity compare-builds main.js pr.js --vs-baseline decode_tps=-8% --vs-baseline peak_pss_mb=+5%
   llmparity compare-builds 0.2.85 lib/index.js --model smollm2 --aa`,
-		Args: arguments(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error { return f.compareBuilds(c, args[0], args[1]) },
+		Args: func(c *cobra.Command, args []string) error {
+			if f.helpAll {
+				return nil
+			}
+			return arguments(cobra.ExactArgs(2))(c, args)
+		},
 	}
 	f.register(c)
-	unlist(c.Flags())
+	flags := c.Flags()
+	f.checks.register(flags)
+	annotate(flags, common, "", ofBuilds+" "+checkNames)
+	helpAllFlag(flags, &f.helpAll)
+	flags.Lookup("model").Usage += " (default tiny)"
+	flags.Lookup("prompt").Usage += fmt.Sprintf(" (default %q)", defaultPrompt)
+	flags.Lookup("aa").Usage = "also measure the baseline side a second time; the report shows this machine noise " +
+		"beside each difference"
+	unlisted := unlist(flags)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.helpAll {
+			for _, flag := range unlisted {
+				flag.Hidden = false
+			}
+			helpOf(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
+			return nil
+		}
+		return f.compareBuilds(c, args[0], args[1])
+	}
 	return c
 }
 
-// unlist hides the flags that the help of compare-builds does not show.
-func unlist(flags *pflag.FlagSet) {
-	shown := strings.Fields(ofBuilds)
+// unlist hides the flags of run that the help of compare-builds does not show. It returns those that it accepts.
+func unlist(flags *pflag.FlagSet) (accepted []*pflag.Flag) {
+	shown, not := strings.Fields(ofBuilds+" "+checkNames), strings.Fields(notOfBuilds)
 	flags.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = flag.Hidden || !slices.Contains(shown, flag.Name)
+		if flag.Hidden || slices.Contains(shown, flag.Name) {
+			return
+		}
+		flag.Hidden = true
+		if !slices.Contains(not, flag.Name) {
+			accepted = append(accepted, flag)
+		}
 	})
+	return accepted
 }
 
-func (f *runFlags) compareBuilds(c *cobra.Command, baseline, build string) error {
+func (f *buildsFlags) compareBuilds(c *cobra.Command, baseline, build string) error {
 	for _, name := range strings.Fields(notOfBuilds) {
 		if c.Flags().Changed(name) {
 			return fault.New(fault.Usage, "leave it out, or use llmparity run PLAN --against PLAN2",
@@ -88,10 +131,27 @@ func (f *runFlags) compareBuilds(c *cobra.Command, baseline, build string) error
 		return err
 	}
 	p.Name, of.Name = "builds", "builds"
+	if p.Gate, err = f.gate(); err != nil {
+		return err
+	}
+	of.Gate = p.Gate
 	if err := f.others(p, base, of, ""); err != nil {
 		return err
 	}
 	return f.start(c, p)
+}
+
+// gate has the checks of flags. The plan records it, so that the run is judged again by the same; nil: no flag was
+// given. Without a tolerance it is judged by the default ones.
+func (f *buildsFlags) gate() (*gates.Gate, error) {
+	if !f.checks.given() && !f.judgeFlags.given() {
+		return nil, nil
+	}
+	g, err := f.checks.gate("")
+	if err != nil {
+		return nil, err
+	}
+	return f.over(g, len(f.detect) > 0) // --detect may name the figure of a default tolerance
 }
 
 // versionOfBuild matches versions on npm.

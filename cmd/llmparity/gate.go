@@ -15,9 +15,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
-	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
-	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -25,10 +23,9 @@ import (
 
 // gateFlags are the checks of a gate, added to those in the run's plan.
 type gateFlags struct {
-	baseline, store, thresholds string
-	max, min, changes           []string
-	agreement                   string
-	format, out                 string
+	baseline, store string
+	format, out     string
+	checkFlags
 	judgeFlags
 }
 
@@ -57,14 +54,7 @@ Docs: docs/howto/gate-in-ci.md`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&f.max, "max", nil, "limit: the median may not be higher, e.g. peak_pss_mb=900; repeatable")
-	flags.StringArrayVar(&f.min, "min", nil, "limit: the median may not be lower, e.g. decode_tps=20; repeatable")
-	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
-		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%; repeatable")
-	flags.StringVar(&f.agreement, "min-agreement", "",
-		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
-	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\", instead of the run's")
-	under(flags, "Checks", "max min vs-baseline min-agreement thresholds")
+	f.checkFlags.register(flags)
 	flags.StringVar(&f.baseline, "baseline", "",
 		"baseline run: a saved name or a run's folder (default: the other side of 'run --against', else the plan's gate.baseline)")
 	storeFlag(c, &f.store)
@@ -122,49 +112,6 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 		return err
 	}
 	return gate.Fault(judged, f.out == "" && f.format != "json" && f.format != "junit")
-}
-
-// gate returns the checks of the file, else of the run's plan, with those of flags.
-func (f *gateFlags) gate(dir string) (*gates.Gate, error) {
-	var g *gates.Gate
-	var err error
-	if f.thresholds == "" {
-		g, err = gate.Planned(dir, func(text []byte, file string) (*gates.Gate, error) {
-			return plan.GateIn(text, file, kinds.All...)
-		})
-	} else if text, unread := os.ReadFile(f.thresholds); unread != nil {
-		err = fault.Wrap(fault.Usage, unread, "", "--thresholds")
-	} else {
-		g, err = plan.ParseGate(text, f.thresholds, kinds.All...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, flag := range []struct {
-		name   string
-		values []string
-		add    func(string) error
-	}{{"max", f.max, g.MaxFlag}, {"min", f.min, g.MinFlag}, {"vs-baseline", f.changes, g.ChangeFlag}} {
-		for _, v := range flag.values {
-			if err := flag.add(v); err != nil {
-				return nil, fault.Wrap(fault.Usage, err, "", "--%s %s", flag.name, v)
-			}
-		}
-	}
-	if f.agreement != "" {
-		least, err := gates.ParseShare(f.agreement)
-		if err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "", "--min-agreement")
-		}
-		if g.Parity == nil {
-			g.Parity = &gates.Parity{}
-		}
-		g.Parity.MinAgreement = gates.Share(least)
-	}
-	if err := g.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Usage, err, "", "the checks given by flags")
-	}
-	return g, nil
 }
 
 // gateRun judges a run that was just recorded, prints the verdict, saves it in the run's folder, and adds it to

@@ -107,7 +107,7 @@ gate:
   parity: {first_divergence: 5}
 `)
 	file := put(t, dir, "gate.yaml", "decode_tps: {min: 88}\n")
-	for want, f := range map[string]gateFlags{
+	for want, f := range map[string]checkFlags{
 		"peak_pss_mb 0 9, peak_pss_mb 1 8, decode_tps 99 0, ttft_ms 1%, decode_tps -1%, parity 0 5": {},
 		"peak_pss_mb 1 0, decode_tps 99 0, peak_pss_mb 0 7, ttft_ms 1%, decode_tps -2%, parity 1 5": {
 			max: []string{"peak_pss_mb=7"}, changes: []string{"decode_tps=-2%"}, agreement: "100%"},

@@ -20,7 +20,7 @@ func TestMatrixNamesTheModelWithAWrongKernel(t *testing.T) {
 			"= q_scale_ptr[(((v__1 * 512i) + (i32(threadIdx.x) * 8i)) + v)];",
 			"= q_scale_ptr[(((v__1 * 512i) + (i32(threadIdx.x) * 8i)) + (v ^ 1i))];", 1, "WebLLM, Q4_0: differs"},
 		{"a norm that divides by one value too few", "tiny", "norm_many_kernel", "1.280000e+02f", "1.270000e+02f", 0,
-			"WebLLM, F32: differs"},
+			"WebLLM, f32: differs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

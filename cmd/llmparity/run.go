@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -104,9 +105,13 @@ Plans: docs/howto/write-a-plan.md`,
 		},
 	}
 	f.register(c)
-	c.Flags().BoolVar(&f.helpAll, "help-all", false, "show all flags")
-	_ = c.Flags().MarkHidden("help-all")
+	helpAllFlag(c.Flags(), &f.helpAll)
 	return c
+}
+
+func helpAllFlag(flags *pflag.FlagSet, all *bool) {
+	flags.BoolVar(all, "help-all", false, "show all flags")
+	_ = flags.MarkHidden("help-all")
 }
 
 // runCommon are the flags of run that its short help shows.
@@ -313,6 +318,9 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, show *progres
 	if err != nil {
 		return nil, err
 	}
+	if f.resume == "" { // else some of it is done
+		show.Expect(expected(resolved.Scorings))
+	}
 	s := resolved.First() // setup that can run; its defaults are written into the plan
 	if s == nil {
 		return resolved, nil
@@ -325,6 +333,18 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, show *progres
 	}
 	f.complete(&resolved.Plan, s.Model)
 	return resolved, nil
+}
+
+// expected is the time of scoring for the progress, or nothing if some of it is unknown.
+func expected(all []resolve.Scoring) (out []progress.Scoring) {
+	for _, s := range all {
+		if s.Seconds == nil {
+			return nil
+		}
+		out = append(out, progress.Scoring{Setup: s.Setup, Engine: s.Engine,
+			Takes: time.Duration(*s.Seconds * float64(time.Second))})
+	}
+	return out
 }
 
 // conclude prints the result of a run, or only the answer if it is quiet, and writes its report.

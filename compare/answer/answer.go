@@ -488,13 +488,22 @@ func (r view) intervals() string {
 			if widest, words = half, "±"+explain.Share(half); half > evidence.Lopsided {
 				words = verdict.Signed(f.Interval.Lo/f.Center()-1) + " to " + verdict.Signed(f.Interval.Hi/f.Center()-1)
 			}
-			if len(r.Cells) > 1 {
-				words += " (" + r.cellTitle(c) + ")"
+			if len(r.Cells) == 1 {
+				words = q.Sure + " " + words
+				continue
 			}
+			known := "known within " // not that of a difference between cells
+			if len(out) == 0 {
+				known = "is " + known
+			}
+			words = r.cellTitle(c) + "'s " + q.Sure + " " + known + words
 		}
 		if known > 0 {
-			out = append(out, q.Sure+" "+words)
+			out = append(out, words)
 		}
+	}
+	if len(r.Cells) > 1 { // it begins with a name
+		return strings.Join(out, ", ")
 	}
 	return explain.Capital(strings.Join(out, ", "))
 }

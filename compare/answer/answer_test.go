@@ -154,29 +154,29 @@ func TestQuote(t *testing.T) {
 		"a warning": {second(nil), "Yes. Read the warnings first."}, // what sampling cost
 		"a failed launch": {second(func(e *comparetest.Engine) {
 			e.Cell.Repetitions, e.Failing = 7, map[int]record.Class{2: record.OOM}
-		}), "In part. Output may be quoted. Memory and speed may not: 1 of 13 launches failed"},
-		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "In part. Output may be quoted. Memory and speed may not: too few launches for an interval"},
+		}), "Output only. Not memory or speed: 1 of 13 launches failed"},
+		"few launches": {[]comparetest.Engine{comparetest.Native(5)}, "Output only. Not memory or speed: too few launches for an interval"},
 		"other prompts": {second(func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 7} }),
 			"No. llamacpp and another did not have the same prompt tokens"},
 		"shared memory": {second(func(e *comparetest.Engine) {
 			e.Processes = []comparetest.Process{{Role: "server", Before: 300, Loaded: 420, Shared: 250}}
-		}), "In part. Speed and output may be quoted. Memory may not: other programs shared memory"},
+		}), "Speed and output only. Not memory: other programs shared memory"},
 		"other output": {second(func(e *comparetest.Engine) { e.IDs = other }),
-			"In part. Memory and output may be quoted. Speed may not: the outputs of "},
+			"Memory and output only. Not speed: the outputs of "},
 		"software": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
-			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
-				"llmparity's, not MLC's. Memory and output may be quoted with these remarks. Speed may not."},
-		"only software": {[]comparetest.Engine{comparetest.Browser(6)}, "In part. Not as a browser on a GPU: WebGPU ran on"},
+			"Memory and output only. Not speed. Not as browser against native: WebGPU ran on the CPU (SwiftShader), " +
+				"and the model library was llmparity's, not MLC's. Memory and output may be quoted with these remarks."},
+		"only software": {[]comparetest.Engine{comparetest.Browser(6)}, "Memory and output only. Not speed. Not as a browser on a GPU: WebGPU ran on"},
 		"few on the CPU": {[]comparetest.Engine{comparetest.Browser(5), comparetest.Native(6)},
-			"In part. Not as browser against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
-				"llmparity's, not MLC's. Output may be quoted with these remarks. Memory may not: " +
-				"too few launches for an interval, which takes 6. Speed may not."},
-		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "In part. Output may be quoted. Memory may not: " +
-			"launches vary too much to tell the difference. Speed may not: too noisy, the interval reaches 301% from the median."},
+			"Output only. Not memory: too few launches for an interval, which takes 6. Not speed. Not as browser " +
+				"against native: WebGPU ran on the CPU (SwiftShader), and the model library was " +
+				"llmparity's, not MLC's. Output may be quoted with these remarks."},
+		"noisy speed": {second(func(e *comparetest.Engine) { e.Vary = 0.5 }), "Output only. Not memory: " +
+			"launches vary too much to tell the difference. Not speed: too noisy, the interval reaches 301% from the median."},
 		"tokens at once": {second(func(e *comparetest.Engine) {
 			e.Token, e.Reported = 0, func(_, _ time.Duration) map[string]float64 { return nil }
 		}),
-			"In part. Memory and output may be quoted. Speed may not: the speed is known for 0 of 6 launches of another"},
+			"Memory and output only. Not speed: the speed is known for 0 of 6 launches of another"},
 	} {
 		a := answer.Of(compare.Runs(comparetest.Run(t, "quoted", c.engines...)))
 		if got := a.Quote.Headline + ". " + a.Quote.Text; !strings.HasPrefix(got, c.want) {
@@ -202,9 +202,9 @@ func TestQuoteOfGrowth(t *testing.T) {
 			page := comparetest.Page()
 			page.KVReserved = context << 10
 			return page
-		}, "In part. Growth, speed and output may be quoted. Memory may not: other programs shared memory"},
+		}, "Growth, speed and output only. Not memory: other programs shared memory"},
 		"noisy": {0.5, func(int64) *comparetest.Inside { return nil },
-			"In part. Output may be quoted. Growth may not: too noisy, the interval reaches "},
+			"Output only. Not growth: too noisy, the interval reaches "},
 	} {
 		var engines []comparetest.Engine
 		for n, context := range []int64{1024, 4096, 16384} {
@@ -287,4 +287,29 @@ func TestWarningsOfSpeedsNeedSpeeds(t *testing.T) {
 		t.Errorf("speeds on SwiftShader and a CPU are not compared: %s", got)
 	}
 	check.Has(t, codes(comparetest.Native(6), other), "busy-machine", "wide-interval")
+}
+
+// Of three versions the title says which is the slowest or the fastest, if its interval lies apart from the others'.
+func TestTitleNamesTheExtremeOfThree(t *testing.T) {
+	for name, c := range map[string]struct {
+		factors []float64
+		has     string
+	}{
+		"slowest": {[]float64{1, 1.54, 1}, "1.1 is the slowest of 3, 37% slower than"},
+		"fastest": {[]float64{1, 0.5, 1}, "1.1 is the fastest of 3, "},
+		"neither": {[]float64{1, 1, 1}, ""},
+	} {
+		var engines []comparetest.Engine
+		for i, factor := range c.factors {
+			e := comparetest.Native(8)
+			e.Cell.ID, e.Cell.Settings = 20+i, map[string]string{"webllm_version": fmt.Sprint("1.", i)}
+			e.Token = time.Duration(float64(e.Token) * factor)
+			engines = append(engines, e)
+		}
+		got := answer.Of(compare.Runs(comparetest.Run(t, "versions", engines...))).Title
+		t.Log(got)
+		if !strings.Contains(got, c.has) || c.has == "" && strings.Contains(got, "of 3") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }

@@ -15,7 +15,7 @@ import (
 // growthCard says by how much memory grows with each token of the context, and what the formula of the KV cache gives.
 // It is empty if all cells have the same context. Sweeps with the same answer share it.
 func (r view) growthCard() Card {
-	var answers []string
+	var answers, short, titles []string
 	of := map[string][]string{}
 	for _, s := range r.Sweeps {
 		if s.Axis != growth.AxisContext {
@@ -23,21 +23,55 @@ func (r view) growthCard() Card {
 		}
 		title := r.Cells[s.Cells[0]].Title()
 		if words := slopeWords(s, title); words != "" {
-			answers = explain.AppendNew(answers, words)
+			answers, titles = explain.AppendNew(answers, words), explain.AppendNew(titles, title)
+			short = explain.AppendNew(short, slopeHead(s))
 			of[words] = append(of[words], s.Label)
 		}
 	}
-	switch len(answers) {
-	case 0:
+	if len(answers) == 0 {
 		return Card{}
-	case 1:
-		in := explain.And(of[answers[0]], 3)
-		return Card{Name: "Growth", Headline: answers[0], Text: "Over contexts, in " + in + "."}
+	}
+	out := Card{Name: "Growth", Headline: short[0]}
+	switch {
+	case len(short) == 1:
+	case len(titles) == 2:
+		out.Headline = fmt.Sprintf(explain.GrowthDiffers, explain.And(titles, 2))
+	default:
+		out.Headline = fmt.Sprintf(explain.GrowthDiffers, "cells")
+	}
+	if len(answers) == 1 {
+		out.Text = answers[0] + ". Over contexts, in " + explain.And(of[answers[0]], 3) + "."
+		return out
 	}
 	for i, words := range answers {
 		answers[i] = explain.And(of[words], 3) + ": " + strings.ToLower(words[:1]) + words[1:]
 	}
-	return Card{Name: "Growth", Headline: answers[0], Text: strings.Join(answers[1:], ". ") + "."}
+	out.Text = strings.Join(answers, ". ") + "."
+	return out
+}
+
+// slopeHead is a sweep's slope in a few words.
+func slopeHead(s growth.Sweep) string {
+	rate, what := quotedSlope(&s)
+	if rate.Of == growth.OfReserved {
+		what = "KV cache" // its dtype is in the text
+	}
+	if i := rate.Interval; i != nil && i.Lo <= 0 && i.Hi >= 0 {
+		return fmt.Sprintf(explain.GrowthNone, what)
+	}
+	size, unit := slopeUnit(rate)
+	return fmt.Sprintf(explain.GrowthSlope, explain.Capital(what), explain.Amount(rate.Center()/size), unit)
+}
+
+// slopeUnit is the unit of a slope, and its bytes.
+func slopeUnit(rate *growth.Rate) (float64, string) {
+	switch {
+	case rate.Center() >= record.MiB:
+		return record.MiB, "MiB"
+	case rate.Center() >= 16<<10:
+		return 1024, "KiB"
+	}
+	return 1, "bytes"
 }
 
 // quotedSlope is the slope in the answer for a sweep, and what it is the slope of: the reserved KV cache if the engine
@@ -65,12 +99,7 @@ func slopeWords(s growth.Sweep, title string) string {
 	if rate == nil {
 		return ""
 	}
-	unit, size := "bytes", 1.0
-	if rate.Center() >= record.MiB {
-		unit, size = "MiB", record.MiB
-	} else if rate.Center() >= 16<<10 {
-		unit, size = "KiB", 1024
-	}
+	size, unit := slopeUnit(rate)
 	amount := func(v float64) string { return explain.Amount(v / size) }
 	text := fmt.Sprintf("%s grows by %s %s a token", strings.ToUpper(what[:1])+what[1:], amount(rate.Center()), unit)
 	interval := "too few launches for an interval"
@@ -97,7 +126,9 @@ func slopeWords(s growth.Sweep, title string) string {
 		interval += "; formula: " + amount(s.Theory.Bytes)
 	}
 	text += " (" + interval + ")"
-	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == figure.PeakPSS && r.Interval != nil })
+	at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { // none that may be 0
+		return r.Name == figure.PeakPSS && r.Interval != nil && (r.Interval.Lo > 0 || r.Interval.Hi < 0)
+	})
 	if at >= 0 && rate.Of == growth.OfReserved {
 		peak := s.Rates[at]
 		text += fmt.Sprintf(", peak memory by %s %s%s", amount(peak.Center()), unit,

@@ -74,7 +74,7 @@ func (r view) quote(a *Answer) Card {
 			remark = "; say that " + ours
 		}
 	}
-	var words []string
+	var words, limits []string
 	if adapter := r.softwareAdapter(); adapter != "" {
 		as := "as a browser on a GPU"
 		onCPU := func(c *compare.Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }
@@ -85,43 +85,54 @@ func (r view) quote(a *Answer) Card {
 		if ours != "" {
 			ours, remark = ", and "+ours, " with these remarks"
 		}
+		limits = []string{"not " + as}
 		words = append(words, "Not "+as+": WebGPU ran on the CPU ("+adapter+")"+ours+".")
 	}
-	sentence := func(names []string, text string) {
-		text = explain.And(names, 3) + text + "."
-		words = append(words, strings.ToUpper(text[:1])+text[1:])
-	}
-	out := Card{Name: "Quote", Headline: "In part"}
+	out := Card{Name: "Quote", Headline: "No"}
 	switch {
 	case len(not.Keys) == 0 && len(r.Warnings) == 0 && remark == "":
 		out.Headline, words = "Yes", []string{"Every cell has intervals, and no warning may change a conclusion."}
 	case len(not.Keys) == 0:
 		out.Headline = "Yes"
-		if remark != "" {
-			sentence(may, " may be quoted"+remark)
-		}
-		if len(r.Warnings) > 0 {
-			words = append(words, "Read the warnings first.")
-		}
 	case len(may) > 0:
-		sentence(may, " may be quoted"+remark)
-	default:
-		out.Headline = "No"
+		out.Headline = explain.Capital(explain.And(may, 3)) + " only"
+		first, brief := refusals(&not)
+		words, out.Line = append(first, words...), explain.Capital(strings.Join(append(brief, limits...), ", "))+"."
+	}
+	if len(may) > 0 && remark != "" {
+		words = append(words, explain.Capital(explain.And(may, 3))+" may be quoted"+remark+".")
+	}
+	if len(not.Keys) == 0 && len(r.Warnings) > 0 {
+		words = append(words, "Read the warnings first.")
 	}
 	for why, names := range not.All() {
 		switch {
+		case len(may) > 0: // said first
 		case why.Code == explain.OnTheCPU.Code:
-			sentence(names, " may not")
-		case len(may) == 0 && len(not.Keys) == 1:
+			words = append(words, explain.Capital(explain.And(names, 3))+" may not.")
+		case len(not.Keys) == 1:
 			words = append(words, why.Sentence+".")
-		case len(may) == 0:
-			sentence(names, " may not be quoted: "+why.Text)
 		default:
-			sentence(names, " may not: "+why.Text)
+			words = append(words, explain.Capital(explain.And(names, 3))+" may not be quoted: "+why.Text+".")
 		}
 	}
 	out.Text = strings.Join(words, " ")
 	return out
+}
+
+// refusals say which answers may not be quoted, with the reason of each, and in few words.
+func refusals(not *evidence.Groups[verdict.Reason, string]) (sentences, short []string) {
+	for why, names := range not.All() {
+		text := strings.Join(names, " or ")
+		brief, _, _ := strings.Cut(why.Text, ",")
+		reason := ": " + why.Text
+		if why.Code == explain.OnTheCPU.Code { // the sentence about the adapter follows
+			reason, brief = "", "WebGPU ran on the CPU"
+		}
+		sentences = append(sentences, "Not "+text+reason+".")
+		short = append(short, "not "+text+" ("+brief+")")
+	}
+	return sentences, short
 }
 
 // softwareAdapter is the adapter's name if WebGPU ran on the CPU; empty if it did not.

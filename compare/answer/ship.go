@@ -104,7 +104,9 @@ func (r view) shipCard() Card {
 	out.Headline = fmt.Sprintf(explain.ShipBy[string(c.By)], form.Name)
 	switch {
 	case c.By == ship.OnlyMemory || c.By == ship.OnlyDownload:
-		text = append(text, r.unscored())
+		lacks, do := r.unscored()
+		out.Headline = fmt.Sprintf(explain.ShipOnly, out.Headline, lacks)
+		text = append(text, do)
 	case form.Change != nil:
 		text = append(text, fmt.Sprintf(explain.ShipKeeps, toleranceOf(t), of, changeWords(form.Change)))
 	}
@@ -154,7 +156,8 @@ func (r view) noForm(t *ship.Table) string {
 	case ship.No:
 		return fmt.Sprintf(explain.ShipSmallest, of)
 	}
-	return explain.ShipAlike + " " + r.unscored()
+	lacks, do := r.unscored()
+	return explain.ShipAlike + " " + explain.Capital(lacks) + ". " + do
 }
 
 func undecidedWords(t *ship.Table) string {
@@ -166,27 +169,27 @@ func undecidedWords(t *ship.Table) string {
 	return fmt.Sprintf(explain.ShipUndecided, toleranceOf(t), explain.And(words, mostValues))
 }
 
-// unscored says that no quality is known, and how it is measured.
-func (r view) unscored() string {
-	text := explain.ShipUnscored
+// unscored says that no quality is known, and how it is measured or why it is not.
+func (r view) unscored() (lacks, do string) {
+	lacks, do = explain.ShipUnscored, explain.ShipScore
 	for _, c := range r.Cells {
 		switch {
 		case c.Quality.Guesses():
-			return explain.ShipMeaningless
+			return explain.ShipNotKnown, explain.ShipMeaningless
 		case c.Quality != nil:
-			text = explain.ShipPartly
+			lacks, do = explain.ShipNotKnown, explain.ShipPartly
 		}
 	}
-	return text
+	return lacks, do
 }
 
 // stepWords say what the next smaller form saves and costs.
 func stepWords(t *ship.Table, s *ship.Step) string {
-	name := t.Forms[s.Form].Name
+	name, of := t.Forms[s.Form].Name, t.Forms[t.Choice.Form].Name
 	text := fmt.Sprintf(explain.ShipSavesMiB, name, explain.Amount(s.SavesMiB),
-		explain.CI(s.Interval, explain.Amount))
+		explain.CI(s.Interval, explain.Amount), of)
 	if s.SavesMiB <= 0 {
-		text = fmt.Sprintf(explain.ShipSavesDownload, name, explain.Amount(float64(s.SavesB)/(1<<20)))
+		text = fmt.Sprintf(explain.ShipSavesDownload, name, explain.Amount(float64(s.SavesB)/(1<<20)), of)
 	}
 	if s.SavesMiB < 0 {
 		text += fmt.Sprintf(explain.ShipNeedsMiB, explain.Amount(-s.SavesMiB))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/growth"
@@ -182,6 +183,8 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 		switch best := of.q.winner(of.pairs, r.Cells); {
 		case best != nil:
 			out.differ = append(out.differ, fmt.Sprintf(of.q.BestOf, r.cellTitle(best)))
+		case of.q == &speedQuestion && r.extreme(of.pairs) != "":
+			out.differ = append(out.differ, r.extreme(of.pairs))
 		case slices.ContainsFunc(of.pairs, different) && !of.card.Unknown:
 			out.differ = append(out.differ, of.card.Headline)
 		case len(of.pairs) > 0 && !slices.ContainsFunc(of.pairs, unequal) && !(failed && of.q == &speedQuestion):
@@ -192,6 +195,51 @@ func (r view) manyTitle(a *Answer, speeds, memories []pair) string {
 		return ""
 	}
 	return out.write("")
+}
+
+// extreme says which of the cells that a plan varies is the slowest or the fastest, and by how much: one that differs
+// from the reference cell, and whose interval lies apart from every other cell's. It is empty if there is none.
+func (r view) extreme(pairs []pair) string {
+	var cells []*compare.Cell
+	for _, p := range pairs {
+		cells = explain.AppendNew(explain.AppendNew(cells, p.a), p.b)
+	}
+	if r.topic() != ofCells || len(cells) < 3 || len(pairs) != len(cells)-1 {
+		return "" // not all are compared with one
+	}
+	for i := range pairs {
+		p := &pairs[i]
+		if p.Outcome != verdict.Different {
+			continue
+		}
+		name, cell := p.names()[0], p.a
+		if next := pairs[(i+1)%len(pairs)]; next.a == p.a || next.b == p.a { // the reference cell
+			name, cell = p.names()[1], p.b
+		}
+		format, fastest := explain.TitleSlowest, (p.Better == 0) == (cell == p.a)
+		if fastest {
+			format = explain.TitleFastest
+		}
+		if !apart(cell, cells, fastest) {
+			continue
+		}
+		text := fmt.Sprintf(format, name, len(cells))
+		f := r.single(&speedQuestion, p)
+		if size, ok := strings.CutPrefix(f.Headline, name+" is "); ok {
+			text += ", " + size + f.interval
+		}
+		return text
+	}
+	return ""
+}
+
+// apart reports whether the interval of a cell's speed lies above, or below, that of every other cell.
+func apart(cell *compare.Cell, all []*compare.Cell, above bool) bool {
+	own := speed(cell).Interval
+	return own != nil && !slices.ContainsFunc(all, func(c *compare.Cell) bool {
+		i := speed(c).Interval
+		return c != cell && (i == nil || above && own.Lo <= i.Hi || !above && own.Hi >= i.Lo)
+	})
 }
 
 // addOutput adds what is said of the output.

@@ -79,6 +79,9 @@ const (
 	TitleBound      = "%s in %s"           // 4% in speed
 	TitleNone       = "%s and %s: no difference above %s"
 
+	TitleSlowest = "%s is the slowest of %d"
+	TitleFastest = "%s is the fastest of %d"
+
 	TitleFailed    = "%s has a %s %s %s than %s" // of a gate's figure that the answer has no question about
 	TitleFailedCPU = "%s takes %s times the CPU time a token of %s"
 

@@ -19,17 +19,20 @@ const (
 	ShipPeaksLeast  = "It peaks at %s MiB in %s, the least of all forms."
 	ShipSameMemory  = "No difference in memory from other forms that qualify was found."
 	ShipChange      = "%s (95%% CI %s to %s)"
-	ShipUnscored    = "Quality was not measured: run with --quality quick."
-	ShipPartly      = "Quality is not known: no two forms were scored completely in one engine. Resume the run."
-	ShipMeaningless = "Quality is not known: the perplexity is meaningless."
+	ShipOnly        = "%s; %s" // a headline, and what is not known of quality
+	ShipUnscored    = "quality was not measured"
+	ShipScore       = "Run with --quality quick."
+	ShipNotKnown    = "quality is not known"
+	ShipPartly      = "No two forms were scored completely in one engine. Resume the run."
+	ShipMeaningless = "The perplexity is meaningless."
 	ShipTooFew      = "%d windows of a text were scored, and a paired interval needs %d: run with --quality quick."
 	ShipSmallest    = "No form is smaller than %s."
 	ShipAlike       = "The forms differ neither in memory nor in download size."
 	// the bound, then forms with their changes
 	ShipUndecided = "Not decided whether perplexity rises by more than %s: %s. --quality builtin scores more windows."
 
-	ShipSavesMiB      = "%s saves %s MiB more%s"
-	ShipSavesDownload = "%s is %s MiB less to download"
+	ShipSavesMiB      = "%s saves %s MiB%s against %s"
+	ShipSavesDownload = "%s is %s MiB less to download than %s"
 	ShipNeedsMiB      = ", needs %s MiB more memory"
 	ShipAndCosts      = " and costs %s more perplexity%s."
 )
@@ -60,4 +63,11 @@ const (
 	PlaceSpeeds      = "It decodes %s in the browser, %s natively."
 	PlaceNeedsGPU    = "Speed on your users' GPUs is not known here: WebGPU ran on the CPU. " +
 		"`llmparity reproduce %s --out forms.yaml` writes the plan; `llmparity run forms.yaml` on a machine with a GPU answers it."
+)
+
+// By how much memory grows with the context.
+const (
+	GrowthSlope   = "%s: %s %s a token"
+	GrowthNone    = "No growth of %s with the context detected"
+	GrowthDiffers = "Growth differs between %s"
 )

@@ -124,11 +124,14 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}
 	card := answer.Of(res).Growth
-	for _, want := range []string{"a token (the same in every launch; formula: 1", "), peak memory by ",
+	for _, want := range []string{"a token (the same in every launch; formula: 1",
 		"a token by llama.cpp's own log (the same in every launch; formula: 1"} {
 		if !strings.Contains(card.Sentence(), want) {
 			t.Errorf("%s\nwant %s", card.Sentence(), want)
 		}
+	}
+	if n := len(strings.Fields(card.Headline)); n > 8 || strings.Contains(card.Sentence(), "peak memory by") {
+		t.Errorf("a headline of %d words, or a peak whose slope may be 0: %s", n, card.Sentence())
 	}
 	for _, s := range res.Sweeps {
 		origin, rates := record.OriginMeasured, []string{figure.KVReserved, figure.Ledger}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -131,7 +132,8 @@ func (l *Labels) differing(of func(*Cell) string) bool {
 }
 
 // ownWords is how a cell differs from other cells of its engine: along the engine's own axes, and in what the engine
-// reports, unless that follows from a setting or axis that the plan varies. What tells builds of the engine apart
+// reports, unless that follows from a setting or axis that the plan varies. A cell that an interrupted run has not
+// launched reports nothing, which is no difference. What tells builds of the engine apart
 // stands by itself, since people say it with the engine's name.
 func (l *Labels) ownWords(c *Cell) (build string, out []string) {
 	engine := func(o *Cell) bool { return !o.Refused && o.Spec.Engine == c.Spec.Engine }
@@ -152,7 +154,7 @@ func (l *Labels) ownWords(c *Cell) (build string, out []string) {
 			word = x.Word(c.Setup)
 		}
 		if word == "" || !slices.ContainsFunc(l.Cells, func(o *Cell) bool {
-			return engine(o) && x.Word(o.Setup) != word && follows(x, o, c)
+			return engine(o) && o.Engine != nil && x.Word(o.Setup) != word && follows(x, o, c)
 		}) {
 			continue
 		}
@@ -183,21 +185,40 @@ func (l *Labels) word(x *axis.Axis, c *Cell) string {
 	return x.In(&c.Spec)
 }
 
-// modelWord is the model's name if cells have several, and its dtype if cells of the engine have other forms of it.
+// modelWord is the model's name if cells have several, and its dtype if cells of the engine have other forms of it. Of
+// a cell whose turn never came, only what the plan calls the model is known: any other one may be a form of it.
 func (l *Labels) modelWord(c *Cell) string {
 	name := axis.Called(&c.Spec.Model)
 	other := func(with func(*Cell) bool) bool { return slices.ContainsFunc(l.Cells, with) }
 	called := func(o *Cell) string { return axis.Called(&o.Spec.Model) }
+	model := axis.Named(axis.Model)
+	if planned(c) {
+		if !other(func(o *Cell) bool {
+			return o.Foreign() == c.Foreign() && !model.Matches(&o.Spec, c.Spec.Model.Name)
+		}) {
+			return ""
+		}
+		base := filepath.Base(c.Spec.Model.Name)
+		return strings.TrimSuffix(base, filepath.Ext(base))
+	}
 	var words []string
-	if other(func(o *Cell) bool { return o.Foreign() == c.Foreign() && called(o) != name }) {
+	if other(func(o *Cell) bool { return o.Foreign() == c.Foreign() && !planned(o) && called(o) != name }) {
 		words = append(words, name)
 	}
 	if d := c.Spec.Model.DType; d != "" && other(func(o *Cell) bool {
+		if planned(o) {
+			return !model.Matches(&c.Spec, o.Spec.Model.Name)
+		}
 		return o.Spec.Engine == c.Spec.Engine && called(o) == name && o.Spec.Model.DType != d
 	}) {
 		words = append(words, dtype.People(d))
 	}
 	return strings.Join(words, " ")
+}
+
+// planned reports whether only the plan is known of a cell: the run ended before it was prepared.
+func planned(c *Cell) bool {
+	return c.Spec.Isolation == "" && c.Spec.Model.SHA256 == "" && c.Spec.Model.Format == ""
 }
 
 // inForms reports whether labels have dtypes of models.
@@ -207,10 +228,13 @@ func (l *Labels) inForms() bool {
 	})
 }
 
-// differs reports whether the word for a cell differs from that for a cell for which with returns true.
+// differs reports whether the word for a cell differs from that for a cell for which with returns true. A value that
+// was never chosen does not differ.
 func (l *Labels) differs(c *Cell, word func(*Cell) string, with func(*Cell) bool) bool {
 	own := word(c)
-	return own != "" && slices.ContainsFunc(l.Cells, func(o *Cell) bool { return with(o) && word(o) != own })
+	return own != "" && slices.ContainsFunc(l.Cells, func(o *Cell) bool {
+		return with(o) && word(o) != own && !(planned(o) && word(o) == "")
+	})
 }
 
 // follows reports whether two cells request alike what decides what engines report along an axis.

@@ -39,6 +39,8 @@ type judgement struct {
 func ended(at int, c Cell) Field {
 	f := Field{Cell: at}
 	switch {
+	case c.Absent:
+		f.State = None
 	case c.Refused != "":
 		f.State, f.Text = Refused, c.Refused
 	case c.Error != "" || c.Class != "":

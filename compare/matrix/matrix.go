@@ -22,6 +22,7 @@ import (
 // Cell is a cell of a result.
 type Cell struct {
 	*evidence.Setup
+	Absent       bool // not launched yet, so that not even its model is known
 	Title, Label string
 	Refused      string // why it was not launched; empty: it was not refused
 	Counted      int    // launches
@@ -109,6 +110,9 @@ func Of(cells []Cell, pairs []parity.Parity) *Matrix {
 	columns, rows := make([]int, len(cells)), make([]int, len(cells))
 	varied := dtypes(cells)
 	for i, c := range cells {
+		if c.Absent {
+			continue
+		}
 		columns[i] = m.column(Column{Model: axis.Called(&c.Spec.Model), Weights: c.Spec.Model.DType,
 			DType: varied(&c.Spec), spec: &c.Spec})
 		rows[i] = m.row(cells, c)
@@ -121,6 +125,9 @@ func Of(cells []Cell, pairs []parity.Parity) *Matrix {
 		m.Rows[r].Fields = slices.Repeat([]Field{{Cell: -1, State: None}}, len(m.Columns))
 	}
 	for i, f := range judge(cells, pairs) {
+		if cells[i].Absent {
+			continue
+		}
 		at := &m.Rows[rows[i]].Fields[columns[i]]
 		if f.rank() > at.rank() {
 			*at = f
@@ -195,15 +202,28 @@ func (m *Matrix) row(all []Cell, c Cell) int {
 func with(all []Cell, c Cell) string {
 	var words, specs = []string{}, []*record.Cell{}
 	for _, o := range all {
-		if o.Spec.Engine == c.Spec.Engine {
+		if o.Spec.Engine == c.Spec.Engine && !o.Absent {
 			specs = append(specs, &o.Spec)
 		}
 	}
 	for _, x := range axis.Of(specs...) {
 		differs := func(o *record.Cell) bool { return !x.Equal(o, &c.Spec) }
-		if x.Role == axis.Setting && x.Name != axis.DType && x.Part == "" && slices.ContainsFunc(specs, differs) {
-			words = append(words, x.In(&c.Spec))
+		varied := x.Name != axis.DType && x.Name != axis.PromptCache // which engines report, and no plan varies
+		if x.Role == axis.Setting && varied && x.Part == "" && slices.ContainsFunc(specs, differs) {
+			words = append(words, short(x, &c.Spec))
 		}
 	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
+
+// switches say nothing without the field that they are of.
+var switches = []string{"on", "off", "true", "false", "auto", "none"}
+
+// short is a value in a row's name. Words need no field's name, numbers do.
+func short(x *axis.Axis, c *record.Cell) string {
+	v := x.Of(c)
+	if x.Own && strings.Trim(v, "abcdefghijklmnopqrstuvwxyz-") == "" && !slices.Contains(switches, v) {
+		return v
+	}
+	return x.In(c)
 }

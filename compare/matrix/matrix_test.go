@@ -32,8 +32,8 @@ func of(t *testing.T, engines ...comparetest.Engine) *matrix.Matrix {
 
 func TestEveryState(t *testing.T) {
 	m := of(t, comparetest.Matrix()...)
-	want := `webllm|swiftshader adapter|software-adapter SwiftShader|webgpu ok differs
-webllm|lavapipe adapter|| device-lost refused
+	want := `webllm|swiftshader|software-adapter SwiftShader|webgpu ok differs
+webllm|lavapipe|| device-lost refused
 llamacpp||cpu Example CPU 3.0 GHz| ok ok
 served||cpu Example CPU 3.0 GHz| tokens unclear
 `
@@ -180,4 +180,18 @@ func TestFailedCheckIsUnclear(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	check.Has(t, f.Text, "could not score")
+}
+
+// A run that was interrupted has a table of what was launched.
+func TestCellsThatWereNotLaunched(t *testing.T) {
+	all := comparetest.Matrix()
+	for _, i := range []int{1, 6} {
+		all[i].Cell.Repetitions, all[i].Failing, all[i].Checked, all[i].Anchored = 0, nil, nil, nil
+		all[i].Cell.Model = record.Model{Name: "as typed"}
+	}
+	m := of(t, all...)
+	got := table(m)
+	if len(m.Columns) != 2 || strings.Contains(got, "launched") || !strings.Contains(got, "llamacpp||") {
+		t.Errorf("%+v\n%s", m.Columns, got)
+	}
 }

@@ -33,6 +33,9 @@ const (
 	OnlyDownload    By = "download" // nor differs memory
 )
 
+// Scored reports whether quality had a part in it.
+func (b By) Scored() bool { return b == MemoryQuality || b == DownloadQuality || b == OnlyQuality }
+
 // Step is what a smaller form saves and costs, compared with the chosen one.
 type Step struct {
 	Form int `json:"form"`

@@ -262,7 +262,7 @@ func OpenPackage(dir, name string, window int) (Model, error) {
 	}}, nil
 }
 
-// SHA256 returns the hash that runs record for a model. It downloads and writes nothing.
+// SHA256 returns the hash that runs record for a model. It downloads nothing, and writes nothing but built-in models.
 func SHA256(ctx context.Context, name string) (string, error) {
 	dir := name
 	switch {

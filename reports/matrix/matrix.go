@@ -17,7 +17,7 @@ const Title = "What runs, and what is right"
 
 // How to read the table.
 const (
-	Words = "ok: the same scores as the reference. tokens: the same tokens as a cell that is ok; the engine reports no scores. " +
+	Words = "ok: the same scores as the reference. tokens: the same tokens as a cell that is ok; no scores were compared. " +
 		"differs: further apart than rounding explains. Other words are classes of failures."
 	Method = "The reference implementation scores each model's text, if it can compute the model. " +
 		"Without it, an engine is compared with the others. What rounding explains is the score check's tolerance. unclear: the engine ran, and nothing tells whether it is right."

@@ -11,7 +11,9 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/conduct"
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
+	"llmparity/compare/growth"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/words"
@@ -98,7 +100,7 @@ func (m *methods) subject() {
 	for _, run := range m.runs {
 		tools = explain.AppendNew(tools, toolWords(m.Runs[run].Tool))
 	}
-	m.say("we used %s to measure %s", all(tools), all(m.each(engineWords)))
+	m.say("we used %s to measure %s", all(tools), all(m.each(m.engineWords)))
 	models := m.each(modelWords)
 	m.say("the %s %s", explain.Plural(len(models), "model was", "models were"), all(models))
 	random := func(c *compare.Cell) bool { return c.Spec.Model.Random() }
@@ -134,8 +136,23 @@ func toolWords(t record.Tool) string {
 // shortHash is as much of a hash as identifies it in a text; BibTeX has all of it.
 func shortHash(s string) string { return s[:min(12, len(s))] }
 
-// engineWords name an engine with all that decides what it computes.
-func engineWords(c *compare.Cell) string {
+// engineWords name an engine with all that decides what it computes. One whose model library is compiled for each
+// context is named once, with all libraries.
+func (m *methods) engineWords(c *compare.Cell) string {
+	if c.Engine == nil || c.Engine.Library == nil {
+		return engineWith(c, "")
+	}
+	var hashes []string
+	for _, o := range m.cells {
+		if o.Engine != nil && o.Engine.Library != nil && engineWith(o, "") == engineWith(c, "") {
+			hashes = explain.AppendNew(hashes, shortHash(o.Engine.Library.SHA256))
+		}
+	}
+	return engineWith(c, strings.Join(hashes, ", "))
+}
+
+// engineWith names an engine with hashes of its model libraries.
+func engineWith(c *compare.Cell, libraries string) string {
 	e := c.Engine
 	if e == nil {
 		return c.Title() + " (version not reported)"
@@ -147,7 +164,7 @@ func engineWords(c *compare.Cell) string {
 	}
 	if l := e.Library; l != nil {
 		with = append(with, plain.Joined(", ", "model library of "+cmp.Or(l.Maker, "the user"), l.Variant,
-			prefixed("SHA-256 ", shortHash(l.SHA256))))
+			prefixed("SHA-256 ", libraries)))
 	}
 	if layers := c.Says("gpu_layers"); layers != "" && layers != "0" {
 		with = append(with, layers+" layers on the GPU")
@@ -392,9 +409,37 @@ func (m *methods) measurement() {
 		m.say("decode speed is the number of tokens that arrived later than the first, divided by the time between the first and " +
 			"the last")
 	}
+	m.slopes()
 	if pieces := m.each(piecesWords); len(pieces) > 0 {
 		m.say("%s %s pieces of text, whose tokens arrive together", all(pieces),
 			explain.Plural(len(pieces), "reports", "report"))
+	}
+}
+
+// slopes say how the KV cache and its growth with the context were obtained, if the plan varied contexts.
+func (m *methods) slopes() {
+	var from []string
+	fitted := false
+	for _, s := range m.Sweeps {
+		if s.Axis != growth.AxisContext {
+			continue
+		}
+		for _, r := range s.Rates {
+			if fitted = fitted || r.Known(); r.Of != growth.OfReserved || !r.Known() {
+				continue
+			}
+			how := "from WebGPU buffers of its size"
+			if r.Method == evidence.EngineLog {
+				how = "from the engine's log"
+			}
+			from = explain.AppendNew(from, how+" in "+m.Cells[s.Cells[0]].Title())
+		}
+	}
+	if len(from) > 0 {
+		m.say("the size of the KV cache was taken %s", all(from))
+	}
+	if fitted {
+		m.say("memory per token of the context is the slope of a linear fit over the launches of all contexts")
 	}
 }
 

@@ -80,7 +80,7 @@ func ShipGrid(res *compare.Result, t *ship.Table, compact bool) *plain.Grid {
 	for i := range t.Forms {
 		f := &t.Forms[i]
 		row := []string{plain.Line(f.Name), plain.Num(float64(f.DownloadB) / (1 << 20))}
-		if i == t.Choice.Form {
+		if i == t.Choice.Form && t.Choice.By.Scored() {
 			row[0] += " *"
 		}
 		for _, at := range f.Cells {
@@ -91,7 +91,7 @@ func ShipGrid(res *compare.Result, t *ship.Table, compact bool) *plain.Grid {
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	if t.Choice.Form >= 0 {
+	if t.Choice.By.Scored() { // size alone recommends nothing
 		g.Legend = []string{"* recommended"}
 	}
 	return g

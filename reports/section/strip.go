@@ -18,6 +18,7 @@ type Strip struct {
 	Sign, Worst, Rest string
 	Exit, Next        string
 	Others            string // how many other checks have which status
+	Unlisted          string // the same of those that OtherChecks leaves out
 	Check             *gates.Check
 }
 
@@ -40,14 +41,44 @@ func NewStrip(g *gates.Outcome) *Strip {
 	if slices.ContainsFunc(g.Checks, several) {
 		s.Rest += "; " + plain.Line(s.Check.Cell)
 	}
-	var others []string
-	for _, c := range g.Counts {
-		if n := c.Checks - map[bool]int{true: 1}[c.Status == s.Check.Status]; n > 0 {
-			others = append(others, words.Count(n, "other check")+" "+gateVerb(c.Status, n))
+	if c := failedToo(g, s.Check); c != nil {
+		also, _ := checkShort(c)
+		s.Rest += ", and " + strings.ToLower(also[:1]) + also[1:]
+	}
+	listed := map[gates.Status]int{s.Check.Status: 1}
+	s.Others = counted(g, listed, "other check")
+	for _, c := range others(g, s.Check, MostChecks) {
+		listed[c.Status]++
+	}
+	noun := "other check"
+	if len(listed) > 1 || listed[s.Check.Status] > 1 {
+		noun = "more check"
+	}
+	s.Unlisted = counted(g, listed, noun)
+	return s
+}
+
+// failedToo is the decode speed of the same cell, if it fails beside CPU time; nil otherwise.
+func failedToo(g *gates.Outcome, worst *gates.Check) *gates.Check {
+	for i := range g.Checks {
+		c := &g.Checks[i]
+		if worst.Figure == figure.TokenCPU && c.Figure == figure.DecodeTPS && c.Cell == worst.Cell &&
+			worst.Status == gates.Failed && c.Status == gates.Failed && c.Percent != nil {
+			return c
 		}
 	}
-	s.Others = strings.Join(others, ", ")
-	return s
+	return nil
+}
+
+// counted says how many checks have which status, without those that are listed.
+func counted(g *gates.Outcome, listed map[gates.Status]int, noun string) string {
+	var out []string
+	for _, c := range g.Counts {
+		if n := c.Checks - listed[c.Status]; n > 0 {
+			out = append(out, words.Count(n, noun)+" "+gateVerb(c.Status, n))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // Line is the strip without what to do next.
@@ -167,16 +198,27 @@ func (s *Strip) Sides() string {
 		plain.Line(c.Unit)))
 }
 
+// MostChecks is how many checks beside the worst a comment lists.
+const MostChecks = 4
+
+// others are the first checks that do not pass, without the worst.
+func others(g *gates.Outcome, worst *gates.Check, most int) (out []*gates.Check) {
+	for i := range g.Checks {
+		if c := &g.Checks[i]; c != worst && c.Status != gates.Passed && len(out) < most {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // OtherChecks are the first checks that do not pass, without the worst; nil: there are none.
 func OtherChecks(g *gates.Outcome, worst *gates.Check, most int) *plain.Grid {
 	const longest = 160 // letters of a reason
 	out := &plain.Grid{Head: []string{"check", "status", "figure", "held against"}}
-	for i := range g.Checks {
-		if c := &g.Checks[i]; c != worst && c.Status != gates.Passed && len(out.Rows) < most {
-			figure, rest := checkShort(c)
-			out.Rows = append(out.Rows, []string{plain.Line(c.Cell), string(c.Status) + onlyWarns(c), figure,
-				plain.Shorten(rest, longest)})
-		}
+	for _, c := range others(g, worst, most) {
+		figure, rest := checkShort(c)
+		out.Rows = append(out.Rows, []string{plain.Line(c.Cell), string(c.Status) + onlyWarns(c), figure,
+			plain.Shorten(rest, longest)})
 	}
 	return out.OrNil()
 }

@@ -38,8 +38,9 @@ type Summary struct {
 	Cells       int            `json:"cells"`
 	CantRun     int            `json:"cells_that_cannot_run"`
 	MayRun      int            `json:"cells_that_may_run"` // unknown
-	Seconds     *float64       `json:"seconds,omitempty"`  // of cells whose time is known
+	Seconds     *float64       `json:"seconds,omitempty"`  // of cells and scorings whose time is known
 	UnknownTime int            `json:"cells_of_unknown_time"`
+	Scoring     *Scoring       `json:"scoring,omitempty"` // nil: no text is scored
 	MostB       int64          `json:"most_memory_bytes,omitempty"`
 	Fetches     []models.Fetch `json:"fetches"`
 	Missing     []string       `json:"missing"`
@@ -73,6 +74,10 @@ func Of(p *resolve.Resolved, notes ...string) Run {
 			sum.UnknownTime++
 		}
 		out.Lines = append(out.Lines, l)
+	}
+	if sum.Scoring = scoring(p.Scorings); sum.Scoring != nil && sum.Scoring.Seconds != nil {
+		seconds += *sum.Scoring.Seconds
+		sum.Seconds = &seconds
 	}
 	return out
 }
@@ -237,15 +242,7 @@ func (r Run) table(w io.Writer) {
 func (sum Summary) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s: %s, %s. Nothing was launched.\n", sum.Name, words.Count(sum.Cells, "cell"),
 		words.Count(sum.Setups, "start setting"))
-	switch {
-	case sum.Seconds == nil:
-		fmt.Fprintf(w, "Time: unknown, because the results folder has no run of these engines with these models.\n")
-	case sum.UnknownTime > 0:
-		fmt.Fprintf(w, "Time: roughly %s, judging by earlier runs, plus %s whose time is unknown.\n", took(*sum.Seconds),
-			words.Count(sum.UnknownTime, "cell"))
-	default:
-		fmt.Fprintf(w, "Time: roughly %s, judging by earlier runs. Different outputs are scored after that.\n", took(*sum.Seconds))
-	}
+	sum.times(w)
 	if sum.MostB > 0 {
 		fmt.Fprintf(w, "Memory: at most %s (predicted).\n",
 			words.Size(sum.MostB))

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"llmparity/internal/bench/run"
@@ -16,15 +17,50 @@ type pace struct {
 	memory  int64     // at the last reading
 	engines map[string]spent
 	scoring scoring
+	toScore []Scoring // predicted, in order, of what has not begun
+}
+
+// Scoring is how long an engine is predicted to score the plan's text, after a setup's launches.
+type Scoring struct {
+	Setup  int
+	Engine string
+	Takes  time.Duration
 }
 
 // scoring is the pace of texts that an engine scores, after all launches.
 type scoring struct {
 	engine string // empty: nothing is scored
+	setup  int    // of the text; 0: unknown
 	texts  int    // of this engine, with the current one
 	from   time.Time
 	tokens int       // since from
-	end    time.Time // predicted for all that is to be scored; zero: unknown
+	end    time.Time // predicted for all that is to be scored in the setup; zero: unknown
+}
+
+// began drops the prediction of what begins, and of what was left out before it. The rest of the setup is in tokens.
+func (p *pace) began(e run.Event, now time.Time) {
+	at := slices.IndexFunc(p.toScore, func(s Scoring) bool { return s.Engine == e.Engine })
+	if at < 0 {
+		return
+	}
+	setup, end := p.toScore[at].Setup, now.Add(p.toScore[at].Takes)
+	p.toScore = p.toScore[at+1:]
+	for _, s := range p.toScore {
+		if s.Setup == setup {
+			end = end.Add(s.Takes)
+		}
+	}
+	p.scoring.setup, p.scoring.end = setup, end
+}
+
+// later is the predicted time of scoring after the current setup's, or of all while none is scored.
+func (p *pace) later() (all time.Duration) {
+	for _, s := range p.toScore {
+		if p.scoring.engine == "" || s.Setup != p.scoring.setup {
+			all += s.Takes
+		}
+	}
+	return all
 }
 
 // take predicts the end whenever a text is complete, because some engines report all tokens of a text at once. The
@@ -55,7 +91,10 @@ type spent struct {
 func (p *pace) take(e run.Event, now time.Time) {
 	switch e.Kind {
 	case run.Scoring:
-		p.scoring.take(e, now)
+		begins := e.Token == 0 && e.Engine != p.scoring.engine
+		if p.scoring.take(e, now); begins {
+			p.began(e, now)
+		}
 	case run.Launched:
 		p.scoring = scoring{}
 		p.opened, p.left, p.tokens, p.memory = now, e.Launches-e.Launch+1, 0, 0
@@ -92,10 +131,10 @@ func (p *pace) rate(now time.Time) float64 {
 
 // rest predicts how long the remaining launches take, from the mean time of those that ended. Every engine has the same
 // weight, because a run that has only had a fast engine's launches would promise too little. It is unknown before the
-// first launch has ended, and of texts to score before an engine has scored one.
+// first launch has ended, and of texts to score before an engine has scored one, unless it was predicted.
 func (p *pace) rest(now time.Time) (time.Duration, bool) {
 	if s := &p.scoring; s.engine != "" {
-		return max(s.end.Sub(now), 0), !s.end.IsZero()
+		return max(s.end.Sub(now), 0) + p.later(), !s.end.IsZero()
 	}
 	if len(p.engines) == 0 {
 		return 0, false
@@ -109,7 +148,7 @@ func (p *pace) rest(now time.Time) (time.Duration, bool) {
 	if !p.opened.IsZero() {
 		rest -= min(now.Sub(p.opened), mean)
 	}
-	return max(rest, 0), true
+	return max(rest, 0) + p.later(), true
 }
 
 // roughly rounds a duration: seconds do not matter in hours.

@@ -159,3 +159,25 @@ func TestScoringShowsTimeLeft(t *testing.T) {
 		t.Error("scoring's rest is shown of launches")
 	}
 }
+
+// Scoring that was predicted is in the time left from the first launch on, and each part of it only once.
+func TestTimeLeftHasPredictedScoring(t *testing.T) {
+	p := Progress{mu: &sync.Mutex{}}
+	p.Expect([]Scoring{{1, "webllm", time.Hour}, {1, "llamacpp", time.Minute}, {2, "webllm", 2 * time.Hour}})
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	after := func(d time.Duration, e run.Event, want time.Duration) {
+		t.Helper()
+		now = now.Add(d)
+		p.pace.take(e, now)
+		if rest, known := p.pace.rest(now); !known || rest != want {
+			t.Errorf("%s left, want %s", rest, want)
+		}
+	}
+	p.pace.take(run.Event{Kind: run.Launched, Launch: 1, Launches: 1}, now)
+	after(time.Second, run.Event{Kind: run.Ended, Engine: "webllm", Launch: 1, Launches: 1}, 3*time.Hour+time.Minute)
+	text := run.Event{Kind: run.Scoring, Engine: "webllm", Tokens: 1, Left: 3}
+	after(time.Second, text, 3*time.Hour+time.Minute)
+	text.Token, text.Left = 1, 2
+	after(10*time.Minute, text, 20*time.Minute+2*time.Hour) // by now measured
+	after(0, run.Event{Kind: run.Scoring, Engine: "llamacpp", Tokens: 1, Left: 2}, time.Minute+2*time.Hour)
+}

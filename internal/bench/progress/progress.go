@@ -88,6 +88,13 @@ func (p *Progress) Event(e run.Event) {
 	}
 }
 
+// Expect adds the predicted time of scoring to the time left.
+func (p *Progress) Expect(s []Scoring) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pace.toScore = s
+}
+
 // Say shows what is made or downloaded before the first launch.
 func (p *Progress) Say(engine, text string) {
 	p.Event(run.Event{Kind: run.Preparing, Engine: engine, Text: text})

@@ -133,6 +133,8 @@ type past struct {
 	around   []float64 // seconds of a launch outside the measure phase
 	perToken []float64 // seconds for a generated token
 	shares   []float64 // time of a prompt token relative to a generated one, of requests with both
+	// perScored is seconds for a token of a window of a text that was scored.
+	perScored []float64
 }
 
 // mostRuns limits how many earlier runs are read, the newest first.
@@ -170,8 +172,12 @@ func pastRuns(out string) history {
 
 // take adds an attempt if it succeeded and measured something.
 func (h history) take(key pastKey, a *record.Attempt) {
+	if a.Scoring != nil {
+		h.takeScoring(key, a)
+		return
+	}
 	span, ok := a.Phase(record.Measure)
-	if !ok || a.Status != record.OK || a.Scoring != nil {
+	if !ok || a.Status != record.OK {
 		return
 	}
 	seconds, prompt, generated, gaps := span.Duration().Seconds(), 0, 0, 0
@@ -188,12 +194,7 @@ func (h history) take(key pastKey, a *record.Attempt) {
 	if generated == 0 || seconds <= 0 {
 		return
 	}
-	p := h[key]
-	if p == nil {
-		p = &past{}
-		h[key] = p
-	}
-	share := promptShare
+	p, share := h.at(key), promptShare
 	if one := others / float64(gaps); prompt > 0 && one > 0 {
 		share = min(max(first/float64(prompt)/one, leastShare), 1)
 		p.shares = append(p.shares, share)
@@ -202,6 +203,14 @@ func (h history) take(key pastKey, a *record.Attempt) {
 	if a.OpenedBy == 0 {
 		p.around = append(p.around, max(float64(a.EndNS-a.BeginNS)/1e9-seconds, 0))
 	}
+}
+
+// at is what is known of an engine with a model; empty at first.
+func (h history) at(key pastKey) *past {
+	if h[key] == nil {
+		h[key] = &past{}
+	}
+	return h[key]
 }
 
 // of predicts the duration of attempts with the given launches, prompt tokens and generated tokens in total.

@@ -74,3 +74,24 @@ func TestTimePredictionIncludesPrompts(t *testing.T) {
 		t.Errorf("%g s, want 103", got)
 	}
 }
+
+// Scoring is predicted by windows that were scored, else by how fast tokens came.
+func TestScoringIsPredicted(t *testing.T) {
+	key, windows := pastKey{"e", "m"}, [][]int{make([]int, 256), make([]int, 256)}
+	if s, known := (history{}).scoring(key, windows); known {
+		t.Errorf("%g s without an earlier run", s)
+	}
+	h := history{key: {around: []float64{3}, perToken: []float64{0.1}, shares: []float64{0.5}}}
+	if s, known := h.scoring(key, windows); !known || math.Abs(s-(3+256*0.5*0.1+256*0.1)) > 1e-9 {
+		t.Errorf("%g s by speed", s)
+	}
+	window := &record.Scoring{PromptIDs: make([]int, 129), Tokens: 127, Window: &record.Window{Number: 1}}
+	for _, seconds := range []int64{40, 10, 10} { // the first one with the load
+		a := &record.Attempt{Beginning: record.Beginning{Scoring: window}, EndNS: seconds * 1e9}
+		a.Status = record.OK
+		h.take(key, a)
+	}
+	if s, known := h.scoring(key, windows); !known || math.Abs(s-(3+20)) > 1e-9 {
+		t.Errorf("%g s by earlier windows", s)
+	}
+}

@@ -110,11 +110,12 @@ func New(p plan.Plan, m Means) (*Resolver, error) {
 // chosen defaults.
 type Resolved struct {
 	*plan.Matrix
-	Chosen  []*Chosen      // by setup
-	Answers []Answer       // by cell
-	Fetches []models.Fetch // what would be fetched
-	Notes   []string       // remarks on the figures
-	by      *Resolver
+	Chosen   []*Chosen      // by setup
+	Answers  []Answer       // by cell
+	Scorings []Scoring      // of the plan's text, in their order
+	Fetches  []models.Fetch // what would be fetched
+	Notes    []string       // remarks on the figures
+	by       *Resolver
 }
 
 // Chosen is a setup with what was chosen for it.
@@ -192,6 +193,7 @@ func (r *Resolver) setup(ctx context.Context, out *Resolved, planned *plan.Setup
 		out.note(r.slow(s, at))
 		answer.Prediction = r.prediction(ctx, s, c, at)
 	}
+	r.scorings(out, s)
 }
 
 // note adds a note once.

@@ -39,8 +39,9 @@ var (
 	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|` +
 		`invalid array buffer length|(cannot|could not) allocate|allocation failed`)
 	deviceLost = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
-	// Chrome says "Quota exceeded.", and in some places nothing but the error's name.
-	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|exceed\w* (its|the) \w*\s?quota`)
+	// Chrome says "Quota exceeded.", in some places nothing but the error's name, and of a file that it stops to write
+	// sometimes only what follows.
+	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|Failed to write data to data pipe`)
 	fetchFailed   = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
 	// Without wasm exceptions an error in a wasm cannot be thrown, but aborts.
 	wasmAbort  = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)

@@ -143,7 +143,7 @@ func (s *Session) Load(ctx context.Context, m models.Model) error {
 	marks, err := Long[map[string]float64](ctx, s.Page, "llmparity.giveUp()", "llmparity.load", o.Options,
 		func(Told) {})
 	if err != nil {
-		if err = s.overQuota(ctx, err); engine.ClassOf(err) == record.Quota {
+		if err = overQuota(err); engine.ClassOf(err) == record.Quota {
 			return fmt.Errorf("loading %s into %s: %w", m.Name, s.served.Title, err)
 		}
 		lacks := ""

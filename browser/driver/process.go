@@ -277,7 +277,7 @@ const leastFree = 1 << 20
 // OnFullDisk makes an error a full disk's if the disk of the browser's profile is full. Browsers report that in many
 // ways, of which none names the disk: "UnknownError: Failed to execute 'open' on 'CacheStorage'".
 func (p *Process) OnFullDisk(err error) error {
-	vague := []record.Class{record.Other, record.Download, record.Crash, record.Start}
+	vague := []record.Class{record.Other, record.Quota, record.Download, record.Crash, record.Start}
 	_, known := errors.AsType[*fault.Error](err)
 	if err == nil || known || !slices.Contains(vague, engine.ClassOf(err)) || !p.diskIsFull() {
 		return err

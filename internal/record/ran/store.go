@@ -13,6 +13,6 @@ type Store struct {
 	Files    int    `json:"files"`                  // number of files
 	Disk     int64  `json:"disk_bytes"`             // size of the folders in the profile; -1: unknown
 	Reported int64  `json:"reported_bytes"`         // what the browser reports to the page
-	Quota    int64  `json:"quota_bytes"`            // what it grants
+	Quota    int64  `json:"quota_bytes"`            // what it says to grant; Chrome: always 10 GiB more than are used
 	Before   int    `json:"files_before,omitempty"` // number of files before the load
 }

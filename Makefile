@@ -13,7 +13,7 @@ export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 # detector is for packages where goroutines meet; the others it would only make slow, the command's tests also. Those choose
 # their own groups ($LLMPARITY_TESTS, cmd/llmparity/main_test.go).
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
-BROWSERS = llmparity/browser llmparity/browser/webllm llmparity/browser/wllama
+BROWSERS = llmparity/browser llmparity/browser/webllm llmparity/browser/wllama llmparity/browser/transformersjs llmparity/browser/firefox
 PAGES = llmparity/reports llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/models/modellib
 RACED = $(filter-out $(SERVERS),$(filter llmparity/native/% llmparity/examples/% $(addprefix llmparity/internal/,\

@@ -53,7 +53,7 @@ func TestVersionsAreComparedWithTheFirst(t *testing.T) {
 	r := compare.Runs(builds(t, "0.2.80", []int{1024}, "0.2.86", "0.2.80", "0.2.79"))
 	wantPairs(t, r, "webllm_version: 0.2.86 → 0.2.80", "webllm_version: 0.2.86 → 0.2.79")
 	a := answer.Of(r)
-	check.Has(t, a.Title, "0.2.80 is 30% slower than 0.2.86; ")
+	check.Has(t, a.Title, "0.2.80 is the slowest of 3, 30% slower than 0.2.86; ")
 	check.Has(t, a.Speed.Sentence(), "0.2.80 is 30% slower than 0.2.86", "0.2.86 and 0.2.79: no difference above")
 	if n := len(r.Parity); n != 2 || !r.Parity[0].Identical {
 		t.Errorf("%d comparisons of outputs, want one a pair", n)

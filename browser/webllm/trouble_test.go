@@ -121,7 +121,8 @@ type troubled struct {
 	list []trouble
 }
 
-func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+// OpenFor hides that of WebLLM.
+func (w *troubled) OpenFor(ctx context.Context, _ models.Model, probe engine.Probe) (engine.Session, error) {
 	x := w.list[0]
 	w.list = w.list[1:]
 	between := answering(func(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -42,7 +42,7 @@ func TestTableFitsAScreen(t *testing.T) {
 	}{
 		"two cells": {[]comparetest.Engine{comparetest.Browser(6), comparetest.Native(6)},
 			[]string{"decode", "  not comparable\n", "Speed: Not comparable here. WebGPU ran on the CPU", "MiB more",
-				"64 of 64 identical", "Quote: Memory and output only. Not speed (WebGPU ran on the CPU), not as browser against native."}},
+				"64 of 64 identical", "Quote: Memory and output only. Not speed. Not as browser against native: WebGPU ran on the CPU"}},
 		"noisy": {[]comparetest.Engine{noisy, native},
 			[]string{"wide-interval", "see the warnings", " to ", "(565 to 841)"}},
 		"8 cells":    {manyEngines(8), []string{"engine-3, prompt 1", "engine-0, prompt 0"}},

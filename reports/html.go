@@ -158,8 +158,11 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	figures := folded("summary")
 	figures.Title = "All figures of each cell"
 	summary := append(slices.Insert(first, 1, of["support"], of["ship"]), figures) // forms of a model are the picture
-	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"],
-		chapter("differences", "Differences", bare("ratios")),
+	differences := chapter("differences", "Differences", bare("ratios"))
+	if len(v.Res.Cells) == 2 { // the summary has them, and these tables are folded
+		summary, differences = append(summary, bare("ratios")), section.Section{}
+	}
+	all := []section.Section{chapter("answer", "Summary", summary...), of["gate"], of["risk"], differences,
 		chapter("speed", "Speed", of["cost"], bare("times"), of["traffic"], of["lengths"], of["axes"],
 			folded("latency"), folded("reported"), folded("server")),
 		chapter("memory", "Memory", bare("peaks"), bare("points")),

@@ -161,7 +161,7 @@ func TestNoMatrix(t *testing.T) {
 	}
 }
 
-// Models of one name and dtype are told apart by their files.
+// The files distinguish models of one name and dtype.
 func TestModelsOfOneName(t *testing.T) {
 	all := scorers(0)
 	all[1].Cell.Model.DType = all[0].Cell.Model.DType

@@ -53,6 +53,9 @@ var Table = []Row{
 		"Use a text that the model can know, and check its weights. Compare engines by the score check instead.", nil},
 	{TooFewLaunches, "A cell has fewer than six counted launches. The medians of this cell have no confidence interval.",
 		"Use `--repetitions 6` or more.", nil},
+	{NoOutput, "The engine generated tokens, but reported neither their ids nor their text. Whether it generates what other " +
+		"engines do is not known.",
+		"Report ids or text with each token.", nil},
 	{MemoryShared, "Other programs share files with the engine, or the engine's processes also work for other programs. PSS " +
 		"then counts only a share of the memory that programs have in common.",
 		"Close other browsers and servers, and measure again.", []string{"attached", "program-shared"}},
@@ -74,9 +77,6 @@ var Table = []Row{
 		"Use `--isolation launch`.", nil},
 	{NotDeterministic, "Launches of one cell generated different tokens. A difference between engines may be chance.",
 		"Use temperature 0 and one thread.", nil},
-	{NoOutput, "The engine generated tokens, but reported neither their ids nor their text. Whether it generates what other " +
-		"engines do is not known.",
-		"Report ids or text with each token.", nil},
 	{LaunchesDiffer, "Launches of one cell did not run under the same conditions: another version, device, machine, or " +
 		"a restarted engine.",
 		"Measure again with the same engine version on the same device.",

@@ -43,8 +43,10 @@ func (r view) costTitle(a *Answer) string {
 		return ""
 	}
 	out := clauses{differ: []string{a.Cost.Headline}}
-	if r.topic() == ofEngines && a.Memory.Headline != "" && !a.Memory.Unknown {
-		out.other = append(out.other, a.Memory.Headline)
+	if q := &memoryQuestion; r.topic() == ofEngines {
+		if least := q.winner(r.pairs(q), r.Cells); least != nil {
+			out.other = append(out.other, fmt.Sprintf(q.BestOf, r.cellTitle(least)))
+		}
 	}
 	r.addOutput(&out, a)
 	return out.write("")

@@ -154,6 +154,10 @@ func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
+// blobs is the name of workers of interest among those that engines make of texts. Threads of WebAssembly are such workers,
+// too: while they wait for one another, nothing can be asked of them.
+const blobs = "llmparity"
+
 // Workers lists the page's dedicated workers. Each has its own isolate, which the page's figures do not include.
 func (t *Tab) Workers(ctx context.Context) ([]string, error) {
 	tctx, cancel := t.within(ctx)
@@ -164,7 +168,8 @@ func (t *Tab) Workers(ctx context.Context) ([]string, error) {
 	}
 	var ids []string
 	for _, one := range targets {
-		if one.Type == "worker" && strings.HasPrefix(one.URL, t.base) {
+		ours := strings.HasPrefix(one.URL, t.base) || one.Title == blobs && strings.HasPrefix(one.URL, "blob:"+t.base)
+		if one.Type == "worker" && ours {
 			ids = append(ids, string(one.TargetID))
 		}
 	}

@@ -43,7 +43,7 @@ var (
 	// sometimes only what follows.
 	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|Failed to write data to data pipe|` +
 		`No space available for this operation`)
-	fetchFailed   = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
+	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
 	// Without wasm exceptions an error in a wasm cannot be thrown, but aborts.
 	wasmAbort  = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
 	namedError = regexp.MustCompile(`^\w+Error: `)

@@ -99,7 +99,8 @@ for (const name of ["dispatchWorkgroups", "dispatchWorkgroupsIndirect"]) {
 }
 
 // deviceOf makes the device of a load as ONNX Runtime would, which would use a destroyed one again after an unload. But with
-// subgroups of 4, as SwiftShader has, the attention of its prefill is wrong: without them it is right.
+// subgroups of 4, as SwiftShader has, and of 8, as lavapipe has, its kernel FlashAttention, of prompts above 32 tokens, is wrong:
+// without them it is right.
 async function deviceOf() {
   const adapter = await navigator.gpu?.requestAdapter();
   if (!adapter) throw new Error("the browser has no WebGPU adapter for transformers.js");
@@ -109,7 +110,7 @@ async function deviceOf() {
     "maxStorageBuffersPerShaderStage"]) {
     requiredLimits[limit] = adapter.limits[limit];
   }
-  subgroups = adapter.features.has("subgroups") && adapter.info.subgroupMinSize >= 8;
+  subgroups = adapter.features.has("subgroups") && adapter.info.subgroupMaxSize >= 16;
   const requiredFeatures = ["shader-f16", "subgroups"].filter((name) => adapter.features.has(name) && (name !== "subgroups" || subgroups));
   return adapter.requestDevice({ requiredFeatures, requiredLimits });
 }

@@ -71,7 +71,6 @@ browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
 	LLMPARITY_TESTS=browser $(GO_TEST) $(PAGES) || failed=1; \
-	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
 # The program "false" is found as a browser, and starts as none.
@@ -81,6 +80,7 @@ plain:
 
 raced:
 	$(GO_TEST) -race $(RACED)
+	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity
 
 servers:
 	$(GO_TEST) -race $(SERVERS)

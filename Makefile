@@ -71,7 +71,6 @@ browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
 	LLMPARITY_TESTS=browser $(GO_TEST) $(PAGES) || failed=1; \
-	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
 # The program "false" is found as a browser, and starts as none.
@@ -81,13 +80,14 @@ plain:
 
 raced:
 	$(GO_TEST) -race $(RACED)
+	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity
 
 servers:
 	$(GO_TEST) -race $(SERVERS)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint vulnerabilities
-	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 pandas xvfb lavapipe firefox
+	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 pandas xvfb lavapipe firefox podman
 	@failed=0; \
 	set -x; go test -race -tags slow $(RACED) $(filter-out llmparity/compare%,$(PLAIN)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \

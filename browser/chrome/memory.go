@@ -155,8 +155,8 @@ func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
-// blobs is the name of workers of interest among those that engines make of texts. Threads of WebAssembly have none: while
-// they wait for one another, nothing can be asked of them.
+// blobs is the name of workers of interest among those that engines make of texts. Threads of WebAssembly have none:
+// while they wait for one another, nothing can be asked of them.
 const blobs = "llmparity"
 
 // ofText reports whether a worker is such a one. Its address has the page's origin alone.

@@ -113,7 +113,8 @@ func (r *pageRuntime) Page() browser.Served {
 	info := record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn, Computes: "onnxruntime",
 		Parts:  map[string]string{record.BundlePart: r.sha256},
 		Policy: map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
-	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Elsewhere: c.backend() == Wasm, OnCPU: c.backend() == Wasm,
+	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Elsewhere: c.backend() == Wasm,
+		OnCPU: c.backend() == Wasm,
 		Site: browser.Site{Handler: r, Title: title, Imports: title + " " + assets.Version, Classify: classify,
 			Do: "run make setup and build again"}}
 }
@@ -169,8 +170,8 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 		Policy: map[string]string{"weights_dtype": p.DType, "kv_dtype": p.KVDType, "activations_dtype": p.KVDType,
 			"context": strconv.Itoa(m.Context)},
 		Options: map[string]any{"path": strconv.Itoa(r.offers) + "/model", "context": m.Context,
-			"storage": e.settings.Storage, "backend": e.config.backend(), "threads": e.settings.Threads, "dtype": p.Form,
-			"files": append([]string{p.File}, p.Data...), "externalFiles": len(p.Data)}}
+			"storage": e.settings.Storage, "backend": e.config.backend(), "threads": e.settings.Threads,
+			"dtype": p.Form, "files": append([]string{p.File}, p.Data...), "externalFiles": len(p.Data)}}
 	if e.config.backend() == WebGPU {
 		o.Layout = layoutOf(m, p)
 	}

@@ -101,8 +101,8 @@ func fill(path string) {
 	}
 }
 
-// Interrupted or killed while a browser fills its store, we leave no process, and what a killed one leaves the next start
-// removes.
+// Interrupted or killed while a browser fills its store, we leave no process, and what a killed one leaves the next
+// start removes.
 func TestInterruptedFillLeavesNothing(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, how := range []os.Signal{os.Interrupt, syscall.SIGKILL} {

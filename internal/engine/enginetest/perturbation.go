@@ -73,8 +73,8 @@ func (p Perturbed) Run(b *testing.B) {
 	rec.End(record.OK, "", nil, sampler.Stop())
 	check.Err(b, w.Close(record.OK))
 	speed, cpu := stats.MedianInterval(speeds, stats.Confidence), stats.MedianInterval(costs, stats.Confidence)
-	for name, value := range map[string]float64{"speed": stats.Median(speeds), "speed-low": speed.Lo, "speed-high": speed.Hi,
-		"cpu": stats.Median(costs), "cpu-low": cpu.Lo, "cpu-high": cpu.Hi, "ns/op": 0} {
+	for name, value := range map[string]float64{"speed": stats.Median(speeds), "speed-low": speed.Lo,
+		"speed-high": speed.Hi, "cpu": stats.Median(costs), "cpu-low": cpu.Lo, "cpu-high": cpu.Hi, "ns/op": 0} {
 		b.ReportMetric(value, name)
 	}
 	if speed.Lo < leastSpeed || stats.Median(speeds) < middleSpeed {

@@ -182,7 +182,7 @@ func (f *engineFlags) follow(p plan.Plan) {
 // complete writes defaults into the plan, so that it repeats the run. An axis has no single value, and is left out.
 func (f *engineFlags) complete(p *plan.Plan, m models.Model) {
 	p.Isolation = cmp.Or(p.Isolation, plan.OfLaunch)
-	packaged := m.Converts() || m.Format == record.Served // these have their own dtype
+	packaged := m.Fixed() || m.Format == record.Served // these have their own dtype
 	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
 		p.DType = f.chosen().Settings.DType
 	}

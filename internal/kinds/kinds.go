@@ -6,6 +6,7 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/browser/wllama"
 	"llmparity/internal/engine"
+	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
 	"llmparity/native/openai"
@@ -20,6 +21,7 @@ var All = engine.Kinds{
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,
+	huggingface.Kind,
 	openai.Kind,
 	protocol.Kind,
 }

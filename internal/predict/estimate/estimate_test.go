@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
+	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
 )
@@ -21,6 +22,9 @@ var (
 	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: "mlc", Formats: []string{"webllm"},
 		Before:   370 * mib,
 		FourBits: "q4f32_1"}
+	// Transformers computes in a model's own dtype, as a plan cannot say.
+	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: "torch", FourBits: "nf4",
+		KVTypes: huggingface.Memory.KVTypes, Program: huggingface.Memory.Program}
 	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
 	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}
 )

@@ -169,7 +169,9 @@ func (f *engineFlags) follow(p plan.Plan) {
 		DType:   cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Storage: p.Storage,
 		Keep:    p.Cache == record.CacheOn, Fallback: p.AllowFallback,
-		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
+		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog),
+		Deployment: engine.Deployment{TensorParallel: p.TensorParallel, Quantization: p.Quantization,
+			GPUMemory: p.GPUMemory}},
 		p.Sections)
 	if len(p.Weights) == 1 {
 		f.choice.Settings.Weights = p.Weights[0]

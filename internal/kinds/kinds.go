@@ -11,6 +11,7 @@ import (
 	"llmparity/native/ollama"
 	"llmparity/native/openai"
 	"llmparity/native/protocol"
+	"llmparity/native/server"
 )
 
 // All lists the engines in display order.
@@ -22,6 +23,9 @@ var All = engine.Kinds{
 	llamacpp.OneShotKind,
 	ollama.Kind,
 	huggingface.Kind,
+	server.VLLM,
+	server.SGLang,
 	openai.Kind,
+	server.Any,
 	protocol.Kind,
 }

@@ -15,6 +15,7 @@ import (
 	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
+	"llmparity/native/server"
 )
 
 // WebLLM is a copy: its package imports this one.
@@ -26,6 +27,7 @@ var (
 	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: "torch", FourBits: "nf4",
 		KVTypes: huggingface.Memory.KVTypes, Program: huggingface.Memory.Program}
 	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
+	VLLM             = server.VLLMMemory
 	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}
 )
 

@@ -172,14 +172,18 @@ const (
 )
 
 // still are fields that have no effect: one value is possible, or a note says that they are ignored.
-var still = []string{"container_name", "gpu_memory_utilization"}
+var still = []string{"container_name"}
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
-	"quality": "TestQualityOfTinyModel",
-	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
+	"quality":                "TestQualityOfTinyModel",
+	"gpu_memory_utilization": "TestSettingsBecomeArguments", "vllm.args": "TestSettingsBecomeArguments",
+	"vllm.kv_cache_mib": "TestSizeOfKVCache", "sglang.args": "TestSettingsBecomeArguments",
+	"server.command": "TestCommandWithChildren", "server.template": "TestConformance", "server.args": "TestStartsThatFail",
+	"server.api": "TestChat",
+	"check":      "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
 	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 

@@ -181,9 +181,10 @@ var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "star
 	"quality":                "TestQualityOfTinyModel",
 	"gpu_memory_utilization": "TestSettingsBecomeArguments", "vllm.args": "TestSettingsBecomeArguments",
 	"vllm.kv_cache_mib": "TestSizeOfKVCache", "sglang.args": "TestSettingsBecomeArguments",
-	"server.command": "TestCommandWithChildren", "server.template": "TestConformance", "server.args": "TestStartsThatFail",
-	"server.api": "TestChat",
-	"check":      "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
+	"server.command": "TestCommandWithChildren", "server.template": "TestConformance",
+	"server.args": "TestStartsThatFail",
+	"server.api":  "TestChat",
+	"check":       "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
 	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 

@@ -17,7 +17,8 @@ import (
 // vLLM and llama.cpp run one model from one plan, with the same tokens and scores, and the KV cache is as predicted.
 func TestVLLMBesideLlamaCPP(t *testing.T) {
 	lightTest(t)
-	cmd := oneLaunch(t, "llamacpp,vllm", "--context", "512", "--max-tokens", "24", "--vllm-args=--enforce-eager", "--timeout", "10m",
+	cmd := oneLaunch(t, "llamacpp,vllm", "--context", "512", "--max-tokens", "24", "--vllm-args=--enforce-eager",
+		"--timeout", "10m",
 		"--prompt", tinytest.Prompts()[1].Text)
 	well(t, cmd)
 	want, ran := enginetest.Tiny(t, 24)[1].Expected, map[string]bool{}
@@ -62,7 +63,8 @@ const deployed = `models:
 // A plan in the form of another tool runs in vLLM, and gives its tables.
 func TestDeployedPlanRuns(t *testing.T) {
 	lightTest(t)
-	cmd := program(t, "run", "plan.yaml", "--engines", server.VLLMName, "--repetitions", "1", "--vllm-args=--enforce-eager", "--timeout", "10m")
+	cmd := program(t, "run", "plan.yaml", "--engines", server.VLLMName, "--repetitions", "1",
+		"--vllm-args=--enforce-eager", "--timeout", "10m")
 	put(t, cmd.Dir, "plan.yaml", deployed)
 	well(t, cmd)
 	dir := filepath.Join(cmd.Dir, "results", "latest")

@@ -49,7 +49,8 @@ func (e *Engine) Join(ctx context.Context, p engine.Probe, started Started) (Ses
 	return s, nil
 }
 
-// Abilities are what a kind of server, by its title, will be able to do in an API, as far as that is known before it runs.
+// Abilities are what a kind of server, by its title, will be able to do in an API, as far as that is known before it
+// runs.
 func Abilities(title, version, api string) engine.Caps {
 	s := &found{server: server{kind: kind(title), version: version}, api: api}
 	return s.caps()

@@ -41,8 +41,8 @@ func (c *client) blocks(ctx context.Context) (tokens int, kv string) {
 	return tokens, kv
 }
 
-// reserves offers the sizes that the server reports at its start. That of the KV cache is its blocks, times the bytes of
-// a token, which follow from the model's shape, if it is here.
+// reserves offers the sizes that the server reports at its start. That of the KV cache is its blocks, times the bytes
+// of a token, which follow from the model's shape, if it is here.
 func (s *session) reserves(ctx context.Context, m models.Model) {
 	values := map[string]float64{}
 	if s.started != nil {

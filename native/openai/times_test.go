@@ -206,10 +206,12 @@ func TestTokenIDs(t *testing.T) {
 		reads  []string
 		decode bool
 	}{
-		"one by one":                 {[]string{chunked("a", 1, 4), chunked("", 2, 5), chunked("b", 3, 6), chunked("c", 4, 4)}, true},
-		"first alone, then together": {[]string{chunked("a", 1, 4), chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) + "\n\n" + chunked("c", 4, 4)}, true},
-		"two in a chunk":             {[]string{chunked("a", 2, 4, 5), chunked("bc", 4, 6, 4)}, true},
-		"all at once": {[]string{chunked("a", 1, 4) + "\n\n" + chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) + "\n\n" +
+		"one by one": {[]string{chunked("a", 1, 4), chunked("", 2, 5), chunked("b", 3, 6), chunked("c", 4, 4)}, true},
+		"first alone, then together": {[]string{chunked("a", 1, 4), chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) +
+			"\n\n" + chunked("c", 4, 4)}, true},
+		"two in a chunk": {[]string{chunked("a", 2, 4, 5), chunked("bc", 4, 6, 4)}, true},
+		"all at once": {[]string{chunked("a", 1, 4) + "\n\n" + chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) +
+			"\n\n" +
 			chunked("c", 4, 4)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,13 +258,16 @@ func TestScores(t *testing.T) {
 	text := engine.Forced{Prompt: []int{47}, IDs: []int{78, 200}, Top: 2}
 	check.Err(t, s.(engine.Scorer).Score(t.Context(), text, func(sc record.Score) { got = append(got, sc) }))
 	want := []record.Score{
-		{Position: 0, Forced: 78, LogProb: -46.2, Top: []record.Candidate{{ID: 492, LogProb: -0.1}, {ID: 3, LogProb: -3}}},
-		{Position: 1, Forced: 200, LogProb: -0.5, Top: []record.Candidate{{ID: 200, LogProb: -0.5}, {ID: 4, LogProb: -2}}},
+		{Position: 0, Forced: 78, LogProb: -46.2, Top: []record.Candidate{{ID: 492, LogProb: -0.1}, {ID: 3,
+			LogProb: -3}}},
+		{Position: 1, Forced: 200, LogProb: -0.5, Top: []record.Candidate{{ID: 200, LogProb: -0.5}, {ID: 4,
+			LogProb: -2}}},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	for _, wrong := range []string{`[null]`, `[null,{"a":{"logprob":0,"rank":1}},{}]`, `[null,{"1":{"logprob":0,"rank":1}},{}]`} {
+	for _, wrong := range []string{`[null]`, `[null,{"a":{"logprob":0,"rank":1}},{}]`,
+		`[null,{"1":{"logprob":0,"rank":1}},{}]`} {
 		answer = wrong
 		err := s.(engine.Scorer).Score(t.Context(), text, func(record.Score) {})
 		enginetest.OneLine(t, err, fault.Run, record.BadOutput)

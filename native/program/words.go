@@ -13,7 +13,8 @@ var (
 	escaped = regexp.MustCompile(`(?s)\\(.)`)
 )
 
-// Words splits a command into words. Spaces separate them; quotes and backslashes work as in a shell, and nothing else does.
+// Words splits a command into words. Spaces separate them; quotes and backslashes work as in a shell, and nothing
+// else does.
 func Words(text string) (words []string, err error) {
 	if strings.TrimSpace(word.ReplaceAllString(text, "")) != "" {
 		return nil, errors.New("unclosed quote, or a backslash at the end")

@@ -51,7 +51,8 @@ func ourLoad(b *testing.B, s engine.Session, clients int) load {
 	for c := range clients {
 		all.Go(func() {
 			for n := range loadRequests {
-				g, err := enginetest.Generate(b.Context(), s, engine.Request{Prompt: loadPrompt(c*loadRequests + n), MaxTokens: loadOutput,
+				g, err := enginetest.Generate(b.Context(), s, engine.Request{Prompt: loadPrompt(c*loadRequests + n),
+					MaxTokens: loadOutput,
 					IgnoreEOS: true})
 				if err != nil || len(g.Tokens) != loadOutput {
 					b.Errorf("%d tokens: %v", len(g.Tokens), err)
@@ -79,10 +80,13 @@ func median(v []float64) float64 {
 func benchServe(b *testing.B, url string, m models.Model, dir string, clients int) load {
 	b.Helper()
 	out := b.TempDir()
-	cmd := exec.CommandContext(b.Context(), program(b), "bench", "serve", "--backend", "openai", "--base-url", strings.TrimSuffix(url, "/v1"),
-		"--model", m.Name, "--tokenizer", dir, "--dataset-name", "random", "--random-input-len", strconv.Itoa(loadInput),
+	cmd := exec.CommandContext(b.Context(), program(b), "bench", "serve", "--backend", "openai", "--base-url",
+		strings.TrimSuffix(url, "/v1"),
+		"--model", m.Name, "--tokenizer", dir, "--dataset-name", "random", "--random-input-len",
+		strconv.Itoa(loadInput),
 		"--random-output-len", strconv.Itoa(loadOutput), "--num-prompts", strconv.Itoa(loadRequests*clients),
-		"--max-concurrency", strconv.Itoa(clients), "--ignore-eos", "--temperature", "0", "--disable-tqdm", "--save-result",
+		"--max-concurrency", strconv.Itoa(clients), "--ignore-eos", "--temperature", "0", "--disable-tqdm",
+		"--save-result",
 		"--result-dir", out, "--result-filename", "r.json")
 	cmd.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1")
 	if text, err := cmd.CombinedOutput(); err != nil {
@@ -131,7 +135,8 @@ func BenchmarkAgainstBenchServe(b *testing.B) {
 			ratios = append(ratios, ours.over(theirs))
 		}
 		for name, of := range map[string]func(load) float64{"TTFT": func(l load) float64 { return l.ttft },
-			"TPOT": func(l load) float64 { return l.tpot }, "throughput": func(l load) float64 { return l.throughput }} {
+			"TPOT":       func(l load) float64 { return l.tpot },
+			"throughput": func(l load) float64 { return l.throughput }} {
 			var values []float64
 			for _, r := range ratios {
 				values = append(values, of(r))

@@ -37,7 +37,8 @@ var Templates = []*Template{
 			"[--max-model-len {context}] [--tensor-parallel-size {tensor_parallel_size}] [--quantization {quantization}] " +
 			"[--kv-cache-dtype {kv_cache_dtype}] [--gpu-memory-utilization {gpu_memory_utilization}] " +
 			"[--kv-cache-memory-bytes {kv_cache_bytes}]",
-		Env: []string{"VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE={offline}", "OMP_NUM_THREADS={cpu_threads}",
+		Env: []string{"VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE={offline}",
+			"OMP_NUM_THREADS={cpu_threads}",
 			"VLLM_CPU_OMP_THREADS_BIND={cpu_binding}", "VLLM_CPU_KVCACHE_SPACE="}},
 	{Name: "sglang", Title: "SGLang", Formats: []string{models.HuggingFace},
 		Command: "python3 -m sglang.launch_server --model-path {model} --host {host} --port {port} --served-model-name {name} " +
@@ -85,7 +86,8 @@ func valuesOf(s engine.Settings, m models.Model) values {
 		return strconv.Itoa(n)
 	}
 	slots := max(1, s.Slots)
-	v := values{"host": host, "port": "PORT", "model": cmp.Or(m.Path, m.Name), "name": m.Name, "dtype": torch(computes(s.DType)),
+	v := values{"host": host, "port": "PORT", "model": cmp.Or(m.Path, m.Name), "name": m.Name,
+		"dtype":   torch(computes(s.DType)),
 		"context": number(m.Context), "all_contexts": number(m.Context * slots), "slots": number(slots),
 		"threads": number(max(1, s.Threads)), "tensor_parallel_size": number(s.TensorParallel),
 		"quantization": s.Quantization, "kv_cache_dtype": cacheType(s)}
@@ -129,7 +131,8 @@ var (
 func words(command string, v values) ([]string, error) {
 	unknown := ""
 	missing := func(part string) bool {
-		return slices.ContainsFunc(placeholder.FindAllStringSubmatch(part, -1), func(m []string) bool { return v[m[1]] == "" })
+		return slices.ContainsFunc(placeholder.FindAllStringSubmatch(part, -1),
+			func(m []string) bool { return v[m[1]] == "" })
 	}
 	command = optional.ReplaceAllStringFunc(command, func(part string) string {
 		if missing(part) {

@@ -2,12 +2,13 @@
 //
 // Each load starts the server on a free port of the loopback interface, with a temporary folder of its own, and waits
 // until it answers. Its processes are sampled as a tree from their first moment. Package openai talks to it, so times
-// and counts are those of a running server. Unload ends all processes. Sizes in its start-up log are recorded as what the
-// engine reports (package startup).
+// and counts are those of a running server. Unload ends all processes. Sizes in its start-up log are recorded as what
+// the engine reports (package startup).
 //
-// What a server does by itself is not changed, with three exceptions, so that figures compare: it computes in f32 unless
-// told otherwise, its prompt cache finds nothing, and on a CPU vLLM's KV cache has the size that the requests need. vLLM
-// would take a share of all memory.
+// What a server does by itself is not changed, with three exceptions, so that figures compare: it computes in f32
+// unless
+// told otherwise, its prompt cache finds nothing, and on a CPU vLLM's KV cache has the size that the requests need.
+// vLLM would take a share of all memory.
 package server
 
 import (
@@ -186,8 +187,8 @@ func (e *Engine) policy(m models.Model, cpu bool) map[string]string {
 // cpuBlock is the number of tokens in a block of vLLM's KV cache on a CPU.
 const cpuBlock = 128
 
-// cacheBytes is the size of vLLM's KV cache; 0: the server chooses. On a CPU it has room for the contexts of all requests
-// at a time, in whole blocks, each with one more: vLLM keeps one empty.
+// cacheBytes is the size of vLLM's KV cache; 0: the server chooses. On a CPU it has room for the contexts of all
+// requests at a time, in whole blocks, each with one more: vLLM keeps one empty.
 func (e *Engine) cacheBytes(m models.Model, cpu bool) int64 {
 	if e.config.CacheMiB > 0 {
 		return int64(e.config.CacheMiB) * record.MiB
@@ -235,7 +236,8 @@ func version(path, name string) string {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(real, filepath.Base(path))
 	}
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "..", "lib", "python3*", "site-packages", name+"-*.dist-info"))
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "..", "lib", "python3*", "site-packages",
+		name+"-*.dist-info"))
 	for _, dir := range found {
 		if m := distribution.FindStringSubmatch(filepath.Base(dir)); m != nil {
 			return m[1]

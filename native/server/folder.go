@@ -12,7 +12,8 @@ import (
 // converts reports whether a model becomes a Hugging Face folder: a GGUF, for a server that runs none.
 func (e *Engine) converts(m models.Model) bool {
 	t := e.template()
-	return t != nil && m.Path != "" && (m.Format == models.GGUF || m.Format == "") && !slices.Contains(t.Formats, models.GGUF) &&
+	return t != nil && m.Path != "" && (m.Format == models.GGUF || m.Format == "") && !slices.Contains(t.Formats,
+		models.GGUF) &&
 		slices.Contains(t.Formats, models.HuggingFace)
 }
 
@@ -30,7 +31,8 @@ func (e *Engine) Prepare(ctx context.Context, m models.Model, say func(string)) 
 
 // folder returns the model as the server loads it, and how its weights compare with those of the file. release lets the
 // folder be removed from the cache.
-func (e *Engine) folder(ctx context.Context, m models.Model) (as models.Model, weights record.Sameness, release func(), err error) {
+func (e *Engine) folder(ctx context.Context, m models.Model) (as models.Model, weights record.Sameness,
+	release func(), err error) {
 	if !e.converts(m) {
 		return m, "", func() {}, nil
 	}

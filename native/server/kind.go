@@ -210,7 +210,8 @@ func (e *Engine) find() (string, error) {
 			", or --server-command", "server: no command given"))
 	}
 	argv := e.argv(valuesOf(e.settings, models.Model{}))
-	p := program.Program{Names: argv[:1], Flag: "the command", Kind: noProgram, Do: "install it, or correct the command"}
+	p := program.Program{Names: argv[:1], Flag: "the command", Kind: noProgram,
+		Do: "install it, or correct the command"}
 	if t := e.template(); t != nil {
 		p.Build = t.Build
 	}

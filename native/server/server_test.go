@@ -126,7 +126,10 @@ func TestStartsThatFail(t *testing.T) {
 		"no program": {func() engine.Engine { return command(t, "/nowhere/serve {model} {port}") }, fault.NoProgram,
 			record.SetUp, []string{"/nowhere/serve cannot be run"}},
 		"wrong argument": {func() engine.Engine {
-			return of(t, server.Any, settings(), func(c *server.Config) { c.Template, c.Args = "llama-server", "--no-such-flag" })
+			return of(t, server.Any, settings(), func(c *server.Config) {
+				c.Template, c.Args = "llama-server",
+					"--no-such-flag"
+			})
 		}, fault.ServerUnreachable, record.SetUp, []string{"server ended while it loaded tiny-llama-2x128 (exit status 1)", "invalid argument: --no-such-flag"}},
 		"Python's exception": {func() engine.Engine {
 			return command(t, script(t, `echo 'Traceback (most recent call last):
@@ -171,12 +174,13 @@ func TestKilledAtWork(t *testing.T) {
 	s, p := enginetest.Open(t, llama(t, settings()))
 	enginetest.Load(t, s, enginetest.TinyModel(t))
 	var once bool
-	_, err := s.Generate(t.Context(), engine.Request{Prompt: "Once", MaxTokens: 500, IgnoreEOS: true}, func(record.Token) {
-		if !once {
-			once = true
-			check.Err(t, check.Kill(p.PIDs("server")[0]))
-		}
-	})
+	_, err := s.Generate(t.Context(), engine.Request{Prompt: "Once", MaxTokens: 500, IgnoreEOS: true},
+		func(record.Token) {
+			if !once {
+				once = true
+				check.Err(t, check.Kill(p.PIDs("server")[0]))
+			}
+		})
 	enginetest.OneLine(t, err, fault.Run, record.Crash, "server crashed (signal: killed)")
 }
 
@@ -224,8 +228,8 @@ func environment(t testing.TB, version string) (program, said string) {
 	return check.Script(t, `echo "$@" >`+said+`; env >>`+said+`; echo "error: this is a stand-in"; exit 1`, dir, "bin", "vllm"), said
 }
 
-// Settings of a plan become arguments. On a CPU the KV cache has room for all requests at a time: two of 200 tokens take
-// two blocks of 128 each, and each has one more; a token takes 1,024 bytes in f32.
+// Settings of a plan become arguments. On a CPU the KV cache has room for all requests at a time: two of 200 tokens
+// take two blocks of 128 each, and each has one more; a token takes 1,024 bytes in f32.
 func TestSettingsBecomeArguments(t *testing.T) {
 	m := folder(t, "tokenizer.json")
 	program, said := environment(t, "0.32.0+cpu")
@@ -246,7 +250,8 @@ func TestSettingsBecomeArguments(t *testing.T) {
 	if strings.Contains(got, "VLLM_CPU_KVCACHE_SPACE") {
 		t.Error("a variable that overrides the size of the KV cache is passed on")
 	}
-	plain.DType, plain.KVDType, plain.Deployment = "bf16", "fp8", engine.Deployment{TensorParallel: 4, Quantization: "awq", GPUMemory: 0.8}
+	plain.DType, plain.KVDType, plain.Deployment = "bf16", "fp8", engine.Deployment{TensorParallel: 4,
+		Quantization: "awq", GPUMemory: 0.8}
 	check.Has(t, started(plain), "--dtype bfloat16 --max-model-len 200 --tensor-parallel-size 4 --quantization awq --kv-cache-dtype fp8 "+
 		"--gpu-memory-utilization 0.8 --kv-cache-memory-bytes 196608 ")
 	plain.DType, plain.KVDType = "f16", "f16"
@@ -260,7 +265,8 @@ func TestSizeOfKVCache(t *testing.T) {
 	m := folder(t, "tokenizer.json")
 	program, said := environment(t, "0.32.0+cpu")
 	e := of(t, server.VLLM, settings(), func(c *server.Config) { c.Path, c.CacheMiB = program, 1 })
-	if got := e.Settings(m); got["kv_cells"] != "1024" || got["device"] != "cpu" || got["parallel"] != "2" || got["context"] != "200" {
+	if got := e.Settings(m); got["kv_cells"] != "1024" || got["device"] != "cpu" || got["parallel"] != "2" ||
+		got["context"] != "200" {
 		t.Errorf("%v", got)
 	}
 	s, _ := enginetest.Open(t, e)
@@ -291,7 +297,8 @@ func TestChat(t *testing.T) {
 func TestFolderWithoutTokenizer(t *testing.T) {
 	program, _ := environment(t, "0.32.0+cpu")
 	e := of(t, server.VLLM, settings(), func(c *server.Config) { c.Path = program })
-	enginetest.OneLine(t, e.Check(t.Context(), folder(t)), fault.BadModel, record.SetUp, "has no tokenizer (tokenizer.json")
+	enginetest.OneLine(t, e.Check(t.Context(), folder(t)), fault.BadModel, record.SetUp,
+		"has no tokenizer (tokenizer.json")
 	check.Err(t, e.Check(t.Context(), folder(t, "tokenizer.model")))
 }
 

@@ -103,7 +103,8 @@ func (s *session) begin(m models.Model, port int) (*process, error) {
 		cmd.Env = t.environment(cmd.Env, v)
 	}
 	cmd.Env = append(append(cmd.Env, "TMPDIR="+scratch), env...) // vLLM leaves files there
-	p := &process{read: startup.New(), args: append(slices.Clone(env), argv...), scratch: scratch, name: s.engine.Name(),
+	p := &process{read: startup.New(), args: append(slices.Clone(env), argv...), scratch: scratch,
+		name:  s.engine.Name(),
 		kills: machine.MemoryKills()}
 	// the process outlives the Load that starts it
 	p.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: p.name, Log: s.probe.Log(p.name),

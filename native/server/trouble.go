@@ -79,12 +79,13 @@ var (
 		`WorkerProc initialization failed|RayTaskError`)
 )
 
-// reason is the line of the log that says most about the end: the first that names a cause, but not of an earlier, survived
-// trouble; else the last words.
+// reason is the line of the log that says most about the end: the first that names a cause, but not of an earlier,
+// survived trouble; else the last words.
 func (p *process) reason() string {
 	lines := p.Tail.Lines(2000)
 	for _, line := range lines {
-		if m := reasons.FindStringSubmatch(line); m != nil && !passedOn.MatchString(line) && !strings.Contains(line, " WARNING ") {
+		if m := reasons.FindStringSubmatch(line); m != nil && !passedOn.MatchString(line) && !strings.Contains(line,
+			" WARNING ") {
 			return short(m[1] + m[2] + m[3] + m[4])
 		}
 	}

@@ -62,7 +62,8 @@ func TestVLLMAgreesWithReference(t *testing.T) {
 		!strings.Contains(log, fmt.Sprintf("KV cache size: %d,%03d tokens", tokens/1000, tokens%1000)) {
 		t.Errorf("the record has %v", values)
 	}
-	if info := p.Engine(); info.Parts["server_version"] != "0.32.0" || info.Policy["kv_dtype"] != "f32" || info.Computes != "torch" ||
+	if info := p.Engine(); info.Parts["server_version"] != "0.32.0" || info.Policy["kv_dtype"] != "f32" ||
+		info.Computes != "torch" ||
 		len(p.Warned("weights-unverified"))+len(p.Warned("ids-missing"))+len(p.Warned("cache-unknown")) != 0 {
 		t.Errorf("%+v, warnings %v", info, p.Warnings())
 	}
@@ -91,12 +92,13 @@ func TestVLLMWorkerKilled(t *testing.T) {
 	s, p := enginetest.Open(t, e)
 	enginetest.Load(t, s, m)
 	killed := false
-	_, err := s.Generate(t.Context(), engine.Request{Prompt: "Once", MaxTokens: 900, IgnoreEOS: true}, func(record.Token) {
-		if !killed {
-			killed = true
-			check.Err(t, check.Kill(p.PIDs("worker")[0]))
-		}
-	})
+	_, err := s.Generate(t.Context(), engine.Request{Prompt: "Once", MaxTokens: 900, IgnoreEOS: true},
+		func(record.Token) {
+			if !killed {
+				killed = true
+				check.Err(t, check.Kill(p.PIDs("worker")[0]))
+			}
+		})
 	enginetest.OneLine(t, err, fault.Run, record.Crash, "vllm crashed", "died unexpectedly (exit code: -9)")
 	check.Err(t, s.Unload(t.Context()))
 
@@ -142,7 +144,10 @@ func TestVLLMOutOfMemory(t *testing.T) {
 	real := vllm(t, alone())
 	check.Err(t, real.Prepare(t.Context(), m, func(string) {}))
 	wrapped := check.Script(t, "echo $$ >"+group+"/cgroup.procs\nexec "+program(t)+` "$@"`, t.TempDir(), "vllm")
-	e := of(t, server.VLLM, alone(), func(c *server.Config) { c.Path, c.Args, c.CacheMiB = wrapped, "--enforce-eager", 2000 })
+	e := of(t, server.VLLM, alone(), func(c *server.Config) {
+		c.Path, c.Args, c.CacheMiB = wrapped,
+			"--enforce-eager", 2000
+	})
 	s, _ := enginetest.Open(t, e)
 	err := s.Load(t.Context(), m)
 	enginetest.OneLine(t, err, fault.Run, record.OOM, "vllm ran out of memory")

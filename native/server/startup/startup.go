@@ -92,12 +92,13 @@ var (
 		regexp.MustCompile(`\bGraph capturing finished in .* took ` + number + ` GiB`),
 		regexp.MustCompile(`\bCapture cuda graph end\..*\bmem usage=` + number + ` GB`),
 	}
-	keysValues = regexp.MustCompile(`\bKV Cache is allocated\..*#tokens: ` + whole + `, K size: ` + number + ` GB, V size: ` + number + ` GB`)
-	tokens     = regexp.MustCompile(`\b[A-Z]+ KV cache size: ` + whole + ` tokens`)
-	blocks     = regexp.MustCompile(`# [A-Za-z]+ blocks: ` + whole + `, # CPU blocks: `)
-	loading    = regexp.MustCompile(`\bLoading weights took ` + number + ` seconds`)
-	starting   = regexp.MustCompile(`\binit engine \(.*\) took ` + number + ` s(?:econds)?\b`)
-	device     = regexp.MustCompile(`\b(?:TP|DP|PP|EP)_?[0-9]+(?:_?(?:TP|DP|PP|EP)_?[0-9]+)*\b|\bpid=[0-9]+`)
+	keysValues = regexp.MustCompile(`\bKV Cache is allocated\..*#tokens: ` + whole + `, K size: ` + number +
+		` GB, V size: ` + number + ` GB`)
+	tokens   = regexp.MustCompile(`\b[A-Z]+ KV cache size: ` + whole + ` tokens`)
+	blocks   = regexp.MustCompile(`# [A-Za-z]+ blocks: ` + whole + `, # CPU blocks: `)
+	loading  = regexp.MustCompile(`\bLoading weights took ` + number + ` seconds`)
+	starting = regexp.MustCompile(`\binit engine \(.*\) took ` + number + ` s(?:econds)?\b`)
+	device   = regexp.MustCompile(`\b(?:TP|DP|PP|EP)_?[0-9]+(?:_?(?:TP|DP|PP|EP)_?[0-9]+)*\b|\bpid=[0-9]+`)
 )
 
 // take parses a line.

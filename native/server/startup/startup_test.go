@@ -28,8 +28,10 @@ const gib = 1 << 30
 // names.
 func TestSaid(t *testing.T) {
 	for name, want := range map[string]startup.Said{
-		"vllm-0.32-cpu": {Version: "0.32.0", Tokens: 11648, Loading: 890 * time.Millisecond, Starting: 770 * time.Millisecond},
-		"vllm-0.11": {Version: "0.11.0", Weights: 2 * 12.5 * gib, Graphs: 2 * 0.5 * gib, Tokens: 49152, Loading: 4250 * time.Millisecond,
+		"vllm-0.32-cpu": {Version: "0.32.0", Tokens: 11648, Loading: 890 * time.Millisecond,
+			Starting: 770 * time.Millisecond},
+		"vllm-0.11": {Version: "0.11.0", Weights: 2 * 12.5 * gib, Graphs: 2 * 0.5 * gib, Tokens: 49152,
+			Loading:  4250 * time.Millisecond,
 			Starting: 28440 * time.Millisecond},
 		"vllm-0.6": {Version: "0.6.3", Weights: 15 * gib, Blocks: 27893, Starting: 28 * time.Second},
 		"sglang":   {Weights: 2 * 15.5 * gib, KV: 4 * 27.25 * gib, Graphs: 2 * 1.5 * gib, Tokens: 442750},

@@ -169,7 +169,9 @@ func (f *engineFlags) follow(p plan.Plan) {
 		DType:   cmp.Or(p.DType, was.DType, f.dtype), KVDType: p.KVDType, Versions: p.Versions, Slots: p.Slots,
 		Storage: p.Storage,
 		Keep:    p.Cache == record.CacheOn, Fallback: p.AllowFallback,
-		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog)},
+		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog),
+		Deployment: engine.Deployment{TensorParallel: p.TensorParallel, Quantization: p.Quantization,
+			GPUMemory: p.GPUMemory}},
 		p.Sections)
 	if len(p.Weights) == 1 {
 		f.choice.Settings.Weights = p.Weights[0]
@@ -182,7 +184,7 @@ func (f *engineFlags) follow(p plan.Plan) {
 // complete writes defaults into the plan, so that it repeats the run. An axis has no single value, and is left out.
 func (f *engineFlags) complete(p *plan.Plan, m models.Model) {
 	p.Isolation = cmp.Or(p.Isolation, plan.OfLaunch)
-	packaged := m.Converts() || m.Format == record.Served // these have their own dtype
+	packaged := m.Fixed() || m.Format == record.Served // these have their own dtype
 	if !packaged && !isAxis(*p, func(x plan.Axes) int { return len(x.DTypes) }) {
 		p.DType = f.chosen().Settings.DType
 	}

@@ -100,7 +100,7 @@ func orOne[T any](list []T) []T {
 func (f *estimateFlags) add(c *cobra.Command) {
 	s, n := &f.Setup, &f.Numbers
 	p := c.Flags()
-	f.Engines = append(kinds.All.Memories(), estimate.VLLM, estimate.Transformers)
+	f.Engines = kinds.All.Memories()
 	var names []string
 	for _, e := range f.Engines {
 		names = append(names, e.Name)

@@ -80,7 +80,7 @@ func TestEstimateOfContexts(t *testing.T) {
 // Names follow memory profiles, and the components add up to the total.
 func TestEstimateJSON(t *testing.T) {
 	lightTest(t)
-	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
+	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "huggingface"} {
 		out := good(t, "estimate", "tiny", "--engine", engine, "--json")
 		schematest.Valid(t, "estimate", []byte(out))
 		j := decoded[fit.Document](t, out)

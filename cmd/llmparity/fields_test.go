@@ -82,6 +82,10 @@ var resolvedMoves = map[string]change{
 	"ollama.gpu":                {"engines: [ollama]", "ollama: {gpu: true}"},
 	"ollama.kv_type":            {"engines: [ollama]", "ollama: {kv_type: q8_0}"},
 	"ollama.url":                {"engines: [ollama]", "ollama: {url: http://127.0.0.1:1}"},
+	"huggingface.device":        {"engines: [huggingface]", "huggingface: {device: cuda}"},
+	"huggingface.device_map":    {"engines: [huggingface]", "huggingface: {device_map: auto}"},
+	"huggingface.attention":     {"engines: [huggingface]", "huggingface: {attention: eager}"},
+	"huggingface.compile":       {"engines: [huggingface]", "huggingface: {compile: true}"},
 	"transformersjs.backend":    {"engines: [transformersjs]", "transformersjs: {backend: webgpu}"},
 	"openai.url":                {onServer, "openai: {url: http://127.0.0.1:1}"},
 	"openai.model":              {onServer, "openai: {url: URL, model: other}"},
@@ -168,14 +172,19 @@ const (
 )
 
 // still are fields that have no effect: one value is possible, or a note says that they are ignored.
-var still = []string{"container_name", "gpu_memory_utilization"}
+var still = []string{"container_name"}
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
 	"quality": "TestQualityOfTinyModel", "quality_of": "TestQualityOfOneEngine",
-	"check": "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
+	"gpu_memory_utilization": "TestSettingsBecomeArguments", "vllm.args": "TestSettingsBecomeArguments",
+	"vllm.kv_cache_mib": "TestSizeOfKVCache", "sglang.args": "TestSettingsBecomeArguments",
+	"server.command": "TestCommandWithChildren", "server.template": "TestConformance",
+	"server.args": "TestStartsThatFail",
+	"server.api":  "TestChat",
+	"check":       "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
 	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 

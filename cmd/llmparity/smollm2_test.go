@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/tiny/reference"
 	"llmparity/internal/record"
+	"llmparity/native/huggingface"
 )
 
 // rounding is the margin below which float32 engines may choose different tokens.
@@ -32,7 +33,7 @@ func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	said := map[string][]answer{} // by engine
-	all := bothEngines()
+	all := append(bothEngines(), new(engineFlags).chosen().Engine(huggingface.Name))
 	for _, e := range all {
 		session := load(t, ctx, e, m)
 		for _, p := range prompts {

@@ -243,11 +243,16 @@ func (f Figure) Value(launch int) float64 {
 	return math.NaN()
 }
 
-// EngineLog is the method of sizes in an engine's log; AskedPS that of Ollama's answer to /api/ps.
+// EngineLog is the method of sizes in an engine's log; EngineTensors that of the sizes of its tensors, as it reports
+// them; AskedPS that of Ollama's answer to /api/ps.
 const (
-	EngineLog = "engine_log"
-	AskedPS   = "api_ps"
+	EngineLog     = "engine_log"
+	EngineTensors = "engine_tensors"
+	AskedPS       = "api_ps"
 )
+
+// HowTensors says how a figure with the method EngineTensors is known.
+const HowTensors = "bytes of the engine's tensors, as it reports them after the load and after each generation"
 
 // Methods of a component beside those of sources.
 const (
@@ -277,7 +282,7 @@ func (f *Figure) origin() record.Origin {
 		return record.OriginFileSize
 	case ByFormula, ByDifference:
 		return record.OriginCalculated
-	case EngineLog, AskedPS, ServerMethod, ByTokens:
+	case EngineLog, EngineTensors, AskedPS, ServerMethod, ByTokens:
 		return record.OriginReported
 	}
 	return record.OriginMeasured

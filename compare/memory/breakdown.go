@@ -39,10 +39,13 @@ type Part struct {
 
 // Of is the part by the method of a cell's launches.
 func (p Part) Of(counted []*record.Attempt) Part {
-	if p.logged == "" || evidence.Has(counted, p.Method) || !evidence.Has(counted, evidence.EngineLog) {
-		return p
+	switch {
+	case p.logged == "" || evidence.Has(counted, p.Method):
+	case evidence.Has(counted, evidence.EngineLog):
+		p.Method, p.How = evidence.EngineLog, p.logged
+	case evidence.Has(counted, evidence.EngineTensors):
+		p.Method, p.How = evidence.EngineTensors, evidence.HowTensors
 	}
-	p.Method, p.How = evidence.EngineLog, p.logged
 	return p
 }
 

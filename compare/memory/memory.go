@@ -76,6 +76,7 @@ type Component struct {
 // and so are sums of RSS, which count shared pages more than once.
 func confidenceOf(component, method string) string {
 	level := map[string]string{figure.Ledger: HighConfidence, evidence.EngineLog: HighConfidence,
+		evidence.EngineTensors:   HighConfidence,
 		evidence.ByTensors:       HighConfidence,
 		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, evidence.ByFormula: MediumConfidence,
 		evidence.ServerMethod: MediumConfidence}[method]

@@ -28,6 +28,14 @@ type Settings struct {
 	Fallback bool              // may run on another device than was asked for
 	Timeout  time.Duration
 	Watchdog time.Duration // longest time without a sign of life; 0: the engine's default
+	Deployment
+}
+
+// Deployment is how a server is to be started, for engines that start one (Kind.Deploys). Zero leaves it to the server.
+type Deployment struct {
+	TensorParallel int     // GPUs that share the model
+	Quantization   string  // of the weights, in the server's words
+	GPUMemory      float64 // share of each GPU's memory
 }
 
 // Config is the configuration of an engine. Its fields are at once flags, keys of a plan's section and properties of

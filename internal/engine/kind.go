@@ -66,6 +66,9 @@ type Kind struct {
 
 	// Remote: somebody else started it, with settings that a plan can only state.
 	Remote bool
+	// Deploys: starts a server by the fields of a Deployment. Contained: a plan with container_name and without engines
+	// means it.
+	Deploys, Contained bool
 	// Asks: only a running engine knows which models it can run.
 	Asks bool
 	// Runs describes what it does with a model whose weights have a dtype; nil: only the server or program knows.
@@ -192,6 +195,11 @@ func (ks Kinds) List() string {
 // In returns the engines that a preset runs; without one, the engines that run if none is named.
 func (ks Kinds) In(preset string) []string {
 	return of(ks, func(k *Kind) bool { return k.Default || slices.Contains(k.Presets, preset) }, (*Kind).name)
+}
+
+// Contained returns the engines that a plan with container_name means.
+func (ks Kinds) Contained() []string {
+	return of(ks, func(k *Kind) bool { return k.Contained }, (*Kind).name)
 }
 
 // VersionAxes returns the version axes of engines that have several versions.

@@ -241,7 +241,7 @@ func (r *Row) Source() string {
 	case r.Inside != nil:
 		method := r.Inside.Method
 		if r.Inside.Logged != "" {
-			method += ", engine_log"
+			method += ", engine_log, engine_tensors"
 		}
 		return fmt.Sprintf("metrics.csv: name (%s), value, edge; journal.jsonl: source (%s), phase", r.Inside.Value, method)
 	case strings.HasSuffix(r.Name, "_rss_sum"):

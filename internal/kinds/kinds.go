@@ -6,10 +6,12 @@ import (
 	"llmparity/browser/webllm"
 	"llmparity/browser/wllama"
 	"llmparity/internal/engine"
+	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
 	"llmparity/native/openai"
 	"llmparity/native/protocol"
+	"llmparity/native/server"
 )
 
 // All lists the engines in display order.
@@ -20,6 +22,10 @@ var All = engine.Kinds{
 	llamacpp.Kind,
 	llamacpp.OneShotKind,
 	ollama.Kind,
+	huggingface.Kind,
+	server.VLLM,
+	server.SGLang,
 	openai.Kind,
+	server.Any,
 	protocol.Kind,
 }

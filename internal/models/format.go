@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/regular"
 	"llmparity/internal/models/gguf"
@@ -34,6 +33,8 @@ type Format struct {
 	Exts []string
 	// Reference: llmparity can compute with it itself, apply its chat template, and knows a context of any length.
 	Reference bool
+	// Fixed: a model was made for one dtype, in which engines compute.
+	Fixed bool
 	// is recognises a file or folder. begin has up to four bytes of a file.
 	is func(path string, info fs.FileInfo, begin string) bool
 	// open describes a model for engines. typed is its name as a user typed it.
@@ -85,7 +86,7 @@ var formats []*Format
 func init() { // their functions use the table
 	formats = []*Format{
 		{Name: WebLLM, Title: "WebLLM package", Kind: "webllm-package",
-			Named: "the folder of a WebLLM package", Folder: true,
+			Named: "the folder of a WebLLM package", Folder: true, Fixed: true,
 			is: func(path string, info fs.FileInfo, _ string) bool {
 				return info.IsDir() && isThere(filepath.Join(path, packageConfig))
 			},
@@ -102,20 +103,14 @@ func init() { // their functions use the table
 		{Name: ONNX, Title: "ONNX model", Kind: "onnx", Named: "an ONNX file of a Hugging Face folder",
 			Exts: []string{".onnx"}, is: isONNX, open: openONNX, hash: hashOfONNX, sizes: modelsize.FromONNX,
 			Facts: onnxFacts, Advice: "get the GGUF of this model"},
-		{Name: HuggingFace, Title: "Hugging Face configuration", Kind: OfConfig,
+		{Name: HuggingFace, Title: "Hugging Face folder", Kind: OfConfig,
 			Named: "a Hugging Face folder (config.json)", Folder: true, Exts: []string{".json", ".safetensors"},
 			is: func(path string, info fs.FileInfo, _ string) bool {
 				return info.IsDir() && hfconfig.Exists(path) ||
 					info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(path), ".json")
 			},
-			open: func(_ context.Context, path, _ string, _ int) (Model, error) {
-				return Model{}, fault.New(fault.BadModel, "convert it with llama.cpp's convert_hf_to_gguf.py, or get a GGUF",
-					"%s has the model as safetensors or PyTorch files, which no engine here runs", path)
-			},
-			hash:   func(_ context.Context, path string) (string, error) { return cache.HashFile(path) },
-			sizes:  modelsize.FromHub,
-			Facts:  configFacts,
-			Advice: "llama.cpp's convert_hf_to_gguf.py makes a GGUF"},
+			open: openFolder, hash: hashOfFolder, sizes: modelsize.FromHub, Facts: folderFacts, weights: folderWeights,
+			tokens: folderTokens, toGGUF: folderAsGGUF},
 	}
 }
 
@@ -189,6 +184,9 @@ func (m Model) Reads() bool { return named(m.Format).tokens != nil }
 
 // Converts reports whether the model's format can become a GGUF.
 func (m Model) Converts() bool { return named(m.Format).toGGUF != nil }
+
+// Fixed reports whether a model was made for one dtype.
+func (m Model) Fixed() bool { return named(m.Format).Fixed }
 
 // Reference reports whether llmparity can compute with the model's format itself.
 func (m Model) Reference() bool { return named(m.Format).Reference }

@@ -112,7 +112,7 @@ func predictions(t *testing.T, path string) {
 	sizes, err := models.Sizes(path)
 	check.Err(t, err)
 	toys := &engine.Memory{Name: "toys", Title: "Toys", Formats: []string{models.Toy}}
-	all := append(kinds.All.Memories(), estimate.VLLM, toys)
+	all := append(kinds.All.Memories(), toys)
 	chosen, err := estimate.Choose(all, "", sizes, estimate.Setup{})
 	check.Err(t, err)
 	e, err := estimate.Of(sizes, estimate.Setup{Engine: chosen})

@@ -197,7 +197,7 @@ func TestFindsModelsOfOtherTools(t *testing.T) {
 		{"hf:me/two", "", "has 2 GGUF files: a.gguf, b.gguf; name one, as in hf:me/two/a.gguf"},
 		{"hf:me/two/c.gguf", "", "get it with: hf download me/two c.gguf"},
 		{"me/none", "", "get it with: hf download me/none"}, {"hf:none", "", "write hf:ORG/NAME"},
-		{"hf:me/raw", "", "convert it with llama.cpp's convert_hf_to_gguf.py"},
+		{"hf:me/raw", "", "has no model.safetensors"},
 		{"ollama:none:1b", "", "get it with: ollama pull none:1b"}, {"ollama:../../x", "", "is not a name of Ollama's"},
 		{"ollama:you/adapted:x", "", "has an adapter"},
 	} {

@@ -15,13 +15,15 @@ import (
 	"llmparity/internal/kit/whole"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/models/onnx"
+	"llmparity/internal/models/safetensors"
 	"llmparity/internal/record"
 )
 
 // isONNX recognises a file, or a folder with some.
 func isONNX(path string, info fs.FileInfo, _ string) bool {
-	if info.IsDir() {
-		return len(onnx.In(path)) > 0
+	if info.IsDir() { // what else has safetensors is for every engine
+		files, _ := safetensors.Files(path)
+		return len(onnx.In(path)) > 0 && len(files) == 0
 	}
 	return info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(path), ".onnx")
 }

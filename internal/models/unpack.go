@@ -38,7 +38,7 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 		if isThere(path) { // the model may have been damaged since; its engine would refuse it
 			err = g.Intact(ctx)
 		} else {
-			err = f.unpack(ctx, g, root, path)
+			err = f.unpack(ctx, g, noun(m), root, path)
 		}
 		if err != nil {
 			return m, err
@@ -53,9 +53,17 @@ func (f Finder) Unpacked(ctx context.Context, m Model, dry bool) (Model, error) 
 		own.Path, own.Was, own.SHA256 = path, file.Was, file.SHA256
 	}
 	m.Weights, own.Weights = g.Same, g.Same
-	own.Policy = map[string]string{"model_file": fmt.Sprintf("GGUF (%s) of the package", g.File.Dominant())}
+	own.Policy = map[string]string{"model_file": fmt.Sprintf("GGUF (%s) of the "+noun(m), g.File.Dominant())}
 	m.GGUF = &own
 	return m, nil
+}
+
+// noun is what a model that is converted is called.
+func noun(m Model) string {
+	if m.Fixed() {
+		return "package"
+	}
+	return "folder"
 }
 
 // packageID identifies a package by its weights, settings and tokenizer.
@@ -73,10 +81,10 @@ func packageID(m Model) (string, error) {
 }
 
 // unpack writes a GGUF into the cache.
-func (f Finder) unpack(ctx context.Context, g *Converted, root, path string) error {
+func (f Finder) unpack(ctx context.Context, g *Converted, what, root, path string) error {
 	dir := filepath.Dir(path)
 	return cache.Once(ctx, root, dir, g.File.Size, f.Say, func() error {
-		f.Say("converting the package to a GGUF, once, and comparing each weight")
+		f.Say("converting the " + what + " to a GGUF, once, and comparing each weight")
 		aside, err := whole.NewFolder(filepath.Dir(dir))
 		if err == nil {
 			defer aside.Remove()

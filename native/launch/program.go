@@ -31,8 +31,10 @@ type Options struct {
 	Log  io.WriteCloser // of its output; closed with the program
 	Keep int            // how many bytes at the end of its output are kept in memory
 	Read io.Writer      // also gets the output; nil: none
-	// Role of the program and its descendants, which Attach samples; empty: not sampled.
+	// Role of the program and its descendants, which Attach samples; empty: not sampled. Roles names it by the command
+	// line, if they differ.
 	Role   string
+	Roles  func(line []string) string
 	Attach func(sample.Source) (detach func())
 }
 
@@ -70,10 +72,13 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 		p.Release()
 		return nil, err
 	}
-	if o.Role == "" {
-		return p, nil
+	if o.Roles == nil {
+		o.Roles = func([]string) string { return o.Role }
+		if o.Role == "" {
+			return p, nil
+		}
 	}
-	p.Tree, err = proc.NewTree(p.PID(), func([]string) string { return o.Role }, o.Attach, true)
+	p.Tree, err = proc.NewTree(p.PID(), o.Roles, o.Attach, true)
 	// If it died already, the caller finds out why when it asks the program something.
 	if err != nil && !errors.Is(err, sample.ErrGone) && !p.Ended(time.Second) {
 		p.End(0)

@@ -46,6 +46,7 @@ type model struct {
 	Owner   string   `json:"owned_by"`
 	Aliases []string `json:"aliases"`       // llama-server's
 	Longest int      `json:"max_model_len"` // vLLM's and SGLang's
+	Root    string   `json:"root"`          // the same two's: the model's folder, or its name at Hugging Face
 }
 
 // detect asks for the list of models, which every server has, and then what only one kind answers. It fails if no

@@ -33,7 +33,7 @@ var kinds = []struct {
 	metrics map[string]float64
 }{
 	{
-		title: "vLLM 0.11.0", eos: true, beyond: append([]string{"cache_salt"}, neutral...),
+		title: "vLLM 0.11.0", eos: true, beyond: append([]string{"cache_salt", "return_token_ids"}, neutral...),
 		context: "in a context of 4096",
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"vllm","root":"m","max_model_len":4096,"permission":[]}]}`,
@@ -182,7 +182,8 @@ func TestKindsOfServers(t *testing.T) {
 			e := openai.New(openai.Config{URL: url + "/v1/"})
 			check.Err(t, e.Check(t.Context(),
 				models.Model{Model: record.Model{Name: "m", Format: record.Served}}))
-			if c := e.Caps(); c.IgnoreEOS != k.eos || !c.PromptCache {
+			if c := e.Caps(); c.IgnoreEOS != k.eos || c.PromptCache == slices.Contains(k.beyond, "cache_salt") ||
+				c.TokenIDs != slices.Contains(k.beyond, "return_token_ids") {
 				t.Errorf("%+v", c)
 			}
 			s, p := loaded(t, openai.Config{URL: url},

@@ -1,9 +1,10 @@
 // Package openai uses any server with OpenAI's HTTP API: llama-server, vLLM, SGLang, TGI, Ollama, LM Studio and
 // others.
 //
-// The server is already running with its model; nothing is started, loaded or ended here. Times are when the client
+// The server is already running with its model; nothing is started, loaded or ended here. An engine that starts one
+// joins it (Engine.Join). Times are when the client
 // has read a chunk with text. A chunk is a piece of text and not a token, so tokens are counted by the server's usage,
-// with every chunk if the server supports that. There are no token ids. The kind of server is detected from its
+// with every chunk if the server supports that. Only vLLM returns token ids. The kind of server is detected from its
 // answers, and only known kinds get fields beyond the common API. Of a server on another machine only its answers are
 // measured.
 package openai
@@ -60,6 +61,7 @@ type Engine struct {
 type found struct {
 	client *client
 	server
+	api string
 }
 
 // New makes the engine without contacting the server.
@@ -76,8 +78,16 @@ func (e *Engine) Caps() engine.Caps {
 		at, _ := parseAddress(e.config.URL) // Check reports errors
 		s = &found{client: &client{at: at}}
 	}
-	return engine.Caps{IgnoreEOS: s.kind.ignoresEOS(), PromptCache: s.kind != llamaServer, Resident: s.client.at.local,
-		Served: true, Requests: requests, Isolation: record.OfServer, Rounds: true} // its precision is unknown
+	c := s.caps()
+	c.Resident, c.Isolation = s.client.at.local, record.OfServer
+	return c
+}
+
+// caps returns what a server can do. Its precision is unknown.
+func (s *found) caps() engine.Caps {
+	ids := s.tellsIDs()
+	return engine.Caps{IgnoreEOS: s.kind.ignoresEOS(), PromptCache: s.kind != llamaServer && !s.salts(), Served: true,
+		TokenIDs: ids, TakesIDs: ids, Exact: ids, Scores: ids, Requests: requests, Rounds: true}
 }
 
 // Check finds out what the server is and whether it has the model.
@@ -116,7 +126,7 @@ func (e *Engine) reach(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := &found{c, s}
+	of := &found{c, s, e.config.api()}
 	e.met.Store(of)
 	return of, nil
 }
@@ -127,15 +137,19 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	life, end := context.WithCancel(context.Background())
-	s := &session{found: of, config: e.config, probe: p, life: life, end: end,
-		own: launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}}}
+	s := of.session(e.config, p)
 	p.Event(record.Event{At: time.Now(), Device: new(s.stated())}) // Load knows more
 	if err := s.watchProcesses(ctx); err != nil {
 		engine.Warn(p, "server-not-sampled", "the memory of the server at %s is not sampled: %v", s.client.at.host, err)
 	}
 	s.watchMetrics(ctx)
 	return s, nil
+}
+
+func (s *found) session(c Config, p engine.Probe) *session {
+	life, end := context.WithCancel(context.Background())
+	return &session{found: s, config: c, probe: p, life: life, end: end,
+		own: launch.Held[model]{Name: "the session", Closed: errClosed, Turns: engine.Turns{Most: requests}}}
 }
 
 // Describe returns the server and its models on one line.

@@ -19,9 +19,9 @@ import (
 // errNothing is a generation without text.
 var errNothing = errors.New("the generation ended without any text")
 
-// generation is one stream. Each chunk with text is reported when it is read: as one piece of text, or as the tokens
-// that the server has counted since the last one, if it counts with each chunk. Chunks without text (role, finish
-// reason, usage) are not reported.
+// generation is one stream. Each chunk is reported when it is read: as the tokens whose ids it has, as those that the
+// server has counted since the last one, if it counts with each chunk, or as one piece of text. Chunks with none of
+// these (role, finish reason, usage) are not reported.
 type generation struct {
 	s     *session
 	body  *body
@@ -33,6 +33,7 @@ type generation struct {
 	pieces      int   // chunks with text
 	guessed     bool  // a piece had no plausible count, so each one counts as a token from then on
 	reads       int   // reads that returned pieces
+	withFirst   int   // tokens that came with the first read
 	serverCount usage // the server's own count
 	done        bool  // the stream ended properly
 }
@@ -130,7 +131,12 @@ func (g *generation) take(e chunk, at time.Time) error {
 			continue // only one was requested; the index of a single one may count tokens
 		}
 		text := c.Text + c.Delta.Thinks + c.Delta.Reasoning + c.Delta.Content // empty: only a role or a finish reason
+		if len(c.PromptIDs) > 0 {
+			g.usage.PromptIDs = c.PromptIDs
+		}
 		switch so := soFar(e, own); {
+		case len(c.IDs) > 0:
+			g.tokens(c.IDs, text, at)
 		case text != "":
 			g.piece(text, at, so)
 		case c.Finish != "" && g.pieces > 0 && !g.guessed && so > g.N && so <= g.most:
@@ -161,13 +167,30 @@ func (g *generation) report(figures map[string]float64) {
 	maps.Copy(g.usage.Reported, figures)
 }
 
-// piece reports a chunk's text. A count that does not rise with each piece, or exceeds the request, is not used.
-func (g *generation) piece(text string, at time.Time, soFar int) {
+// tokens reports those of a chunk, which may end inside a character and so have no text yet.
+func (g *generation) tokens(ids []int, text string, at time.Time) {
+	g.came(at)
+	g.WriteString(text)
+	for _, id := range ids {
+		g.Tell(id, at)
+	}
+	if g.reads == 1 {
+		g.withFirst = g.N
+	}
+}
+
+// came counts a chunk, and the read that brought it.
+func (g *generation) came(at time.Time) {
 	if g.pieces == 0 || !at.Equal(g.Last) {
 		g.reads++
 	}
-	g.WriteString(text)
 	g.pieces++
+}
+
+// piece reports a chunk's text. A count that does not rise with each piece, or exceeds the request, is not used.
+func (g *generation) piece(text string, at time.Time, soFar int) {
+	g.came(at)
+	g.WriteString(text)
 	if soFar <= g.N || soFar > g.most {
 		g.guessed = true
 	}
@@ -175,6 +198,9 @@ func (g *generation) piece(text string, at time.Time, soFar int) {
 		soFar = g.N + 1
 	}
 	g.tell(soFar, at)
+	if g.reads == 1 {
+		g.withFirst = g.N
+	}
 }
 
 // tell reports tokens up to a count; those of one chunk have the same time.
@@ -201,8 +227,14 @@ func (g *generation) measured() {
 }
 
 // burst reports whether pieces were read in far fewer reads, so something delayed them and token times are unknown.
-// Then there is no decode span.
-func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces }
+// Then there is no decode span. If the tokens of each piece are known, so is how many came later than the first read:
+// the rate is right unless there are few reads and much of the text came with the first.
+func (g *generation) burst() bool {
+	if g.guessed {
+		return g.pieces > 1 && 2*g.reads <= g.pieces
+	}
+	return g.pieces > 1 && (g.reads == 1 || 4*g.reads <= g.N && 10*g.withFirst > g.N)
+}
 
 // counts uses the server's counts if they are plausible; they are recorded in any case.
 func (g *generation) counts() {
@@ -257,6 +289,9 @@ func (g *generation) warn(to engine.Teller) {
 		engine.Warn(to, "burst", "%d pieces of text arrived in %d reads, delayed by a proxy or the network: decode is unknown, "+
 			"and the time to first token may include the delay", g.pieces, g.reads)
 	}
+	if g.s.tellsIDs() && len(g.usage.PromptIDs) == 0 {
+		engine.Warn(to, "ids-missing", "the server was asked for token ids and returned none")
+	}
 	if g.usage.Finish == "" {
 		engine.Warn(to, "no-reason", "the server does not say why the text ended (finish_reason), so it may be incomplete")
 	}
@@ -283,7 +318,10 @@ type chunk struct {
 type choice struct {
 	Index int    `json:"index"`
 	Text  string `json:"text"` // of completions
-	Delta struct {
+	// vLLM's: ids of this chunk's tokens, and with the first chunk those of the prompt.
+	IDs       []int `json:"token_ids"`
+	PromptIDs []int `json:"prompt_token_ids"`
+	Delta     struct {
 		Content   string `json:"content"`
 		Thinks    string `json:"reasoning_content"` // generated before the answer
 		Reasoning string `json:"reasoning"`         // the same, by another name

@@ -46,6 +46,12 @@ func (s *session) newBody(r engine.Request) *body {
 	if s.server.salts() {
 		b.add(salt, rand.Text())
 	}
+	if s.tellsIDs() {
+		b.fields["return_token_ids"] = true
+		if r.IDs != nil {
+			b.fields["prompt"] = r.IDs
+		}
+	}
 	for field, v := range k.sampling(r.Temperature) {
 		b.add(field, v)
 	}
@@ -114,6 +120,14 @@ func (b *body) refuses(r *wire.Refusal) string {
 
 // saltless matches the versions of vLLM without cache_salt, and an unknown one.
 var saltless = regexp.MustCompile(`^(0\.[0-8](\.|$)|$)`)
+
+// idless matches the versions of vLLM that return no token ids, and an unknown one.
+var idless = regexp.MustCompile(`^(0\.[0-9](\.|$)|0\.10\.[01](\D|$)|$)`)
+
+// tellsIDs reports whether the server returns the ids of prompts and tokens, and log-probabilities of a given text.
+func (s *found) tellsIDs() bool {
+	return s.kind == vllm && s.api == Completions && !idless.MatchString(s.version)
+}
 
 // salts reports whether the server finds nothing in its cache if each request has a salt of its own.
 func (s server) salts() bool { return s.kind == vllm && !saltless.MatchString(s.version) }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -35,9 +37,13 @@ type session struct {
 
 	refused sync.Map // optional fields that this server refuses
 
-	pid    int // of the server's first process, if visible
-	tree   *proc.Tree
+	pid     int // of the server's first process, if visible
+	tree    *proc.Tree
+	started *Started // nil: somebody else did
+
+	mu     sync.Mutex // Close may be called during a Load
 	detach []func()
+	sizes  func() // detaches the sizes of the model; nil: there are none
 }
 
 // failed turns an error into its cause: the end of the session, a cancelled call, or the server.
@@ -86,7 +92,8 @@ func (s *session) Load(ctx context.Context, m models.Model) error {
 	}
 	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(),
 		How: "request for one token, to the answer; may include loading the model"})
-	s.tell(m)
+	s.tell(inner, m)
+	s.reserves(inner, m)
 	s.tree.Look(inner) // sample processes that the load has started
 	s.tellDevice(inner)
 	return nil
@@ -102,21 +109,26 @@ func (s *session) short(ctx context.Context, prompt string) error {
 }
 
 // tell reports the server and what affects the figures.
-func (s *session) tell(m models.Model) {
+func (s *session) tell(ctx context.Context, m models.Model) {
 	parts := map[string]string{"server": string(s.server.kind), "url": s.client.at.api, "model": s.model.ID}
 	if s.server.version != "" {
 		parts["server_version"] = s.server.version
 	}
-	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: Name, Version: s.server.title(), Parts: parts, Policy: s.policy(),
-	}})
+	info := record.EngineInfo{Name: Name, Version: s.server.title(), Parts: parts, Policy: s.policy()}
+	if s.started != nil {
+		info = s.started.with(info)
+	}
+	s.probe.Event(record.Event{At: time.Now(), Engine: &info})
+	if s.started != nil {
+		return
+	}
 	baseline := "; the baseline includes its model if it was loaded"
 	if s.tree == nil {
 		baseline = ""
 	}
 	engine.Warn(s.probe, "already-running", "the server at %s was already running: nothing is unloaded, and other clients affect "+
 		"the figures%s", s.client.at.host, baseline)
-	if !s.verified(m) {
+	if !s.verified(ctx, m) {
 		as := ""
 		if m.Format != record.Served {
 			as = fmt.Sprintf(" as %q", m.Name)
@@ -126,18 +138,39 @@ func (s *session) tell(m models.Model) {
 	}
 }
 
-// verified reports whether the server has loaded the same file. Only a llama-server on this machine says which one it
-// has.
-func (s *session) verified(m models.Model) bool {
-	if m.Path == "" || s.server.file == "" || !s.client.at.local {
+// verified reports whether the server has loaded the same file or folder, or one with the same hash. llama-server, vLLM
+// and SGLang say which one they have; it must be on this machine.
+func (s *session) verified(ctx context.Context, m models.Model) bool {
+	file := s.folder()
+	if m.Path == "" || file == "" {
 		return false
 	}
 	ours, err := os.Stat(m.Path)
 	if err != nil {
 		return false
 	}
-	theirs, err := os.Stat(s.server.file)
-	return err == nil && os.SameFile(ours, theirs)
+	theirs, err := os.Stat(file)
+	if err != nil || os.SameFile(ours, theirs) {
+		return err == nil
+	}
+	sum, err := models.SHA256(ctx, file)
+	return err == nil && sum == m.SHA256
+}
+
+// folder returns the file or folder that the server says it has loaded, if it is on this machine; empty: unknown.
+func (s *session) folder() string {
+	file := cmp.Or(s.server.file, s.model.Root)
+	if file == "" || !s.client.at.local {
+		return ""
+	}
+	if !filepath.IsAbs(file) { // it is relative to the server's own folder
+		dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.pid))
+		if err != nil {
+			return ""
+		}
+		file = filepath.Join(dir, file)
+	}
+	return file
 }
 
 // policy returns known settings that affect figures or texts.
@@ -164,6 +197,9 @@ func (s *session) policy() map[string]string {
 		p["ignore_eos"] = "never chooses the end-of-text token"
 		p["sampling"] = "most probable token; above temperature 0 the whole distribution with a random seed; the server's samplers are off"
 	case vllm, sglang:
+		if s.tellsIDs() {
+			p["scores"] = "of a given text, always computed as a prompt"
+		}
 		p["ignore_eos"] = "continues after the end-of-text token"
 		p["sampling"] = "temperature as requested, seed 0 (random above temperature 0); top-k, top-p, min-p and penalties are off"
 		p["counting"] = "tokens by the server's usage, with each chunk of text"
@@ -182,6 +218,7 @@ func (s *session) policy() map[string]string {
 // Unload forgets the model; the server keeps it, as a warning says.
 func (s *session) Unload(context.Context) error {
 	s.own.Take()
+	s.unsized()
 	return nil
 }
 
@@ -189,11 +226,38 @@ func (s *session) Unload(context.Context) error {
 func (s *session) Close() error {
 	s.own.Close()
 	s.end()
-	s.tree.Close()
+	if s.started == nil {
+		s.tree.Close()
+	}
+	s.unsized()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, d := range s.detach {
 		d()
 	}
 	return nil
+}
+
+// attach starts sampling a source, unless the session is closed.
+func (s *session) attach(src sample.Source) (detach func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return func() {}
+	}
+	detach = s.probe.Attach(src)
+	s.detach = append(s.detach, detach)
+	return detach
+}
+
+// unsized stops offering the sizes of the model.
+func (s *session) unsized() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sizes != nil {
+		s.sizes()
+	}
+	s.sizes = nil
 }
 
 // Generate streams a continuation.

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
@@ -75,7 +78,7 @@ func TestTokensOfChunks(t *testing.T) {
 			done}, 3, 1, "several-per-piece"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
+			url := vllmish(t, "0.10.1", func(w http.ResponseWriter, body map[string]any) {
 				if options, _ := body["stream_options"].(map[string]any); options["continuous_usage_stats"] != true {
 					http.Error(w, "not requested", http.StatusBadRequest)
 					return
@@ -185,10 +188,96 @@ func TestRefusedField(t *testing.T) {
 	}
 }
 
+// chunked is a chunk of vLLM with the ids of its tokens.
+func chunked(text string, soFar int, ids ...int) string {
+	list, _ := json.Marshal(ids)
+	prompt := "null"
+	if soFar == len(ids) {
+		prompt = "[7,8,9]"
+	}
+	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null,"prompt_token_ids":%s,"token_ids":%s}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`,
+		text, prompt, list, soFar)
+}
+
+// vLLM returns the ids of the prompt and of each token, also of one that has no text yet. Chunks that are read together
+// still have a decode speed if most of them came later than the first read.
+func TestTokenIDs(t *testing.T) {
+	for name, c := range map[string]struct {
+		reads  []string
+		decode bool
+	}{
+		"one by one": {[]string{chunked("a", 1, 4), chunked("", 2, 5), chunked("b", 3, 6), chunked("c", 4, 4)}, true},
+		"first alone, then together": {[]string{chunked("a", 1, 4), chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) +
+			"\n\n" + chunked("c", 4, 4)}, true},
+		"two in a chunk": {[]string{chunked("a", 2, 4, 5), chunked("bc", 4, 6, 4)}, true},
+		"all at once": {[]string{chunked("a", 1, 4) + "\n\n" + chunked("", 2, 5) + "\n\n" + chunked("b", 3, 6) +
+			"\n\n" +
+			chunked("c", 4, 4)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := vllmish(t, "0.32.0", func(w http.ResponseWriter, body map[string]any) {
+				if body["return_token_ids"] != true {
+					http.Error(w, "not requested", http.StatusBadRequest)
+					return
+				}
+				for _, text := range c.reads {
+					io.WriteString(w, text+"\n\n")
+					w.(http.Flusher).Flush()
+					time.Sleep(20 * time.Millisecond)
+				}
+				io.WriteString(w, finish+"\n\n"+counts(3, 4)+"\n\n"+done+"\n\n")
+			})
+			s, p := loaded(t, openai.Config{URL: url}, served)
+			g, err := generated(t.Context(), s, 4)
+			check.Err(t, err)
+			decode := slices.ContainsFunc(g.Usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
+			if !slices.Equal(g.IDs(), []int{4, 5, 6, 4}) || !slices.Equal(g.Usage.PromptIDs, []int{7, 8, 9}) ||
+				g.Usage.Text != "abc" || g.Usage.Generated != 4 || decode != c.decode || codes(p) != "" {
+				t.Errorf("%v, decode %v, %+v, warnings %q", g.IDs(), decode, g.Usage, codes(p))
+			}
+		})
+	}
+}
+
+// A text is scored as a prompt: vLLM returns the likeliest tokens of each position and the prompt's own, by id.
+func TestScores(t *testing.T) {
+	answer := `[null,{"78":{"logprob":-46.2,"rank":9},"492":{"logprob":-0.1,"rank":1},"3":{"logprob":-3,"rank":2}},{"200":{"logprob":-0.5,"rank":1},"4":{"logprob":-2,"rank":2}}]`
+	url := vllmish(t, "0.32.0", func(w http.ResponseWriter, body map[string]any) {
+		if body["stream"] == true {
+			says(chunked("a", 1, 4), finish, done)(w, nil)
+			return
+		}
+		if fmt.Sprint(body["prompt"], body["prompt_logprobs"], body["max_tokens"]) != "[47 78 200] 2 1" {
+			http.Error(w, "unexpected request", http.StatusBadRequest)
+			return
+		}
+		io.WriteString(w, `{"choices":[{"prompt_logprobs":`+answer+`}]}`)
+	})
+	s, _ := loaded(t, openai.Config{URL: url}, served)
+	var got []record.Score
+	text := engine.Forced{Prompt: []int{47}, IDs: []int{78, 200}, Top: 2}
+	check.Err(t, s.(engine.Scorer).Score(t.Context(), text, func(sc record.Score) { got = append(got, sc) }))
+	want := []record.Score{
+		{Position: 0, Forced: 78, LogProb: -46.2, Top: []record.Candidate{{ID: 492, LogProb: -0.1}, {ID: 3,
+			LogProb: -3}}},
+		{Position: 1, Forced: 200, LogProb: -0.5, Top: []record.Candidate{{ID: 200, LogProb: -0.5}, {ID: 4,
+			LogProb: -2}}},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, wrong := range []string{`[null]`, `[null,{"a":{"logprob":0,"rank":1}},{}]`,
+		`[null,{"1":{"logprob":0,"rank":1}},{}]`} {
+		answer = wrong
+		err := s.(engine.Scorer).Score(t.Context(), text, func(record.Score) {})
+		enginetest.OneLine(t, err, fault.Run, record.BadOutput)
+	}
+}
+
 // Each request to vLLM has its own salt, so its cache finds nothing.
 func TestCacheSalt(t *testing.T) {
 	salts := map[any]bool{}
-	url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
+	url := vllmish(t, "0.10.1", func(w http.ResponseWriter, body map[string]any) {
 		salts[body["cache_salt"]] = true
 		says(running("a", 1), finish, done)(w, nil)
 	})

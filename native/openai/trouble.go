@@ -67,6 +67,8 @@ func (c *client) refused(r *wire.Refusal) error {
 	case r.Status == http.StatusTooManyRequests:
 		return engine.Fail(record.Other,
 			"the server at %s has too many requests (%w): send fewer at a time, or try later", c.at.host, r)
+	case strings.Contains(text, "enginecore"), strings.Contains(text, "enginedead"): // vLLM's, whose worker has ended
+		return engine.Fail(record.Crash, "the server at %s lost its engine (%w); check its log", c.at.host, r)
 	case r.Status == 0, r.Status >= 500:
 		return engine.Fail(record.Other, "the server at %s failed (%w); check its log", c.at.host, r)
 	}

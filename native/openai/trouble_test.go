@@ -160,7 +160,7 @@ func TestStreams(t *testing.T) {
 		{name: "error event", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`),
 			class: record.Other, code: fault.Run, words: "slot lost", pieces: 1},
 		{name: "error as an object", answer: says(
-			piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other,
+			piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Crash,
 			code: fault.Run, words: "EngineDeadError", pieces: 1},
 		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`),
 			class: record.BadOutput, code: fault.Run, words: `{\"choices\":[{\"te`, pieces: 1},

@@ -27,7 +27,7 @@ func (s *session) watchMetrics(ctx context.Context) {
 			Sees: fmt.Sprintf("what %s reports at /metrics (not measured): requests, KV cache, preemptions, tokens since its start "+
 				"(the sum over replicas; for ratios the highest)", s.server.title()),
 			Blind: "everything else; changes between two of its updates"}
-		s.detach = append(s.detach, s.probe.Attach(&sample.Func{Values: s.client.metrics, Source: source}))
+		s.attach(&sample.Func{Values: s.client.metrics, Source: source})
 		return
 	}
 	r := wire.RefusalOf(err)
@@ -49,7 +49,7 @@ func (s *session) watchProcesses(ctx context.Context) error {
 		return err
 	}
 	root := proc.Root(pid)
-	s.tree, err = proc.NewTree(root, role, s.probe.Attach, false)
+	s.tree, err = proc.NewTree(root, Role, s.probe.Attach, false)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (s *session) watchProcesses(ctx context.Context) error {
 	return nil
 }
 
-// role returns a process's role in a server that consists of several processes.
-func role(line []string) string {
+// Role returns a process's role in a server that consists of several processes.
+func Role(line []string) string {
 	all := strings.ToLower(strings.Join(line, " "))
 	for _, part := range []struct{ mark, role string }{
 		{"enginecore", "engine"}, {"::worker", "worker"}, {"sglang::scheduler", "worker"},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"llmparity/native/program"
 )
 
 // Prefix begins the names of external engines, in plans and in records.
@@ -30,7 +32,7 @@ func ParseCommand(text string) (Command, error) {
 		c.Name, text = m[1], text[len(m[0]):]
 	}
 	var err error
-	if c.Argv, err = split(text); err != nil {
+	if c.Argv, err = program.Words(text); err != nil {
 		return c, err
 	}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
@@ -43,31 +45,4 @@ func ParseCommand(text string) (Command, error) {
 		c.Name = "engine"
 	}
 	return c, nil
-}
-
-// A word of a command, and the parts of it that are quoted or escaped.
-var (
-	word    = regexp.MustCompile(`(?s)(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+`)
-	quoted  = regexp.MustCompile(`(?s)\\.|'[^']*'|"(?:[^"\\]|\\.)*"`)
-	escaped = regexp.MustCompile(`(?s)\\(.)`)
-)
-
-// split splits a text into words.
-func split(text string) (words []string, err error) {
-	if strings.TrimSpace(word.ReplaceAllString(text, "")) != "" {
-		return nil, errors.New("unclosed quote, or a backslash at the end")
-	}
-	for _, w := range word.FindAllString(text, -1) {
-		words = append(words, quoted.ReplaceAllStringFunc(w, func(part string) string {
-			switch inner := part[1:]; part[0] {
-			case '\'':
-				return inner[:len(inner)-1]
-			case '"':
-				return escaped.ReplaceAllString(inner[:len(inner)-1], "$1")
-			default:
-				return inner
-			}
-		}))
-	}
-	return words, nil
 }

@@ -30,9 +30,12 @@ import (
 // Config is the configuration of an external engine.
 type Config struct {
 	Command
-	Silence time.Duration // longest silence during a request; 0: engine.Watchdog
-	DType   string        // to compute in; "": not said
-	Threads int           // 0: not said
+	Silence time.Duration     // longest silence during a request; 0: engine.Watchdog
+	DType   string            // to compute in; "": not said
+	Threads int               // 0: not said
+	Called  string            // name in records; "": Prefix and the command's name
+	Batch   int               // generations that are one request with "rows"; 0: none
+	Parts   map[string]string // for the record, beside those that the engine reports
 }
 
 // Engine is an external program.
@@ -52,8 +55,8 @@ func New(c Config) *Engine {
 	return &Engine{config: c}
 }
 
-// Name returns Prefix and the command's name.
-func (e *Engine) Name() string { return Prefix + e.config.Name }
+// Name returns the name in records.
+func (e *Engine) Name() string { return cmp.Or(e.config.Called, Prefix+e.config.Name) }
 
 // Caps returns what the engine reported at Check or Open; before that, as little as possible.
 func (e *Engine) Caps() engine.Caps {
@@ -62,7 +65,7 @@ func (e *Engine) Caps() engine.Caps {
 	c := e.hello.Caps
 	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, TakesIDs: c.IDs, Exact: c.Exact,
 		PromptCache: c.PromptCache,
-		Served:      slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch,
+		Served:      slices.Contains(e.hello.Formats, record.Served), Requests: max(1, e.config.Batch), Isolation: record.OfLaunch,
 		Scores: c.Scores}
 }
 
@@ -117,7 +120,8 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &session{engine: e, probe: p, path: path, own: launch.Held[conn]{Name: e.Name(), Closed: errClosed}}
+	s := &session{engine: e, probe: p, path: path, own: launch.Held[conn]{Name: e.Name(), Closed: errClosed,
+		Turns: engine.Turns{Most: e.config.Batch}}}
 	if s.sha256, err = e.known.Of(path, e.same); err != nil {
 		return nil, err
 	}

@@ -21,12 +21,18 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	defer done()
 	g := &generation{conn: c, hello: s.hello, request: r, Text: engine.Text{Token: token}}
-	asked := fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
-		"ignore_eos": r.IgnoreEOS}
-	if r.IDs != nil {
-		asked["prompt_ids"] = r.IDs
+	if s.engine.config.Batch > 1 {
+		return s.batched(ctx, c, g)
 	}
-	got, k, err := c.ask(ctx, opGenerate, asked, g.take)
+	got, k, err := c.ask(ctx, opGenerate, asked(r), g.take)
+	if err == nil {
+		s.held.set(got.Held)
+	}
+	return s.generated(ctx, g, k, got.message, err)
+}
+
+// generated completes a generation of which the last message has arrived, or that has failed.
+func (s *session) generated(ctx context.Context, g *generation, k *call, got message, err error) (record.Usage, error) {
 	if k != nil {
 		g.usage.Sent = k.sent
 	}
@@ -43,7 +49,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	g.usage.Spans = g.Spans(g.usage.Sent, timed, "request written to first "+to, "first to last "+to)
 	if err == nil {
-		err = g.finish(got.message, s.context, s.probe)
+		err = g.finish(got, s.context, s.probe)
 	}
 	if err == nil && g.atOnce() {
 		s.warnOnce("tokens-at-once", "%s delivered %d tokens in %d write(s), long after the first was generated: decode is "+
@@ -51,12 +57,21 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 			"each line, or send t_ns", s.engine.Name(), g.N, g.reads)
 	}
 	if err != nil {
-		s.tell(ctx, c)
+		s.tell(ctx, g.conn)
 		if ctx.Err() != nil {
 			g.usage.Finish = "cancelled"
 		}
 	}
 	return g.usage, ended(ctx, "generating", err)
+}
+
+// asked are the fields of a request for one generation.
+func asked(r engine.Request) fields {
+	f := fields{"prompt": r.Prompt, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "ignore_eos": r.IgnoreEOS}
+	if r.IDs != nil {
+		f["prompt_ids"] = r.IDs
+	}
+	return f
 }
 
 // generation is a request and its result.

@@ -12,6 +12,7 @@ import (
 
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/record/ran"
 )
 
 // Version of the protocol. It changes if existing engines would no longer work.
@@ -64,9 +65,14 @@ type message struct {
 
 	// done, of hello and of load
 	Policy map[string]string `json:"policy"`
+	// done, of hello
+	Parts map[string]string `json:"parts"`
 	// done, of load
 	Context int             `json:"context"`
 	Weights record.Sameness `json:"weights"`
+	Ran     []ran.Row       `json:"ran"`
+	// done, of load and of generate
+	Held map[string]float64 `json:"held"`
 
 	Stage string `json:"stage"`
 
@@ -86,6 +92,10 @@ type message struct {
 	Generated    int                `json:"generated"`
 	CachedTokens *int               `json:"cached_tokens"`
 	Reported     map[string]float64 `json:"reported"`
+
+	// of a batch: the row of a token, and the results of all rows
+	Row  int       `json:"row"`
+	Rows []message `json:"rows"`
 
 	// error
 	Class   string `json:"class"`

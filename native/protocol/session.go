@@ -24,7 +24,9 @@ type session struct {
 	probe        engine.Probe
 	path, sha256 string
 
-	own launch.Held[conn]
+	own     launch.Held[conn]
+	held    held
+	batches batches
 
 	hello    message
 	said     map[string]bool // warnings already given
@@ -121,6 +123,8 @@ func (s *session) Load(ctx context.Context, m models.Model) error {
 		s.probe.Span(span)
 	}
 	s.isLoaded(m, got.message)
+	s.held.set(got.Held)
+	s.held.attach("engine", c.PID(), s.probe.Attach)
 	c.Look()
 	return nil
 }
@@ -168,15 +172,28 @@ func (s *session) isLoaded(m models.Model, got message) {
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
-		Args:   s.engine.config.Argv[1:],
-		Parts:  map[string]string{"engine": tidy(s.hello.Name), "protocol": strconv.Itoa(Version)},
+		Args: s.engine.config.Argv[1:], Parts: s.parts(),
 		Policy: policy, Weights: got.Weights,
 	}})
+	var rows []ran.Row
 	if asked := s.engine.config.Threads; asked > 0 {
 		has, _ := strconv.Atoi(policy["threads"]) // 0: unknown
-		s.probe.Event(record.Event{At: time.Now(),
-			Ran: []ran.Row{ran.With(ran.Threads, asked, has, `"threads" in the engine's "policy"`)}})
+		rows = []ran.Row{ran.With(ran.Threads, asked, has, `"threads" in the engine's "policy"`)}
 	}
+	for _, r := range got.Ran[:min(len(got.Ran), maxNames)] {
+		rows = append(rows, ran.As(tidy(r.What), tidy(r.Asked), tidy(r.Got), tidy(r.Evidence)))
+	}
+	if len(rows) > 0 {
+		s.probe.Event(record.Event{At: time.Now(), Ran: rows})
+	}
+}
+
+// parts are the engine's own name and parts, and what the configuration adds.
+func (s *session) parts() map[string]string {
+	parts, _ := words(s.hello.Parts) // the first ones suffice
+	parts["engine"], parts["protocol"] = tidy(s.hello.Name), strconv.Itoa(Version)
+	maps.Copy(parts, s.engine.config.Parts)
+	return parts
 }
 
 // warnOnce gives each warning once per program.
@@ -206,6 +223,7 @@ func (s *session) tell(ctx context.Context, c *conn) {
 // ended instead. If it ended by itself between requests, Unload returns that error.
 func (s *session) Unload(ctx context.Context) error {
 	s.loaded = false
+	defer s.held.release()
 	c, err := s.own.Now()
 	if err != nil {
 		return nil // nothing is running
@@ -233,6 +251,7 @@ func (s *session) drop(c *conn, grace time.Duration) {
 
 // Close ends the program, at once if it is busy or broken.
 func (s *session) Close() error {
+	defer s.held.release()
 	if c := s.own.Close(); c != nil {
 		patience := grace
 		if c.call.Load() != nil || c.why() != nil {

@@ -142,16 +142,19 @@ func (g Group) MarshalYAML() (any, error) {
 	}{written(g), more}, nil
 }
 
-// Deployment has fields of other tools' plans, which describe a model on a server and how it was started. They enter
-// predictions. Package resolve refuses cells that would differ, and reports fields that make no difference.
+// Deployment has fields of other tools' plans, which describe a model on a server and how it is started. They enter
+// predictions, and the command of a server that llmparity starts. Package resolve refuses cells that would differ, and
+// reports fields that make no difference.
 type Deployment struct {
-	// Ignored, with a message: use the address of a server in a container.
+	// Container of a server. A plan with it and without engines means vllm. Servers are not started in containers:
+	// drop it.
 	ContainerName string `yaml:"container_name,omitempty"`
-	// Number of GPUs of a server (openai), for predictions. Other engines only support 1.
+	// Number of GPUs of a server: vllm, sglang and server are started with it, for openai it enters predictions. Other
+	// engines only support 1.
 	TensorParallel int `yaml:"tensor_parallel_size,omitempty"`
-	// Format of a server's weights, e.g. awq, for predictions. Other engines take it from the model file.
+	// Format of a server's weights, e.g. awq, as tensor_parallel_size. Other engines take it from the model file.
 	Quantization string `yaml:"quantization,omitempty"`
-	// Ignored, with a message: no engine that llmparity starts reserves GPU memory in advance.
+	// Share of each GPU's memory that vllm, sglang or server reserves. Other engines ignore it, with a message.
 	GPUMemory float64 `yaml:"gpu_memory_utilization,omitempty"`
 	// Number of parameters of a model on a server, for predictions.
 	Params float64 `yaml:"model_params,omitempty"`

@@ -167,7 +167,8 @@ const foreignPlan = `models:
 func TestPlanOfAnotherTool(t *testing.T) {
 	p := parse(t, foreignPlan)
 	m := expand(t, p)
-	if len(m.Setups) != 6 || len(m.Cells) != 2*(3*2*3+2*2*3) || p.Name != "p" || p.Repetitions != 6 {
+	if len(m.Setups) != 2*3 || len(m.Cells) != 3*2*3+2*2*3 || !slices.Equal(p.Engines, []string{"vllm"}) ||
+		p.Name != "p" || p.Repetitions != 6 {
 		t.Errorf("%d setups, %d cells: %+v", len(m.Setups), len(m.Cells), p)
 	}
 	p = parse(t, foreignPlan+"engines: [openai]\nopenai: {url: http://127.0.0.1:8000}\n") // as docs/howto/write-a-plan.md says

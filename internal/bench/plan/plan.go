@@ -247,6 +247,10 @@ func (p *Plan) complete(root *document.Node, file string) {
 	lacks := func(g Group) bool { return len(g.Engines) == 0 }
 	if !root.Has("engines") && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
 		p.Engines, p.DefaultEngines = p.kinds.In(""), len(p.Models) == 0
+		contained := func(s scope) bool { return s.ContainerName != "" }
+		if of := p.kinds.Contained(); len(of) > 0 && slices.ContainsFunc(p.scopes(), contained) {
+			p.Engines, p.DefaultEngines = of, false
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ var wrong = []struct {
 	{"name: p\nengines: [llamacpp]\nmodel: tiny\nwebllm_versions: [a, b]\n" + body,
 		"p:4: webllm_versions: no engine of the plan uses it; add webllm to engines", true},
 	{"name: p\nengines: [webllm]\nmodel: tiny\nthreads: [1, 2]\n" + body,
-		"p:4: threads: no engine of the plan uses it; add wllama or transformersjs or llamacpp or llamacpp-oneshot or ollama or exec:PATH to engines", true},
+		"p:4: threads: no engine of the plan uses it; add wllama or transformersjs or llamacpp or llamacpp-oneshot or ollama or huggingface or vllm or sglang or server or exec:PATH to engines", true},
 	{head + "max_tokens: 4\nprompts:\n- a\n- ''\n", "p:7: prompts[1]: empty", false},
 	{head + "max_tokens: 4\nprompts:\n- a\n- {file: x, dataset: y}\n- b\n",
 		"p:7: prompts[1].dataset: cannot be combined with file; remove one", false},

@@ -102,10 +102,14 @@ func (p *Resolved) Lines() []string {
 func unserved(p plan.Plan, name string) (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	k := p.Kind(name)
-	if n := p.TensorParallel; n > 1 && !k.Remote {
+	if n := p.TensorParallel; n > 1 && !k.Remote && !k.Deploys {
 		say("tensor_parallel_size: %d: %s does not split a model among GPUs; use 1, or measure a server that does", n, name)
 	}
-	if p.Quantization != "" && !k.Remote {
+	if p.ContainerName != "" && k.Deploys {
+		say("container_name: %s: llmparity does not start %s in a container; drop container_name to start it on this machine",
+			p.ContainerName, name)
+	}
+	if p.Quantization != "" && !k.Remote && !k.Deploys {
 		say("quantization: %s: not supported by %s; choose a model file with such weights", p.Quantization, name)
 	}
 	if p.DType != "" && k.DTypes != nil && !slices.Contains(k.DTypes, p.DType) {
@@ -133,12 +137,13 @@ func unheeded(p plan.Plan) (out []string) {
 				"kv_cache_dtype sets the dtype of its KV cache", p.DType, name))
 		}
 	}
-	if p.ContainerName != "" {
+	deploys := slices.ContainsFunc(p.Engines, func(name string) bool { return p.Kind(name).Deploys })
+	if p.ContainerName != "" && !deploys {
 		out = append(out, fmt.Sprintf("container_name: %s is ignored; use the address of a server in a container",
 			p.ContainerName))
 	}
-	if p.GPUMemory != 0 {
-		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is ignored: no engine here reserves GPU memory in advance",
+	if p.GPUMemory != 0 && !deploys {
+		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is ignored: no engine of the plan reserves GPU memory in advance",
 			p.GPUMemory))
 	}
 	return out

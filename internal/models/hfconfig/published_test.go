@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/hfconfig"
 	"llmparity/internal/predict/estimate"
+	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 )
 
@@ -109,7 +110,7 @@ func TestExpandedLatents(t *testing.T) {
 		{"deepseek-v3", 2048, 9760 * mib, "ik_llama.cpp, issue 271, DeepSeek R1"},
 		{"deepseek-v2-lite", 512, 135 * mib, "ik_llama.cpp, issue 230, DeepSeek-Coder-V2-Lite"},
 	} {
-		e := of(t, c.model, estimate.Setup{Engine: estimate.Transformers, Context: c.tokens, KVDType: "f16"})
+		e := of(t, c.model, estimate.Setup{Engine: huggingface.Memory, Context: c.tokens, KVDType: "f16"})
 		if got := e.Component(estimate.KVUsed).Best; got != c.bytes {
 			t.Errorf("%d tokens of %s take %d bytes, %d are published (%s)", c.tokens, c.model, got, c.bytes, c.source)
 		}

@@ -12,8 +12,10 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/mlc"
 	"llmparity/internal/models/modelsize"
+	"llmparity/native/huggingface"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
+	"llmparity/native/server"
 )
 
 // WebLLM is a copy: its package imports this one.
@@ -21,7 +23,11 @@ var (
 	WebLLM = &engine.Memory{Name: "webllm", Title: "WebLLM", Runtime: "mlc", Formats: []string{"webllm"},
 		Before:   370 * mib,
 		FourBits: "q4f32_1"}
+	// Transformers computes in a model's own dtype, as a plan cannot say.
+	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: "torch", FourBits: "nf4",
+		KVTypes: huggingface.Memory.KVTypes, Program: huggingface.Memory.Program}
 	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
+	VLLM             = server.VLLMMemory
 	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}
 )
 

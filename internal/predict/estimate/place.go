@@ -74,6 +74,18 @@ func (eitherOr) place(s *Setup, m Machine) error {
 	return nil
 }
 
+// gpuUnlessRAM is for a server: a machine without a GPU may plan for one that has some.
+type gpuUnlessRAM struct{ anywhere }
+
+func (gpuUnlessRAM) place(s *Setup, m Machine) error {
+	if s.GPUMemoryGiB > 0 && m.RAM {
+		return noEffect("ram-gb", "omit one of them", "with --gpu-memory-gb, %s keeps the model in GPU memory",
+			s.Engine.Title)
+	}
+	s.OnCPU = m.RAM
+	return nil
+}
+
 type layerwise struct{ anywhere }
 
 func (layerwise) place(s *Setup, _ Machine) error {

@@ -1,34 +1,55 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"llmparity/internal/dtype"
-	"llmparity/internal/engine"
 	"llmparity/internal/models/hfconfig"
 )
-
-// VLLM is an engine that llmparity only predicts.
-var VLLM = &engine.Memory{Name: "vllm", Title: "vLLM", Runtime: "vllm", FourBits: "awq",
-	KVTypes: []string{"f16", "bf16", "fp8", "fp8_e5m2"},
-	Program: engine.Program{Bytes: 0.9 * gib, Devices: true, Low: 0.4, High: 2.5,
-		How: "rule of thumb: a CUDA context and captured graphs on each device; excludes main memory"}}
 
 // VLLMSettings are the settings of vLLM.
 type VLLMSettings struct {
 	GPUUtilization float64 // share of each GPU's memory that is reserved
 	MaxBatched     int     // tokens computed at a time
+	Cells          int     // tokens that fit in the KV cache; 0: unknown
 }
 
-const vllmBlock = 16 // tokens, the unit of the KV cache
+// The unit of the KV cache in tokens, on a GPU and on a CPU.
+const (
+	vllmBlock    = 16
+	vllmCPUBlock = 128
+)
 
-// vllmRuntime reserves a share of each GPU's memory.
-var vllmRuntime = &Runtime{name: "vllm", device: onlyGPU, rules: vllm{},
+// vllmRuntime reserves a share of each GPU's memory. On a CPU, a run sets the size of the KV cache.
+var vllmRuntime = &Runtime{name: "vllm", rules: vllm{},
+	device: device{gpu: true, wholly: true, flags: []string{"ram-gb"}, places: gpuUnlessRAM{}},
+	take: func(s *Setup, settings map[string]string) {
+		s.OnCPU = s.OnCPU || settings["device"] == "cpu"
+		s.Concurrency = cmp.Or(number(settings["parallel"]), s.Concurrency)
+		s.TensorParallel = cmp.Or(number(settings["tensor_parallel"]), s.TensorParallel)
+		if d, ok := dtype.Number(settings["weights_dtype"]); ok {
+			s.DType = d.Name
+		} else {
+			s.Quantization = cmp.Or(settings["weights_dtype"], s.Quantization)
+		}
+	},
+	tell: func(e *Estimate, out map[string]string) {
+		out["device"] = map[bool]string{true: "cpu", false: "gpu"}[e.Setup.OnCPU]
+		if n := e.Setup.Concurrency; n > 1 {
+			out["parallel"] = strconv.Itoa(n)
+		}
+		if n := e.Setup.TensorParallel; n > 1 {
+			out["tensor_parallel"] = strconv.Itoa(n)
+		}
+	},
 	assumed:  func(_ Model, s Setup) bool { return s.GPUMemoryGiB > 0 || Own[VLLMSettings](s).GPUUtilization > 0 },
 	replaces: map[string]string{"f32": "bf16"},
-	reserves: fmt.Sprintf("%%[1]s in blocks of %d tokens × %%[3]s", vllmBlock),
+	reserves: fmt.Sprintf("%%[1]s in blocks of %d tokens (on a CPU %d, and an empty one) × %%[3]s", vllmBlock, vllmCPUBlock),
 	settings: []Setting{
+		field(func(s *VLLMSettings) *int { return &s.Cells }, Setting{Key: "kv_cells"}),
 		field(func(s *VLLMSettings) *int { return &s.MaxBatched }, Setting{Flag: "max-num-batched-tokens",
 			Help: "vLLM: tokens computed at once (default 8192)", Most: 1 << 24, Or: 8192}),
 		field(func(s *VLLMSettings) *float64 { return &s.GPUUtilization }, Setting{Flag: "gpu-memory-utilization",
@@ -43,12 +64,18 @@ func (vllm) choose(e *Estimate) {
 	if wide && !m.GGUF() && (given == "" || given == "auto") {
 		e.warn("the weights are published in float32; vLLM loads them in 16 bits unless --dtype float32 is given")
 	}
-	e.share = Own[VLLMSettings](e.Setup).GPUUtilization
+	if !e.Setup.OnCPU {
+		e.share = Own[VLLMSettings](e.Setup).GPUUtilization
+	}
 }
 
 // weights has 32-bit tensors in 16 bits.
 func (vllm) weights(e *Estimate) (held, error) {
 	h, err := usual{}.weights(e)
+	if e.ofGGUF() && e.Setup.OnCPU { // it was converted to a folder
+		h.made, h.computes = e.dequantised(), e.computesGGUF()
+		return h, err
+	}
 	m, plain := e.Model, h.format.Plain
 	if err != nil || m.GGUF() || m.Quantized != nil || m.Stored["f32"] == 0 || plain.Bits() != 16 {
 		return h, err
@@ -61,7 +88,13 @@ func (vllm) weights(e *Estimate) (held, error) {
 
 func (vllm) cache(e *Estimate, c hfconfig.Cache) (reserved, used int64) {
 	seen := e.seen(c)
-	return padded(seen, vllmBlock), seen
+	switch cells := Own[VLLMSettings](e.Setup).Cells; {
+	case !e.Setup.OnCPU:
+		return padded(seen, vllmBlock), seen
+	case cells > 0:
+		return int64(cells / e.Sequences), seen
+	}
+	return padded(int64(e.Setup.Context), vllmCPUBlock) + vllmCPUBlock, seen
 }
 
 // activations are those of the profiling run with a full batch of tokens.

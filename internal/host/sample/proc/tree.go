@@ -33,6 +33,7 @@ type Tree struct {
 type branch struct {
 	*Member
 	taken  time.Time // zero: not yet
+	role   string    // as which it was taken
 	copied []string  // command line, if it was taken as a copy of its parent
 	again  time.Time // when a copy is looked at again
 	detach []func()
@@ -104,6 +105,8 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 			}
 		} else if b.copied != nil {
 			t.takeAgain(b, settle)
+		} else if settle {
+			t.rename(b)
 		}
 		pids = append(pids, b.PID)
 	}
@@ -136,6 +139,14 @@ func (t *Tree) takeAgain(b *branch, now bool) {
 	t.take(b)
 }
 
+// rename gives a process another role that has named itself since it was taken, as servers' workers do.
+func (t *Tree) rename(b *branch) {
+	if line := CommandLine(b.PID); len(line) > 0 && t.role(line) != "" && t.role(line) != b.role {
+		t.release(b)
+		t.take(b)
+	}
+}
+
 // take attaches the sources of a process.
 func (t *Tree) take(b *branch) {
 	p := b.Process
@@ -147,7 +158,7 @@ func (t *Tree) take(b *branch) {
 		b.taken = time.Time{}
 		return
 	}
-	b.taken, b.copied = time.Now(), nil
+	b.taken, b.copied, b.role = time.Now(), nil, role
 	if !b.IsItself() {
 		b.copied = CommandLine(b.PID)
 	}

@@ -132,6 +132,23 @@ func TestTreeFollowsDescendants(t *testing.T) {
 	}
 }
 
+// A look gives a process that has named itself its new role; servers' workers do so long after their start.
+func TestLookNoticesNewNames(t *testing.T) {
+	sh, out := newShell(t), &seen{}
+	gate := filepath.Join(t.TempDir(), "gate")
+	check.Err(t, syscall.Mkfifo(gate, 0o600))
+	pid := sh.start(`sh -c 'read x <` + gate + `; exec sleep 606'`)
+	until(t, "it is a shell of its own", func() bool { return len(proc.CommandLine(pid)) == 3 })
+	tree := follow(t, sh.cmd.Process.Pid, out)
+	tree.Look(t.Context())
+	check.Err(t, os.WriteFile(gate, []byte("x\n"), 0o600))
+	until(t, "it is a sleep", func() bool { return len(proc.CommandLine(pid)) == 2 })
+	tree.Look(t.Context())
+	if n := out.of("sleep 606"); n != 3 {
+		t.Errorf("%d sources have the new role, want 3", n)
+	}
+}
+
 // However late a process executes its program, it does not keep the role of its parent.
 func TestTreeNoticesLateExec(t *testing.T) {
 	sh, out := newShell(t), &seen{}

@@ -55,6 +55,10 @@ func (f *checkFlags) gate(dir string) (*gates.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(f.changes) > 0 && f.thresholds == "" && dir != "" { // else a flag would drop the defaults that found a regression
+		g = g.Against()
+		g.Default = false
+	}
 	return g, f.add(g)
 }
 

@@ -37,9 +37,10 @@ func gateCommand() *cobra.Command {
 		Long: `Pass or fail a run against limits or a baseline run, for CI. Exit code 0: passed; 3: failed;
 5: inconclusive; 1: launches failed.
 
-The checks come from "gate" in the run's plan, or from --thresholds FILE instead. Flags add to
-them; a flag replaces the checks of the same kind and figure. With a baseline run and no
-tolerances, the default is ` + (*gates.Gate)(nil).Against().Tolerances() + `.
+The checks come from "gate" in the run's plan, or from --thresholds FILE instead. With a baseline
+run and no tolerances there, the default is ` + (*gates.Gate)(nil).Against().Tolerances() + `;
+where the engine computes on a CPU, CPU time per token is checked by decode's tolerance, too. Flags
+add to these checks; a flag replaces the checks of the same kind and figure.
 
 A check against the baseline run fails if a figure got worse by significantly more than the tolerance.
 The check passes if a regression of --detect or more is ruled out. A check that does neither is

@@ -46,10 +46,8 @@ Docs: docs/howto/reproduce-a-run.md`,
 			if err := context.Cause(c.Context()); err != nil {
 				return err
 			}
-			if out != "" {
-				if err := os.WriteFile(out, []byte(r.Plan), 0o644); err != nil {
-					return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
-				}
+			if err := writePlan(out, r.Plan); err != nil {
+				return err
 			}
 			if asJSON {
 				if err := printJSON(c.OutOrStdout(), r); err != nil {
@@ -70,4 +68,21 @@ Docs: docs/howto/reproduce-a-run.md`,
 	c.Flags().StringVar(&out, "out", "", "file to write the plan to (default: standard output)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// writePlan writes a plan to a new file. It never replaces another plan, which may be a user's own.
+func writePlan(path, text string) error {
+	if path == "" {
+		return nil
+	}
+	if was, err := os.ReadFile(path); err == nil {
+		if string(was) == text {
+			return nil
+		}
+		return fault.New(fault.Usage, "choose another file with --out", "%s exists and has another plan", path)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fault.Wrap(fault.Unwritable, err, "choose another file with --out", "cannot write the plan")
+	}
+	return nil
 }

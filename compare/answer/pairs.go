@@ -134,7 +134,8 @@ func (r view) single(q *question, p *pair) finding {
 	referenced := r.topic() != ofEngines
 	out := finding{Card: Card{Headline: p.Headline(q.Phrases, referenced),
 		Unknown: !p.Equal() && p.Outcome != verdict.Different,
-		Text:    fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))}, interval: p.CI()}
+		Text:    fmt.Sprintf(explain.BothValues, names[0], q.says(p.a), names[1], q.value(p.b, q.Unit))},
+		interval: p.CI(referenced)}
 	if times := p.Ratio(q.Phrases); referenced && q == &speedQuestion && times != "" {
 		out.interval, out.Text = "", times+": "+
 			fmt.Sprintf(explain.BothValues, names[0], q.value(p.a, q.Unit), names[1], q.value(p.b, q.Unit))

@@ -62,7 +62,7 @@ const (
 	PlacePeaks       = "%s peaks at %s in %s, %s in %s."
 	PlaceSpeeds      = "It decodes %s in the browser, %s natively."
 	PlaceNeedsGPU    = "Speed on your users' GPUs is not known here: WebGPU ran on the CPU. " +
-		"`llmparity reproduce %s --out forms.yaml` writes the plan; `llmparity run forms.yaml` on a machine with a GPU answers it."
+		"`llmparity reproduce %s --out on-a-gpu.yaml` writes the plan; `llmparity run on-a-gpu.yaml` on a machine with a GPU answers it."
 )
 
 // By how much memory grows with the context.

@@ -123,6 +123,19 @@ func TestHeadlinesNameTheLargerSide(t *testing.T) {
 	}
 }
 
+// A headline that names the smaller side has the interval of its own percentage, not of the larger side's.
+func TestIntervalIsTheHeadlines(t *testing.T) {
+	v := verdict.Of(of(figure.PeakPSS, 300, 250, stats.Differs), "base", "now", minEffect)
+	if got, ci := v.Headline(&explain.Memory, true), v.CI(true); got != "now uses 17% less memory than base" ||
+		!strings.Contains(ci, "15% to 18%") {
+		t.Errorf("%q, %q", got, ci)
+	}
+	if got, ci := v.Headline(&explain.Memory, false), v.CI(false); got != "base uses 20% more memory than now" ||
+		!strings.Contains(ci, "8.0% to 32%") {
+		t.Errorf("%q, %q", got, ci)
+	}
+}
+
 // What may not be compared keeps both values and its reason, and concludes nothing.
 func TestRefusal(t *testing.T) {
 	side := func(n int, median float64) evidence.Figure {

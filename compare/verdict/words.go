@@ -122,7 +122,7 @@ func (v *Verdict) Headline(of *explain.Phrases, referenced bool) string {
 	switch v.Outcome {
 	case Different:
 		larger, other := v.Names()
-		if referenced && v.Larger == 0 && !v.AmountOnly && v.Change != nil {
+		if v.lessens(referenced) {
 			return other + " " + fmt.Sprintf(of.Less, explain.Share(-v.Change.Value/100), larger)
 		}
 		return larger + " " + v.more(of, other)
@@ -137,6 +137,11 @@ func (v *Verdict) Headline(of *explain.Phrases, referenced bool) string {
 		}
 	}
 	return v.Outcome.Headline()
+}
+
+// lessens reports whether a headline says by how much the second side has less.
+func (v *Verdict) lessens(referenced bool) bool {
+	return referenced && v.Outcome == Different && v.Larger == 0 && !v.AmountOnly && v.Change != nil
 }
 
 // Most is the largest change that the launches cannot rule out, as a share; false: unknown.
@@ -166,9 +171,15 @@ func (v *Verdict) Ratio(of *explain.Phrases) string {
 		v.interval(v.Times.Interval, explain.Amount))
 }
 
-// CI is the interval of a headline that names the larger side, or why there is none; empty if it needs none.
-func (v *Verdict) CI() string {
+// CI is the interval of the headline, or why there is none; empty if it needs none.
+func (v *Verdict) CI(referenced bool) string {
 	switch {
+	case v.lessens(referenced):
+		i := v.Change.Interval
+		if i != nil {
+			i = &stats.Interval{Lo: -i.Hi / 100, Hi: -i.Lo / 100, Confidence: i.Confidence}
+		}
+		return v.interval(i, explain.Share)
 	case v.Outcome == Different && v.AmountOnly:
 		return v.interval(v.Amount.Interval, explain.Amount)
 	case v.Outcome == Different && v.Times != nil && v.Times.Value < 2:

@@ -38,7 +38,10 @@ func TestProgramsBesideOurs(t *testing.T) {
 	weights := filepath.Join(t.TempDir(), "weights")
 	check.Err(t, os.Symlink(small, weights)) // the program's own file is one that it maps
 	const says = " outside the launch, too"
-	if got := machine.Beside([]int{one, other}, []string{weights}); got != small+" maps "+small+says {
+	if got := machine.Beside([]int{one, other, tiny}, []string{weights}); got != small+" maps "+small+says {
 		t.Errorf("weights that others map: %q", got)
+	}
+	if got := machine.Beside([]int{one, other}, []string{weights}); got != "" {
+		t.Errorf("weights that only others map: %q", got)
 	}
 }

@@ -178,8 +178,8 @@ var still = []string{"container_name", "gpu_memory_utilization"}
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
-	"quality": "TestQualityOfTinyModel",
-	"check":   "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
+	"quality": "TestQualityOfTinyModel", "quality_of": "TestQualityOfOneEngine",
+	"check": "TestScoreCheckWithoutWarmup", "check_reference": "TestReferenceChecksOtherModels",
 	"webllm.model_lib":     "TestGivenLibraryAndBundleAreNamed",
 	"webllm.webllm_bundle": "TestGivenLibraryAndBundleAreNamed"}
 

@@ -61,7 +61,7 @@ test browsers raced servers test-all: export GORACE = atexit_sleep_ms=0
 # may take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
 # tells everything. Lint comes last: by then most of what it needs is compiled.
 test: setup
-	@scripts/setup llamacpp-tools ollama staticcheck
+	@scripts/setup llamacpp-tools ollama huggingface staticcheck
 	@$(MAKE) --no-print-directory -k -j2 browsers plain raced servers lint
 
 # Lint vets all of it.
@@ -71,7 +71,6 @@ browsers:
 	@failed=0; \
 	set -x; $(GO_TEST) -race $(BROWSERS) || failed=1; \
 	LLMPARITY_TESTS=browser $(GO_TEST) $(PAGES) || failed=1; \
-	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity || failed=1; \
 	exit $$failed
 
 # The program "false" is found as a browser, and starts as none.
@@ -81,13 +80,14 @@ plain:
 
 raced:
 	$(GO_TEST) -race $(RACED)
+	LLMPARITY_TESTS=raced $(GO_TEST) -race llmparity/cmd/llmparity
 
 servers:
 	$(GO_TEST) -race $(SERVERS)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint vulnerabilities
-	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 vllm pandas xvfb lavapipe firefox
+	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 vllm pandas xvfb lavapipe firefox podman
 	@failed=0; \
 	set -x; go test -race -tags slow $(RACED) $(filter-out llmparity/compare%,$(PLAIN)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \
@@ -114,7 +114,7 @@ bench: build
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
-	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 20m ./browser/webllm
+	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 20m -p 1 ./browser/webllm ./browser/wllama ./browser/transformersjs
 	go test -run '^$$' -bench 'BenchmarkReport' -benchtime 5x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -bench FirstChart -benchtime 5x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/bench/run

@@ -22,6 +22,8 @@ type drives struct {
 
 	relay bool // the page passes on what its worker is asked
 
+	before int64 // memory of all its processes with a page that has no model yet; 0: what engines say
+
 	foreseen bool // the features of its software adapter are known before it runs
 
 	noAdapter, noSoftware string // advice if there is no adapter, and none that computes on the CPU; empty: the same
@@ -29,9 +31,9 @@ type drives struct {
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, false,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, 0, false,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
-	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, true,
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, 0, true,
 		"try --adapter swiftshader", "use a newer Chrome, which includes SwiftShader for WebGPU"},
 }
 
@@ -39,6 +41,17 @@ var drivers = []drives{
 func (c Config) Foreseen() bool {
 	path, err := c.Find()
 	return err != nil || driverOf(path).foreseen
+}
+
+// Held is how an engine holds models in the chosen browser.
+func (s *Settings) Held(m *engine.Memory) *engine.Memory {
+	path, err := find.Chrome(s.Chrome)
+	if before := driverOf(path).before; err == nil && before > 0 {
+		other := *m
+		other.Before = before
+		return &other
+	}
+	return m
 }
 
 // driverOf returns what drives the program at path.

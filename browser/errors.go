@@ -41,8 +41,9 @@ var (
 	deviceLost = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
 	// Chrome says "Quota exceeded.", in some places nothing but the error's name, and of a file that it stops to write
 	// sometimes only what follows.
-	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|Failed to write data to data pipe`)
-	fetchFailed   = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
+	quotaExceeded = regexp.MustCompile(`(?i)QuotaExceeded|quota exceeded|Failed to write data to data pipe|` +
+		`No space available for this operation`)
+	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|networkerror|network error|net::ERR_`)
 	// Without wasm exceptions an error in a wasm cannot be thrown, but aborts.
 	wasmAbort  = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
 	namedError = regexp.MustCompile(`^\w+Error: `)

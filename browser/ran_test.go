@@ -50,6 +50,16 @@ func TestNoWayHasAGPU(t *testing.T) {
 	}
 }
 
+// For an engine that computes on the CPU no GPU is looked for, which takes several starts.
+func TestNoGPUForTheCPU(t *testing.T) {
+	s, err := Start(watched(t), Config{Adapter: GPU}, computing{cpu: true}, &enginetest.Probe{})
+	check.Err(t, err)
+	defer func() { check.Also(t, s.Close()) }()
+	if d := s.Adapter; d.Asked != "" || d.Detail[record.DetailWay] != "" || len(d.Tried()) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
 // Lavapipe in SwiftShader's place tells who it is, and is no GPU either.
 func TestLavapipeIsNoGPU(t *testing.T) {
 	withoutGPU(t)
@@ -101,12 +111,13 @@ export const unload = async () => {};
 type computing struct {
 	gpu   bool
 	apart bool // without the headers that allow threads
+	cpu   bool // says that it needs no adapter
 	offer Offer
 }
 
 func (c computing) Page() Served {
 	scripts := fstest.MapFS{"engine.js": {Data: []byte(dispatching)}}
-	return Served{Scripts: scripts, Info: record.EngineInfo{Name: "computing", Version: "1",
+	return Served{OnCPU: c.cpu, Scripts: scripts, Info: record.EngineInfo{Name: "computing", Version: "1",
 		Parts: map[string]string{}, Policy: map[string]string{}},
 		Stages: []Stage{{Name: "model", How: "page clock"}},
 		Site: Site{Title: "the stub", Imports: "nothing", Do: "mend it", Handler: http.HandlerFunc(

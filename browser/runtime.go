@@ -32,6 +32,10 @@ type Served struct {
 	Info record.EngineInfo
 	// Stages of a load, in order. Each begins when the script marks it, and ends where the next one begins.
 	Stages []Stage
+	// InPlace: it writes files of its store in place, so that an interrupted download leaves the beginning of one.
+	InPlace bool
+	// OnCPU: it computes in WebAssembly whatever the adapter is, so no GPU is looked for.
+	OnCPU bool
 	// Elsewhere: it does not always compute on the WebGPU adapter, so none is needed, and Ran reports the device.
 	Elsewhere bool
 }

@@ -45,6 +45,9 @@ var (
 // runtime.
 func Start(ctx context.Context, c Config, r Runtime, probe engine.Probe) (*Session, error) {
 	s := &Session{runtime: r, served: r.Page(), probe: probe}
+	if s.served.OnCPU && c.Adapter == GPU {
+		c.Adapter = Auto // that of the run's other engines is looked for in several starts
+	}
 	err := c.fills(r, s.served)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -115,7 +115,8 @@ func (f *filler) stores(ctx context.Context, p *Page) (err error) {
 		return err
 	}
 	if keeps.Before == ran.StoredHalf {
-		if _, err := callIn[bool](ctx, p, PageThread, store.CallHalve); err != nil {
+		call := fmt.Sprintf(store.CallHalve, f.served.InPlace)
+		if _, err := callIn[bool](ctx, p, PageThread, call); err != nil {
 			return err
 		}
 	}
@@ -171,6 +172,17 @@ func (s *Session) reportKept(ctx context.Context) error {
 		s.Got(ran.As(ran.Storage, asked, found.In, words.Count(found.Files, "file")+" found in it"))
 	}
 	return nil
+}
+
+// Limit makes the browser grant the page so many bytes and no more, for tests of what then happens.
+func (p *Page) Limit(ctx context.Context, bytes int64) error {
+	tab, ok := p.tab.(interface {
+		Limit(ctx context.Context, origin string, bytes int64) error
+	})
+	if !ok {
+		return fmt.Errorf("%s has no other limits of storage", p.driver.name)
+	}
+	return tab.Limit(ctx, p.server.Base, bytes)
 }
 
 // overQuota says what to do about an error for which the page's quota is to blame. How large that is, Chrome tells

@@ -3,9 +3,6 @@ package browser
 import (
 	"testing"
 
-	"github.com/chromedp/cdproto/storage"
-	"github.com/chromedp/chromedp"
-
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
@@ -15,9 +12,7 @@ import (
 // What exceeds the page's quota fails with a class of its own, wherever it was to be stored.
 func TestQuota(t *testing.T) {
 	p, _ := fresh(t, Config{})
-	limit := storage.OverrideQuotaForOriginParams{Origin: p.server.Base, QuotaSize: new(float64(1 << 20))}
-	_, err := chromedp.Call(on(p).Ctx, storage.OverrideQuotaForOrigin, limit)
-	check.Err(t, err)
+	check.Err(t, p.Limit(watched(t), 1<<20))
 	for name, store := range map[string]string{
 		"cache": `caches.open("c").then((c) => c.put("/file", new Response(data)))`,
 		"indexeddb": `new Promise((done, failed) => {

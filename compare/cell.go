@@ -149,7 +149,8 @@ func newCell(at int, run *record.Run, spec record.Cell) *Cell {
 	c.unknownPrefill = len(timing.UnknownPrefills(spec, c.counted)) > 0
 	cpu, byProcess := timing.CPUTime(spec, c.counted)
 	c.CPU = byProcess
-	c.Figures = evidence.Summarised(slices.Concat(memory.Figures(c.counted), timing.Figures(spec, c.counted), cpu))
+	c.Figures = evidence.Summarised(slices.Concat(memory.Figures(c.counted), memory.VRAM(c.counted),
+		timing.Figures(spec, c.counted), cpu))
 	if len(c.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent, c.Figures[i].Lacks = "no launch counts", 0

@@ -178,41 +178,62 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 		p.Model.DType = cmp.Or(c.Engine.Policy["weights_dtype"], m.DType) // as the engine holds them
 	}
 	points := c.Points()
+	if vram := c.Figure(figure.PeakVRAM); c.Device != nil && c.Device.Class == record.GPU && vram.Known() {
+		points = memory.Points{Baseline: c.Figure(figure.BaselineVRAM), Warm: c.Figure(figure.PostWarmupVRAM),
+			Peak: vram, Increase: c.Figure(figure.VRAMIncrease)}
+	}
 	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm),
 		Peak: pointOf(points.Peak), Increase: gib(points.Increase)}
 	p.Breakdown, p.Latency = newBreakdown(c), newLatency(c)
-	p.GPUs, p.Memory.Peak.GPUs = gpusOf(c)
+	p.GPUs = gpusOf(c)
+	p.Memory.Baseline.GPUs = p.GPUs.held(c, hardware.AtBaseline)
+	p.Memory.PostWarmup.GPUs = p.GPUs.held(c, hardware.AtPostWarmup)
+	p.Memory.Peak.GPUs = p.GPUs.held(c, hardware.AtPeak)
 	return p
 }
 
-// gpusOf are the devices of a cell, and what they held together: of a single one its peak.
-func gpusOf(c *compare.Cell) (*gpuInfo, *gpuDetails) {
-	info, all := &gpuInfo{}, &gpuDetails{}
+// gpusOf are the devices of a cell; nil: none.
+func gpusOf(c *compare.Cell) *gpuInfo {
+	info := &gpuInfo{}
 	for _, h := range c.Hardware {
-		mean, deviation := gib(h.Figure(hardware.GPUMean)), gib(h.Figure(hardware.GPUDeviation))
-		switch {
-		case h.Kind == hardware.OfGPU:
-			info.Devices = append(info.Devices,
-				gpuMemory{h.Role, h.Name, gib(h.Figure(hardware.GPUPeak)), mean, deviation, h.Method})
-			if !strings.Contains(h.Role, ".") { // a part of a divided one counts with it
-				info.Number++
-			}
-		case h.Kind == hardware.OfGPUs && h.Figure(hardware.GPUSum).Known():
-			all.Sum, all.Max = gib(h.Figure(hardware.GPUSum)), gib(h.Figure(hardware.GPUHighest))
-			all.Mean, all.StdDev = mean, deviation
+		if h.Kind != hardware.OfGPU {
+			continue
+		}
+		info.Devices = append(info.Devices, gpuMemory{h.Role, h.Name, gib(h.Figure(hardware.GPUPeak)),
+			gib(h.Figure(hardware.GPUMean)), gib(h.Figure(hardware.GPUDeviation)), h.Method})
+		if !strings.Contains(h.Role, ".") { // a part of a divided one counts with it
+			info.Number++
 		}
 	}
-	all.Devices = info.Devices
-	switch len(all.Devices) {
-	case 0:
-		return nil, nil
-	case 1:
-		if peak := all.Devices[0].Peak; peak != nil && all.Sum == nil {
-			all.Sum, all.Max, all.Mean, all.StdDev = peak, peak, peak, rounded(0)
-		}
+	if len(info.Devices) == 0 {
+		return nil
 	}
 	info.MultiGPU = gib(c.Parts.Component(figure.MultiGPUOverhead).Figure)
-	return info, all
+	return info
+}
+
+// held is what a cell's devices held together at a point.
+func (info *gpuInfo) held(c *compare.Cell, at hardware.Point) *gpuDetails {
+	if info == nil {
+		return nil
+	}
+	out := &gpuDetails{Devices: info.Devices}
+	for _, h := range c.Hardware {
+		of := func(name string) *float64 { return gib(h.Figure(at.Name(name))) }
+		switch sum := of(hardware.GPUSum); {
+		case h.Kind == hardware.OfGPUs && sum != nil:
+			out.Sum, out.Max, out.Mean, out.StdDev = sum, of(hardware.GPUHighest), of(hardware.GPUMean),
+				of(hardware.GPUDeviation)
+		case h.Kind == hardware.OfGPU && len(info.Devices) == 1:
+			if at == hardware.AtPeak {
+				sum = gib(h.Figure(hardware.GPUPeak))
+			}
+			if sum != nil {
+				out.Sum, out.Max, out.Mean, out.StdDev = sum, sum, sum, rounded(0)
+			}
+		}
+	}
+	return out
 }
 
 // batchSize is the number of requests that are sent at once; 1 without batches.

@@ -34,17 +34,39 @@ async function records() {
   return out;
 }
 
-// files lists those below a folder, the oldest first: their names are hashes.
-async function files() {
+// walked lists the files of the page's file system, the oldest first: their names are hashes.
+async function walked() {
   const out = [];
   async function walk(folder) {
     for await (const [name, handle] of folder.entries()) {
-      if (handle.kind === "directory") await walk(handle);
-      else out.push({ at: (await handle.getFile()).lastModified, drop: () => folder.removeEntry(name) });
+      if (handle.kind === "directory") {
+        await walk(handle);
+        continue;
+      }
+      const { lastModified, size } = await handle.getFile();
+      out.push({ handle, at: lastModified, size, drop: () => folder.removeEntry(name) });
     }
   }
   await walk(await navigator.storage.getDirectory());
-  return out.sort((a, b) => a.at - b.at).map(({ drop }) => drop);
+  return out.sort((a, b) => a.at - b.at);
+}
+
+const files = async () => (await walked()).map(({ drop }) => drop);
+
+// cut leaves the first half of all bytes. The file in which they end is cut short.
+async function cut() {
+  const all = await walked();
+  let left = Math.floor(all.reduce((sum, { size }) => sum + size, 0) / 2);
+  for (const { handle, size, drop } of all) {
+    if (left <= 0) {
+      await drop();
+    } else if (size > left) {
+      const writable = await handle.createWritable({ keepExistingData: true });
+      await writable.truncate(left);
+      await writable.close();
+    }
+    left -= size;
+  }
 }
 
 const kinds = { cache: cached, indexeddb: records, opfs: files };
@@ -67,8 +89,10 @@ export async function usage() {
   return { usage, quota, files: counts, crossOrigin: typeof navigator.crossOriginStorage?.getFileHandle === "function" };
 }
 
-// halve removes the last half of the files of each kind, which an interrupted download had not stored yet.
-export async function halve() {
+// halve removes the last half of the files of each kind, which an interrupted download had not stored yet. An engine that
+// writes files in place has the last one cut short, too.
+export async function halve(inPlace) {
+  if (inPlace) return cut();
   for (const kind of Object.keys(kinds)) {
     const all = await list(kind);
     for (const drop of all.slice(Math.ceil(all.length / 2))) await drop();

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,16 @@ func userAgentMemory(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
+// blobs is the name of workers of interest among those that engines make of texts. Threads of WebAssembly have none:
+// while they wait for one another, nothing can be asked of them.
+const blobs = "llmparity"
+
+// ofText reports whether a worker is such a one. Its address has the page's origin alone.
+func (t *Tab) ofText(worker *target.Info) bool {
+	page, _ := url.Parse(t.base) // ours
+	return worker.Title == blobs && strings.HasPrefix(worker.URL, "blob:"+page.Scheme+"://"+page.Host+"/")
+}
+
 // Workers lists the page's dedicated workers. Each has its own isolate, which the page's figures do not include.
 func (t *Tab) Workers(ctx context.Context) ([]string, error) {
 	tctx, cancel := t.within(ctx)
@@ -164,7 +175,7 @@ func (t *Tab) Workers(ctx context.Context) ([]string, error) {
 	}
 	var ids []string
 	for _, one := range targets {
-		if one.Type == "worker" && strings.HasPrefix(one.URL, t.base) {
+		if one.Type == "worker" && (strings.HasPrefix(one.URL, t.base) || t.ofText(one)) {
 			ids = append(ids, string(one.TargetID))
 		}
 	}

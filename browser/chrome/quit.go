@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/driver"
@@ -26,4 +27,11 @@ func (t *Tab) Quit(ctx context.Context) error {
 		return fmt.Errorf("the browser did not quit within %g s", driver.Quits.Seconds())
 	}
 	return t.Ends(ctx)
+}
+
+// Limit makes the browser grant an origin so many bytes and no more, until it ends.
+func (t *Tab) Limit(ctx context.Context, origin string, bytes int64) error {
+	_, err := ask(ctx, t, "limiting the page's storage", storage.OverrideQuotaForOrigin,
+		storage.OverrideQuotaForOriginParams{Origin: origin, QuotaSize: new(float64(bytes))})
+	return err
 }

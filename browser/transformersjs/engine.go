@@ -63,11 +63,19 @@ func (e *Engine) Caps() engine.Caps {
 	return caps
 }
 
-func (e *Engine) browser() browser.Config { return e.config.Browser(e.settings.Watchdog) }
+func (e *Engine) browser() browser.Config {
+	c := e.config.Browser(e.settings.Watchdog)
+	c.Keeps = browser.Keeps{In: e.settings.Storage, Before: e.settings.Stored}
+	return c
+}
 
 // Check finds the browser and transformers.js, and refuses what it cannot compute.
 func (e *Engine) Check(_ context.Context, m models.Model) error {
-	if _, err := e.browser().Find(); err != nil {
+	c := e.browser()
+	if _, err := c.Find(); err != nil {
+		return err
+	}
+	if err := c.CheckKeeps(title, record.CacheAPI, record.NoStorage); err != nil {
 		return err
 	}
 	if _, err := assets.Files(); err != nil {
@@ -174,11 +182,19 @@ func (e *Engine) Settings(m models.Model) map[string]string {
 
 // Open opens the page.
 func (e *Engine) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	return e.OpenFor(ctx, models.Model{}, probe)
+}
+
+// OpenFor is Open, with what the browser's store is to have of a model.
+func (e *Engine) OpenFor(ctx context.Context, m models.Model, probe engine.Probe) (engine.Session, error) {
 	r, err := newRuntime(e)
 	if err != nil {
 		return nil, err
 	}
-	s, err := browser.Start(ctx, e.browser(), r, probe)
+	c := e.browser()
+	c.Keeps.Model = m
+	r.same = c.Keeps.Fills()
+	s, err := browser.Start(ctx, c, r, probe)
 	if err != nil {
 		return nil, err // not a nil *Session in an interface
 	}

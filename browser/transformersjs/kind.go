@@ -8,7 +8,6 @@ package transformersjs
 import (
 	"cmp"
 
-	assets "llmparity/assets/transformersjs"
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/models"
@@ -41,13 +40,13 @@ var Kind = &engine.Kind{
 	Shared: []string{"threads", "dtype", "watchdog", "profile-phases", string(engine.HeapSnapshot),
 		string(engine.SamplingProfile), string(engine.Trace), string(engine.CPUProfile)},
 	Devices: func(c engine.Config) []engine.Section { return c.(*Config).Backends(Wasm, WebGPU) },
-	Axes:    []string{engine.AxisThreads},
+	Axes:    []string{engine.AxisThreads, engine.AxisStorage, engine.AxisStored},
 	DTypes:  []string{F32, F16}, DTypeOf: "activations",
 	Formats: []string{models.ONNX, models.GGUF},
 	Runs: func(string) string {
 		return "converts it to ONNX, and runs it in f32 or f16; matrices in Q4_0 keep their bits"
 	},
-	Memory: Memory, Found: found,
+	Parts: parts, Found: found, Compare: compare, Memory: Memory,
 	Program: func(c engine.Config, _ engine.Settings) (string, error) { return c.(*Config).Browser(0).Find() },
 }
 
@@ -69,13 +68,3 @@ func (c *Config) Fields() []engine.Field {
 func (*Config) CheckPlan(engine.Settings) error { return nil }
 
 func (c Config) backend() string { return cmp.Or(c.Backend, Wasm) }
-
-func found(here engine.Here) engine.Finding {
-	f := engine.Finding{Name: Name, Version: assets.Version, Can: "runs ONNX and GGUF models, in WebAssembly or on WebGPU"}
-	if _, err := assets.Files(); err != nil {
-		f.Can = "nothing: this build does not include it"
-		return f
-	}
-	f.Ready = true
-	return f
-}

@@ -20,7 +20,6 @@ import (
 	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/models"
-	"llmparity/internal/models/onnx"
 	"llmparity/internal/record"
 	"llmparity/internal/record/ran"
 )
@@ -34,9 +33,11 @@ var scripts, _ = fs.Sub(embedded, "scripts") // it exists
 type pageRuntime struct {
 	http.Handler
 	engine *Engine
+	sha256 string // of transformers.js and ONNX Runtime
 
 	mu     sync.Mutex
 	offers int      // number so far, part of URLs
+	same   bool     // all have the URL of the first, which the browser's store has
 	folder *os.Root // of the model
 	missed []string // requested files of the model that do not exist
 }
@@ -46,7 +47,11 @@ func newRuntime(e *Engine) (*pageRuntime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &pageRuntime{engine: e}
+	sum, err := hashOf(files)
+	if err != nil {
+		return nil, err
+	}
+	r := &pageRuntime{engine: e, sha256: sum}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", serve.Files(scripts))
 	for _, name := range []string{assets.Module, assets.Runtime, assets.Wasm} {
@@ -105,10 +110,11 @@ var stages = []browser.Stage{
 // Page returns transformers.js's part of the page.
 func (r *pageRuntime) Page() browser.Served {
 	c := r.engine.config
-	info := record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn, Parts: map[string]string{},
-		Computes: "onnxruntime",
-		Policy:   map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
+	info := record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn, Computes: "onnxruntime",
+		Parts:  map[string]string{record.BundlePart: r.sha256},
+		Policy: map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
 	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Elsewhere: c.backend() == Wasm,
+		OnCPU: c.backend() == Wasm,
 		Site: browser.Site{Handler: r, Title: title, Imports: title + " " + assets.Version, Classify: classify,
 			Do: "run make setup and build again"}}
 }
@@ -155,15 +161,17 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 		_ = r.folder.Close() // it was only read
 	}
 	r.folder, r.missed = folder, nil
-	r.offers++
+	if r.offers == 0 || !r.same {
+		r.offers++
+	}
 	e := r.engine
 	o := &browser.Offer{Backend: e.config.backend(), Context: m.Context,
 		Weights: p.same, Lacks: r.lacks, Ran: e.ran(device),
 		Policy: map[string]string{"weights_dtype": p.DType, "kv_dtype": p.KVDType, "activations_dtype": p.KVDType,
 			"context": strconv.Itoa(m.Context)},
 		Options: map[string]any{"path": strconv.Itoa(r.offers) + "/model", "context": m.Context,
-			"backend": e.config.backend(), "threads": e.settings.Threads, "dtype": p.Form,
-			"files": append([]string{p.File}, p.Data...), "externalFiles": len(p.Data)}}
+			"storage": e.settings.Storage, "backend": e.config.backend(), "threads": e.settings.Threads,
+			"dtype": p.Form, "files": append([]string{p.File}, p.Data...), "externalFiles": len(p.Data)}}
 	if e.config.backend() == WebGPU {
 		o.Layout = layoutOf(m, p)
 	}
@@ -213,5 +221,3 @@ func (r *pageRuntime) Close() error {
 	r.folder = nil
 	return err
 }
-
-var _ = onnx.Version

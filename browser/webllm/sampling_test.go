@@ -77,6 +77,9 @@ func TestSampling(t *testing.T) {
 		if x.vocab > 10000 && !check.Slow { // other kernels, and more groups in the sort
 			x.cases = x.cases[:3]
 		}
+		if x.vocab > 100000 && !check.Slow {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d tokens, %s", x.vocab, x.variant), func(t *testing.T) {
 			testSampling(t, s, x.vocab, x.variant, x.cases, x.draws)
 		})

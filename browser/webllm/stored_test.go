@@ -41,6 +41,9 @@ func (r *requested) take() []string {
 func TestStoredModels(t *testing.T) {
 	for _, c := range []struct{ storage, stored string }{{record.CacheAPI, ran.StoredHalf},
 		{record.IndexedDB, ran.StoredFilled}, {record.OPFS, ran.StoredFilled}} {
+		if c.storage == record.IndexedDB && !check.Slow {
+			continue
+		}
 		t.Run(c.storage+" "+c.stored, func(t *testing.T) { testStored(t, c.storage, c.stored) })
 	}
 }

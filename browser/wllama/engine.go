@@ -35,7 +35,11 @@ func (e *Engine) Caps() engine.Caps {
 	return caps
 }
 
-func (e *Engine) browser() browser.Config { return e.config.Browser(e.settings.Watchdog) }
+func (e *Engine) browser() browser.Config {
+	c := e.config.Browser(e.settings.Watchdog)
+	c.Keeps = browser.Keeps{In: e.settings.Storage, Before: e.settings.Stored}
+	return c
+}
 
 // rounds reports whether it may compute at less than single precision or sum in another order. A KV cache of --dtype's
 // own precision is left to package plan.
@@ -74,7 +78,11 @@ const memoryLimit = 4 << 30
 
 // Check finds the browser, the module and the model's files, and refuses models that WebAssembly cannot hold.
 func (e *Engine) Check(_ context.Context, m models.Model) error {
-	if _, err := e.browser().Find(); err != nil {
+	c := e.browser()
+	if _, err := c.Find(); err != nil {
+		return err
+	}
+	if err := c.CheckKeeps(title, record.OPFS, record.NoStorage); err != nil {
 		return err
 	}
 	if _, err := assets.Files(); err != nil {
@@ -106,11 +114,19 @@ func (e *Engine) Check(_ context.Context, m models.Model) error {
 
 // Open starts the browser and opens the page, which has wllama's code but no model yet.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	return e.OpenFor(ctx, models.Model{}, p)
+}
+
+// OpenFor is Open, with what the browser's store is to have of a model.
+func (e *Engine) OpenFor(ctx context.Context, m models.Model, p engine.Probe) (engine.Session, error) {
 	r, err := e.runtime()
 	if err != nil {
 		return nil, err
 	}
-	s, err := browser.Start(ctx, e.browser(), r, p)
+	c := e.browser()
+	c.Keeps.Model = m
+	r.same = c.Keeps.Fills()
+	s, err := browser.Start(ctx, c, r, p)
 	if err != nil {
 		return nil, err // not a nil *Session in an interface
 	}

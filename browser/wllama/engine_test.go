@@ -22,7 +22,13 @@ import (
 	"llmparity/native/logs"
 )
 
-func TestMain(m *testing.M) { childtest.Browsers(m, func() error { return nil }) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(fills); path != "" {
+		fill(path)
+		return
+	}
+	childtest.Browsers(m, func() error { return nil })
+}
 
 // with returns an engine with a backend and a number of threads.
 func with(backend string, threads int) *Engine {
@@ -98,6 +104,15 @@ func TestThreadsAndMemory(t *testing.T) {
 	}
 	if workers := probe.Engine().Policy["workers"]; workers != "3" {
 		t.Errorf("%s workers", workers)
+	}
+	heaps := 0
+	for _, s := range probe.Attached() {
+		if d := s.Describe(); d.Method == browser.MethodHeap && d.Role == "worker" {
+			heaps++
+		}
+	}
+	if heap := probe.Figures(t, browser.MethodHeap, "worker"); heaps != 1 || heap["used_bytes"] < 1<<19 {
+		t.Errorf("%d heaps of wllama's worker: %v", heaps, heap)
 	}
 	const kv = 2 * 2 * 64 * 4 // bytes a token
 	sizes, held := probe.Values(t, logs.Method), float64(len(g.Usage.PromptIDs)+len(c.Expected)-1)

@@ -31,7 +31,7 @@ var Kind = &engine.Kind{
 		return &Engine{config: *c.(*Config), settings: s}
 	},
 	Devices: func(c engine.Config) []engine.Section { return c.(*Config).Backends(WASM, WebGPU) },
-	Axes:    []string{engine.AxisThreads},
+	Axes:    []string{engine.AxisThreads, engine.AxisStorage, engine.AxisStored},
 	Shared:  []string{"threads", "dtype", "watchdog"},
 	DTypes:  []string{"f32", "f16"}, DTypeOf: "KV cache", KVTypes: cacheTypes,
 	Runs:  func(dtype string) string { return "uses the file as it is, in " + dtype + ", in the browser" },

@@ -2,17 +2,12 @@ package wllama
 
 import (
 	"context"
-	"regexp"
 
-	"llmparity/assets/page"
 	assets "llmparity/assets/wllama"
+	"llmparity/browser"
 	"llmparity/internal/engine"
-	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
-
-// digits matches those of a version.
-var digits = regexp.MustCompile(`\d+(\.\d+)+`)
 
 // Parts that wllama needs.
 const (
@@ -39,19 +34,10 @@ func found(here engine.Here) engine.Finding {
 	return e
 }
 
-// compare compares the hashes of wllama and of the page, and the browser's version.
+// compare compares wllama, the page and the browser.
 func compare(ctx context.Context, was record.EngineInfo, c engine.Config, s engine.Settings, to engine.Comparison) {
-	if r, err := (&Engine{config: *c.(*Config), settings: s}).runtime(); err == nil {
-		to.Differ(record.BundlePart, was.Parts[record.BundlePart], r.served.Info.Parts[record.BundlePart])
+	e := &Engine{config: *c.(*Config), settings: s}
+	if r, err := e.runtime(); err == nil {
+		browser.Compare(ctx, was, e.browser(), r.served.Info.Parts[record.BundlePart], scripts, to)
 	}
-	if sum, err := page.SHA256(scripts); err == nil && was.Parts["page_sha256"] != "" {
-		to.Differ("page_sha256", was.Parts["page_sha256"], sum)
-	}
-	path, err := c.(*Config).Browser(0).Find()
-	if err != nil {
-		to.Differ("browser", was.Parts["browser"], "")
-		return
-	}
-	is := engine.Version(ctx, fault.NoChrome, path, "--version").Version
-	to.Differ("browser", digits.FindString(was.Parts["browser"]), digits.FindString(is))
 }

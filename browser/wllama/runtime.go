@@ -36,7 +36,8 @@ type runtime struct {
 	served browser.Served
 
 	mu        sync.Mutex
-	offers    int // number so far, part of URLs
+	offers    int  // number so far, part of URLs
+	same      bool // all have the URL of the first, which the browser's store has
 	files     map[string]string
 	tokenizer *tokenizer.Tokenizer // nil: no model is offered
 }
@@ -77,7 +78,7 @@ func (e *Engine) runtime() (*runtime, error) {
 		text, exact := textOf(t, ids)
 		return map[string]any{"text": text, "exact": exact}, nil
 	}))
-	r.served = browser.Served{
+	r.served = browser.Served{InPlace: true, OnCPU: e.config.backend() == WASM,
 		Site: browser.Site{Title: title, Imports: "wllama " + assets.Version, Do: "run make setup and build again",
 			Classify: classify, Elsewhere: true,
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -89,8 +90,8 @@ func (e *Engine) runtime() (*runtime, error) {
 			Computes: "ggml", Vector: wasmVector,
 			Parts: map[string]string{record.BundlePart: sum}, Policy: map[string]string{"prompt_cache": "off"}},
 		Stages: []browser.Stage{
-			{Name: "download", How: "page clock: load called to model in the browser's storage (OPFS)"},
-			{Name: "wasm", How: "page clock: model in the browser's storage to WebAssembly compiled and started"},
+			{Name: "download", How: "page clock: load called to model in the browser's storage (OPFS) or memory"},
+			{Name: "wasm", How: "page clock: model in the browser to WebAssembly compiled and started"},
 			{Name: "backend", How: "page clock: WebAssembly started to devices found"},
 			{Name: "weights", How: "page clock: devices found to weights read, by wllama's log"},
 			{Name: "context", How: "page clock: weights read to load done: KV cache, workspaces and shaders"},
@@ -197,19 +198,18 @@ func (r *runtime) Offer(_ context.Context, m models.Model, device record.Device)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.offers++
+	if r.offers == 0 || !r.same {
+		r.offers++
+	}
 	r.tokenizer, r.files = t, map[string]string{}
-	paths := m.Files()
-	first := ""
+	paths, offered := m.Files(), []string{}
 	for i, path := range paths { // wllama finds the parts by their names
 		name := "model.gguf"
 		if len(paths) > 1 {
 			name = fmt.Sprintf("model-%05d-of-%05d.gguf", i+1, len(paths))
 		}
 		r.files[name] = path
-		if i == 0 {
-			first = name
-		}
+		offered = append(offered, fmt.Sprintf("../model/%d/%s", r.offers, name))
 	}
 	l := &layout{}
 	asked := r.engine.config.backend()
@@ -218,8 +218,8 @@ func (r *runtime) Offer(_ context.Context, m models.Model, device record.Device)
 	}
 	return &browser.Offer{Backend: asked, Context: m.Context,
 		Layout: l, Policy: r.engine.policy(m, noLog), Ran: r.ran(m, device, l),
-		Options: map[string]any{"model": fmt.Sprintf("../model/%d/%s", r.offers, first), "params": r.engine.params(m),
-			"threads": r.engine.threads(), "window": m.Context}}, nil
+		Options: map[string]any{"files": offered, "params": r.engine.params(m), "threads": r.engine.threads(),
+			"window": m.Context, "storage": r.engine.settings.Storage, "keep": r.same}}, nil
 }
 
 // Close forgets the model.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -15,17 +17,18 @@ func compareEstimatesCommand() *cobra.Command {
 	var unit string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "compare-estimates PROFILE.json",
+		Use:   "compare-estimates PROFILE.json...",
 		Short: "Compare numbers of another memory calculator with measured ones",
 		Long: `Compare the numbers of another memory calculator with measured ones, component by component.
 
 PROFILE.json is a memory profile from "llmparity report DIR --profile". You give
 the other calculator's numbers in GiB (2^30 bytes), or in GB (10^9 bytes) with --calc-unit GB.
+With several profiles, each is compared with these numbers. With --json, the output is then a list.
 
 Docs: docs/explanation/prediction.md`,
 		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4
   llmparity compare-estimates profile.json --calc-weights 14.5 --calc-unit GB --json`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, part := range calculator.Parts {
 				if cmd.Flags().Changed(part.Flag) && math.IsNaN(c[i]) {
@@ -44,18 +47,7 @@ Docs: docs/explanation/prediction.md`,
 			default:
 				return fault.New(fault.Usage, "choose GiB or GB", "--calc-unit %s is unknown", unit)
 			}
-			p, err := calculator.OpenProfile(args[0])
-			if err != nil {
-				return err
-			}
-			r := c.Against(p)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(),
-					comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"},
-						args[0], p.Model, p.Engine, r})
-			}
-			r.Print(cmd.OutOrStdout(), p)
-			return nil
+			return compareEstimates(cmd.OutOrStdout(), c, args, asJSON)
 		},
 	}
 	for i, part := range calculator.Parts {
@@ -66,6 +58,34 @@ Docs: docs/explanation/prediction.md`,
 		"unit of the other calculator's numbers: GiB (2^30 bytes) or GB (10^9 bytes)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// compareEstimates compares a calculation with profiles.
+func compareEstimates(out io.Writer, c calculator.Calculated, paths []string, asJSON bool) error {
+	var all []comparisonJSON
+	for i, path := range paths {
+		p, err := calculator.OpenProfile(path)
+		if err != nil {
+			return err
+		}
+		r := c.Against(p)
+		all = append(all, comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"},
+			path, p.Model, p.Engine, r})
+		if asJSON {
+			continue
+		}
+		if len(paths) > 1 {
+			fmt.Fprintf(out, "%s%s\n", strings.Repeat("\n", min(i, 1)), path)
+		}
+		r.Print(out, p)
+	}
+	switch {
+	case !asJSON:
+		return nil
+	case len(all) == 1:
+		return printJSON(out, all[0])
+	}
+	return printJSON(out, all)
 }
 
 type comparisonJSON struct {

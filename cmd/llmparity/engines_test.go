@@ -19,7 +19,7 @@ import (
 func TestEveryRunFlagBelongsToEnginesOrAll(t *testing.T) {
 	lightTest(t)
 	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
-		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "text-of", "quality",
+		"isolation", "out", "quiet", "help", "help-all", "no-check-oom", "parity", "text-of", "quality", "quality-of",
 		"no-check", "check-reference",
 		"aa", "against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
 		"batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",

@@ -178,6 +178,12 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 			continue
 		}
 		for _, dtype := range []string{"", "f16", "q8_0"} {
+			if dtype != "" && k.Memory.KVTypes == nil { // it has that of the weights
+				continue
+			}
+			if k.Memory.Starts == nil { // an estimate plans for a GPU, in the model's own dtype
+				continue
+			}
 			e := k.New(k.Name, k.Config(), engine.Settings{DType: "f32", KVDType: dtype})
 			settler, ok := e.(engine.Settled)
 			if !ok {

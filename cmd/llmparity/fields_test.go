@@ -178,7 +178,7 @@ var still = []string{"container_name"}
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
 	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
-	"quality":                "TestQualityOfTinyModel",
+	"quality": "TestQualityOfTinyModel", "quality_of": "TestQualityOfOneEngine",
 	"gpu_memory_utilization": "TestSettingsBecomeArguments", "vllm.args": "TestSettingsBecomeArguments",
 	"vllm.kv_cache_mib": "TestSizeOfKVCache", "sglang.args": "TestSettingsBecomeArguments",
 	"server.command": "TestCommandWithChildren", "server.template": "TestConformance",

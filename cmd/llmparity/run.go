@@ -169,7 +169,7 @@ func (f *runFlags) register(c *cobra.Command) {
 		"check them against llmparity's reference implementation, too: GGUF files of up to 200 million parameters")
 	under(flags, "Output", "out quiet json")
 	under(flags, "Correctness", "no-check check-reference parity text-of")
-	under(flags, "Quality", "quality")
+	under(flags, "Quality", "quality quality-of")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)
 	annotate(flags, common, "", runCommon)

@@ -77,4 +77,14 @@ func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	if got.Components[0].Verdict != "within" || got.Components[1].Verdict != "within" {
 		t.Errorf("%+v", got.Components)
 	}
+	// Several profiles are compared one after another, with the same numbers.
+	profile := filepath.Join(dir, "profile-1-webllm.json")
+	both := good(t, "compare-estimates", profile, profile, "--json", "--calc-weights", "0.00391")
+	if list := decoded[[]calculator.Comparison](t, both); len(list) != 2 || list[1].Components[0].Verdict != "within" {
+		t.Errorf("%s", both)
+	}
+	text := good(t, "compare-estimates", profile, profile, "--calc-weights", "0.00391")
+	if n := strings.Count(text, "profile-1-webllm.json\n"); n != 2 || strings.Count(text, "KV cache") < 2 {
+		t.Errorf("%s", text)
+	}
 }

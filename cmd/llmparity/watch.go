@@ -23,6 +23,7 @@ import (
 type watchFlags struct {
 	watch.Options
 	label, output        string
+	container            string
 	overwrite, live, gpu bool
 }
 
@@ -55,10 +56,10 @@ func watchCommand() *cobra.Command {
 	f := watchFlags{Options: watch.Options{Interval: 100 * time.Millisecond, PSS: 2 * time.Second,
 		Wait: 10 * time.Second}}
 	c := &cobra.Command{
-		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
+		Use:   "watch {--name NAME | --pid N | --container NAME | -- COMMAND...}",
 		Short: "Record the memory of any processes and their child processes",
 		Long: `Record the memory of processes and of all their child processes until the processes end, then print a
-summary. Choose processes by name or process id, or start a command.
+summary. Choose processes by name, process id or container, or start a command.
 
 Docs: docs/howto/watch-a-process.md`,
 		Example: `  llmparity watch --name ollama --interval 0.1 --output out.csv
@@ -77,7 +78,8 @@ Docs: docs/howto/watch-a-process.md`,
 	p := c.Flags()
 	p.StringVar(&f.Name, "name", "", "part of the process name or command line; case is ignored")
 	p.IntSliceVar(&f.PIDs, "pid", nil, "process ids, e.g. 1234,1235")
-	p.StringVar(&f.label, "label", "", "label of the rows (default: the name, pid or command)")
+	p.StringVar(&f.container, "container", "", "name or id of a running container of Docker or Podman")
+	p.StringVar(&f.label, "label", "", "label of the rows (default: the name, pid, container or command)")
 	p.Var((*seconds)(&f.Interval), "interval", "time between samples of RSS and VMS")
 	p.Var((*seconds)(&f.PSS), "pss", "minimum time between readings of PSS and USS, longer if reading would take over 1% of a core; 0: do not read them")
 	p.StringVarP(&f.output, "output", "o", "", "CSV file to write; -: standard output (default: only print the summary)")
@@ -87,21 +89,21 @@ Docs: docs/howto/watch-a-process.md`,
 	p.Var((*seconds)(&f.Wait), "wait", "maximum time to wait for a process that --name matches")
 	p.BoolVar(&f.gpu, "gpu", false, "also record GPU memory of the processes and devices, in a second file (out.gpu.csv)")
 	p.BoolVar(&f.live, "live", false, "show a live chart; with a command or without a terminal, print a line every 2 s")
-	c.MarkFlagsMutuallyExclusive("name", "pid")
+	c.MarkFlagsMutuallyExclusive("name", "pid", "container")
 	return c
 }
 
 // check refuses wrong flags before anything is started.
 func (f *watchFlags) check(command []string) error {
 	given := 0
-	for _, is := range []bool{f.Name != "", len(f.PIDs) > 0, len(command) > 0} {
+	for _, is := range []bool{f.Name != "", len(f.PIDs) > 0, f.container != "", len(command) > 0} {
 		if is {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		return fault.New(fault.Usage, "use one of --name NAME, --pid N or -- COMMAND", "no process to watch")
+		return fault.New(fault.Usage, "use one of --name NAME, --pid N, --container NAME or -- COMMAND", "no process to watch")
 	case f.Interval < time.Millisecond:
 		return fault.New(fault.Usage, "use at least 0.001", "--interval %s is too short", (*seconds)(&f.Interval))
 	case f.MaxSamples < 0:
@@ -119,8 +121,12 @@ func (f *watchFlags) check(command []string) error {
 
 func (f *watchFlags) run(c *cobra.Command, command []string) (err error) {
 	errs := c.ErrOrStderr()
+	in, err := f.inContainer(c.Context())
+	if err != nil {
+		return err
+	}
 	if f.label == "" {
-		f.label = cmp.Or(f.Name, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.PIDs)), "+"), "[]"))
+		f.label = cmp.Or(f.Name, f.container, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.PIDs)), "+"), "[]"))
 		if len(command) > 0 {
 			f.label = filepath.Base(command[0])
 		}
@@ -160,6 +166,10 @@ func (f *watchFlags) run(c *cobra.Command, command []string) (err error) {
 	}
 	if sum.Length > 0 {
 		f.summarize(ctx, errs, sum)
+		in.summarize(errs, sum)
+	}
+	if err == nil {
+		err = in.ended()
 	}
 	if err == nil && f.Command != nil && ctx.Err() == nil {
 		if code, how := f.Command.Exit(); code != 0 {

@@ -79,6 +79,25 @@ const (
 	heldOfDevice = partOf + HeldBytes // behind a role
 )
 
+// Point is a time at which the memory of devices is known.
+type Point struct {
+	phase  record.Phase // whose last reading counts; empty: the highest counts
+	suffix string       // of names
+	title  string       // behind titles
+	words  string
+}
+
+// The three points of a launch.
+var (
+	AtBaseline   = Point{record.Baseline, "_at_baseline", ", before the load", "at the last reading before the load"}
+	AtPostWarmup = Point{record.Warmup, "_post_warmup", ", after the warm-up",
+		"at the last reading before the measured requests"}
+	AtPeak = Point{"", "", "", "at the time of the highest sum"}
+)
+
+// Name is the name of a figure of used memory at the point.
+func (p Point) Name(figure string) string { return figure + p.suffix }
+
 // Figure finds a figure; an absent one if there is none.
 func (h Hardware) Figure(name string) evidence.Figure { return evidence.Find(h.Figures, name) }
 
@@ -227,6 +246,10 @@ func (b *builder) device() {
 		"the highest reading of the repetition, of all programs", func(l *hardwareLog) float64 {
 			return evidence.Mebi(highest(l.of(d, usedBytes)))
 		})
+	for _, p := range []Point{AtBaseline, AtPostWarmup} {
+		b.reading(usedBytes, p.Name(GPUSum), "memory used"+p.title, "MiB", "the memory "+p.words+", of all programs",
+			func(l *hardwareLog) float64 { return evidence.Mebi(sum(l.memoryAt(p, b.of))) })
+	}
 	b.spread(usedBytes, spread{GPUMean, "", GPUDeviation, "memory used", "MiB", 1 / float64(record.MiB)})
 	b.spread(busyPercent, spread{GPUBusy, GPUBusyMax, GPUBusyDev, "utilization", "%", 1})
 	b.spread(watts, power)
@@ -337,24 +360,23 @@ func (b *builder) memory(of []record.Source) {
 		return
 	}
 	b.Name = roleNames(of)
-	at := "at the time of the highest sum, over " + b.Name
-	for i, f := range []evidence.Figure{
-		{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
-		{Name: GPUHighest, Title: "memory used, highest of one", How: "that of the GPU with the most, " + at},
-		{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
-		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at + " (divided by n)"},
-	} {
-		f.Unit, f.Blind, f.Absent = "MiB", of[0].Blind, "never read of all GPUs in one pass"
-		b.add(f, func(l *hardwareLog) float64 {
-			var most []float64
-			for _, pass := range l.passes(of, usedBytes) {
-				if len(pass) == len(of) && (most == nil || vec.Sum(pass) > vec.Sum(most)) {
-					most = pass
-				}
-			}
-			mean, highest, deviation := stats.Moments(most)
-			return evidence.Mebi([]float64{mean * float64(len(most)), highest, mean, deviation}[i])
-		})
+	for _, p := range []Point{AtPeak, AtBaseline, AtPostWarmup} {
+		at := p.words + ", over " + b.Name
+		for i, f := range []evidence.Figure{
+			{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
+			{Name: GPUHighest, Title: "memory used, highest of one", How: "that of the GPU with the most, " + at},
+			{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
+			{Name: GPUDeviation, Title: "memory used, deviation",
+				How: "the standard deviation " + at + " (divided by n)"},
+		} {
+			f.Name, f.Title, f.Unit = p.Name(f.Name), f.Title+p.title, "MiB"
+			f.Blind, f.Absent = of[0].Blind, "never read of all GPUs in one pass"
+			b.add(f, func(l *hardwareLog) float64 {
+				held := l.memoryAt(p, of)
+				mean, highest, deviation := stats.Moments(held)
+				return evidence.Mebi([]float64{mean * float64(len(held)), highest, mean, deviation}[i])
+			})
+		}
 	}
 }
 
@@ -387,7 +409,7 @@ func (b *builder) held() {
 		b.add(f, func(l *hardwareLog) float64 {
 			peak := math.NaN()
 			for _, pass := range l.passes(b.of, name) {
-				peak = evidence.MaxKnown(peak, vec.Sum(pass))
+				peak = evidence.MaxKnown(peak, vec.Sum(pass.values))
 			}
 			return evidence.Mebi(peak)
 		})

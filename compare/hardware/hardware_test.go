@@ -98,7 +98,8 @@ func TestFiguresOfAGPU(t *testing.T) {
 	}
 	// Of eight readings in the phase one has 2 GiB more: the mean is 4.25 GiB, the deviation √(7/64)·2.
 	mean, deviation := 4.25*1024.0, math.Sqrt(7.0/64)*2*1024
-	want(t, h, map[string]float64{GPUFree: 9.875 * 1024, GPUPeak: 6 * 1024, GPUMean: mean, GPUDeviation: deviation,
+	want(t, h, map[string]float64{GPUFree: 9.875 * 1024, GPUPeak: 6 * 1024,
+		AtBaseline.Name(GPUSum): 4 * 1024, AtPostWarmup.Name(GPUSum): 4 * 1024, GPUMean: mean, GPUDeviation: deviation,
 		GPUBusy: 40, GPUBusyMax: 60, GPUBusyDev: 20, GPUPower: 400, GPUPowerMax: 487.5,
 		GPUPowerDev: 100 * math.Sqrt(21.0/4) / 4,
 		GPUHeat:     46, Energy: 800, EnergyPerToken: 16})

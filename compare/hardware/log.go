@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aclements/go-moremath/vec"
+
 	"llmparity/compare/evidence"
 	"llmparity/internal/record"
 )
@@ -65,9 +67,14 @@ func (l *hardwareLog) within(s record.Source, name string) []float64 {
 	return out
 }
 
-// passes are the values that were read in one pass over the sources. A pass reads each source once, shortly after the
-// previous one.
-func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
+// pass has the values that were read in one pass over sources.
+type pass struct {
+	at     int64 // when it began
+	values []float64
+}
+
+// passes lists the passes over sources, each of which reads a source once, shortly after the previous one.
+func (l *hardwareLog) passes(of []record.Source, name string) []pass {
 	var rows []record.MetricRow
 	every := int64(time.Second)
 	for _, s := range of {
@@ -77,18 +84,43 @@ func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return cmp.Compare(a.NS, b.NS) })
-	var out [][]float64
-	var began int64
+	var out []pass
 	seen := map[int]bool{}
 	for _, m := range rows {
-		if len(out) == 0 || seen[m.Source] || m.NS-began > every/2 {
-			out, began = append(out, nil), m.NS
+		if len(out) == 0 || seen[m.Source] || m.NS-out[len(out)-1].at > every/2 {
+			out = append(out, pass{at: m.NS})
 			clear(seen)
 		}
 		seen[m.Source] = true
-		out[len(out)-1] = append(out[len(out)-1], m.Value)
+		now := &out[len(out)-1]
+		now.values = append(now.values, m.Value)
 	}
 	return out
+}
+
+// memoryAt is what all sources held at a point, by the pass that counts: the last one of the phase, or without one the
+// highest of the attempt. It is nil if no pass read all of them.
+func (l *hardwareLog) memoryAt(p Point, of []record.Source) (held []float64) {
+	begin, end := int64(math.MinInt64), int64(math.MaxInt64)
+	if p.phase != "" {
+		launch := l.attempt.Launch()
+		if launch != l.attempt {
+			l = newHardwareLog(launch)
+		}
+		var ok bool
+		if begin, end, ok = evidence.Reach(launch, p.phase); !ok {
+			return nil
+		}
+	}
+	for _, pass := range l.passes(of, usedBytes) {
+		if pass.at < begin || pass.at >= end || len(pass.values) < len(of) {
+			continue
+		}
+		if held == nil || p.phase != "" || vec.Sum(pass.values) > vec.Sum(held) {
+			held = pass.values
+		}
+	}
+	return held
 }
 
 // tokens are the tokens generated in the measure phase.
@@ -157,4 +189,12 @@ func highest(rows []record.MetricRow) float64 {
 		out = evidence.MaxKnown(out, m.Value)
 	}
 	return out
+}
+
+// sum is NaN of nothing.
+func sum(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	return vec.Sum(values)
 }

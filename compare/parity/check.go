@@ -108,7 +108,7 @@ type Tolerance struct {
 	// tolerance is from a table.
 	Yardstick *float64 `json:"yardstick,omitempty"`
 
-	kinds int // of arithmetic
+	plural bool // the arithmetic's name
 }
 
 // Explains is the rule as a sentence.
@@ -121,7 +121,10 @@ func (t Tolerance) Explains() string {
 
 // explains is the subject and the verb of that sentence.
 func (t Tolerance) explains() string {
-	return fmt.Sprintf(explain.Plural(t.kinds, explain.ScoresExplains, explain.ScoresExplain), t.Arithmetic)
+	if t.plural {
+		return fmt.Sprintf(explain.ScoresExplain, t.Arithmetic)
+	}
+	return fmt.Sprintf(explain.ScoresExplains, t.Arithmetic)
 }
 
 // steps is how many rounding steps explain a difference: an engine rounds in more places than a yardstick moves.
@@ -131,7 +134,7 @@ const steps = 2
 // nil.
 func tolerance(anchor *record.Anchor, sides ...[]rounding.Arithmetic) Tolerance {
 	all := rounding.Sorted(slices.Concat(append(sides, []rounding.Arithmetic{rounding.Single})...))
-	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all), kinds: len(all)}
+	t := Tolerance{Nats: rounding.Nats(all), Arithmetic: rounding.Words(all), plural: rounding.Plural(all)}
 	if anchor == nil {
 		return t
 	}

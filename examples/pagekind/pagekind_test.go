@@ -36,6 +36,7 @@ func TestConformanceInFirefox(t *testing.T) {
 		t.Skip("no Firefox here: scripts/setup firefox")
 	}
 	c := enginetest.Tiny(t, 24)[1]
+	c.Brief = !check.Slow
 	c.New = func(*testing.T) engine.Engine {
 		c := &pagekind.Config{Settings: browser.Defaults()}
 		c.Chrome = "firefox"

@@ -32,7 +32,7 @@ type Row struct {
 	Until   bool // --until-ci can wait for it; internal/bench/run computes it of a launch that is not written yet
 
 	Optional  bool    // only where a plan asks for it; elsewhere tables leave it out
-	OfPages   bool    // only engines in a page have it; tables without one leave it out
+	OfSome    bool    // only some engines have it, such as those in a page; tables without one leave it out
 	Component bool    // a part of the memory by component, in predictions too
 	Beyond    bool    // part of a browser's memory beyond the model's components
 	Part      string  // over its column in tables of components; a terminal breaks it

@@ -56,6 +56,12 @@ const (
 	PostWarmupRSS = "post_warmup_rss_sum"
 	IncreaseRSS   = "memory_increase_rss_sum"
 
+	// Of the engine's processes on GPUs, as drivers list it.
+	PeakVRAM       = "peak_vram"
+	VRAMIncrease   = "vram_increase"
+	BaselineVRAM   = "baseline_vram"
+	PostWarmupVRAM = "post_warmup_vram"
+
 	Retained    = "retained_pss"
 	LoadTime    = "load_time"
 	StoreBytes  = "store_bytes"

@@ -71,7 +71,29 @@ func memory() []Row {
 			How:    "the highest sum of RSS minus the baseline of the same launch. If no process ran before the load, the increase is the whole peak",
 			Column: Column{10, "memory_increase_rss_sum_mb", without}},
 	}
-	return mebibytes(out)
+	return mebibytes(append(out, vram()...))
+}
+
+// vram has the rows of the memory on GPUs. In it, cells are compared only in gates: that of a browser's GPU process is
+// not a native engine's.
+func vram() []Row {
+	const of = "GPU memory of the engine's processes on all GPUs, as drivers list it, "
+	out := []Row{
+		{Name: PeakVRAM, Title: "peak GPU memory", How: of + "at its peak", Bench: "peak-vram-B", Head: "GPU peak",
+			Column: Column{64, "peak_vram_mb", "MiB: the highest GPU memory of the engine's processes"}},
+		{Name: VRAMIncrease, Title: "GPU memory increase", Bench: "vram-increase-B",
+			How: of + "at its peak, minus the baseline of the same launch. Without a process on a GPU before the load, " +
+				"the increase is the whole peak",
+			Column: Column{65, "vram_increase_mb", "MiB: peak GPU memory minus the baseline of the same launch"}},
+		{Name: BaselineVRAM, Title: "GPU memory, baseline", How: of + "at the end of the time before the load",
+			Column: Column{66, "baseline_vram_mb", "MiB: GPU memory of the engine's processes before the load"}},
+		{Name: PostWarmupVRAM, Title: "GPU memory, after warm-up", How: of + "at the last reading before the measured requests",
+			Column: Column{67, "post_warmup_vram_mb", "MiB: the last GPU memory before the measured requests"}},
+	}
+	for i := range out {
+		out[i].Absent, out[i].OfSome = "no driver lists the engine's processes", true
+	}
+	return out
 }
 
 // mebibytes sets unit and direction of memory rows that have none of their own.
@@ -93,7 +115,7 @@ func times() []Row {
 			Bar: [2]string{"load", "Load time"}, Profile: "load_time_ms",
 			Column: Column{11, "load_time_ms", "milliseconds from requesting the model until it is ready"}},
 		{Name: StoreBytes, Title: "browser's store", Unit: "MiB", Better: Lower,
-			Absent: "no browser's profile was read", OfPages: true,
+			Absent: "no browser's profile was read", OfSome: true,
 			How:    "the size of the folders of the browser's profile in which pages store files, after the load",
 			Column: Column{63, "store_mb", "MiB: what the browser has stored on disk after the load"}},
 		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
@@ -145,7 +167,7 @@ func times() []Row {
 			How:     "the number of prompt tokens that an earlier request computed. Prefill covers only the other prompt tokens",
 			Column:  Column{20, "cached_prompt_tokens", "prompt tokens that came from a cache"}},
 		{Name: LongestBlock, Title: "longest block of the page", Unit: "ms", Better: Lower,
-			Absent: "no main thread of a page was watched", Request: longestBlock, OfPages: true,
+			Absent: "no main thread of a page was watched", Request: longestBlock, OfSome: true,
 			Bench: "longest-block-sec", Summary: "Longest block",
 			How: "the longest time for which a request blocked the main thread of the engine's page, in the prefill or the " +
 				"decode, to within 20 ms. Nothing in the page can be clicked or drawn meanwhile",

@@ -273,6 +273,8 @@ func hardwareColumns() []hardwareColumn {
 	return []hardwareColumn{
 		{"memory, peak (MiB)", true, names{hardware.GPUPeak, hardware.GPUSum, hardware.GPUHeld}},
 		{"free at start (MiB)", true, names{hardware.GPUFree}},
+		{"before the load (MiB)", false, names{hardware.AtBaseline.Name(hardware.GPUSum)}},
+		{"after the warm-up (MiB)", false, names{hardware.AtPostWarmup.Name(hardware.GPUSum)}},
 		{"most on one GPU (MiB)", false, names{hardware.GPUHighest}},
 		{"memory, mean (MiB)", false, names{hardware.GPUMean}},
 		{"memory, deviation (MiB)", false, names{hardware.GPUDeviation}},

@@ -24,7 +24,7 @@ func Columns(res *compare.Result) []*figure.Row {
 
 // shown reports whether a table has a figure: an optional one, or one of pages, if a cell has it.
 func shown(res *compare.Result, r *figure.Row) bool {
-	return !r.Optional && !r.OfPages || slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
+	return !r.Optional && !r.OfSome || slices.ContainsFunc(res.Cells, func(c *compare.Cell) bool {
 		f := c.Figure(r.Name)
 		return f.Title != "" && (r.Optional || f.Known())
 	})

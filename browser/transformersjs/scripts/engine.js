@@ -26,7 +26,7 @@ export async function start() {
   instantiated = spoilt = false;
   const { env } = library;
   if (!env?.backends?.onnx?.wasm) throw new Error("this build of transformers.js has no env.backends.onnx.wasm, which this page needs");
-  // Everything comes from our server, and nothing is kept: each launch has an empty profile.
+  // Everything comes from our server, and nothing is kept unless the plan asks for it.
   Object.assign(env, { allowRemoteModels: false, allowLocalModels: true, useBrowserCache: false, useWasmCache: false });
   env.fetch = ask;
   const ort = "ort-wasm-simd-threaded.asyncify";
@@ -42,6 +42,11 @@ async function ask(url, init) {
   await unread.get(url)?.body?.cancel();
   const response = await fetch(url, { ...init, signal: cancel?.signal });
   unread.set(url, response);
+  return counted(url, response);
+}
+
+// counted notices that the last file of the weights is here.
+function counted(url, response) {
   const read = response.arrayBuffer;
   response.arrayBuffer = async function () {
     unread.delete(url);
@@ -51,6 +56,23 @@ async function ask(url, init) {
     return bytes;
   };
   return response;
+}
+
+// The cache in which transformers.js keeps a model, with its own name. It goes on without a word where it cannot store a file.
+let refused;
+
+async function keep(storage) {
+  refused = undefined;
+  library.env.useCustomCache = storage === "cache";
+  if (!library.env.useCustomCache) return;
+  const cache = await caches.open(library.env.cacheKey);
+  library.env.customCache = {
+    async match(url) {
+      const found = await cache.match(url);
+      return found && counted(url, found);
+    },
+    put: (url, response) => cache.put(url, response).catch((e) => { refused ??= e; }),
+  };
 }
 
 // Instantiation begins and ends a stage of the first load. A page keeps its WebAssembly until it is closed.
@@ -77,7 +99,8 @@ for (const name of ["dispatchWorkgroups", "dispatchWorkgroupsIndirect"]) {
 }
 
 // deviceOf makes the device of a load as ONNX Runtime would, which would use a destroyed one again after an unload. But with
-// subgroups of 4, as SwiftShader has, the attention of its prefill is wrong: without them it is right.
+// subgroups of 4, as SwiftShader has, and of 8, as lavapipe has, its kernel FlashAttention, of prompts above 32 tokens, is wrong:
+// without them it is right.
 async function deviceOf() {
   const adapter = await navigator.gpu?.requestAdapter();
   if (!adapter) throw new Error("the browser has no WebGPU adapter for transformers.js");
@@ -87,7 +110,7 @@ async function deviceOf() {
     "maxStorageBuffersPerShaderStage"]) {
     requiredLimits[limit] = adapter.limits[limit];
   }
-  subgroups = adapter.features.has("subgroups") && adapter.info.subgroupMinSize >= 8;
+  subgroups = adapter.features.has("subgroups") && adapter.info.subgroupMaxSize >= 16;
   const requiredFeatures = ["shader-f16", "subgroups"].filter((name) => adapter.features.has(name) && (name !== "subgroups" || subgroups));
   return adapter.requestDevice({ requiredFeatures, requiredLimits });
 }
@@ -106,11 +129,13 @@ export async function load(options) {
   env.localModelPath = new URL("..", import.meta.url).pathname; // an address with a host would count as remote
   const device = backend === "webgpu" ? await deviceOf() : undefined;
   left = new Set(options.files);
+  await keep(options.storage);
   tokenizer = await AutoTokenizer.from_pretrained(options.path);
   model = await AutoModelForCausalLM.from_pretrained(options.path, {
     device: backend, dtype: options.dtype, use_external_data_format: options.externalFiles,
     ...(device && { session_options: { executionProviders: [{ name: "webgpu", device }] } }),
   });
+  if (refused) throw new Error(`the browser does not store the model: ${refused.name}: ${refused.message}`);
   // While WebAssembly computes, other tasks of the thread run only between steps.
   const forward = model.forward.bind(model);
   model.forward = async (inputs) => {

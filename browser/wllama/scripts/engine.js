@@ -8,7 +8,7 @@ import { server } from "./requests.js";
 let runtime; // wllama's module
 let wllama; // undefined: none is loaded
 let inner; // its worker
-let stored; // the model's files in the browser
+let stored; // the model's files in the browser, to be removed
 let context; // window in tokens
 let stopping; // AbortController of a download or request
 let lines = []; // of the log, since the load began
@@ -47,8 +47,22 @@ function why(e) {
   return new Error([...new Set([own, ...said.slice(0, 2)])].join(": "));
 }
 
-// load downloads a model into the browser's storage, as wllama does by itself, and loads it.
-export async function load({ model, params, threads, window }) {
+// inStore downloads a model into the browser's storage, as wllama does by itself, or finds it there.
+async function inStore(files, keep) {
+  const model = await wllama.modelManager.getModelOrDownload({ url: here(files[0]) }, { signal: stopping.signal });
+  stored = keep ? undefined : model;
+  return model.open();
+}
+
+// inMemory downloads a model into the browser's memory.
+const inMemory = (files) => Promise.all(files.map(async (file) => {
+  const answer = await fetch(here(file), { signal: stopping.signal });
+  if (!answer.ok) throw new Error(`Failed to fetch ${file}: HTTP ${answer.status}`);
+  return answer.blob();
+}));
+
+// load loads a model from the files of one.
+export async function load({ files, params, threads, window, storage, keep }) {
   lines = [];
   if (threads > 1 && !globalThis.crossOriginIsolated) throw new Error("no threads: the page is not cross-origin isolated");
   if (threads > 1 && !globalThis.SharedArrayBuffer) throw new Error("no threads: the browser has no SharedArrayBuffer");
@@ -58,11 +72,10 @@ export async function load({ model, params, threads, window }) {
   wllama = new runtime.Wllama({ default: here("./wllama.wasm") }, { logger });
   wllama.setCompat(null); // else it may load another build from a CDN
   try {
-    stored = await wllama.modelManager.downloadModel(here(model), { signal: stopping.signal });
-    const files = await stored.open();
+    const blobs = await (storage === "none" ? inMemory(files) : inStore(files, keep));
     host.mark("wasm");
     inner = join(here("./inner.js"));
-    await inner.alive(wllama.loadModel(files, { ...params, n_threads: threads }));
+    await inner.alive(wllama.loadModel(blobs, { ...params, n_threads: threads }));
   } catch (e) {
     throw why(e);
   } finally {

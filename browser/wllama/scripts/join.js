@@ -14,7 +14,7 @@ export function join(script) {
   died.catch(() => {}); // who waits for the worker gets the error
   globalThis.Worker = class extends Before {
     constructor(url, options) {
-      super(URL.createObjectURL(new Blob([`import "${script}"; import "${url}";`], { type: "text/javascript" })), options);
+      super(URL.createObjectURL(new Blob([`import "${script}"; import "${url}";`], { type: "text/javascript" })), { ...options, name: "llmparity" });
       worker ??= this;
       this.addEventListener("message", heard);
       this.addEventListener("error", ({ message }) => lost(new Error(`wllama's worker failed: ${message ?? "its script is missing"}`)));

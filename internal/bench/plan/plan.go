@@ -93,6 +93,8 @@ type Plan struct {
 	// Text whose perplexity engines are scored by after the run: a file, builtin, or its first windows, quick.
 	// Default: none.
 	Quality string `yaml:"quality,omitempty"`
+	// The one engine that scores that text. Default: each that can score.
+	QualityOf string `yaml:"quality_of,omitempty"`
 	// Dtype that engines compute in: f32, f16 or bf16. Default: f32.
 	DType string `yaml:"dtype,omitempty"`
 	// Threads of native engines. Default: 1.
@@ -144,6 +146,9 @@ const (
 // ScoresNothing reports whether no engine scores outputs after the run. Otherwise those are scored that differ between
 // engines, and with parity all.
 func (p Plan) ScoresNothing() bool { return p.Parity != nil && !*p.Parity }
+
+// ScoresQuality reports whether an engine that can score scores the text for quality.
+func (p Plan) ScoresQuality(engine string) bool { return p.QualityOf == "" || p.QualityOf == engine }
 
 // Checks reports whether engines' scores are checked.
 func (p Plan) Checks() bool { return p.Check == nil || *p.Check }

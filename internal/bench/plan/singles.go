@@ -59,6 +59,8 @@ func (p *Plan) Singles() []Single {
 			Help: "engine whose output is the reference text (default: the first native engine that reports token ids)"},
 		{Key: "quality", To: &p.Quality, Flag: "quality",
 			Help: "after the run, measure the perplexity of a text `FILE`, of the text builtin, or of its first 16 windows (quick), in engines that can score"},
+		{Key: "quality_of", To: &p.QualityOf, Flag: "quality-of",
+			Help: "the one engine that scores the text of --quality (default: each that can score)"},
 	}
 	if p.Traffic != nil {
 		out = append(out, p.Traffic.singles()...)
@@ -172,7 +174,7 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 func (p Plan) Validate() error {
 	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
 		p.validatePrompts, p.validateSchedule, p.validateAxes, p.validateSections,
-		p.validateLoad, p.Gate.Validate, p.validateTextOf}
+		p.validateLoad, p.Gate.Validate, p.validateOf}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -361,10 +363,13 @@ func (p Plan) validateLoad() error {
 	return nil
 }
 
-func (p Plan) validateTextOf() error {
-	if p.TextOf == "" ||
-		slices.ContainsFunc(p.scopes(), func(s scope) bool { return slices.Contains(s.Engines, p.TextOf) }) {
-		return nil
+// validateOf checks the fields that name an engine of the plan.
+func (p Plan) validateOf() error {
+	for _, f := range []struct{ key, engine string }{{"text_of", p.TextOf}, {"quality_of", p.QualityOf}} {
+		measured := func(s scope) bool { return slices.Contains(s.Engines, f.engine) }
+		if f.engine != "" && !slices.ContainsFunc(p.scopes(), measured) {
+			return fmt.Errorf("%s: %q is not an engine of the plan (%s)", f.key, f.engine, strings.Join(p.Engines, ", "))
+		}
 	}
-	return fmt.Errorf("text_of: %q is not an engine of the plan (%s)", p.TextOf, strings.Join(p.Engines, ", "))
+	return nil
 }

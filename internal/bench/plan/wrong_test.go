@@ -70,6 +70,7 @@ var wrong = []struct {
 	{head + body + "until_ci:\n  width: 5%\n  max_repetitions: 2\n",
 		"p:8: until_ci.max_repetitions: 2 is less than repetitions: 6", true},
 	{head + body + "text_of: weblm\n", `p:6: text_of: "weblm" is not an engine of the plan (webllm, llamacpp)`, true},
+	{head + body + "quality_of: weblm\n", `p:6: quality_of: "weblm" is not an engine of the plan (webllm, llamacpp)`, true},
 	{head + body + "exclude: [{engine: weblm}]\n",
 		"p:6: exclude[0].engine: no cell has weblm; available: webllm, llamacpp", true},
 	{head + body + "exclude:\n- engine: webllm\n- input_length: 9\n",

@@ -26,7 +26,7 @@ func (r *Resolver) scorings(out *Resolved, s *Chosen) {
 		runs := slices.ContainsFunc(s.Cells, func(c record.Cell) bool {
 			return c.Engine == s.Plan.Engines[at] && out.Answers[c.ID-1].Verdict.Answer != engine.Refused
 		})
-		if !runs || e.Err != nil || !e.Caps().Scores {
+		if !runs || e.Err != nil || !e.Caps().Scores || !s.Plan.ScoresQuality(e.Name()) {
 			continue
 		}
 		will := Scoring{Setup: s.ID, Engine: e.Name(), Model: s.Model.Name}

@@ -99,7 +99,7 @@ func (r *runner) windows(s *current) [][]job {
 	for i, e := range s.Engines {
 		cells := s.of(e)
 		switch {
-		case len(cells) == 0:
+		case len(cells) == 0, !s.Plan.ScoresQuality(e.Name()):
 			continue
 		case !e.Caps().Scores:
 			r.w.Warn(record.Warnf("not-scored", "%s does not score: it reports no log-probabilities of a given text",

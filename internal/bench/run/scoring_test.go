@@ -137,6 +137,20 @@ func TestParityWithoutScorerWarns(t *testing.T) {
 	})
 }
 
+// With quality_of, the other engines score nothing of the text.
+func TestQualityOfOneEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := opinionated("a", 1, 2, 3, 4), opinionated("b", 1, 2, 3, 4)
+		o := options(t, a, b, &scripted{name: "mute"})
+		o.Plan.Quality, o.Plan.QualityOf, o.Plan.Check = "a.txt", "b", new(false)
+		o.Quality = &score.Windows{Name: "a.txt", SHA256: "5f", IDs: [][]int{{1, 2, 3, 4, 5, 6, 7, 8}}}
+		r, err := do(t, t.Context(), o)
+		if err != nil || len(a.asked) != 0 || len(b.asked) != 1 || len(unscored(r)) != 0 {
+			t.Errorf("%v; scored: %v and %v; warnings %v", err, a.asked, b.asked, unscored(r))
+		}
+	})
+}
+
 // Each engine that can score scores each window of the plan's text once, even if the run is interrupted meanwhile.
 func TestInterruptedQualityResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,7 @@ type Options struct {
 	Name    string // part of a name or command line, in any case
 	PIDs    []int
 	Command *Command
+	Joins   func(proc.Process) bool // which processes belong to those of PIDs besides descendants; nil: none
 
 	Interval   time.Duration // between samples
 	PSS        time.Duration // shortest interval between reads of PSS; 0: never
@@ -184,6 +185,7 @@ func (w *watcher) findCommand() {
 }
 
 func (w *watcher) findPIDs() error {
+	w.family.Joins = w.o.Joins
 	for _, pid := range w.o.PIDs {
 		pid = proc.ProcessOf(pid) // it may be a thread
 		if slices.ContainsFunc(w.alive, func(p *process) bool { return p.PID == pid }) {
@@ -197,6 +199,12 @@ func (w *watcher) findPIDs() error {
 		case err != nil:
 			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists processes", "can't watch process %d", pid)
 		}
+		w.welcome(m)
+	}
+	if w.o.Joins == nil {
+		return nil
+	}
+	for _, m := range w.family.LookAtAll() {
 		w.welcome(m)
 	}
 	return nil

@@ -156,6 +156,11 @@ func Nats(all []Arithmetic) (nats float64) {
 	return nats
 }
 
+// Plural reports whether the words for all of them take a verb in the plural.
+func Plural(all []Arithmetic) bool {
+	return len(all) > 1 || len(all) == 1 && slices.Contains([]Arithmetic{Half, Eight, EightWide, Sines}, all[0])
+}
+
 // Words lists arithmetics: float16 activations and a float16 KV cache.
 func Words(all []Arithmetic) string {
 	var names []string

@@ -181,9 +181,6 @@ func TestEstimateIsOfWhatARunStarts(t *testing.T) {
 			if dtype != "" && k.Memory.KVTypes == nil { // it has that of the weights
 				continue
 			}
-			if k.Memory.Starts == nil { // an estimate plans for a GPU, in the model's own dtype
-				continue
-			}
 			e := k.New(k.Name, k.Config(), engine.Settings{DType: "f32", KVDType: dtype})
 			settler, ok := e.(engine.Settled)
 			if !ok {

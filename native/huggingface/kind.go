@@ -72,7 +72,8 @@ const part = "transformers"
 
 // Memory describes how torch holds models.
 var Memory = &engine.Memory{Name: Name, Title: "transformers", Runtime: "torch", FourBits: "nf4",
-	Before: 370 << 20, // torch and transformers, imported
+	KVTypes: []string{"f32", "f16", "bf16", "int8"},
+	Before:  370 << 20, // torch and transformers, imported
 	Program: engine.Program{Bytes: 0.6 * (1 << 30), Devices: true, Low: 0.5, High: 2,
 		How: "rule of thumb: a CUDA context, cuBLAS workspace and PyTorch's rounding on each device; similar on a CPU"},
 	Starts: func(s engine.Settings) map[string]string { return Config{}.with(s).policy(models.Model{}) }}

@@ -61,7 +61,7 @@ test browsers raced servers test-all: export GORACE = atexit_sleep_ms=0
 # may take longer than Go's ten minutes where others work too. All is tested, whatever failed before it: one answer
 # tells everything. Lint comes last: by then most of what it needs is compiled.
 test: setup
-	@scripts/setup llamacpp-tools ollama staticcheck
+	@scripts/setup llamacpp-tools ollama huggingface staticcheck
 	@$(MAKE) --no-print-directory -k -j2 browsers plain raced servers lint
 
 # Lint vets all of it.

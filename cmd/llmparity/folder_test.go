@@ -16,8 +16,8 @@ import (
 func TestFolderRunsInEveryEngine(t *testing.T) {
 	browserTest(t)
 	t.Parallel()
-	cmd := oneLaunch(t, "webllm,llamacpp,huggingface", "--model", "Tiny-Folder", "--context", "512", "--max-tokens", "24",
-		"--prompt", tinytest.Prompts()[1].Text)
+	cmd := oneLaunch(t, "webllm,llamacpp,huggingface", "--model", "Tiny-Folder", "--context", "512",
+		"--max-tokens", "24", "--prompt", tinytest.Prompts()[1].Text)
 	_, err := hffolder.Write(t.Context(), tinyOf(t).Path, filepath.Join(cmd.Dir, "Tiny-Folder"))
 	check(t, err)
 	well(t, cmd)

@@ -101,8 +101,8 @@ func TestReference(t *testing.T) {
 		t.Errorf("weights of %v bytes, want %d", v["weights_bytes"], weights)
 	}
 	info := p.Engine()
-	for name, want := range map[string]string{"threads": "1", "weights_dtype": "f32", "kv_dtype": "f32", "device": "cpu",
-		"context": "1024", "compile": "off"} {
+	for name, want := range map[string]string{"threads": "1", "weights_dtype": "f32", "kv_dtype": "f32",
+		"device": "cpu", "context": "1024", "compile": "off"} {
 		if info.Policy[name] != want {
 			t.Errorf("policy %s is %q, want %q", name, info.Policy[name], want)
 		}
@@ -158,7 +158,8 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%v, want %v", ids, c.Expected)
 		}
 		info := p.Engine()
-		if info.Policy["weights_dtype"] != dtype || info.Policy["attention"] != "eager" || info.Policy["context"] != "512" {
+		if info.Policy["weights_dtype"] != dtype || info.Policy["attention"] != "eager" ||
+			info.Policy["context"] != "512" {
 			t.Errorf("%+v", info.Policy)
 		}
 		check.Err(t, s.Close())
@@ -241,7 +242,8 @@ func TestTrouble(t *testing.T) {
 		enginetest.OneLine(t, e.Check(t.Context(), enginetest.TinyModel(t)), fault.NoPython, record.SetUp,
 			"has no torch (--huggingface-python)")
 		e = New(Config{Python: "/bin/true"})
-		enginetest.OneLine(t, e.Check(t.Context(), enginetest.TinyModel(t)), fault.NoPython, record.SetUp, "it is not Python")
+		enginetest.OneLine(t, e.Check(t.Context(), enginetest.TinyModel(t)), fault.NoPython, record.SetUp,
+			"it is not Python")
 		t.Setenv("PATH", filepath.Join(bare, "bin"))
 		e = New(Config{Cache: t.TempDir()})
 		enginetest.OneLine(t, e.Check(t.Context(), enginetest.TinyModel(t)), fault.NoPython, record.SetUp,

@@ -36,7 +36,8 @@ print(json.dumps({n: v(n) for n in ("torch", "transformers")}))`
 // scripts/setup huggingface.
 func (c Config) find(ctx context.Context) (environment, error) {
 	const install = "install them there, omit the setting, or run scripts/setup huggingface"
-	for _, named := range []struct{ path, by string }{{c.Python, "--huggingface-python"}, {os.Getenv(Variable), Variable}} {
+	for _, named := range []struct{ path, by string }{{c.Python, "--huggingface-python"},
+		{os.Getenv(Variable), Variable}} {
 		if named.path == "" {
 			continue
 		}

@@ -73,7 +73,7 @@ const part = "transformers"
 // Memory describes how torch holds models.
 var Memory = &engine.Memory{Name: Name, Title: "transformers", Runtime: "torch", FourBits: "nf4",
 	KVTypes: []string{"f32", "f16", "bf16", "int8"},
-	Before:  400 << 20,
+	Before:  370 << 20, // torch and transformers, imported
 	Program: engine.Program{Bytes: 0.6 * (1 << 30), Devices: true, Low: 0.5, High: 2,
 		How: "rule of thumb: a CUDA context, cuBLAS workspace and PyTorch's rounding on each device; similar on a CPU"},
 	Starts: func(s engine.Settings) map[string]string { return Config{}.with(s).policy(models.Model{}) }}
@@ -88,7 +88,7 @@ var (
 func (c *Config) Fields() []engine.Field {
 	return []engine.Field{
 		{To: &c.Python, Flag: "huggingface-python", Place: true,
-			Help: "Python that has torch and transformers (default: $" + Variable +
+			Help: "path of a Python that has torch and transformers (default: $" + Variable +
 				", then PATH, then the environment of scripts/setup huggingface)"},
 		{To: &c.Device, Flag: "huggingface-device", Key: "device", OneOf: devices,
 			Help: "torch device of the model: cpu, cuda or mps (default: cpu)"},

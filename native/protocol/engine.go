@@ -65,8 +65,9 @@ func (e *Engine) Caps() engine.Caps {
 	c := e.hello.Caps
 	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, TakesIDs: c.IDs, Exact: c.Exact,
 		PromptCache: c.PromptCache,
-		Served:      slices.Contains(e.hello.Formats, record.Served), Requests: max(1, e.config.Batch), Isolation: record.OfLaunch,
-		Scores: c.Scores}
+		Served:      slices.Contains(e.hello.Formats, record.Served), Isolation: record.OfLaunch,
+		Requests: max(1, e.config.Batch),
+		Scores:   c.Scores}
 }
 
 // Check starts the program to learn which models it runs, and ends it.

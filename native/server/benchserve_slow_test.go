@@ -108,7 +108,10 @@ func benchServe(b *testing.B, url string, m models.Model, dir string, clients in
 // BenchmarkAgainstBenchServe compares our client with vLLM's, in alternating runs on one server. The interval of the
 // median ratio must be within 10%.
 func BenchmarkAgainstBenchServe(b *testing.B) {
-	const pairs = 8
+	pairs := 8
+	if testing.Short() {
+		pairs = 2
+	}
 	s := settings()
 	s.Slots = 8
 	e := vllm(b, s)

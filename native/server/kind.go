@@ -109,7 +109,7 @@ func (c *Config) Fields() []engine.Field {
 				"scripts/setup vllm)"},
 			args,
 			{To: &c.CacheMiB, Flag: "vllm-kv-cache-mib", Key: "kv_cache_mib", Zero: "what the requests need on a CPU, else a " +
-				"share of each GPU", Help: "MiB of KV cache that vLLM reserves"},
+				"share of each GPU", Help: "size of the KV cache that vLLM reserves, in MiB"},
 		}
 	case SGLangName:
 		return []engine.Field{

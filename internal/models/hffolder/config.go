@@ -154,8 +154,9 @@ func (c config) architecture(biased bool) (a gguf.Architecture, err error) {
 		return a, fmt.Errorf("mlp_bias is true, which is not supported")
 	}
 	c.defaults(name)
-	for field, n := range map[string]int{"hidden_size": c.Hidden, "intermediate_size": c.FFN, "num_hidden_layers": c.Layers,
-		"num_attention_heads": c.Heads, "head_dim": c.HeadDim, "vocab_size": c.Vocab, "max_position_embeddings": c.Context} {
+	for field, n := range map[string]int{"hidden_size": c.Hidden, "intermediate_size": c.FFN,
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads,
+		"head_dim": c.HeadDim, "vocab_size": c.Vocab, "max_position_embeddings": c.Context} {
 		if n <= 0 || n > 1<<30 {
 			return a, fmt.Errorf("config.json: %s is %d", field, n)
 		}

@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 			if !reflect.DeepEqual(v, w) {
 				t.Errorf("tokenizer: %.300v\nwant %.300v", w, v)
 			}
-			if feature.Spec.Fused || other || same == record.OtherValues { // the tensors or their rows have another order
+			if feature.Spec.Fused || other || same == record.OtherValues { // in another order
 				return
 			}
 			words, err := gguf.Difference(t.Context(), was.Unquantised(), is.Unquantised())
@@ -114,13 +114,16 @@ func TestForms(t *testing.T) {
 				"low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64}})
 		f, _ := back(t, dir, "x")
 		a, err := f.Architecture()
-		if err != nil || a.RopeBase != 5e5 || len(a.RopeFactors) != 16 || a.RopeFactors[0] != 1 || a.RopeFactors[15] != 8 {
+		if err != nil || a.RopeBase != 5e5 || len(a.RopeFactors) != 16 || a.RopeFactors[0] != 1 ||
+			a.RopeFactors[15] != 8 {
 			t.Errorf("%+v, %v", a, err)
 		}
 	})
 	t.Run("gemma3's two rotations", func(t *testing.T) {
-		_, dir, _ := written(t, tiny.Spec{Architecture: gguf.Gemma3, Layers: 7, Heads: 4, KVHeads: 2, HeadDim: 48, Window: 24})
-		changed(t, dir, "config.json", map[string]any{"rope_theta": nil, "rope_local_base_freq": nil, "layer_types": nil,
+		_, dir, _ := written(t, tiny.Spec{Architecture: gguf.Gemma3, Layers: 7, Heads: 4, KVHeads: 2, HeadDim: 48,
+			Window: 24})
+		changed(t, dir, "config.json", map[string]any{"rope_theta": nil, "rope_local_base_freq": nil,
+			"layer_types":            nil,
 			"sliding_window_pattern": 6, "rope_parameters": map[string]any{
 				"full_attention":    map[string]any{"rope_theta": 1e6, "rope_type": "linear", "factor": 8},
 				"sliding_attention": map[string]any{"rope_theta": 10000, "rope_type": "default"}}})

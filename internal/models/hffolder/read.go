@@ -199,7 +199,8 @@ func tokenizer(dir string, c config) (entries []gguf.Entry, v gguf.Vocabulary, e
 	var generation struct {
 		EOS any `json:"eos_token_id"`
 	}
-	if regular.JSON(filepath.Join(dir, "generation_config.json"), maxConfig, &generation) == nil && generation.EOS != nil {
+	if regular.JSON(filepath.Join(dir, "generation_config.json"), maxConfig, &generation) == nil &&
+		generation.EOS != nil {
 		limits.EOS = numbers(generation.EOS)
 	}
 	if limits.Prefix, err = begins(dir); err != nil {

@@ -27,7 +27,8 @@ func (w weight) shape() []int64 {
 }
 
 // names are transformers' for the tensors of a layer.
-var names = map[string]string{"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+var names = map[string]string{"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj",
+	"attn_k": "self_attn.k_proj",
 	"attn_v": "self_attn.v_proj", "attn_qkv": "self_attn.qkv_proj", "attn_output": "self_attn.o_proj",
 	"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "ffn_norm": "post_attention_layernorm",
 	"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}

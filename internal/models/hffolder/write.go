@@ -86,7 +86,7 @@ func stored(f *gguf.File, w weight, rounded *bool) (safetensors.Weights, record.
 	if !slices.Contains([]gguf.Type{gguf.F32, gguf.F16, gguf.BF16}, t.Type) || w.norm {
 		dtype, same = "F32", record.SameValues
 	}
-	return safetensors.Weights{Name: w.name, DType: dtype, Shape: w.shape(), Data: func(write func([]byte) error) error {
+	data := func(write func([]byte) error) error {
 		var rows gguf.Rows
 		group := max(w.headDim, 1) // whole heads
 		if err := rows.Reset(f, t, max(pieceBytes/(4*int(t.Shape[0])*group), 1)*group); err != nil {
@@ -104,7 +104,8 @@ func stored(f *gguf.File, w weight, rounded *bool) (safetensors.Weights, record.
 				return err
 			}
 		}
-	}}, same
+	}
+	return safetensors.Weights{Name: w.name, DType: dtype, Shape: w.shape(), Data: data}, same
 }
 
 // piece returns the next rows as a folder has them: as they are, or as float32.

@@ -1,5 +1,5 @@
-// Package safetensors reads and writes the files in which Hugging Face folders have their weights: a header in JSON, and
-// then the tensors, row by row. A model may be in several files, which an index lists.
+// Package safetensors reads and writes the files in which Hugging Face folders have their weights: a header in JSON,
+// and then the tensors, row by row. A model may be in several files, which an index lists.
 package safetensors
 
 import (

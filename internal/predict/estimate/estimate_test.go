@@ -25,7 +25,7 @@ var (
 		FourBits: "q4f32_1"}
 	// Transformers computes in a model's own dtype, as a plan cannot say.
 	Transformers = &engine.Memory{Name: "transformers", Title: "transformers", Runtime: "torch", FourBits: "nf4",
-		KVTypes: huggingface.Memory.KVTypes, Program: huggingface.Memory.Program}
+		KVTypes: []string{"f32", "f16", "bf16", "int8"}, Program: huggingface.Memory.Program}
 	LlamaCPP, Ollama = llamacpp.Memory, ollama.Memory
 	VLLM             = server.VLLMMemory
 	engines          = []*engine.Memory{WebLLM, LlamaCPP, Ollama, VLLM, Transformers}

@@ -20,7 +20,7 @@ func (e *Estimate) kvType(given string) (dtype.DType, error) {
 		name = cmp.Or(e.runtime().kv, e.DTypes.Activations)
 	}
 	d, known := dtype.Named(name)
-	if chosen && (!known || own != nil && !slices.Contains(own, d.Name)) {
+	if chosen && (!known || own == nil && !d.Caches || own != nil && !slices.Contains(own, d.Name)) {
 		if own == nil {
 			own = dtype.Caches()
 		}

@@ -97,8 +97,40 @@ func (vllm) cache(e *Estimate, c hfconfig.Cache) (reserved, used int64) {
 	return padded(int64(e.Setup.Context), vllmCPUBlock) + vllmCPUBlock, seen
 }
 
-// activations are those of the profiling run with a full batch of tokens.
+// vLLM on a CPU, measured as PSS with vLLM 0.32 and torch 2.13: its processes with the tiny model, what each token of
+// the
+// vocabulary adds to two tokenizers, and the share of the weights that stays taken when linear layers were packed. The
+// latter two were fitted to SmolLM2.
+const (
+	vllmProcesses  = 1455 * mib
+	vllmVocabulary = 3.3 * 1024
+	vllmPacking    = 0.6
+)
+
+// itself has, on a CPU, the processes, and what is more than weights and cache at the peak. That is while the weights
+// are read, when the mapped file is there beside them, or later, with a large cache.
+func (vllm) itself(e *Estimate, weights int64) (Component, []string) {
+	if !e.Setup.OnCPU {
+		return usual{}.itself(e, weights)
+	}
+	later := e.Component(KVReserved).Best + e.Component(Activation).Best
+	more, what := float64(weights-later), "the file of the weights, mapped while they are read, less the cache, which comes later"
+	if packed := vllmPacking * float64(weights); packed > more {
+		more, what = packed, "memory that stays taken when linear layers were packed"
+	}
+	c := scaled(Framework, vllmProcesses+vllmVocabulary*float64(e.Model.Vocab)+more, 0.9, 1.15, "",
+		fmt.Sprintf("PSS of API server, engine and worker with two tokenizers, on Linux with vLLM 0.32; %.0f MiB are %s",
+			more/mib, what), Medium)
+	return c, []string{"weights read into memory", "the KV cache, zeroed at load", "activations",
+		"the server's processes, with " +
+			what}
+}
+
+// activations are those of the profiling run with a full batch of tokens. A CPU has none.
 func (vllm) activations(e *Estimate) (Component, touched) {
+	if e.Setup.OnCPU {
+		return usual{}.activations(e)
+	}
 	m := e.Model
 	h, i, q, kv := sizes(m)
 	b, t := width(e.DTypes.Activations), float64(e.Setup.TensorParallel)

@@ -55,7 +55,8 @@ func (f *checkFlags) gate(dir string) (*gates.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(f.changes) > 0 && f.thresholds == "" && dir != "" { // else a flag would drop the defaults that found a regression
+	// Else a flag for one figure would drop the defaults that found a regression in another.
+	if len(f.changes) > 0 && f.thresholds == "" && dir != "" {
 		g = g.Against()
 		g.Default = false
 	}

@@ -31,7 +31,7 @@ type drives struct {
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, 0, false,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, 540 << 20, false,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
 	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, 0, true,
 		"try --adapter swiftshader", "use a newer Chrome, which includes SwiftShader for WebGPU"},

@@ -46,6 +46,7 @@ var (
 	_ engine.Reader   = (*Engine)(nil)
 	_ engine.Settled  = (*Engine)(nil)
 	_ engine.Loader   = (*Engine)(nil)
+	_ engine.Opener   = (*Engine)(nil)
 )
 
 // New makes the engine without starting anything.

@@ -75,7 +75,7 @@ func (l layout) Used(held int64) (int64, bool) { return l.kvToken * held, l.kvTo
 
 // Loaded describes the model in memory.
 func (e *Engine) Loaded(m models.Model) engine.Loaded {
-	out := engine.Loaded{As: Memory, Path: m.Path, OnGPU: false}
+	out := engine.Loaded{As: e.config.Held(Memory), Path: m.Path, OnGPU: false}
 	if p, ok := e.known(m); ok {
 		out.Path = p.Dir
 	}

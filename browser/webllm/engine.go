@@ -274,7 +274,7 @@ func adapter(name string) (engine.Adapter, error) {
 
 // Loaded describes the prepared package, or before that the one that would be made from a GGUF.
 func (w *WebLLM) Loaded(m models.Model) engine.Loaded {
-	out := engine.Loaded{As: Memory, Path: m.Path, OnGPU: !w.software(),
+	out := engine.Loaded{As: w.config.Held(Memory), Path: m.Path, OnGPU: !w.software(),
 		Device: func(ctx context.Context) (record.Device, error) { return w.Device(ctx, quiet) }}
 	if p, ok := w.Prepared(m); ok {
 		out.Path, out.Library = p.Dir, p.Library.Path

@@ -23,7 +23,11 @@ type Engine struct {
 	settings engine.Settings
 }
 
-var _ engine.Settled = (*Engine)(nil)
+var (
+	_ engine.Settled = (*Engine)(nil)
+	_ engine.Loader  = (*Engine)(nil)
+	_ engine.Opener  = (*Engine)(nil)
+)
 
 // Name returns Name.
 func (*Engine) Name() string { return Name }
@@ -144,6 +148,11 @@ func (e *Engine) Settings(m models.Model) map[string]string {
 		s["context"] = strconv.Itoa(m.Context)
 	}
 	return s
+}
+
+// Loaded describes the model in memory.
+func (e *Engine) Loaded(m models.Model) engine.Loaded {
+	return engine.Loaded{As: e.config.Held(Memory), Path: m.Path}
 }
 
 // policy lists the settings that affect figures or ids, and what the log says was actually used.

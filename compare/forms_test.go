@@ -54,7 +54,7 @@ func TestAnswerSaysWhichFormToShip(t *testing.T) {
 	check.Has(t, a.Ship.Sentence(), "Q4_K_M, by memory and quality", "Perplexity is within 1% of Q8_0's: +0.60%",
 		"Q4_0 saves ", "against Q4_K_M and costs 1.4% more perplexity")
 	check.Has(t, a.Place.Sentence(), " MiB more in the browser",
-		"`llmparity reproduce results/forms --out forms.yaml`", "`llmparity run forms.yaml` on a machine with a GPU")
+		"`llmparity reproduce results/forms --out on-a-gpu.yaml`", "`llmparity run on-a-gpu.yaml` on a machine with a GPU")
 	if of := r.Forms[0]; of.Model != "Small 135M" || len(of.Engines) != 2 || !of.Engines[0].OnCPU {
 		t.Errorf("%+v", of)
 	}

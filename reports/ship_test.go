@@ -43,7 +43,7 @@ func TestEveryFormatSaysWhichFormToShip(t *testing.T) {
 		"page": func(w io.Writer, res *compare.Result) error { return colours.HTML(w, res, run) }} {
 		text := words(rendered(t, func(w io.Writer) error { return render(w, res) }))
 		check.Has(t, text, "Q4_0 is 1.5 times smaller than Q8_0, for 0.5% more perplexity", "Q4_0, by memory and quality",
-			"MiB more in the browser", "llmparity reproduce results/forms --out forms.yaml", "+0.42% to +0.48%", "kept")
+			"MiB more in the browser", "llmparity reproduce results/forms --out on-a-gpu.yaml", "+0.42% to +0.48%", "kept")
 		if name != "terminal" {
 			check.Has(t, text, "Which form to ship")
 		}

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/kit/check"
 )
 
-// ONNX Runtime's attention of prompts above 32 tokens is wrong with lavapipe's subgroups of 8, as with SwiftShader's of
-// 4. Without them it is right.
+// ONNX Runtime's attention of prompts above 32 tokens comes out wrong with lavapipe's subgroups of 8, as with
+// SwiftShader's of 4. Without them it is right.
 func TestLavapipe(t *testing.T) {
 	_, err := find.Lavapipe()
 	check.Err(t, err)

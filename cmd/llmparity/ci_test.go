@@ -92,6 +92,7 @@ func TestExampleWorkflowsAreValid(t *testing.T) {
 	for file, want := range map[string][]string{
 		"workflow.yml": {"baseline", "doctor", "report", "report", "run", "run"},
 		"builds.yml":   {"compare-builds", "gate"},
+		"comment.yml":  nil,
 	} {
 		if got := workflowCommands(t, file); !slices.Equal(got, want) {
 			t.Errorf("%s runs %q, want %q", file, got, want)
@@ -121,6 +122,7 @@ func workflowCommands(t *testing.T, file string) (commands []string) {
 		Permissions map[string]string `yaml:"permissions"`
 		Env         map[string]string `yaml:"env"`
 		Jobs        map[string]struct {
+			If      string `yaml:"if"`
 			RunsOn  any    `yaml:"runs-on"`
 			Timeout int    `yaml:"timeout-minutes"`
 			Steps   []step `yaml:"steps"`

@@ -99,8 +99,8 @@ for (const name of ["dispatchWorkgroups", "dispatchWorkgroupsIndirect"]) {
 }
 
 // deviceOf makes the device of a load as ONNX Runtime would, which would use a destroyed one again after an unload. But with
-// subgroups of 4, as SwiftShader has, and of 8, as lavapipe has, its kernel FlashAttention, of prompts above 32 tokens, is wrong:
-// without them it is right.
+// subgroups of 4, as SwiftShader has, and of 8, as lavapipe has, its kernel FlashAttention, of prompts above 32 tokens, comes
+// out wrong, by its own fault or the driver's: without them it is right.
 async function deviceOf() {
   const adapter = await navigator.gpu?.requestAdapter();
   if (!adapter) throw new Error("the browser has no WebGPU adapter for transformers.js");

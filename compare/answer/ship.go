@@ -43,17 +43,23 @@ func (r view) formsTitle() string {
 // formTitle compares a form with the reference form.
 func formTitle(t *ship.Table, at int) string {
 	form, of := &t.Forms[at], t.Forms[t.Reference].Name
-	smaller := fmt.Sprintf(explain.ShipSmaller, form.Name,
-		smallerBy(t.Forms[t.Reference].DownloadB, form.DownloadB), of)
-	if change := form.Change; change != nil {
+	was, is := t.Forms[t.Reference].DownloadB, form.DownloadB
+	smaller := fmt.Sprintf(explain.ShipSmaller, form.Name, smallerBy(was, is), of)
+	switch change := form.Change; {
+	case change == nil:
+		return smaller + explain.ShipNoQuality
+	case change.Seen() && change.Share > 0 && is >= was: // no price is paid for anything
+		return smaller + ", " + fmt.Sprintf(explain.ShipAndCost, explain.Share(change.Share))
+	default:
 		return smaller + ", " + costWords(change)
 	}
-	return smaller + explain.ShipNoQuality
 }
 
-// smallerBy is how many times or by which share a download is smaller.
+// smallerBy is how many times or by which share a download is smaller, or by which it is larger.
 func smallerBy(of, is int64) string {
 	switch {
+	case is > of && of > 0:
+		return fmt.Sprintf(explain.ShipLarger, explain.Share(float64(is)/float64(of)-1))
 	case is <= 0 || is >= of:
 		return explain.ShipNotSmaller
 	case float64(of)/float64(is) < 1.5:

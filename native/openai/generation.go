@@ -290,7 +290,7 @@ func (g *generation) warn(to engine.Teller) {
 			"and the time to first token may include the delay", g.pieces, g.reads)
 	}
 	if g.s.tellsIDs() && len(g.usage.PromptIDs) == 0 {
-		engine.Warn(to, "ids-missing", "the server was asked for token ids and returned none")
+		engine.Warn(to, "no-token-ids", "the server was asked for token ids and returned none")
 	}
 	if g.usage.Finish == "" {
 		engine.Warn(to, "no-reason", "the server does not say why the text ended (finish_reason), so it may be incomplete")

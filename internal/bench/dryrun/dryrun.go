@@ -281,9 +281,8 @@ func (l Line) how() string {
 		}
 		out = append(out, word+of[1])
 	}
-	set := l.settings()
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		out = append(out, key+" "+set[key])
+	for _, key := range slices.Sorted(maps.Keys(l.Settings)) {
+		out = append(out, key+" "+l.Settings[key])
 	}
 	requests, atOnce := resolve.Requests(l.Cell), l.atOnce()
 	switch {

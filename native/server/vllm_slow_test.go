@@ -64,7 +64,7 @@ func TestVLLMAgreesWithReference(t *testing.T) {
 	}
 	if info := p.Engine(); info.Parts["server_version"] != "0.32.0" || info.Policy["kv_dtype"] != "f32" ||
 		info.Computes != "torch" ||
-		len(p.Warned("weights-unverified"))+len(p.Warned("ids-missing"))+len(p.Warned("cache-unknown")) != 0 {
+		len(p.Warned("weights-unverified"))+len(p.Warned("no-token-ids"))+len(p.Warned("cache-unknown")) != 0 {
 		t.Errorf("%+v, warnings %v", info, p.Warnings())
 	}
 	for _, role := range []string{"server", "engine", "worker"} {

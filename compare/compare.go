@@ -134,7 +134,7 @@ func With(o Rules, runs ...*record.Run) *Result {
 	r.judge()
 	r.group()
 	r.Costs, r.Support = r.costs(), r.support()
-	if r.Support == nil || slices.ContainsFunc(r.Cells, (*Cell).forShipping) {
+	if !r.Surveys() {
 		r.Forms = r.forms()
 	}
 	r.Reasons, r.Settings = r.reasons(), r.settings()

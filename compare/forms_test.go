@@ -125,3 +125,34 @@ func TestOtherAxesOfForms(t *testing.T) {
 		t.Error("one form has a table")
 	}
 }
+
+// Two files whose weights have the same dtype are forms with the names of their files.
+func TestFormsOfOneDTypeAreNamedByTheirFiles(t *testing.T) {
+	run := inForms(t, 20, comparetest.Native)
+	for i := range run.Cells {
+		m := &run.Cells[i].Model
+		m.Name = "Small-135M"
+		if m.File = "models/small-" + m.SHA256 + ".gguf"; m.SHA256 != "Q4_0" {
+			m.DType = "q8_0"
+		}
+	}
+	r := compare.Runs(run)
+	var names []string
+	for _, f := range r.Forms[0].Forms {
+		names = append(names, f.Name)
+	}
+	if want := []string{"small-Q8_0", "small-Q4_K_M", "Q4_0"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// A form that is larger than the reference form pays no price for its size.
+func TestTitleOfALargerForm(t *testing.T) {
+	run := inForms(t, 20, comparetest.Native)
+	run.Cells = run.Cells[:2]
+	run.Cells[1].Model.FileB = 290 << 20
+	r := compare.Runs(run)
+	if got := answer.Of(r).Title; got != "Q4_K_M is 100% larger than Q8_0, with 0.6% more perplexity" {
+		t.Errorf("title %q", got)
+	}
+}

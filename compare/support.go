@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"llmparity/compare/matrix"
 	"llmparity/internal/record"
 )
@@ -26,6 +28,12 @@ func (r *Result) support() *matrix.Matrix {
 		cells = append(cells, m)
 	}
 	return matrix.Of(cells, r.Parity)
+}
+
+// Surveys reports whether what runs rightly is the question of the run: it has such a table, and no cell was measured
+// for more.
+func (r *Result) Surveys() bool {
+	return r.Support != nil && !slices.ContainsFunc(r.Cells, (*Cell).forShipping)
 }
 
 // forShipping reports whether a cell says something about which form of a model to ship. One launch and no quality do

@@ -25,7 +25,7 @@ const endingLines, placeLines = 30, 4
 func Table(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	for _, c := range []*answer.Card{&a.Speed, &a.Memory, &a.Sure} {
-		if res.Support != nil && (c.Unknown || c == &a.Sure) { // one launch a cell is not made for them
+		if res.Surveys() && (c.Unknown || c == &a.Sure) { // one launch a cell is not made for them
 			*c = answer.Card{}
 		}
 	}
@@ -202,10 +202,10 @@ type ending struct {
 // text has two cells side by side, a figure a row; else a cell a row, in at most so many lines.
 func (e *ending) text(lines int) string {
 	switch {
-	case e.sides == nil && e.res.Support == nil:
-		return ""
-	case e.res.Support != nil:
+	case e.res.Surveys():
 		return e.matrix(lines)
+	case e.sides == nil:
+		return ""
 	case e.ofForms():
 		return e.forms()
 	case e.sides.Two:

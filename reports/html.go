@@ -157,7 +157,12 @@ func chapters(v *chart.View, a *answer.Answer) []section.Section {
 	}
 	figures := folded("summary")
 	figures.Title = "All figures of each cell"
-	summary := append(slices.Insert(first, 1, of["support"], of["ship"]), figures) // forms of a model are the picture
+	summary := append(slices.Insert(first, 1, of["ship"]), figures) // forms of a model are the picture
+	if v.Res.Surveys() {
+		summary = slices.Insert(summary, 1, of["support"])
+	} else {
+		summary = append(summary, folded("support"))
+	}
 	differences := chapter("differences", "Differences", bare("ratios"))
 	if len(v.Res.Cells) == 2 { // the summary has them, and these tables are folded
 		summary, differences = append(summary, bare("ratios")), section.Section{}

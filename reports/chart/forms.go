@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"math"
+
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
@@ -31,10 +33,22 @@ func Forms(v *View) []Chart {
 // forms is the drawing of one table: a point a form.
 func (v *View) forms(t *ship.Table) *charts.Scatter {
 	s := charts.NewScatter()
-	s.SetGlobalOptions(global("item", legendBelow(), opts.Grid{Left: "4", Right: "30", Top: "26", Bottom: "58"},
+	low, high := 0.0, 0.0 // of the intervals, which are no points to the axis
+	for i := range t.Forms {
+		if c := t.Forms[i].Change; c != nil && c.Interval != nil {
+			low, high = min(low, 100*c.Interval.Lo), max(high, 100*c.Interval.Hi)
+		}
+	}
+	y := opts.YAxis{Type: "value", Name: "perplexity (% more)", Scale: opts.Bool(true)}
+	if high > low {
+		step := math.Pow(10, math.Floor(math.Log10(high-low))) / 2
+		y.Min, y.Max = fine(step*math.Floor(low/step)), fine(step*math.Ceil(high/step))
+	}
+	// The points have their names beside them.
+	s.SetGlobalOptions(global("item", opts.Legend{Show: opts.Bool(false)},
+		opts.Grid{Left: "4", Right: "30", Top: "26", Bottom: "32"},
 		opts.XAxis{Type: "value", Name: "Peak memory in " + plain.Line(t.Engines[t.By].Name) + " (MiB)",
-			NameLocation: "middle", NameGap: 26, Scale: opts.Bool(true)},
-		opts.YAxis{Type: "value", Name: "perplexity (% more)", Scale: opts.Bool(true)})...)
+			NameLocation: "middle", NameGap: 26, Scale: opts.Bool(true)}, y)...)
 	for form := range t.Forms {
 		f := &t.Forms[form]
 		if f.Cells[t.By] < 0 || form != t.Reference && f.Change == nil {
@@ -44,18 +58,18 @@ func (v *View) forms(t *ship.Table) *charts.Scatter {
 		if !x.Known() {
 			continue
 		}
-		y := 0.0
+		height := 0.0
 		looks := []style{inked(v.Colour(f.Cells[t.By]), 0), charts.WithLabelOpts(opts.Label{Show: opts.Bool(true),
 			Formatter: "{a}", Position: "top", Color: "var(--muted)", FontSize: 11})}
 		if c := f.Change; c != nil {
-			y = 100 * c.Share
+			height = 100 * c.Share
 			if i := c.Interval; i != nil {
 				looks = append(looks, whiskers([]opts.MarkLineNameCoordItem{
 					whisker(fine(x.Center()), fine(100*i.Lo), fine(x.Center()), fine(100*i.Hi))}, 1))
 			}
 		}
 		label := plain.Line(f.Name)
-		s.AddSeries(label, []opts.ScatterData{spot(label, fine(x.Center()), fine(y), 10)}, looks...)
+		s.AddSeries(label, []opts.ScatterData{spot(label, fine(x.Center()), fine(height), 10)}, looks...)
 	}
 	return s
 }

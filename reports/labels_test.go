@@ -126,9 +126,6 @@ func labelsOf(res *compare.Result) (out []string) {
 // At the end of a run, labels are short; the details have them whole, in as many lines as they take.
 func TestLabelsInTheTerminal(t *testing.T) {
 	for name, change := range grids {
-		if name == "bundles" && !check.Slow {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			res := compare.Runs(gridOf(t, change))
 			labels := squeezed(labelsOf(res))
@@ -149,6 +146,9 @@ func TestLabelsInTheTerminal(t *testing.T) {
 func TestLabelsTellCellsApart(t *testing.T) {
 	p := newTab(t)
 	for name, change := range grids {
+		if name == "bundles" && !check.Slow {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			run := gridOf(t, change)
 			labels := labelsOf(compare.Runs(run))

@@ -68,6 +68,7 @@ func say(t testing.TB, s engine.Session, prompt string, n int) (ids []int, u rec
 
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
+	c.Brief = !check.Slow // importing torch takes seconds
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
 	enginetest.Run(t, c)
 }
@@ -119,7 +120,10 @@ func TestReference(t *testing.T) {
 func TestArchitectures(t *testing.T) {
 	const window, n = 512, 32
 	s, _ := enginetest.Open(t, newEngine(t)) // a process for all: importing torch takes seconds
-	for _, feature := range tinytest.Features() {
+	for i, feature := range tinytest.Features() {
+		if i%4 != 0 && !check.Slow {
+			continue
+		}
 		t.Run(feature.Name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.gguf")
 			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
@@ -195,6 +199,9 @@ func TestBatch(t *testing.T) {
 }
 
 func TestConformanceOfBatches(t *testing.T) {
+	if !check.Slow {
+		t.Skip("TestBatch is enough, but for thorough tests")
+	}
 	c := enginetest.Tiny(t, 32)[1]
 	c.Slots = 3
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t, func(c *Config) { c.Slots = 3 }) }

@@ -66,9 +66,18 @@ func say(t testing.TB, s engine.Session, prompt string, n int) (ids []int, u rec
 	return ids, u
 }
 
+// thorough is for tests that make test does not need beside the others: each start of Python imports torch, which takes
+// ten seconds.
+func thorough(t *testing.T) {
+	t.Helper()
+	if !check.Slow {
+		t.Skip("a thorough test")
+	}
+}
+
 func TestConformance(t *testing.T) {
+	thorough(t)
 	c := enginetest.Tiny(t, 32)[1]
-	c.Brief = !check.Slow // importing torch takes seconds
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
 	enginetest.Run(t, c)
 }
@@ -149,6 +158,7 @@ func TestArchitectures(t *testing.T) {
 
 // A folder is run as it is, and in other dtypes and with another attention.
 func TestFolder(t *testing.T) {
+	thorough(t)
 	c := enginetest.Tiny(t, 16)[1]
 	dir := filepath.Join(t.TempDir(), "Tiny-Model")
 	_, err := hffolder.Write(t.Context(), c.Model.Path, dir)
@@ -172,6 +182,7 @@ func TestFolder(t *testing.T) {
 
 // Requests that come together are one batch, and each gets its own answer.
 func TestBatch(t *testing.T) {
+	thorough(t)
 	cases := enginetest.Tiny(t, 24)[:4]
 	s, _ := loaded(t, newEngine(t, func(c *Config) { c.Slots = 4 }), cases[0].Model)
 	var all sync.WaitGroup
@@ -199,9 +210,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestConformanceOfBatches(t *testing.T) {
-	if !check.Slow {
-		t.Skip("TestBatch is enough, but for thorough tests")
-	}
+	thorough(t)
 	c := enginetest.Tiny(t, 32)[1]
 	c.Slots = 3
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t, func(c *Config) { c.Slots = 3 }) }
@@ -210,6 +219,7 @@ func TestConformanceOfBatches(t *testing.T) {
 
 // The sampler's PSS is that of psutil, within 1%.
 func TestPSSAgreesWithPsutil(t *testing.T) {
+	thorough(t)
 	e := newEngine(t)
 	s, p := loaded(t, e, enginetest.TinyModel(t))
 	say(t, s, "the clock", 8)

@@ -56,7 +56,7 @@ var vllmRuntime = &Runtime{name: "vllm", rules: vllm{},
 			Help: "vLLM: share of GPU memory that vLLM reserves (default 0.9)", Most: 1, Or: 0.9}),
 	}}
 
-type vllm struct{ usual }
+type vllm struct{}
 
 func (vllm) choose(e *Estimate) {
 	m, given := e.Model, e.Setup.DType

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,7 +67,11 @@ func (r *Result) variesWithinEngines(x *axis.Axis) bool {
 // form is a cell as package ship takes it.
 func (r *Result) form(c *Cell, among []*Cell) ship.Cell {
 	m := &c.Spec.Model
-	words := []string{formName(m, among)}
+	var models []*record.Model
+	for _, o := range among {
+		models = append(models, &o.Spec.Model)
+	}
+	words := []string{axis.FormNameAmong(m, models)}
 	for _, x := range []*axis.Axis{axis.Named(axis.Weights), axis.Named(axis.DType)} {
 		if slices.ContainsFunc(among, func(o *Cell) bool { return x.Value(&o.Spec) != x.Value(&c.Spec) }) {
 			words = append(words, x.In(&c.Spec))
@@ -84,18 +87,6 @@ func (r *Result) form(c *Cell, among []*Cell) ship.Cell {
 		OnCPU:     c.Device != nil && c.Device.Class == record.SoftwareAdapter,
 		DownloadB: m.FileB, Peak: peak, Launches: peak.PerLaunch(c.counted),
 		Scored: c.Quality.Whole() && c.Figure(figure.Perplexity).Known() && !c.Quality.Guesses()}
-}
-
-// formName names a form by its dtype, or by its file where another file has the same: a quantisation may fall back to
-// the types of another one.
-func formName(m *record.Model, among []*Cell) string {
-	name := axis.FormName(m)
-	if slices.ContainsFunc(among, func(o *Cell) bool {
-		return o.Spec.Model.Values() != m.Values() && axis.FormName(&o.Spec.Model) == name
-	}) && m.File != "" {
-		return strings.TrimSuffix(filepath.Base(m.File), ".gguf")
-	}
-	return name
 }
 
 // formKey identifies a form. Of a plan that names files for engines, these are one form.

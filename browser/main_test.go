@@ -36,6 +36,7 @@ export async function generate({ tokens }) {
 	stopped = false;
 	for (let i = 0; i < tokens && !stopped; i++) {
 		host.token(i);
+		for (const end = performance.now() + 2; performance.now() < end;); // a profile has something to sample
 		await host.turn();
 	}
 	return { text: "said" };

@@ -47,7 +47,7 @@ func profiled(t *testing.T) (string, []string) {
 	finish, err := p.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace,
 		engine.CPUProfile})
 	check.Also(t, err)
-	for range 3 { // a profile of one could have no sample of the engine
+	for range 3 {
 		generated(t, p)
 	}
 	prefix := filepath.Join(t.TempDir(), "1-measure")

@@ -35,8 +35,10 @@ func TestConformanceInFirefox(t *testing.T) {
 	if _, err := find.Chrome("firefox"); err != nil {
 		t.Skip("no Firefox here: scripts/setup firefox")
 	}
+	if !check.Slow {
+		t.Skip("a thorough test: package firefox tests the browser")
+	}
 	c := enginetest.Tiny(t, 24)[1]
-	c.Brief = !check.Slow
 	c.New = func(*testing.T) engine.Engine {
 		c := &pagekind.Config{Settings: browser.Defaults()}
 		c.Chrome = "firefox"

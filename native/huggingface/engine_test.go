@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -127,12 +126,10 @@ func TestReference(t *testing.T) {
 
 // Every architecture gives the reference's tokens.
 func TestArchitectures(t *testing.T) {
+	thorough(t)
 	const window, n = 512, 32
 	s, _ := enginetest.Open(t, newEngine(t)) // a process for all: importing torch takes seconds
-	for i, feature := range tinytest.Features() {
-		if i%4 != 0 && !check.Slow {
-			continue
-		}
+	for _, feature := range tinytest.Features() {
 		t.Run(feature.Name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.gguf")
 			check.Err(t, tiny.WriteRandomFile(t.Context(), path, feature.Spec))
@@ -276,18 +273,6 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("killed in mid-load", func(t *testing.T) {
-		e := newEngine(t)
-		m := enginetest.TinyModel(t)
-		check.Err(t, e.Prepare(t.Context(), m, func(string) {}))
-		s, p := enginetest.Open(t, e)
-		pid := p.PIDs("engine")[0]
-		check.Err(t, syscall.Kill(pid, syscall.SIGSTOP)) // so that the load has not ended when it is killed
-		time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-		err := s.Load(t.Context(), m)
-		enginetest.OneLine(t, err, fault.Run, record.Crash, "huggingface ended during load (signal: killed)")
-		check.Err(t, s.Close())
-	})
 	t.Run("prompt too long", func(t *testing.T) {
 		s, _ := loaded(t, newEngine(t), enginetest.TinyModel(t))
 		_, err := s.Generate(t.Context(), engine.Request{Prompt: "a b c", MaxTokens: 5000}, func(record.Token) {})
@@ -297,6 +282,7 @@ func TestTrouble(t *testing.T) {
 		}
 	})
 	t.Run("a GPU that is not here", func(t *testing.T) {
+		thorough(t)
 		_, p := enginetest.Open(t, newEngine(t, func(c *Config) { c.Device = "cuda" }))
 		if d := p.Device(); d == nil || d.Class == record.CPU && !d.Missed() {
 			t.Errorf("%+v", d)

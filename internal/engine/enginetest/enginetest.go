@@ -41,9 +41,6 @@ type Case struct {
 	Slots int
 	// InProcess: the engine computes in this process, which cannot be killed.
 	InProcess bool
-	// Brief leaves out the launches that end during the load or with a closed session, for an engine that another
-	// case tests whole.
-	Brief bool
 }
 
 // Faults lists where a greedy generation of the case's prompt differs from the reference. It may be shorter than
@@ -92,11 +89,9 @@ func Run(t *testing.T, c Case) {
 	left := leftovers(t)
 	t.Run("session", c.session)
 	t.Run("killed", c.killed)
-	if !c.Brief {
-		t.Run("closed", c.closed)
-		t.Run("cancelled load", c.cancelledLoad)
-		t.Run("closed load", c.closedLoad)
-	}
+	t.Run("closed", c.closed)
+	t.Run("cancelled load", c.cancelledLoad)
+	t.Run("closed load", c.closedLoad)
 	left()
 }
 

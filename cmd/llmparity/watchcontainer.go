@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
 )
 
 // watched is a container whose processes are watched; nil: none.
@@ -42,9 +43,9 @@ func (w *watched) summarize(to io.Writer, sum watch.Summary) {
 	switch {
 	case w.Memory > 0 && sum.PeakPSS > 0:
 		line += fmt.Sprintf("the peak PSS is %.0f%% of its memory limit of %s", 100*float64(sum.PeakPSS)/float64(w.Memory),
-			mib(w.Memory))
+			words.Size(w.Memory))
 	case w.Memory > 0:
-		line += "memory limit " + mib(w.Memory)
+		line += "memory limit " + words.Size(w.Memory)
 	default:
 		line += "no memory limit"
 	}
@@ -53,8 +54,6 @@ func (w *watched) summarize(to io.Writer, sum watch.Summary) {
 	}
 	fmt.Fprintln(to, line)
 }
-
-func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
 // ended returns an error if the kernel ended a process of the container at its memory limit.
 func (w *watched) ended() error {
@@ -68,16 +67,16 @@ func (w *watched) ended() error {
 	for ; now != nil && now.PID == w.PID && !alive(w.PID) && ctx.Err() == nil; now = w.Again(ctx) {
 		time.Sleep(100 * time.Millisecond)
 	}
-	// Not every version of Podman reports what the kernel did; then the exit code and the kernel's count tell.
 	if now == nil {
 		return nil
 	}
+	// Not every version of Podman reports what the kernel did; then the exit code and the kernel's count tell.
 	counted := now.ExitCode == sigkilled && now.Memory > 0 && machine.MemoryKills() > w.kills
 	if !now.OOMKilled && !counted {
 		return nil
 	}
 	return fault.New(fault.Run, "give the container more memory",
-		"container %s: the kernel ended a process at the memory limit of %s (oom)", w.Name, mib(w.Memory))
+		"container %s: the kernel ended a process at the memory limit of %s (oom)", w.Name, words.Size(w.Memory))
 }
 
 // sigkilled is the exit code of a container whose first process was killed.

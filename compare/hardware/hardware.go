@@ -361,7 +361,10 @@ func (b *builder) memory(of []record.Source) {
 	}
 	b.Name = roleNames(of)
 	for _, p := range []Point{AtPeak, AtBaseline, AtPostWarmup} {
-		at := p.words + ", over " + b.Name
+		at, held := p.words+", over "+b.Name, map[*hardwareLog][]float64{}
+		for _, l := range b.logs {
+			held[l] = l.memoryAt(p, of)
+		}
 		for i, f := range []evidence.Figure{
 			{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
 			{Name: GPUHighest, Title: "memory used, highest of one", How: "that of the GPU with the most, " + at},
@@ -372,9 +375,8 @@ func (b *builder) memory(of []record.Source) {
 			f.Name, f.Title, f.Unit = p.Name(f.Name), f.Title+p.title, "MiB"
 			f.Blind, f.Absent = of[0].Blind, "never read of all GPUs in one pass"
 			b.add(f, func(l *hardwareLog) float64 {
-				held := l.memoryAt(p, of)
-				mean, highest, deviation := stats.Moments(held)
-				return evidence.Mebi([]float64{mean * float64(len(held)), highest, mean, deviation}[i])
+				mean, highest, deviation := stats.Moments(held[l])
+				return evidence.Mebi([]float64{mean * float64(len(held[l])), highest, mean, deviation}[i])
 			})
 		}
 	}

@@ -93,6 +93,11 @@ func hashOfFolder(ctx context.Context, path string) (string, error) {
 	if err != nil || len(files) == 0 || !isFolder(path) {
 		return cache.HashFile(path)
 	}
+	return hashOfFiles(ctx, files)
+}
+
+// hashOfFiles hashes files, one after another.
+func hashOfFiles(ctx context.Context, files []string) (string, error) {
 	h := sha256.New()
 	for _, file := range files {
 		f, err := regular.Open(file)

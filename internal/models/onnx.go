@@ -3,16 +3,11 @@ package models
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/kit/regular"
-	"llmparity/internal/kit/whole"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/models/onnx"
 	"llmparity/internal/models/safetensors"
@@ -62,18 +57,11 @@ func hashOfONNX(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
+	var files []string
 	for _, name := range append([]string{o.File}, o.Data...) {
-		f, err := regular.Open(filepath.Join(o.Dir, filepath.FromSlash(name)))
-		if err != nil {
-			return "", err
-		}
-		_, err = io.Copy(whole.Until(ctx, h), f)
-		if f.Close(); err != nil {
-			return "", err
-		}
+		files = append(files, filepath.Join(o.Dir, filepath.FromSlash(name)))
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hashOfFiles(ctx, files)
 }
 
 func onnxFacts(ctx context.Context, path string) (Facts, error) {

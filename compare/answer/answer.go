@@ -405,7 +405,7 @@ func (r view) when() string {
 // sure says how many launches there are and how wide the intervals are.
 func (r view) sure() Card {
 	var refused, tooLarge int
-	var launches compare.Launches
+	var launches evidence.Counts
 	var classes []string
 	least, reason := -1, ""
 	for _, c := range r.Cells {

@@ -277,6 +277,7 @@ func (r view) ran() view {
 
 // facts are short facts about the model, the request, the launches, the date and the machine.
 func (r view) facts() []string {
+	shaders := r.shaders()
 	r = r.ran()
 	var out []string
 	add := func(s string) {
@@ -302,6 +303,7 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
+	add(shaders)
 	if n := r.launches(); n != "" && r.Interleaved() {
 		add(n + explain.EachAlternating)
 	} else if n != "" {
@@ -339,6 +341,27 @@ func (r view) sameness() string {
 		}
 		return c.Title() + " " + c.Requested(axis.Weights) + ": " + of(c)
 	}), "; ")
+}
+
+// shaders labels engines that compute with other shaders on one adapter; empty: there are none.
+func (r view) shaders() string {
+	var engines []string
+	labelled := 0
+	for _, why := range r.Reasons {
+		for _, at := range why.Pairs {
+			if c := r.Comparisons[at]; why.Code == explain.OtherShaders.Code {
+				engines = explain.AppendNew(explain.AppendNew(engines, r.Cells[c.A].Title()), r.Cells[c.B].Title())
+				labelled++
+			}
+		}
+	}
+	switch labelled {
+	case 0:
+		return ""
+	case len(r.Comparisons):
+		return explain.SameDevice
+	}
+	return explain.And(engines, 3) + ": " + explain.SameDevice
 }
 
 // tokens are the numbers of tokens of a request, in and out.

@@ -118,8 +118,8 @@ var errDamaged = errors.New("the file is damaged")
 func (s span) each(visit func(field) error) error {
 	varint := func() uint64 {
 		var b [binary.MaxVarintLen64]byte
-		n := min(int64(len(b)), s.end-s.begin)
-		if _, err := s.from.ReadAt(b[:n], s.begin); n <= 0 || err != nil && !errors.Is(err, io.EOF) {
+		n := max(0, min(int64(len(b)), s.end-s.begin)) // beyond the end, if the tag was cut off
+		if _, err := s.from.ReadAt(b[:n], s.begin); n == 0 || err != nil && !errors.Is(err, io.EOF) {
 			s.begin = s.end + 1
 			return 0
 		}

@@ -117,7 +117,8 @@ func TestUnlikePagesAreNotLabelled(t *testing.T) {
 	both := pages(software, "tvm", "tvm")
 	both[1].Cell.Settings = map[string]string{"version": "0.2.80"}
 	r := compare.Runs(comparetest.Run(t, "versions", both...))
-	if len(r.Comparisons) == 0 || !has(&r.Comparisons[0], figure.DecodeTPS) || len(coded(r, explain.BothSoftware)) == 0 {
+	if len(r.Comparisons) == 0 || !has(&r.Comparisons[0], figure.DecodeTPS) ||
+		len(coded(r, explain.BothSoftware)) == 0 {
 		t.Errorf("versions of one engine: %+v", r.Reasons)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/onnx"
+	"llmparity/internal/models/onnx/convert"
 	"llmparity/internal/record"
 )
 
@@ -25,7 +26,7 @@ func folder(t *testing.T) (dir string, want enginetest.Case) {
 	want = enginetest.Tiny(t, 16)[1]
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
 	dir = filepath.Join(os.Getenv("HF_HUB_CACHE"), "models--me--tiny", "snapshots", "1")
-	_, err := onnx.Write(t.Context(), want.Model.Path, dir, onnx.Options{Context: 256})
+	_, err := convert.Write(t.Context(), want.Model.Path, dir, convert.Options{Context: 256})
 	check.Err(t, err)
 	return dir, want
 }

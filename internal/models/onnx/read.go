@@ -1,3 +1,5 @@
+// Package onnx describes ONNX models in folders of the form that transformers.js reads. It reads the description of a
+// model's graph, and no weights, so that a file of any size needs little memory. Package convert writes such folders.
 package onnx
 
 import (
@@ -98,6 +100,14 @@ func (m *Model) complete() error {
 	}
 	return nil
 }
+
+// Wire types of a message's fields, whose numbers are those of onnx.proto3.
+const (
+	wireVarint = 0
+	wireFixed8 = 1 // eight bytes
+	wireBytes  = 2
+	wireFixed4 = 5
+)
 
 // span is a part of a file: an encoded message.
 type span struct {

@@ -226,7 +226,7 @@ func (g *graph) config(v gguf.Vocabulary, model string, files int) map[string]an
 	c := ends(v)
 	for name, value := range map[string]any{"model_type": kind,
 		"architectures": []string{g.Traits().Class + "ForCausalLM"},
-		"hidden_size": g.EmbeddingLength, "intermediate_size": g.FeedForwardLength, "num_hidden_layers": g.BlockCount,
+		"hidden_size":   g.EmbeddingLength, "intermediate_size": g.FeedForwardLength, "num_hidden_layers": g.BlockCount,
 		"num_attention_heads": g.HeadCount, "num_key_value_heads": g.HeadCountKV, "head_dim": g.HeadDim,
 		"max_position_embeddings": g.context, "rms_norm_eps": g.RMSEpsilon, "rope_theta": g.RopeBase,
 		"vocab_size": g.VocabSize, "tie_word_embeddings": g.Tied,

@@ -84,16 +84,22 @@ func (e *Engine) Check(_ context.Context, m models.Model) error {
 		return err
 	}
 	if m.Format == models.ONNX {
-		_, err := onnx.Open(m.Path)
-		return err
+		o, err := onnx.Open(m.Path)
+		if err != nil {
+			return err
+		}
+		return e.room(o.Bytes)
 	}
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = convert.Describe(f, e.options(m))
-	return err
+	d, err := convert.Describe(f, e.options(m))
+	if err != nil {
+		return err
+	}
+	return e.room(d.Bytes)
 }
 
 func (e *Engine) options(m models.Model) convert.Options {

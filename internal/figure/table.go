@@ -320,16 +320,18 @@ func beyond() []Row {
 	out := []Row{
 		{Name: BrowserShare, Title: "growth of the browser itself", Part: "browser\ngrowth",
 			How: "the memory that the browser's processes use besides weights, KV cache and activations"},
-		{Name: PageCopies, Title: "page: copies of weights during the load",
+		{Name: PageCopies, Title: "page: only at the peak",
 			How: "anonymous memory of the page's process at the peak minus the same after the measured requests: " +
-				"array buffers that hold parts of the weights, or that wait for garbage collection"},
+				"array buffers that hold parts of the weights or wait for garbage collection, and what the browser's " +
+				"compilers of WebAssembly allocate"},
 		{Name: TransferBuffers, Title: "buffers between page and GPU process",
 			How: "shared memory of all processes, through which data is written to WebGPU. This shared memory stays as large as the largest tensor"},
 		{Name: GPUProcess, Title: "GPU process: kernels, driver",
 			How: "anonymous memory of the GPU process minus the live bytes of the WebGPU ledger: compiled kernels and the driver's " +
 				"rounding"},
 		{Name: PageHeaps, Title: "page: JavaScript, WebAssembly, code",
-			How: "anonymous memory of the page's process after the measured requests"},
+			How: "anonymous memory of the page's process after the measured requests, without the model's components " +
+				"where WebAssembly has them"},
 		{Name: ProgramFiles, Title: "program files",
 			How: "mapped pages of programs, libraries and data after the measured requests. This figure also " +
 				"changes if another browser starts or ends"},

@@ -439,7 +439,8 @@ func (m *methods) slopes() {
 		m.say("the size of the KV cache was taken %s", all(from))
 	}
 	if fitted {
-		m.say("memory per token of the context is the slope of a linear fit over the launches of all contexts")
+		m.say("memory per token of the context is the median slope between all pairs of launches of different contexts " +
+			"(Theil–Sen), with Sen's interval")
 	}
 }
 

@@ -23,6 +23,7 @@ type Field struct {
 	Text   string
 	Spread string // of a figure, in percent
 	Small  string // of a change its interval; of a figure the change from the reference cell
+	Ends   string // of a figure the interval of that change
 	Noise  string // of a change: that of the baseline run against itself
 	Marked bool   // there is something to know of the figure's launches
 	Worse  bool   // a difference for the worse
@@ -101,7 +102,7 @@ func (s *Table) addFigures() {
 	all := []sideFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
 		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
 		{"load", "ms", named(figure.LoadTime)}}
-	if s.cpu() != nil {
+	if s.cpu() != nil || s.computesOnCPU() {
 		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
 	}
 	peak := func(c *compare.Cell) evidence.Figure { return c.Points().Peak }
@@ -138,6 +139,13 @@ func (s *Table) cpu() *gates.Check {
 		return &g.Checks[at]
 	}
 	return nil
+}
+
+// computesOnCPU reports whether all cells, of one engine, do: then their CPU time may be compared.
+func (s *Table) computesOnCPU() bool {
+	judged := func(c *compare.Cell) bool { return c.Refused != "" || c.UnjudgedCPU() == "" }
+	other := func(c *compare.Cell) bool { return !judged(c) }
+	return len(s.res.Cells) > 2 && len(s.res.Engines()) == 1 && !slices.ContainsFunc(s.res.Cells, other)
 }
 
 // checked is the change of a gate's check, with the interval that a failure takes.
@@ -193,8 +201,8 @@ func (s *Table) many() {
 			field := s.value(f, cell, "")
 			if c := s.about[cell]; c != nil && f.of(cell).Known() {
 				d := s.difference(f, c)
-				if field.Small, field.Worse = d.Text, d.Worse; d.Text == "–" || d.Text == "" {
-					field.Small = ""
+				if d.Text != "–" && d.Text != "" {
+					field.Small, field.Worse, field.Ends = d.Text, d.Worse, d.Small
 				}
 			}
 			row = append(row, field)

@@ -164,8 +164,9 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 	if n > 1 {
 		by, from := comparedBy(compared), fromWhat(compared)
 		if identical < n {
+			text = fmt.Sprintf(explain.AnswerPairs, identical, n, by, from)
 			return fmt.Sprintf(explain.AnswerSameIn, identical, n),
-				fmt.Sprintf(explain.AnswerPairs, identical, n, by, from) + others(compared, label) + ties(compared) + words, true
+				text + others(compared, label) + ties(compared) + words, true
 		}
 		headline = fmt.Sprintf(explain.AnswerInAll, same(compared), n)
 		if n == 2 {

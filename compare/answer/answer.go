@@ -106,6 +106,9 @@ func Of(res *compare.Result) *Answer {
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
+		if r.costTitle(a) != "" && r.onlyCost() {
+			a.Speed = Card{Name: a.Speed.Name, Reason: a.Speed.Reason} // the browser's cost has it
+		}
 	}
 	for _, c := range []*Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))

@@ -69,8 +69,9 @@ func (f sideFigure) in() Field { return Field{Text: f.title, Small: f.unit} }
 // New returns the table of a result, with the figures that some cell has; nil if no cell has any.
 func New(res *compare.Result, a *answer.Answer) *Table {
 	s := &Table{res: res, answer: a, about: map[*compare.Cell]*compare.Comparison{}}
-	for _, c := range a.Compared {
-		if b := res.Cells[c.B]; s.about[b] == nil {
+	for _, c := range a.Compared { // rather with a cell that is itself compared with none
+		b := res.Cells[c.B]
+		if was := s.about[b]; was == nil || compared(a, was.A) && !compared(a, c.A) {
 			s.about[b] = c
 		}
 	}
@@ -94,22 +95,27 @@ func New(res *compare.Result, a *answer.Answer) *Table {
 	return s
 }
 
+// compared reports whether a cell is compared with a reference cell.
+func compared(a *answer.Answer, cell int) bool {
+	return slices.ContainsFunc(a.Compared, func(c *compare.Comparison) bool { return c.B == cell })
+}
+
 // addFigures adds those that some cell has. If the answer is about growth, memory comes first.
 func (s *Table) addFigures() {
 	named := func(name string) func(*compare.Cell) evidence.Figure {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
 	all := []sideFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
-		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
-		{"load", "ms", named(figure.LoadTime)}}
-	if s.cpu() != nil || s.computesOnCPU() {
-		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
-	}
+		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)}}
 	peak := func(c *compare.Cell) evidence.Figure { return c.Points().Peak }
 	all = append(all, sideFigure{"peak memory", "MiB", peak})
 	if len(s.res.Engines()) > 1 { // a browser takes much before the model
 		increase := func(c *compare.Cell) evidence.Figure { return c.Points().Increase }
 		all = append(all, sideFigure{"increase", "MiB", increase})
+	}
+	all = append(all, sideFigure{"load", "ms", named(figure.LoadTime)})
+	if s.cpu() != nil || s.computesOnCPU() {
+		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
 	}
 	all = append(all, sideFigure{"perplexity", "", named(figure.Perplexity)})
 	if len(s.res.Cells) != 2 { // else the difference has it
@@ -202,7 +208,10 @@ func (s *Table) many() {
 			if c := s.about[cell]; c != nil && f.of(cell).Known() {
 				d := s.difference(f, c)
 				if d.Text != "–" && d.Text != "" {
-					field.Small, field.Worse, field.Ends = d.Text, d.Worse, d.Small
+					field.Small, field.Worse = d.Text, d.Worse
+				}
+				if field.Small != "" && len(s.Cells) <= mostEnds {
+					field.Ends = d.Small
 				}
 			}
 			row = append(row, field)
@@ -216,9 +225,15 @@ func (s *Table) many() {
 		s.Rows = append(s.Rows, row)
 	}
 	if s.some(func(f Field) bool { return f.Small != "" }) {
-		s.Notes = append(s.Notes, "Second figure: the change from "+s.reference()+"; ~: none is seen.")
+		s.Notes = append(s.Notes, secondFigure+s.reference()+"; ~: none is seen.")
 	}
 }
+
+// mostEnds is the most cells whose changes have their intervals: they take a line each.
+const mostEnds = 6
+
+// secondFigure begins the note on changes from the reference cell.
+const secondFigure = "Second figure: the change from "
 
 // names are those of what cells differ in, if that says which cell it is; else their labels.
 func (s *Table) names() []string {
@@ -337,14 +352,15 @@ func (s *Table) some(is func(Field) bool) bool {
 // Grid is the table for Markdown and, of many cells, for a terminal: with the first so many figures, or all of them,
 // and what each cell's output is.
 func (s *Table) Grid(figures int) *plain.Grid {
-	g := &plain.Grid{Name: s.Name, Legend: s.Notes}
-	rows := append([][]Field{s.Head}, s.Rows...)
+	g := &plain.Grid{Name: s.Name}
+	rows, changes := append([][]Field{s.Head}, s.Rows...), false
 	for n, row := range rows {
 		var fields []string
 		for i, f := range row {
 			if !s.Two && i > figures {
 				break
 			}
+			changes = changes || n > 0 && f.Small != ""
 			fields = append(fields, f.Short())
 		}
 		if !s.Two && n == 0 {
@@ -357,6 +373,11 @@ func (s *Table) Grid(figures int) *plain.Grid {
 			continue
 		}
 		g.Rows = append(g.Rows, fields)
+	}
+	for _, note := range s.Notes {
+		if changes || !strings.HasPrefix(note, secondFigure) {
+			g.Legend = append(g.Legend, note)
+		}
 	}
 	return g
 }

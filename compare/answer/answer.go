@@ -139,7 +139,7 @@ func (r view) gravest() []compare.Remarks {
 	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; with --until-ci 5%, run launches more until intervals are within 5% of their medians"
+			w.Text += "; --until-ci 5% measures until intervals are narrow"
 		}
 	}
 	return all

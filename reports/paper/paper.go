@@ -67,9 +67,9 @@ func Methods(res *compare.Result) []string {
 	return out
 }
 
-// say adds a sentence.
+// say adds a sentence, once.
 func (m *methods) say(format string, args ...any) {
-	m.text = append(m.text, plain.Line(explain.Capital(fmt.Sprintf(format, args...)))+".")
+	m.text = explain.AppendNew(m.text, plain.Line(explain.Capital(fmt.Sprintf(format, args...)))+".")
 }
 
 // each lists the distinct values of the cells.

@@ -179,7 +179,7 @@ func (s *Table) two(c *compare.Comparison) {
 		for _, cell := range s.Cells {
 			row = append(row, s.value(f, cell, f.unit))
 		}
-		d := s.difference(f, c)
+		d := s.difference(f, c, false)
 		if f.title == cpuTitle {
 			d = checked(s.cpu())
 		}
@@ -200,17 +200,19 @@ func (s *Table) many() {
 	for _, f := range s.figures {
 		s.Head = append(s.Head, f.in())
 	}
-	names := s.names()
+	names, amounts, blank := s.names(), s.amounts(), ""
 	for i, cell := range s.Cells {
 		row := []Field{{Text: names[i]}}
 		for _, f := range s.figures {
 			field := s.value(f, cell, "")
 			if c := s.about[cell]; c != nil && f.of(cell).Known() {
-				d := s.difference(f, c)
+				d := s.difference(f, c, amounts[f.title])
 				if d.Text != "–" && d.Text != "" {
 					field.Small, field.Worse = d.Text, d.Worse
 				}
-				if field.Small != "" && len(s.Cells) <= mostEnds {
+				if field.Small == "" {
+					blank = "; nothing: not compared"
+				} else if len(s.Cells) <= mostEnds {
 					field.Ends = d.Small
 				}
 			}
@@ -225,7 +227,7 @@ func (s *Table) many() {
 		s.Rows = append(s.Rows, row)
 	}
 	if s.some(func(f Field) bool { return f.Small != "" }) {
-		s.Notes = append(s.Notes, secondFigure+s.reference()+"; ~: none is seen.")
+		s.Notes = append(s.Notes, secondFigure+s.reference()+"; ~: none is seen"+blank+".")
 	}
 }
 
@@ -283,8 +285,22 @@ func (s *Table) value(f sideFigure, cell *compare.Cell, unit string) Field {
 	return out
 }
 
-// difference is the change from the reference cell.
-func (s *Table) difference(f sideFigure, c *compare.Comparison) Field {
+// amounts are the figures of which some change is an amount, not a share: a column has one kind.
+func (s *Table) amounts() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range s.figures {
+		for cell, c := range s.about {
+			if a := f.of(s.res.Cells[c.A]); f.unit != "" && a.Known() && f.of(cell).Known() {
+				v := s.res.Verdict(c, a, f.of(cell), "", "")
+				out[f.title] = out[f.title] || v.AmountOnly
+			}
+		}
+	}
+	return out
+}
+
+// difference is the change from the reference cell, if need be as an amount.
+func (s *Table) difference(f sideFigure, c *compare.Comparison, amount bool) Field {
 	if f.title == "perplexity" {
 		return s.perplexities()
 	}
@@ -299,6 +315,7 @@ func (s *Table) difference(f sideFigure, c *compare.Comparison) Field {
 	if v.Outcome == verdict.NotComparable && v.Forbids.Code == "" {
 		return Field{}
 	}
+	v.AmountOnly = v.AmountOnly || amount
 	out := Field{Worse: v.Outcome == verdict.Different && v.Better == 0}
 	out.Text, out.Small = v.InTable()
 	for i := range c.Ratios {

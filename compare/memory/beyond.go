@@ -72,8 +72,15 @@ func (c *Footprint) beyond(all []evidence.Launch, w whole, left evidence.Figure,
 	return out
 }
 
-// inPage reports whether the model is in the page's own memory: WebAssembly computes.
-func (c *Footprint) inPage() bool { return c.Browser() != "" && c.Device != nil && c.Device.Class == record.CPU }
+// inPage reports whether the model is in the page's own memory: WebAssembly computes, and the ledger has no bytes.
+func (c *Footprint) inPage() bool {
+	return c.Browser() != "" && c.Device != nil && c.Device.Class == record.CPU &&
+		!slices.ContainsFunc(c.Counted, func(a *record.Attempt) bool {
+			return slices.ContainsFunc(a.Metrics, func(m record.MetricRow) bool {
+				return m.Name == "live_bytes" && m.Value > 0 && a.Sources[m.Source].Method == figure.Ledger
+			})
+		})
+}
 
 // partsBeyond are those of a launch, in MiB; false unless the parts of PSS were read at the baseline, around the peak
 // and after it.

@@ -324,6 +324,25 @@ func TestModelInWebAssemblyIsInThePage(t *testing.T) {
 	}
 }
 
+// A peak has its parts in whatever phase it is.
+func TestPeakAfterTheLoadIsSplit(t *testing.T) {
+	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))
+	run := comparetest.Run(t, "late", e)
+	early := partsOf(t, run).Component(figure.PageCopies)
+	for _, a := range run.Attempts {
+		measure, _ := a.Phase(record.Measure)
+		for i := range a.Metrics {
+			if m := &a.Metrics[i]; m.Edge == "" && a.Sources[m.Source].Method == record.MethodSmapsRollup {
+				m.NS = measure.BeginNS + 1
+			}
+		}
+	}
+	late := partsOf(t, run).Component(figure.PageCopies)
+	if !late.Known() || late.Center() != early.Center() || late.Center() < 1 {
+		t.Errorf("in the load %v, later %v", early.Values, late.Values)
+	}
+}
+
 // The prediction of everything but the model is compared with the sum of its parts, and named so.
 func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))

@@ -141,7 +141,9 @@ func checkHeld(c *gates.Check) string {
 
 // checkTitle is a figure's name for people.
 func checkTitle(c *gates.Check) string {
-	if row := figure.Of(c.Figure); row != nil {
+	if row := figure.Of(c.Figure); row != nil && c.Part != "" {
+		return row.Title + " in the " + plain.Line(c.Part)
+	} else if row != nil {
 		return row.Title
 	}
 	return plain.Line(c.Name)

@@ -144,7 +144,8 @@ func processes(side uint64, renderer, gpu float64) (out []*compare.Result) {
 				used := ms * busy * (1 + 0.03*r.NormFloat64()) * float64(len(q.Tokens)-1)
 				for ns, value := range map[int64]float64{q.SentNS - 1: 300, q.Tokens[0].NS + 1: 340,
 					q.ReturnedNS + 1: 340 + used} {
-					a.Metrics = append(a.Metrics, record.MetricRow{Source: source, NS: ns, Name: record.CPUTime, Value: value})
+					a.Metrics = append(a.Metrics,
+						record.MetricRow{Source: source, NS: ns, Name: record.CPUTime, Value: value})
 				}
 			}
 			slices.SortFunc(a.Metrics, func(x, y record.MetricRow) int { return cmp.Compare(x.NS, y.NS) })
@@ -163,7 +164,8 @@ func TestOneProcessThatComputesMoreFailsTheGate(t *testing.T) {
 		"the renderer computes more": {1.35, 1, 0.85, 1},
 		"work moves":                 {1.35, 0.75, 0, 0.02},
 	} {
-		if failed := outcomes(g, base, processes(2, c.renderer, c.gpu))[gates.Failed]; failed < c.least || failed > c.most {
+		failed := outcomes(g, base, processes(2, c.renderer, c.gpu))[gates.Failed]
+		if failed < c.least || failed > c.most {
 			t.Errorf("%s: %.1f%% fail, want %.0f to %.0f%%", name, 100*failed, 100*c.least, 100*c.most)
 		}
 	}

@@ -161,6 +161,9 @@ func checked(c *gates.Check) Field {
 	if i := c.PercentInterval; i != nil {
 		out.Small = fmt.Sprintf("%s to %s, %.0f%% CI", share(i.Lo), share(i.Hi), 100*i.Confidence)
 	}
+	if c.Part != "" {
+		out.Small = plain.Joined(", ", out.Small, "by the "+plain.Line(c.Part))
+	}
 	return out
 }
 

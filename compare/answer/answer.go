@@ -280,6 +280,7 @@ func (r view) ran() view {
 
 // facts are short facts about the model, the request, the launches, the date and the machine.
 func (r view) facts() []string {
+	shaders := r.shaders()
 	r = r.ran()
 	var out []string
 	add := func(s string) {
@@ -305,6 +306,7 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
+	add(shaders)
 	if n := r.launches(); n != "" && r.Interleaved() {
 		add(n + explain.EachAlternating)
 	} else if n != "" {
@@ -342,6 +344,27 @@ func (r view) sameness() string {
 		}
 		return c.Title() + " " + c.Requested(axis.Weights) + ": " + of(c)
 	}), "; ")
+}
+
+// shaders labels engines that compute with other shaders on one adapter; empty: there are none.
+func (r view) shaders() string {
+	var engines []string
+	labelled := 0
+	for _, why := range r.Reasons {
+		for _, at := range why.Pairs {
+			if c := r.Comparisons[at]; why.Code == explain.OtherShaders.Code {
+				engines = explain.AppendNew(explain.AppendNew(engines, r.Cells[c.A].Title()), r.Cells[c.B].Title())
+				labelled++
+			}
+		}
+	}
+	switch labelled {
+	case 0:
+		return ""
+	case len(r.Comparisons):
+		return explain.SameDevice
+	}
+	return explain.And(engines, 3) + ": " + explain.SameDevice
 }
 
 // tokens are the numbers of tokens of a request, in and out.
@@ -408,7 +431,7 @@ func (r view) when() string {
 // sure says how many launches there are and how wide the intervals are.
 func (r view) sure() Card {
 	var refused, tooLarge int
-	var launches compare.Launches
+	var launches evidence.Counts
 	var classes []string
 	least, reason := -1, ""
 	for _, c := range r.Cells {

@@ -284,6 +284,9 @@ const (
 	TableIdentical    = "%s identical"
 )
 
+// SameDevice labels engines in browsers that compute with different libraries on one adapter.
+const SameDevice = "same device, other shaders"
+
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
 	NoLaunch       = Reason{"no-launch", "no launch of %s counts", ""}
@@ -300,6 +303,10 @@ var (
 	WeightsCompared = Reason{"weights", "weights: %s", ""}
 
 	BothSoftware = Reason{"both-on-cpu", "WebGPU ran on the CPU on both sides: ratios say nothing about a GPU", ""}
+	OtherShaders = Reason{"other-shaders", SameDevice + ": %s computes with %s, %s with %s, on %s", SameDevice}
+	// of engines on a software adapter
+	SoftwareSpeeds = Reason{"speed-on-cpu",
+		"speed is not compared: shaders are written for GPUs, and %s runs them on the CPU", ""}
 	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: other programs share it"}
 	CachesDiffer = Reason{"prompt-cache", "time to first token and prefill are not compared: prompt cache %s for %s, %s for %s",
 		"time to first token and prefill are not compared: prompt caches differ"}

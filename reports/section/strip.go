@@ -187,7 +187,7 @@ func gateNext(g *gates.Outcome) string {
 	case failed(gates.KindLaunches):
 		return fmt.Sprintf("llmparity run --resume %s --retry-failed repeats failed launches", plain.Line(g.Run.Dir))
 	}
-	return fmt.Sprintf("llmparity gate %s has every check", plain.Line(g.Run.Dir))
+	return "every check: llmparity gate " + plain.Line(g.Run.Dir)
 }
 
 // Sides are the medians of both sides of a change.

@@ -132,7 +132,7 @@ func (s *Table) addFigures() {
 	}
 }
 
-const cpuTitle = "CPU time a token"
+const cpuTitle = "CPU time per token"
 
 // cpu is a gate's check of the CPU time of two sides; nil: there is none. Only gates compare CPU time.
 func (s *Table) cpu() *gates.Check {
@@ -185,6 +185,7 @@ func (s *Table) two(c *compare.Comparison) {
 		d := s.difference(f, c, false)
 		if f.title == cpuTitle {
 			d = checked(s.cpu())
+			d.Small += " " + s.note("of launches in pairs, so it is not that of the medians")
 		}
 		if d.Text == "–" && d.Small != "" { // the reason says enough
 			d.Text, d.Small = d.Small, ""
@@ -192,7 +193,7 @@ func (s *Table) two(c *compare.Comparison) {
 		s.Rows = append(s.Rows, append(row, d))
 	}
 	if s.some(func(f Field) bool { return f.Text == "~" && f.Small != "" }) {
-		s.Notes = append(s.Notes, "~: no difference is seen; “below” has the largest that these launches can hide.")
+		s.Notes = append(s.Notes, "~: no difference is seen; ± has the largest that is still possible.")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 	"llmparity/internal/warning"
@@ -37,6 +38,8 @@ type Answer struct {
 	Quote    Card
 	Warnings []compare.Remarks // that may change a conclusion, a line a code: at most three
 	More     int               // other codes
+	// Effect is what the warnings do, after their number.
+	Effect string
 
 	// Compared are the comparisons that the answer is about.
 	Compared []*compare.Comparison
@@ -114,7 +117,7 @@ func Of(res *compare.Result) *Answer {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3
-	a.Warnings = r.gravest()
+	a.Warnings, a.Effect = r.gravest(), r.effect()
 	a.More = max(0, len(a.Warnings)-most)
 	a.Warnings = a.Warnings[:len(a.Warnings)-a.More]
 	return a
@@ -139,10 +142,20 @@ func (r view) gravest() []compare.Remarks {
 	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; --until-ci 5% measures until intervals are narrow"
+			w.Text += "; llmparity run --until-ci 5% measures until intervals are narrow"
 		}
 	}
 	return all
+}
+
+// effect is what the warnings do: a gate whose launches alternated allows for a machine that is busy or varies.
+func (r view) effect() string {
+	noise := []string{warning.BusyMachine, warning.WideInterval, warning.Unsteady, warning.UnevenSpread, warning.SamplerCost}
+	if g := r.Gate; g != nil && g.Interleaved && g.Status != gates.Inconclusive &&
+		!slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return !slices.Contains(noise, w.Code) }) {
+		return explain.GateAllows
+	}
+	return explain.MayChange
 }
 
 // onlySpeeds reports whether a warning is about times and rates alone.

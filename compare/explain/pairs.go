@@ -83,7 +83,7 @@ const (
 	TitleFastest = "%s is the fastest of %d"
 
 	TitleFailed    = "%s has a %s %s %s than %s" // of a gate's figure that the answer has no question about
-	TitleFailedCPU = "%s takes %s times the CPU time a token of %s"
+	TitleFailedCPU = "%s needs %s more CPU time per token than %s"
 
 	TitleHigher  = "%s is %s higher than in the baseline run %s"
 	TitleLower   = "%s is %s lower than in the baseline run %s"
@@ -152,7 +152,7 @@ const (
 const (
 	TableTimes = "%s times"
 	TableEnds  = "%s to %s"
-	TableBelow = "below %s"
+	TableBelow = "within ±%s"
 	TableNoCI  = "no interval"
 	TableCI    = " (%.3g%% CI)"
 )

@@ -161,10 +161,10 @@ func (c *Cell) identify() {
 			if c.Device == nil {
 				c.Device = &d
 			}
-			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
+			c.inconsistent("device", evidence.DeviceWords(c.Device), evidence.DeviceWords(&d))
 		}
 		c.takeRan(a.Ran())
-		now := lastReported(a)
+		now := evidence.LastReported(a)
 		if c.Engine == nil {
 			c.Engine = now
 		} else if now != nil {
@@ -195,29 +195,6 @@ func (c *Cell) inconsistent(what, was, is string) {
 	if was != is && c.inconstant == "" {
 		c.inconstant = fmt.Sprintf("%s was %q in one launch and %q in another", what, was, is)
 	}
-}
-
-func deviceWords(d *record.Device) string {
-	class := cmp.Or(deviceTitles[d.Class], string(d.Class))
-	if d.Name != "" {
-		return fmt.Sprintf("%s (%s)", class, d.Name)
-	}
-	return class
-}
-
-var deviceTitles = map[record.DeviceClass]string{record.SoftwareAdapter: "a software adapter", record.CPU: "the CPU",
-	record.GPU: "a GPU", record.VirtualGPU: "a virtual GPU", record.OpenGLAdapter: "WebGPU on OpenGL"}
-
-// lastReported returns the engine's most complete description: it says more once it has a model.
-func lastReported(a *record.Attempt) *record.EngineInfo {
-	var out *record.EngineInfo
-	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Identity())+len(e.Engine.Policy) >=
-			len(out.Identity())+len(out.Policy)) {
-			out = e.Engine
-		}
-	}
-	return out
 }
 
 // stolenShares is the processor time that a hypervisor gave to other guests, in percent of each launch; nil if unknown.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/evidence"
 	"llmparity/compare/explain"
 	"llmparity/compare/settings"
 	"llmparity/compare/verdict"
@@ -114,7 +115,7 @@ func unknown(a, b *Cell) []Reason {
 			return []Reason{reason(Refuses, explain.NoDevice, c.name)}
 		case c.inconstant != "":
 			return []Reason{reason(Refuses, explain.LaunchesDiffer, c.name, c.inconstant)}
-		case deviceTitles[c.Device.Class] == "":
+		case !evidence.KnownClass(c.Device.Class):
 			return []Reason{reason(Refuses, explain.DeviceUnknown, c.name, c.Device.Class)}
 		}
 	}
@@ -146,7 +147,7 @@ func devicesDiffer(a, b *Cell, effect Effect) []Reason {
 		}
 	}
 	x, y := names(a, b)
-	return []Reason{reason(effect, explain.DevicesDiffer, x, deviceWords(a.Device), y, deviceWords(b.Device))}
+	return []Reason{reason(effect, explain.DevicesDiffer, x, evidence.DeviceWords(a.Device), y, evidence.DeviceWords(b.Device))}
 }
 
 // settingsDiffer lists settings that both engines report with different values, and versions if it is one engine.

@@ -187,7 +187,8 @@ func TestStorageThatABundleLacksIsRefused(t *testing.T) {
 		for _, storage := range append(slices.Clone(storages), "") {
 			v := New(Config{Bundle: file}, engine.Settings{Storage: storage}).Accepts(t.Context(), m)
 			if slices.Contains(lacks, storage) {
-				enginetest.OneLine(t, v.Err(), fault.NotSupported, engine.ClassOf(v.Err()), "bundle.js", "storage "+storage)
+				enginetest.OneLine(t, v.Err(), fault.NotSupported, engine.ClassOf(v.Err()), "bundle.js",
+					"storage "+storage)
 			} else if v.Err() != nil {
 				t.Errorf("%q, storage %s: %v", text, storage, v.Err())
 			}

@@ -121,8 +121,8 @@ func partsBeyond(l evidence.Launch, model []evidence.Figure, inPage bool) (map[s
 	}, true
 }
 
-// mapped has a launch's readings at the ends of phases, the latest of several repetitions, and the highest reading since
-// the load began: where WebAssembly computes, the highest moment may be in a later phase.
+// mapped has a launch's readings at the ends of phases, the latest of several repetitions, and the highest reading
+// since the load began: where WebAssembly computes, the highest moment may be in a later phase.
 func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) {
 	edges = map[record.Phase]holdings{}
 	for _, a := range append([]*record.Attempt{l.Opener}, l.Attempts...) {

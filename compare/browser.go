@@ -68,11 +68,10 @@ func otherShaders(a, b *Cell) []Reason {
 		a.Device.Name != b.Device.Name {
 		return nil
 	}
-	x, y := a.Engine.Computes, b.Engine.Computes
-	if x == y || x == "" || y == "" {
-		return nil
+	if x, y := a.Engine.Computes, b.Engine.Computes; x != y && x != "" && y != "" {
+		return []Reason{reason(Limits, explain.OtherShaders, a.Title(), x, b.Title(), y, a.Device.Name)}
 	}
-	return []Reason{reason(Limits, explain.OtherShaders, a.Title(), x, b.Title(), y, a.Device.Name)}
+	return nil
 }
 
 // shadersDiffer returns a reason if two engines run their shaders on a software adapter: how well these suit a CPU,

@@ -147,7 +147,8 @@ func devicesDiffer(a, b *Cell, effect Effect) []Reason {
 		}
 	}
 	x, y := names(a, b)
-	return []Reason{reason(effect, explain.DevicesDiffer, x, evidence.DeviceWords(a.Device), y, evidence.DeviceWords(b.Device))}
+	words := evidence.DeviceWords
+	return []Reason{reason(effect, explain.DevicesDiffer, x, words(a.Device), y, words(b.Device))}
 }
 
 // settingsDiffer lists settings that both engines report with different values, and versions if it is one engine.

@@ -24,6 +24,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/program"
+	"llmparity/native/wire"
 )
 
 // Name is the engine's name in plans and records.
@@ -97,7 +98,7 @@ func (e *Engine) Check(ctx context.Context, m models.Model) error {
 			return err
 		}
 	}
-	s, err := e.reach(ctx)
+	s, err := e.reach(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -105,8 +106,8 @@ func (e *Engine) Check(ctx context.Context, m models.Model) error {
 	return err
 }
 
-// reach connects to the server and finds out what it is.
-func (e *Engine) reach(ctx context.Context) (*found, error) {
+// reach connects to the server, in another way if one is given, and finds out what it is.
+func (e *Engine) reach(ctx context.Context, by wire.Dial) (*found, error) {
 	at, err := parseAddress(e.config.URL)
 	if err != nil {
 		return nil, err
@@ -122,6 +123,9 @@ func (e *Engine) reach(ctx context.Context) (*found, error) {
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), key, e.config.KeyFrom)
+	if by != nil {
+		c.HTTP, c.dial = wire.ClientBy(by), by
+	}
 	s, err := detect(ctx, c)
 	if err != nil {
 		return nil, err
@@ -133,7 +137,7 @@ func (e *Engine) reach(ctx context.Context) (*found, error) {
 
 // Open finds out what the server is, and starts sampling it if it is visible.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	of, err := e.reach(ctx)
+	of, err := e.reach(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +158,7 @@ func (s *found) session(c Config, p engine.Probe) *session {
 
 // Describe returns the server and its models on one line.
 func (e *Engine) Describe(ctx context.Context) (string, error) {
-	s, err := e.reach(ctx)
+	s, err := e.reach(ctx, nil)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +177,7 @@ func (e *Engine) Count(ctx context.Context, m models.Model, prompt string) (int,
 	s := e.met.Load()
 	if s == nil {
 		var err error
-		if s, err = e.reach(ctx); err != nil {
+		if s, err = e.reach(ctx, nil); err != nil {
 			return 0, err
 		}
 	}

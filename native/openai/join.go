@@ -8,6 +8,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
+	"llmparity/native/place"
 )
 
 // Started is a server that another engine has started, samples and ends.
@@ -18,6 +19,7 @@ type Started struct {
 	Info record.EngineInfo
 	// Sizes are what its log says, under the names of records.
 	Sizes map[string]float64
+	In    *place.Place // where it runs; nil: on this machine
 }
 
 // with returns the description of the engine with what the server says.
@@ -38,7 +40,7 @@ type Session interface {
 
 // Join opens a session on a server that is ready.
 func (e *Engine) Join(ctx context.Context, p engine.Probe, started Started) (Session, error) {
-	of, err := e.reach(ctx)
+	of, err := e.reach(ctx, started.In.Dial)
 	if err != nil {
 		return nil, err
 	}

@@ -170,6 +170,9 @@ func (s *session) folder() string {
 		}
 		file = filepath.Join(dir, file)
 	}
+	if s.started != nil {
+		file = s.started.In.Outside(file)
+	}
 	return file
 }
 

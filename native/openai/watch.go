@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,8 +75,7 @@ func Role(line []string) string {
 
 // listens reports whether anything accepts connections at the server's address. Through a proxy that is unknown.
 func (c *client) listens(ctx context.Context) bool {
-	d := net.Dialer{Timeout: time.Second}
-	conn, err := d.DialContext(ctx, "tcp", c.at.host)
+	conn, err := c.dial(ctx, "tcp", c.at.host)
 	if err != nil {
 		return ctx.Err() != nil
 	}

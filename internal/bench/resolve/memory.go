@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -27,6 +28,7 @@ type predictor struct {
 
 type estimatedCell struct {
 	estimate.Estimate
+	by     engine.Engine
 	engine string
 	device func(context.Context) (record.Device, error)
 }
@@ -116,7 +118,7 @@ func (p *predictor) Predict(ctx context.Context, c record.Cell) record.Predictio
 	if held.As == nil {
 		return loosened(out, c.Engine)
 	}
-	p.by[c.ID] = estimatedCell{est, c.Engine, held.Device}
+	p.by[c.ID] = estimatedCell{est, all[at].Engine, c.Engine, held.Device}
 	return out
 }
 
@@ -202,13 +204,27 @@ func (p *predictor) Judge(ctx context.Context, predicted record.Prediction, gpus
 	if !ok {
 		return estimate.Unjudged("the engine's total memory can't be predicted")
 	}
-	rooms := Rooms(ctx, e.Estimate, gpus)
+	rooms := limited(ctx, e.by, Rooms(ctx, e.Estimate, gpus))
 	if n, ok := e.NeedAt(estimate.Buffer); ok {
 		if room := p.buffer(ctx, e, n.Best); room.Free > 0 {
 			rooms[n.Place] = room
 		}
 	}
 	return e.Risk(rooms)
+}
+
+// limited returns rooms with that of an engine whose processes have a limit of their own.
+func limited(ctx context.Context, e engine.Engine, rooms map[string]estimate.Room) map[string]estimate.Room {
+	rooms = maps.Clone(rooms)
+	of, ok := e.(engine.Limited)
+	if !ok {
+		return rooms
+	}
+	free, how, ok := of.Room(ctx)
+	if have, known := rooms[estimate.RAM]; ok && (!known || free < have.Free) {
+		rooms[estimate.RAM] = estimate.Room{Free: free, How: how}
+	}
+	return rooms
 }
 
 // buffer returns the size limit of WebGPU buffers. It asks the browser for its adapter only if that matters, and once,

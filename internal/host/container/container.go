@@ -38,6 +38,11 @@ type Container struct {
 	namespace uint64 // of its process ids
 }
 
+// Title names the container for people.
+func (c *Container) Title() string {
+	return fmt.Sprintf("%s (%s, image %s)", c.Name, c.Program, c.Image)
+}
+
 // Mount is a folder of this machine in a container.
 type Mount struct{ Source, Destination string }
 

@@ -80,6 +80,15 @@ func Run(t *testing.T, name, script string, flags ...string) {
 	t.Cleanup(func() { Podman(t, "rm", "-f", "-t", "0", name) })
 }
 
+// Libraries returns the flags with which a container also has this machine's libraries and programs.
+func Libraries(more ...string) []string {
+	flags := []string{"-e", "PATH=/bin:/usr/bin"}
+	for _, dir := range []string{"/usr", "/lib", "/lib64", "/etc/alternatives"} {
+		flags = append(flags, "-v", dir+":"+dir+":ro")
+	}
+	return append(flags, more...)
+}
+
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

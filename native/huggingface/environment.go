@@ -96,8 +96,8 @@ func (c Config) inside(ctx context.Context) (e environment, err error) {
 			e, lacks, err = answered(e.python, words)
 		}
 		if err != nil {
-			return e, engine.SetUp(fault.Wrap(fault.NoPython, err, "name a Python program of the container", "%s in container %s",
-				e.python, c.in))
+			return e, engine.SetUp(fault.Wrap(fault.NoPython, err, "name a Python program of the container",
+				"%s in container %s", e.python, c.in))
 		}
 	}
 	if lacks != "" {

@@ -60,7 +60,8 @@ func TestContainerIsRecorded(t *testing.T) {
 		t.Errorf("%q is sampled", line)
 	}
 	info := p.Engine()
-	for name, want := range map[string]string{"container": "box (podman, image localhost/" + containertest.Image + ":latest)",
+	for name, want := range map[string]string{
+		"container":        "box (podman, image localhost/" + containertest.Image + ":latest)",
 		"container_memory": "512.0 MiB", "container_cpus": "1.5"} {
 		if got := info.Policy[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -23,8 +23,8 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
+	"llmparity/native/place"
 	"llmparity/native/program"
-	"llmparity/native/wire"
 )
 
 // Name is the engine's name in plans and records.
@@ -48,6 +48,7 @@ type Config struct {
 	Device string // what the server computes on: cpu or gpu; empty: derived if it runs here, else unknown
 	// KeyFrom is the environment variable that holds the key.
 	KeyFrom string
+	In      *place.Place // where the server runs, if not on this machine as the URL says
 }
 
 func (c Config) api() string { return cmp.Or(c.API, Completions) }
@@ -98,7 +99,7 @@ func (e *Engine) Check(ctx context.Context, m models.Model) error {
 			return err
 		}
 	}
-	s, err := e.reach(ctx, nil)
+	s, err := e.reach(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,8 @@ func (e *Engine) Check(ctx context.Context, m models.Model) error {
 	return err
 }
 
-// reach connects to the server, in another way if one is given, and finds out what it is.
-func (e *Engine) reach(ctx context.Context, by wire.Dial) (*found, error) {
+// reach connects to the server and finds out what it is.
+func (e *Engine) reach(ctx context.Context) (*found, error) {
 	at, err := parseAddress(e.config.URL)
 	if err != nil {
 		return nil, err
@@ -123,8 +124,8 @@ func (e *Engine) reach(ctx context.Context, by wire.Dial) (*found, error) {
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), key, e.config.KeyFrom)
-	if by != nil {
-		c.HTTP, c.dial = wire.ClientBy(by), by
+	if in := e.config.In; in != nil {
+		c.HTTP, c.dial, c.at.local = in.Client(), in.Dial, true
 	}
 	s, err := detect(ctx, c)
 	if err != nil {
@@ -137,7 +138,7 @@ func (e *Engine) reach(ctx context.Context, by wire.Dial) (*found, error) {
 
 // Open finds out what the server is, and starts sampling it if it is visible.
 func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	of, err := e.reach(ctx, nil)
+	of, err := e.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (s *found) session(c Config, p engine.Probe) *session {
 
 // Describe returns the server and its models on one line.
 func (e *Engine) Describe(ctx context.Context) (string, error) {
-	s, err := e.reach(ctx, nil)
+	s, err := e.reach(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +178,7 @@ func (e *Engine) Count(ctx context.Context, m models.Model, prompt string) (int,
 	s := e.met.Load()
 	if s == nil {
 		var err error
-		if s, err = e.reach(ctx, nil); err != nil {
+		if s, err = e.reach(ctx); err != nil {
 			return 0, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/record"
-	"llmparity/native/place"
 )
 
 // Started is a server that another engine has started, samples and ends.
@@ -19,13 +18,13 @@ type Started struct {
 	Info record.EngineInfo
 	// Sizes are what its log says, under the names of records.
 	Sizes map[string]float64
-	In    *place.Place // where it runs; nil: on this machine
 }
 
 // with returns the description of the engine with what the server says.
 func (s *Started) with(said record.EngineInfo) record.EngineInfo {
 	info := s.Info
 	info.Version = said.Version
+	delete(said.Parts, "url") // its port is another at each start
 	maps.Copy(said.Parts, info.Parts)
 	maps.Copy(said.Policy, info.Policy)
 	info.Parts, info.Policy = said.Parts, said.Policy
@@ -40,7 +39,7 @@ type Session interface {
 
 // Join opens a session on a server that is ready.
 func (e *Engine) Join(ctx context.Context, p engine.Probe, started Started) (Session, error) {
-	of, err := e.reach(ctx, started.In.Dial)
+	of, err := e.reach(ctx)
 	if err != nil {
 		return nil, err
 	}

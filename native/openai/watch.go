@@ -41,8 +41,18 @@ func (s *session) watchMetrics(ctx context.Context) {
 	}
 }
 
-// watchProcesses samples the process tree that listens at the server's address.
+// watchProcesses samples the process tree that listens at the server's address; in a container all of its processes.
 func (s *session) watchProcesses(ctx context.Context) error {
+	if s.config.In != nil {
+		c, err := s.config.In.Container(ctx)
+		if err != nil {
+			return err
+		}
+		s.pid = c.PID
+		all := func(p proc.Process) bool { return c.Has(p.PID) }
+		s.tree, err = proc.NewTreeWith(c.PID, all, Role, s.probe.Attach, false)
+		return err
+	}
 	pid, name, err := launch.Listener(ctx, s.client.at.host, s.client.at.local)
 	if err != nil {
 		return err

@@ -54,17 +54,12 @@ func (p *Place) Container(ctx context.Context) (*container.Container, error) {
 	if p.found != nil && p.found.Has(p.found.PID) {
 		return p.found, nil
 	}
-	c, err := container.Find(ctx, p.name)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		f := fault.New(fault.NoContainer, "", "%s", fault.What(err))
-		if e, ok := err.(*fault.Error); ok && e.Do != "" {
-			f.Do = e.Do + ", or "
-		}
-		f.Do += "drop container_name (--container) to start the engine on this machine"
-		return nil, engine.SetUp(f)
+	c, err := container.Wanted(ctx, p.name)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, engine.SetUp(err)
 	}
 	p.found, p.which = c, map[string]string{}
 	return c, nil
@@ -192,7 +187,8 @@ func (p *Place) Environ() []string {
 	return []string{}
 }
 
-// Enter returns the command that runs another one in the container, with its variables. hold, if any, is open as long as the command may run: one that reads its standard input ends with that.
+// Enter returns the command that runs another one in the container, with its variables. hold, if any, is open while
+// the command may run; one that reads its standard input ends with that.
 func (p *Place) Enter(ctx context.Context, cmd *exec.Cmd) (c *container.Container, into *exec.Cmd, hold io.Closer,
 	err error) {
 	if c, err = p.Container(ctx); err != nil {

@@ -333,7 +333,7 @@ func (c *conn) refused(m message) error {
 
 // wrong makes a failure. If hello fails, the engine's author must fix it first.
 func (c *conn) wrong(op string, class record.Class, format string, args ...any) error {
-	if op == opHello {
+	if op == opHello && class != record.OOM {
 		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, format, args...)}
 	}
 	return &engine.Failure{Class: class, Err: errors.New(fault.OneLine(fmt.Sprintf(format, args...)))}

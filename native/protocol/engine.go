@@ -201,8 +201,9 @@ func (e *Engine) met(m message) error {
 
 // Kind is the kind of external engines: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….
 var Kind = &engine.Kind{
-	Name: Prefix, Title: "external engine", Shared: []string{"watchdog", "threads", "dtype", "container"}, Inside: true,
-	Axes: []string{engine.AxisThreads}, Asks: true,
+	Name: Prefix, Title: "external engine", Inside: true,
+	Shared: []string{"watchdog", "threads", "dtype", "container"},
+	Axes:   []string{engine.AxisThreads}, Asks: true,
 	Found: func(engine.Here) engine.Finding {
 		return engine.Finding{Name: Prefix + "PATH", Can: "run your own program as an engine (docs/howto/add-an-engine.md)"}
 	},

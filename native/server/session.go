@@ -148,8 +148,9 @@ func (s *session) ready(ctx context.Context, p *process, m models.Model, port in
 	}
 	alive, release := p.Alive(ctx)
 	defer release()
-	inner, err := openai.New(openai.Config{URL: at, API: s.engine.api()}).Join(alive, s.probe, openai.Started{
-		PID: p.PID(), Tree: p.Tree, Info: s.info(m, p.args), Sizes: p.read.Said().Values(), In: s.engine.in})
+	answers := openai.New(openai.Config{URL: at, API: s.engine.api(), In: s.engine.in})
+	inner, err := answers.Join(alive, s.probe, openai.Started{
+		PID: p.PID(), Tree: p.Tree, Info: s.info(m, p.args), Sizes: p.read.Said().Values()})
 	if err != nil {
 		return s.explain(ctx, p, m, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/predict/estimate"
@@ -204,7 +205,7 @@ func (p *predictor) Judge(ctx context.Context, predicted record.Prediction, gpus
 	if !ok {
 		return estimate.Unjudged("the engine's total memory can't be predicted")
 	}
-	rooms := limited(ctx, e.by, Rooms(ctx, e.Estimate, gpus))
+	rooms := limited(ctx, e.by, e.Estimate, Rooms(ctx, e.Estimate, gpus))
 	if n, ok := e.NeedAt(estimate.Buffer); ok {
 		if room := p.buffer(ctx, e, n.Best); room.Free > 0 {
 			rooms[n.Place] = room
@@ -213,14 +214,20 @@ func (p *predictor) Judge(ctx context.Context, predicted record.Prediction, gpus
 	return e.Risk(rooms)
 }
 
-// limited returns rooms with that of an engine whose processes have a limit of their own.
-func limited(ctx context.Context, e engine.Engine, rooms map[string]estimate.Room) map[string]estimate.Room {
+// limited returns rooms with that of an engine whose processes have a limit of their own. The engine before the load,
+// which estimates leave out, counts there.
+func limited(ctx context.Context, e engine.Engine, of estimate.Estimate,
+	rooms map[string]estimate.Room) map[string]estimate.Room {
 	rooms = maps.Clone(rooms)
-	of, ok := e.(engine.Limited)
+	in, ok := e.(engine.Limited)
 	if !ok {
 		return rooms
 	}
-	free, how, ok := of.Room(ctx)
+	free, how, ok := in.Room(ctx)
+	if m := of.Setup.Engine; ok && m != nil && m.Before > 0 {
+		free = max(free-m.Before, 0)
+		how = fmt.Sprintf("%s and %s of %s before the load", how, words.Size(m.Before), m.Title)
+	}
 	if have, known := rooms[estimate.RAM]; ok && (!known || free < have.Free) {
 		rooms[estimate.RAM] = estimate.Room{Free: free, How: how}
 	}

@@ -64,6 +64,19 @@ func Find(ctx context.Context, name string) (*Container, error) {
 	return c, nil
 }
 
+// Wanted is Find for an engine that is to run there. Its error also says how to do without the container.
+func Wanted(ctx context.Context, name string) (*Container, error) {
+	c, err := Find(ctx, name)
+	if err == nil || ctx.Err() != nil {
+		return c, err
+	}
+	do := "drop container_name (--container) to start the engine on this machine"
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Do != "" {
+		do = e.Do + ", or " + do
+	}
+	return nil, fault.New(fault.NoContainer, do, "%s", fault.What(err))
+}
+
 // Again looks at the container once more, for example after its end. It is nil if it was removed.
 func (c *Container) Again(ctx context.Context) *Container {
 	now, err := look(ctx, c.ID)
@@ -80,11 +93,25 @@ func (c *Container) Has(pid int) bool {
 	return err == nil && of == c.namespace
 }
 
-// Outside returns the path on this machine of a path in the container; empty if no mount has it.
-func (c *Container) Outside(inside string) string { return c.mapped(inside, Mount.inside) }
+// Outside returns the path on this machine of a path in the container. What is on no mount is seen through the
+// container's first process, as long as that runs.
+func (c *Container) Outside(inside string) string {
+	if out := c.mapped(inside, Mount.inside); out != "" || c.PID == 0 {
+		return out
+	}
+	return c.root() + path.Clean("/"+inside)
+}
 
-// Inside returns the path in the container of a path on this machine; empty if no mount has it.
-func (c *Container) Inside(outside string) string { return c.mapped(outside, Mount.outside) }
+// root is where this machine shows the container's own files.
+func (c *Container) root() string { return fmt.Sprintf("/proc/%d/root", c.PID) }
+
+// Inside returns the path in the container of a path on this machine; empty if the container does not have it.
+func (c *Container) Inside(outside string) string {
+	if in, ok := strings.CutPrefix(outside, c.root()+"/"); ok && c.PID > 0 {
+		return path.Clean("/" + in)
+	}
+	return c.mapped(outside, Mount.outside)
+}
 
 func (m Mount) inside() (from, to string)  { return m.Destination, m.Source }
 func (m Mount) outside() (from, to string) { return m.Source, m.Destination }

@@ -58,7 +58,16 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s is %q inside, want %s", x.outside, got, x.inside)
 		}
 	}
+	c.Mounts = c.Mounts[:2]
 	if got := c.Outside("/database/a.gguf"); got != "" {
 		t.Errorf("a folder whose name begins alike: %q", got)
+	}
+	c.PID = 7
+	const own = "/database/a.gguf"
+	if got := c.Outside(own); got != "/proc/7/root"+own || c.Inside(got) != own {
+		t.Errorf("the container's own file is %q outside, and %q inside", got, c.Inside(got))
+	}
+	if got := c.Inside("/proc/77/root/a.gguf"); got != "" {
+		t.Errorf("another process's file is %q", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Open opens a file or folder by its path in the container, whose links lead to files in the container, too.
 func (c *Container) Open(name string) (*os.File, error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", c.PID), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(c.root(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("files of container %s: %w", c.Name, err)
 	}

@@ -41,7 +41,8 @@ func TestOpen(t *testing.T) {
 // What a container may still use falls with its use, and the kernel's kills at its limit are counted.
 func TestMemoryLimit(t *testing.T) {
 	containertest.Setup(t)
-	containertest.Run(t, "box", "while :; do busybox sleep 1; done", "-m", "64m", "--memory-swap", "64m", "-e", "PATH=/bin")
+	containertest.Run(t, "box", "while :; do busybox sleep 1; done", "-m", "64m", "--memory-swap", "64m",
+		"-e", "PATH=/bin")
 	c := found(t, "box")
 	free, ok := c.Left()
 	if !ok || free < 40<<20 || free > 64<<20 || c.MemoryKills() != 0 {

@@ -78,8 +78,9 @@ repetitions: 1
 	}
 	for _, a := range r.Attempts {
 		c, policy := r.CellByID(a.Cell), lastEngine(a).Policy
-		said := policy["container"] + ", " + policy["container_memory"] + ", " + policy["container_cpus"]
-		want := "box (podman, image localhost/llmparity-test:latest), 256.0 MiB, 1.5"
+		image, _, _ := strings.Cut(policy["container"], " (")
+		said := image + ", " + policy["container_memory"] + ", " + policy["container_cpus"]
+		want := "podman, image localhost/llmparity-test:latest, 256.0 MiB, 1.5"
 		if c.Settings["container_name"] == "none" {
 			want = ", , "
 		}
@@ -88,7 +89,8 @@ repetitions: 1
 		}
 	}
 	mentions(t, details(t, cmd.Dir), "identical: 12 of 12 token ids")
-	if said := containertest.Podman(t, "top", "box", "comm"); strings.Contains(said, "llama") || strings.Contains(said, "engine") {
+	said := containertest.Podman(t, "top", "box", "comm")
+	if strings.Contains(said, "llama") || strings.Contains(said, "engine") {
 		t.Errorf("left in the container:\n%s", said)
 	}
 }
@@ -101,8 +103,8 @@ func TestModelInContainer(t *testing.T) {
 	contained(t, own)
 	containertest.Podman(t, "exec", "box", "cp", "/own/mine.gguf", "/tmp/copied.gguf")
 	for _, path := range []string{"/own/mine.gguf", "/tmp/copied.gguf"} {
-		cmd := program(t, "run", "-q", "--engines", "llamacpp", "--container", "box", "--model", path, "--max-tokens", "4",
-			"--repetitions", "1")
+		cmd := program(t, "run", "-q", "--engines", "llamacpp", "--container", "box", "--model", path,
+			"--max-tokens", "4", "--repetitions", "1")
 		well(t, cmd)
 		r := opened(t, filepath.Join(cmd.Dir, "results", "latest"))
 		if m := r.Cells[0].Model; m.File != path || m.SHA256 != tiny.SHA256 {
@@ -118,8 +120,8 @@ func TestModelInContainer(t *testing.T) {
 func TestContainerLimit(t *testing.T) {
 	racedTest(t)
 	contained(t, t.TempDir(), "-m", "256m", "--memory-swap", "256m")
-	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--container", "box", "--concurrency", "255", "--max-tokens", "2",
-		"--repetitions", "1")
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--container", "box", "--concurrency", "255",
+		"--max-tokens", "2", "--repetitions", "1")
 	refuses(t, cmd, fault.WontFit, "memory limit of container box, 256.0 MiB, minus its use")
 	launched := resumed(cmd, append(cmd.Args[1:], "--no-check-oom")...)
 	refuses(t, launched, fault.Run, "signal: killed at the memory limit of 256.0 MiB of container box")
@@ -138,10 +140,10 @@ func TestServerInContainer(t *testing.T) {
 	check(t, tiny.WriteFile(filepath.Join(own, "mine.gguf")))
 	containertest.Setup(t)
 	builds := cache.Dir(os.Getenv) + "/llamacpp"
-	containertest.Run(t, "serving", "exec /builds/current/bin/llama-server -m /own/mine.gguf --port 8080 -c 512 -t 1 --metrics",
-		containertest.Libraries("-v", builds+":/builds:ro", "-v", own+":/own:ro", "-m", "512m")...)
-	args := []string{"run", "-q", "--engines", "openai", "--openai-url", "http://127.0.0.1:8080", "--container", "serving",
-		"--model", filepath.Join(own, "mine.gguf"), "--max-tokens", "8", "--repetitions", "1"}
+	containertest.Run(t, "serving",
+		"exec /builds/current/bin/llama-server -m /own/mine.gguf --port 8080 -c 512 -t 1 --metrics", containertest.Libraries("-v", builds+":/builds:ro", "-v", own+":/own:ro", "-m", "512m")...)
+	args := []string{"run", "-q", "--engines", "openai", "--openai-url", "http://127.0.0.1:8080",
+		"--container", "serving", "--model", filepath.Join(own, "mine.gguf"), "--max-tokens", "8", "--repetitions", "1"}
 	cmd := program(t, args...)
 	untilReady(t, cmd, args)
 	r := opened(t, filepath.Join(cmd.Dir, "results", "latest"))
@@ -150,7 +152,8 @@ func TestServerInContainer(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 	}
-	if p := executed(t, filepath.Join(cmd.Dir, "results", "latest"))["openai"].Policy; p["container_memory"] != "512.0 MiB" {
+	p := executed(t, filepath.Join(cmd.Dir, "results", "latest"))["openai"].Policy
+	if p["container_memory"] != "512.0 MiB" {
 		t.Errorf("%v", p)
 	}
 }

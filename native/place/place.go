@@ -257,7 +257,7 @@ func (p *Place) Describe(policy map[string]string) {
 	if err != nil {
 		return // it has ended, and so has the launch
 	}
-	policy["container"] = c.Title()
+	policy["container"] = c.Kind()
 	policy["container_memory"], policy["container_cpus"] = "no limit", "no limit"
 	if c.Memory > 0 {
 		policy["container_memory"] = words.Size(c.Memory)

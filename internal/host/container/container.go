@@ -27,6 +27,7 @@ type Container struct {
 	Program   string // that knows it: docker or podman
 	ID, Name  string
 	Image     string
+	ImageID   string
 	Status    string // in the program's word: running, exited …
 	PID       int    // its first process; 0 if it does not run
 	ExitCode  int
@@ -38,9 +39,9 @@ type Container struct {
 	namespace uint64 // of its process ids
 }
 
-// Title names the container for people.
-func (c *Container) Title() string {
-	return fmt.Sprintf("%s (%s, image %s)", c.Name, c.Program, c.Image)
+// Kind says what the container is made of, whatever its name.
+func (c *Container) Kind() string {
+	return fmt.Sprintf("%s, image %s (%.12s)", c.Program, c.Image, c.ImageID)
 }
 
 // Mount is a folder of this machine in a container.
@@ -204,6 +205,7 @@ func unknown(err error) bool {
 type inspected struct {
 	ID        string `json:"Id"`
 	Name      string
+	Image     string
 	ImageName string
 	State     struct {
 		Status    string
@@ -231,7 +233,8 @@ func parse(text []byte) (*Container, error) {
 		return nil, fmt.Errorf("%d containers instead of one with an id", len(all))
 	}
 	i := all[0]
-	c := &Container{ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Image: i.Config.Image, Status: i.State.Status,
+	c := &Container{ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Image: i.Config.Image,
+		ImageID: strings.TrimPrefix(i.Image, "sha256:"), Status: i.State.Status,
 		ExitCode: i.State.ExitCode, OOMKilled: i.State.OOMKilled, Memory: max(i.HostConfig.Memory, 0), Mounts: i.Mounts}
 	if i.ImageName != "" {
 		c.Image = i.ImageName

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -153,7 +154,8 @@ func (r *Result) ByCode(all []evidence.Warning) []Remarks {
 			if len(cells) > 2 {
 				w.Where = fmt.Sprintf("%d cells", len(cells))
 			}
-			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, explain.Some(figures, 4))
+			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, cmp.Or(explain.FiguresThat[w.Code], "are in doubt"),
+				explain.Some(figures, 4))
 		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where && w.Code == warning.BusyMachine: // once is enough
 		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
 			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -161,8 +162,11 @@ func firstMark(s string) int {
 }
 
 // GateMarkdown writes a gate's outcome for a comment, or the summary of a step, in at most 12 lines: the worst figure,
-// what to do, and the other checks that do not pass. It is one line if all pass.
+// what to do, and other checks, those that do not pass first. It is one line if all pass.
 func GateMarkdown(w io.Writer, g *gates.Outcome) error {
+	if g = new(*g); filepath.IsAbs(g.Run.Dir) {
+		g.Run.Dir = filepath.Base(g.Run.Dir) // a comment shows no folder of the machine
+	}
 	strip := section.NewStrip(g)
 	var m markdown
 	run := inert(plain.Line(g.Run.Name))
@@ -170,8 +174,10 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 		run += " against " + inert(plain.Line(cmp.Or(g.Baseline.Stored, g.Baseline.Name)))
 	}
 	sentence := func(parts ...string) string { return inert(plain.Joined("; ", parts...)) + "." }
+	output := strings.ToLower(g.Output[:min(1, len(g.Output))]) + g.Output[min(1, len(g.Output)):]
 	if g.Status == gates.Passed {
-		m.WriteString("**" + inert(strip.Strong()) + "** " + inert(plain.Joined("; ", strip.Rest, strip.Others)) +
+		m.WriteString("**" + inert(strip.Strong()) + "** " +
+			inert(plain.Joined("; ", strip.Rest, strip.Others, output)) +
 			" (" + run + ")\n")
 		_, err := io.WriteString(w, m.String())
 		return err
@@ -180,7 +186,7 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 	if strip.Worst != "" {
 		m.WriteString(" **" + inert(strip.Worst) + "** ")
 	}
-	m.WriteString(inert(strip.Rest) + "\n\n" + run + ": " + sentence(strip.Sides(), strip.After()) + "\n")
+	m.WriteString(inert(strip.Rest) + "\n\n" + run + ": " + sentence(strip.Sides(), output, strip.After()) + "\n")
 	others := section.OtherChecks(g, strip.Check, section.MostChecks)
 	if others != nil {
 		m.grid(others)

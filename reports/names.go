@@ -84,8 +84,18 @@ func (n *names) name(s string) template.HTML {
 	return template.HTML(`<bdi title="` + escape(whole) + `">` + escape(shown) + "</bdi>")
 }
 
-// headline shows the answer in one line.
-func (n *names) headline(s string) string { return plain.Shorten(n.plain(s), titleLimit) }
+// headline shows the answer. A short name such as smol-Q8_0 stays on one line.
+func (n *names) headline(s string) template.HTML {
+	const most = 20 // letters, which fit on a phone
+	words := strings.Split(plain.Shorten(n.plain(s), titleLimit), " ")
+	for i, word := range words {
+		unbroken := strings.Contains(word, "-") && utf8.RuneCountInString(word) <= most
+		if words[i] = template.HTMLEscapeString(word); unbroken {
+			words[i] = `<span class="unbroken">` + words[i] + "</span>"
+		}
+	}
+	return template.HTML(strings.Join(words, " "))
+}
 
 // cell shows a field of a table: a name in the first column, else perhaps a sentence.
 func (n *names) cell(column int, s string) template.HTML {

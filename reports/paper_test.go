@@ -95,7 +95,8 @@ func TestMethodsOfContexts(t *testing.T) {
 	text := methodsOf(t, comparetest.Run(t, "contexts", all...))
 	check.Has(t, text, "SHA-256 aaaaaaaaaaaa, bbbbbbbbbbbb, cccccccccccc",
 		"The size of the KV cache was taken from WebGPU buffers of its size in webllm.",
-		"Memory per token of the context is the slope of a linear fit over the launches of all contexts.")
+		"Memory per token of the context is the median slope between all pairs of launches of different contexts (Theil–Sen), with "+
+			"Sen's interval.")
 	if n := strings.Count(text, "webllm 0.2.86"); n != 1 {
 		t.Errorf("the engine is named %d times in\n%s", n, text)
 	}

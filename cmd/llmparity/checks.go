@@ -24,7 +24,8 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.max, "max", nil, "limit: the median may not be higher, e.g. peak_pss_mb=900; repeatable")
 	flags.StringArrayVar(&f.min, "min", nil, "limit: the median may not be lower, e.g. decode_tps=20; repeatable")
 	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
-		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%; repeatable")
+		"tolerance: how much worse than the baseline run a figure may be, e.g. decode_tps=-5%, or "+
+			"ttft_ms=+10%,warn; repeatable")
 	flags.StringVar(&f.agreement, "min-agreement", "",
 		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
 	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\", instead of the run's")

@@ -115,8 +115,9 @@ func helpAllFlag(flags *pflag.FlagSet, all *bool) {
 }
 
 // runCommon are the flags of run that its short help shows.
-const runCommon = "preset model engines engine threads dtype prompt input-len max-tokens context concurrency repetitions " +
-	"until-ci isolation timeout dry-run no-check-oom resume baseline against out quiet json chrome openai-url"
+const runCommon = "preset model engines engine threads dtype prompt input-len max-tokens context concurrency " +
+	"repetitions until-ci isolation timeout dry-run no-check-oom resume baseline against out quiet json chrome webllm-version " +
+	"openai-url"
 
 func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/compare"
+	"llmparity/compare/answer"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
 	"llmparity/internal/bench/dryrun"
@@ -410,7 +411,11 @@ func (s *sides) judge(g *gates.Gate, result *compare.Result, baselineName, store
 	if baselineName == "" && len(s.runs) > 1 {
 		of.Sides = []string{result.RunName(0), result.RunName(1)}
 	}
-	return gate.Judge(s.run(), g, of, comparison())
+	judged, err := gate.Judge(s.run(), g, of, comparison())
+	if err == nil && judged.Interleaved {
+		judged.Output = answer.Of(result).Output.Headline
+	}
+	return judged, err
 }
 
 // concludeSides judges an interleaved run, prints the result of all sides, and writes one report, which each folder

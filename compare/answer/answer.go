@@ -106,6 +106,9 @@ func Of(res *compare.Result) *Answer {
 		if t := r.title(a); t != "" {
 			a.Title, a.Facts = t, append([]string{a.Title}, a.Facts...)
 		}
+		if r.costTitle(a) != "" && r.onlyCost() {
+			a.Speed = Card{Name: a.Speed.Name, Reason: a.Speed.Reason} // the browser's cost has it
+		}
 	}
 	for _, c := range []*Card{&a.Ship, &a.Place, &a.Cost, &a.Growth, &a.Output, &a.Quality, &a.Sure, &a.Quote} {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
@@ -136,7 +139,7 @@ func (r view) gravest() []compare.Remarks {
 	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; with --until-ci 5%, run launches more until intervals are within 5% of their medians"
+			w.Text += "; --until-ci 5% measures until intervals are narrow"
 		}
 	}
 	return all

@@ -58,7 +58,7 @@ func TestAnswerWarnsOnceOfBothEngines(t *testing.T) {
 	for _, w := range got.Warnings {
 		if w.Code == explain.WideInterval.Code {
 			of = append(of, w.Where)
-			check.Has(t, w.Text, "figures (load time, ")
+			check.Has(t, w.Text, "figures vary by more than 10% between launches (load time, ")
 		}
 	}
 	if !slices.Equal(of, []string{"a; b"}) {

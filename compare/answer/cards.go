@@ -153,6 +153,12 @@ func (r view) card(q *question) Card {
 	case out.Line != "":
 	case len(known) == 0:
 		out.Line = firstSentence(out.Text)
+	case len(pairs) > 1 && len(known) <= mostValues && len(r.Engines()) == len(known):
+		var each []string
+		for _, c := range known {
+			each = append(each, c.Title()+" "+explain.Amount(q.of(c).Center()))
+		}
+		out.Line = strings.Join(each, ", ") + " " + q.Unit + "."
 	case len(pairs) > 1:
 		out.Line = fmt.Sprintf(explain.OfCells, rangeOf(values), q.Unit, len(known))
 	}

@@ -2,10 +2,12 @@ package answer
 
 import (
 	"fmt"
+	"slices"
 
 	"llmparity/compare"
 	"llmparity/compare/cost"
 	"llmparity/compare/explain"
+	"llmparity/compare/verdict"
 	"llmparity/internal/figure"
 )
 
@@ -50,6 +52,16 @@ func (r view) costTitle(a *Answer) string {
 	}
 	r.addOutput(&out, a)
 	return out.write("")
+}
+
+// onlyCost reports whether speeds differ in no other pair of cells than that of the browser's cost.
+func (r view) onlyCost() bool {
+	c := r.Costs[0]
+	return !slices.ContainsFunc(r.pairs(&speedQuestion), func(p pair) bool {
+		of := []*compare.Cell{p.a, p.b}
+		both := slices.Contains(of, r.Cells[c.Browser]) && slices.Contains(of, r.Cells[c.Native])
+		return p.Outcome != verdict.NotComparable && !both
+	})
 }
 
 // CostSentence says of which shares the time of a decoded token consists.

@@ -31,6 +31,11 @@ func (r view) outputCard() Card {
 		}
 		c.Line = fmt.Sprintf(explain.AnswerLine, p.Agreed, p.Tokens, scores)
 	}
+	other := func(p parity.Parity) bool { return p.Scores.Differs() }
+	if len(r.Parity) > 1 && known && !slices.ContainsFunc(r.Parity, other) { // the headline has the scores
+		line, _, _ := strings.Cut(text, ";")
+		c.Line = line + "."
+	}
 	return r.wrong(c)
 }
 

@@ -25,6 +25,7 @@ const (
 	ofMemory
 	ofSpeed
 	ofOutput
+	ofCost
 )
 
 // objection is a reason against quoting the answers to some questions.
@@ -56,7 +57,8 @@ func (r view) quote(a *Answer) Card {
 		of     subject
 		name   string
 		absent bool
-	}{{ofGrowth, "growth", a.Growth.Headline == ""}, {ofMemory, "memory", false}, {ofSpeed, "speed", false},
+	}{{ofGrowth, "growth", a.Growth.Headline == ""}, {ofMemory, "memory", false}, {ofSpeed, r.speedOf(a), false},
+		{ofCost, "the browser's cost", a.Cost.Headline == ""},
 		{ofOutput, "output", a.Output.Headline == "" || a.Output.Unknown}} {
 		against := func(o objection) bool { return o.about&s.of != 0 }
 		if at := slices.IndexFunc(objections, against); s.absent {
@@ -78,7 +80,10 @@ func (r view) quote(a *Answer) Card {
 	if adapter := r.softwareAdapter(); adapter != "" {
 		as := "as a browser on a GPU"
 		onCPU := func(c *compare.Cell) bool { return c.Device != nil && c.Device.Class == record.CPU }
-		if slices.ContainsFunc(r.Cells, onCPU) {
+		switch {
+		case a.Cost.Headline != "":
+			as = explain.And(r.emulated(), 2) + " " + as
+		case slices.ContainsFunc(r.Cells, onCPU):
 			as = "as browser against native"
 		}
 		remark = " with this remark"
@@ -120,6 +125,24 @@ func (r view) quote(a *Answer) Card {
 	return out
 }
 
+// emulated are the engines whose WebGPU ran on the CPU.
+func (r view) emulated() []string {
+	return r.Distinct(func(c *compare.Cell) string {
+		if c.Device != nil && c.Device.Class == record.SoftwareAdapter {
+			return c.Title()
+		}
+		return ""
+	})
+}
+
+// speedOf names the speeds that are quoted or not: beside the browser's cost, those of other engines.
+func (r view) speedOf(a *Answer) string {
+	if others := r.emulated(); a.Cost.Headline != "" && len(others) > 0 {
+		return explain.And(others, 2) + "'s speed"
+	}
+	return "speed"
+}
+
 // refusals say which answers may not be quoted, with the reason of each, and in few words.
 func refusals(not *evidence.Groups[verdict.Reason, string]) (sentences, short []string) {
 	for why, names := range not.All() {
@@ -150,7 +173,7 @@ func (r view) objections() objections {
 	var out objections
 	if slices.ContainsFunc(r.Cells, func(c *compare.Cell) bool { return c.Scores.Differs() }) ||
 		slices.ContainsFunc(r.Parity, func(p parity.Parity) bool { return p.Scores.Differs() }) {
-		out.add(ofSpeed|ofOutput, explain.ScoresRefuted)
+		out.add(ofSpeed|ofCost|ofOutput, explain.ScoresRefuted)
 	}
 	adapter := r.softwareAdapter()
 	if adapter != "" {
@@ -165,10 +188,10 @@ func (r view) objections() objections {
 		}
 	}
 	if lost := launches.Lost(); lost != "" {
-		out.add(ofGrowth|ofMemory|ofSpeed, explain.LaunchesLost, lost)
+		out.add(ofGrowth|ofMemory|ofSpeed|ofCost, explain.LaunchesLost, lost)
 	}
 	if slices.ContainsFunc(r.Runs, func(run compare.Run) bool { return run.Status == record.Interrupted }) {
-		out.add(ofGrowth|ofMemory|ofSpeed, explain.Unfinished)
+		out.add(ofGrowth|ofMemory|ofSpeed|ofCost, explain.Unfinished)
 	}
 	r.addForbidden(&out, adapter)
 	if least < stats.MinRuns {
@@ -183,6 +206,7 @@ func (r view) objections() objections {
 	if widest > 0 {
 		out.add(ofGrowth, explain.WideIntervals, explain.Share(widest))
 	}
+	r.addCost(&out)
 	r.addUnsettled(&out, &memoryQuestion, ofMemory)
 	r.addUnsettled(&out, &speedQuestion, ofSpeed)
 	return out
@@ -259,6 +283,22 @@ func (r view) slopeObjections() (few bool, widest float64) {
 		widest = 0
 	}
 	return few, widest
+}
+
+// addCost objects to what the browser costs if its ratio has no interval, or a wide one.
+func (r view) addCost(out *objections) {
+	if len(r.Costs) != 1 || decodeOf(r.Costs[0]) == nil {
+		return
+	}
+	share := decodeOf(r.Costs[0]).Whole.Inverse()
+	i := share.Interval
+	if i == nil {
+		out.add(ofCost, explain.FewLaunches, stats.MinRuns)
+		return
+	}
+	if half := max(i.Hi-share.Times, share.Times-i.Lo) / share.Times; half > evidence.Lopsided {
+		out.add(ofCost, explain.WideIntervals, explain.Share(half))
+	}
 }
 
 // addUnsettled objects to figures with wide intervals, and to differences that noise hides.

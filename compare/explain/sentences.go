@@ -51,9 +51,16 @@ var (
 
 // Remarks of one code in one line.
 const (
-	FiguresOfCells = "%d figures (%s)"
+	FiguresOfCells = "%d figures %s (%s)"
 	AndOthers      = "%s and %d more"
 )
+
+// FiguresThat say by code what is the matter with figures.
+var FiguresThat = map[string]string{
+	warning.WideInterval: "vary by more than 10% between launches",
+	warning.Unsteady:     "drift from launch to launch, or have launches far from the others",
+	warning.UnevenSpread: "vary much more on one side",
+}
 
 // With fills in the sentence.
 func (r Remark) With(args ...any) record.Warning {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"llmparity/compare/explain"
 	"slices"
+	"strings"
 )
 
 // Matrix is a table of all cells of one model and prompt against each other.
@@ -129,6 +130,21 @@ func (d *Divergence) widest() (widest float64, known bool) {
 	return widest, known
 }
 
+// others names pairs whose output is not identical.
+func others(pairs []Parity, label func(cell int) string) string {
+	const most = 2
+	var names []string
+	for _, p := range pairs {
+		if !p.Identical {
+			names = append(names, fmt.Sprintf(explain.AnswerWith, label(p.A), label(p.B)))
+		}
+	}
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf(explain.AnswerMore, len(names)-most))
+	}
+	return fmt.Sprintf(explain.AnswerOthers, strings.Join(names, "; "))
+}
+
 // Answer says in a headline and a sentence whether pairs of cells generated the same output; known is false if none was
 // compared. With refuted, the reference implementation has judged the scores, and the pairs' scores are left out.
 func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline, text string, known bool) {
@@ -148,8 +164,9 @@ func Answer(pairs []Parity, label func(cell int) string, refuted bool) (headline
 	if n > 1 {
 		by, from := comparedBy(compared), fromWhat(compared)
 		if identical < n {
+			text = fmt.Sprintf(explain.AnswerPairs, identical, n, by, from)
 			return fmt.Sprintf(explain.AnswerSameIn, identical, n),
-				fmt.Sprintf(explain.AnswerPairs, identical, n, by, from) + ties(compared) + words, true
+				text + others(compared, label) + ties(compared) + words, true
 		}
 		headline = fmt.Sprintf(explain.AnswerInAll, same(compared), n)
 		if n == 2 {

@@ -241,8 +241,10 @@ func shortage(x *ratio.Ratio) *Shortage {
 			break
 		}
 	}
-	if !s.Over && min(x.Left.N, x.Right.N) >= s.Launches {
+	n := min(x.Left.N, x.Right.N)
+	if !s.Over && n >= s.Launches {
 		return nil
 	}
+	s.Launches = max(s.Launches, n)
 	return &s
 }

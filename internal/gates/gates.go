@@ -365,7 +365,7 @@ func (g *Gate) MaxFlag(text string) error { return g.limitFlag(text, true) }
 func (g *Gate) MinFlag(text string) error { return g.limitFlag(text, false) }
 
 func (g *Gate) limitFlag(text string, most bool) error {
-	row, value, err := flagFigure(text, "900")
+	row, value, level, err := flagFigure(text, "900")
 	if err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (g *Gate) limitFlag(text string, most bool) error {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("%q is not a number", value)
 	}
-	l := Limit{Figure: row, Min: &v}
+	l := Limit{Figure: row, Min: &v, Level: level}
 	if most {
 		l.Min, l.Max = nil, &v
 	}
@@ -390,11 +390,11 @@ func (g *Gate) limitFlag(text string, most bool) error {
 
 // ChangeFlag reads figure=share, and replaces the tolerances of the figure.
 func (g *Gate) ChangeFlag(text string) error {
-	row, value, err := flagFigure(text, "-5%")
+	row, value, level, err := flagFigure(text, "-5%")
 	if err != nil {
 		return err
 	}
-	c := Change{Figure: row}
+	c := Change{Figure: row, Level: level}
 	if c.Change, err = ParseShare(value); err != nil {
 		return err
 	}
@@ -427,13 +427,21 @@ func (g *Gate) DetectFlag(text string) error {
 	return err
 }
 
-func flagFigure(text, example string) (*figure.Row, string, error) {
+// flagFigure reads figure=value, with a level of its own behind a comma.
+func flagFigure(text, example string) (*figure.Row, string, Level, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, "", fmt.Errorf("%q: write figure=%s", text, example)
+		return nil, "", "", fmt.Errorf("%q: write figure=%s", text, example)
+	}
+	value, level, own := strings.Cut(value, ",")
+	if own && level == "" {
+		return nil, "", "", fmt.Errorf("%q: write %s, warn or off behind the comma", text, Error)
+	}
+	if err := Level(level).Valid(); err != nil {
+		return nil, "", "", err
 	}
 	f, err := figure.Find(strings.TrimSpace(name))
-	return f, value, err
+	return f, value, Level(level), err
 }
 
 // decimal writes a number in full; share one in percent.

@@ -25,6 +25,8 @@ type Outcome struct {
 	UnderTest []string `json:"under_test,omitempty"`
 	// Interleaved says that launches of both runs alternated, so that changes of the machine affected both alike.
 	Interleaved bool `json:"interleaved,omitempty"`
+	// Output says whether both sides generated the same output; empty: launches did not alternate, or none is compared.
+	Output string `json:"output,omitempty"`
 	// Advice says what would settle inconclusive checks; empty: there are none, or nothing would.
 	Advice string    `json:"advice,omitempty"`
 	Checks []Check   `json:"checks"`

@@ -34,7 +34,7 @@ type Config struct {
 
 // Kind is Hugging Face's transformers.
 var Kind = &engine.Kind{
-	Name: Name, Title: "transformers", Section: Name, Colour: 4,
+	Name: Name, Title: "transformers", Section: Name, Presets: []string{"engines"}, Colour: 4,
 	Config: func() engine.Config { return new(Config) },
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(c.(*Config).with(s))

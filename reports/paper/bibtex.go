@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -51,8 +52,12 @@ func runEntry(res *compare.Result, i int) string {
 		return prefixed(c.Spec.Model.Name+" SHA-256 ", c.Spec.Model.SHA256)
 	})...)
 	title := r.Name
-	if len(res.Runs) == 1 {
+	sides := slices.ContainsFunc(res.Runs, func(o compare.Run) bool { return o.Against != "" })
+	if len(res.Runs) == 1 || sides {
 		title = answer.Of(res).Title
+	}
+	if sides {
+		title += " (" + res.RunName(i) + ")"
 	}
 	return entry("llmparity-run-"+notKey.ReplaceAllString(r.Name, "-")+r.Started.Format("-20060102-150405"),
 		[2]string{"key", "llmparity run " + r.Name},

@@ -67,9 +67,9 @@ func Methods(res *compare.Result) []string {
 	return out
 }
 
-// say adds a sentence.
+// say adds a sentence, once.
 func (m *methods) say(format string, args ...any) {
-	m.text = append(m.text, plain.Line(explain.Capital(fmt.Sprintf(format, args...)))+".")
+	m.text = explain.AppendNew(m.text, plain.Line(explain.Capital(fmt.Sprintf(format, args...)))+".")
 }
 
 // each lists the distinct values of the cells.
@@ -439,7 +439,8 @@ func (m *methods) slopes() {
 		m.say("the size of the KV cache was taken %s", all(from))
 	}
 	if fitted {
-		m.say("memory per token of the context is the slope of a linear fit over the launches of all contexts")
+		m.say("memory per token of the context is the median slope between all pairs of launches of different contexts " +
+			"(Theil–Sen), with Sen's interval")
 	}
 }
 

@@ -99,7 +99,7 @@ func (t *Grid) numbers(col int) bool {
 }
 
 // leading is a number at the start of a text.
-var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*)]|$)`)
+var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*!)]|$)`)
 
 // plainNumber is one that JavaScript reads as it is.
 var plainNumber = regexp.MustCompile(`^-?\d+(?:\.\d+)?$`)

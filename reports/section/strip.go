@@ -201,19 +201,21 @@ func (s *Strip) Sides() string {
 // MostChecks is how many checks beside the worst a comment lists.
 const MostChecks = 4
 
-// others are the first checks that do not pass, without the worst.
+// others are the first checks without the worst: those that do not pass, then changes that do.
 func others(g *gates.Outcome, worst *gates.Check, most int) (out []*gates.Check) {
-	for i := range g.Checks {
-		if c := &g.Checks[i]; c != worst && c.Status != gates.Passed && len(out) < most {
+	for i := range g.Checks { // the gravest come first
+		c := &g.Checks[i]
+		told := c.Status != gates.Passed || c.Kind == gates.KindChange
+		if c != worst && told && len(out) < most {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// OtherChecks are the first checks that do not pass, without the worst; nil: there are none.
+// OtherChecks are the first checks without the worst; nil: there are none.
 func OtherChecks(g *gates.Outcome, worst *gates.Check, most int) *plain.Grid {
-	const longest = 160 // letters of a reason
+	const longest = 300 // letters of a reason
 	out := &plain.Grid{Head: []string{"check", "status", "figure", "held against"}}
 	for _, c := range others(g, worst, most) {
 		figure, rest := checkShort(c)

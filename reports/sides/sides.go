@@ -23,6 +23,7 @@ type Field struct {
 	Text   string
 	Spread string // of a figure, in percent
 	Small  string // of a change its interval; of a figure the change from the reference cell
+	Ends   string // of a figure the interval of that change
 	Noise  string // of a change: that of the baseline run against itself
 	Marked bool   // there is something to know of the figure's launches
 	Worse  bool   // a difference for the worse
@@ -68,8 +69,9 @@ func (f sideFigure) in() Field { return Field{Text: f.title, Small: f.unit} }
 // New returns the table of a result, with the figures that some cell has; nil if no cell has any.
 func New(res *compare.Result, a *answer.Answer) *Table {
 	s := &Table{res: res, answer: a, about: map[*compare.Cell]*compare.Comparison{}}
-	for _, c := range a.Compared {
-		if b := res.Cells[c.B]; s.about[b] == nil {
+	for _, c := range a.Compared { // rather with a cell that is itself compared with none
+		b := res.Cells[c.B]
+		if was := s.about[b]; was == nil || compared(a, was.A) && !compared(a, c.A) {
 			s.about[b] = c
 		}
 	}
@@ -93,22 +95,27 @@ func New(res *compare.Result, a *answer.Answer) *Table {
 	return s
 }
 
+// compared reports whether a cell is compared with a reference cell.
+func compared(a *answer.Answer, cell int) bool {
+	return slices.ContainsFunc(a.Compared, func(c *compare.Comparison) bool { return c.B == cell })
+}
+
 // addFigures adds those that some cell has. If the answer is about growth, memory comes first.
 func (s *Table) addFigures() {
 	named := func(name string) func(*compare.Cell) evidence.Figure {
 		return func(c *compare.Cell) evidence.Figure { return c.Figure(name) }
 	}
 	all := []sideFigure{{"decode", "tok/s", named(figure.DecodeTPS)},
-		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)},
-		{"load", "ms", named(figure.LoadTime)}}
-	if s.cpu() != nil {
-		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
-	}
+		{"all requests", "tok/s", named(figure.AggregateTPS)}, {"first token", "ms", named(figure.TTFT)}}
 	peak := func(c *compare.Cell) evidence.Figure { return c.Points().Peak }
 	all = append(all, sideFigure{"peak memory", "MiB", peak})
 	if len(s.res.Engines()) > 1 { // a browser takes much before the model
 		increase := func(c *compare.Cell) evidence.Figure { return c.Points().Increase }
 		all = append(all, sideFigure{"increase", "MiB", increase})
+	}
+	all = append(all, sideFigure{"load", "ms", named(figure.LoadTime)})
+	if s.cpu() != nil || s.computesOnCPU() {
+		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})
 	}
 	all = append(all, sideFigure{"perplexity", "", named(figure.Perplexity)})
 	if len(s.res.Cells) != 2 { // else the difference has it
@@ -140,6 +147,13 @@ func (s *Table) cpu() *gates.Check {
 	return nil
 }
 
+// computesOnCPU reports whether all cells, of one engine, do: then their CPU time may be compared.
+func (s *Table) computesOnCPU() bool {
+	judged := func(c *compare.Cell) bool { return c.Refused != "" || c.UnjudgedCPU() == "" }
+	other := func(c *compare.Cell) bool { return !judged(c) }
+	return len(s.res.Cells) > 2 && len(s.res.Engines()) == 1 && !slices.ContainsFunc(s.res.Cells, other)
+}
+
 // checked is the change of a gate's check, with the interval that a failure takes.
 func checked(c *gates.Check) Field {
 	share := func(percent float64) string { return verdict.Signed(percent / 100) }
@@ -165,7 +179,7 @@ func (s *Table) two(c *compare.Comparison) {
 		for _, cell := range s.Cells {
 			row = append(row, s.value(f, cell, f.unit))
 		}
-		d := s.difference(f, c)
+		d := s.difference(f, c, false)
 		if f.title == cpuTitle {
 			d = checked(s.cpu())
 		}
@@ -186,15 +200,20 @@ func (s *Table) many() {
 	for _, f := range s.figures {
 		s.Head = append(s.Head, f.in())
 	}
-	names := s.names()
+	names, amounts, blank := s.names(), s.amounts(), ""
 	for i, cell := range s.Cells {
 		row := []Field{{Text: names[i]}}
 		for _, f := range s.figures {
 			field := s.value(f, cell, "")
 			if c := s.about[cell]; c != nil && f.of(cell).Known() {
-				d := s.difference(f, c)
-				if field.Small, field.Worse = d.Text, d.Worse; d.Text == "–" || d.Text == "" {
-					field.Small = ""
+				d := s.difference(f, c, amounts[f.title])
+				if d.Text != "–" && d.Text != "" {
+					field.Small, field.Worse = d.Text, d.Worse
+				}
+				if field.Small == "" {
+					blank = "; nothing: not compared"
+				} else if len(s.Cells) <= mostEnds {
+					field.Ends = d.Small
 				}
 			}
 			row = append(row, field)
@@ -208,9 +227,15 @@ func (s *Table) many() {
 		s.Rows = append(s.Rows, row)
 	}
 	if s.some(func(f Field) bool { return f.Small != "" }) {
-		s.Notes = append(s.Notes, "Second figure: the change from "+s.reference()+"; ~: none is seen.")
+		s.Notes = append(s.Notes, secondFigure+s.reference()+"; ~: none is seen"+blank+".")
 	}
 }
+
+// mostEnds is the most cells whose changes have their intervals: they take a line each.
+const mostEnds = 6
+
+// secondFigure begins the note on changes from the reference cell.
+const secondFigure = "Second figure: the change from "
 
 // names are those of what cells differ in, if that says which cell it is; else their labels.
 func (s *Table) names() []string {
@@ -260,8 +285,22 @@ func (s *Table) value(f sideFigure, cell *compare.Cell, unit string) Field {
 	return out
 }
 
-// difference is the change from the reference cell.
-func (s *Table) difference(f sideFigure, c *compare.Comparison) Field {
+// amounts are the figures of which some change is an amount, not a share: a column has one kind.
+func (s *Table) amounts() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range s.figures {
+		for cell, c := range s.about {
+			if a := f.of(s.res.Cells[c.A]); f.unit != "" && a.Known() && f.of(cell).Known() {
+				v := s.res.Verdict(c, a, f.of(cell), "", "")
+				out[f.title] = out[f.title] || v.AmountOnly
+			}
+		}
+	}
+	return out
+}
+
+// difference is the change from the reference cell, if need be as an amount.
+func (s *Table) difference(f sideFigure, c *compare.Comparison, amount bool) Field {
 	if f.title == "perplexity" {
 		return s.perplexities()
 	}
@@ -276,6 +315,7 @@ func (s *Table) difference(f sideFigure, c *compare.Comparison) Field {
 	if v.Outcome == verdict.NotComparable && v.Forbids.Code == "" {
 		return Field{}
 	}
+	v.AmountOnly = v.AmountOnly || amount
 	out := Field{Worse: v.Outcome == verdict.Different && v.Better == 0}
 	out.Text, out.Small = v.InTable()
 	for i := range c.Ratios {
@@ -329,14 +369,15 @@ func (s *Table) some(is func(Field) bool) bool {
 // Grid is the table for Markdown and, of many cells, for a terminal: with the first so many figures, or all of them,
 // and what each cell's output is.
 func (s *Table) Grid(figures int) *plain.Grid {
-	g := &plain.Grid{Name: s.Name, Legend: s.Notes}
-	rows := append([][]Field{s.Head}, s.Rows...)
+	g := &plain.Grid{Name: s.Name}
+	rows, changes := append([][]Field{s.Head}, s.Rows...), false
 	for n, row := range rows {
 		var fields []string
 		for i, f := range row {
 			if !s.Two && i > figures {
 				break
 			}
+			changes = changes || n > 0 && f.Small != ""
 			fields = append(fields, f.Short())
 		}
 		if !s.Two && n == 0 {
@@ -349,6 +390,11 @@ func (s *Table) Grid(figures int) *plain.Grid {
 			continue
 		}
 		g.Rows = append(g.Rows, fields)
+	}
+	for _, note := range s.Notes {
+		if changes || !strings.HasPrefix(note, secondFigure) {
+			g.Legend = append(g.Legend, note)
+		}
 	}
 	return g
 }

@@ -76,7 +76,8 @@ func (sum Summary) times(w io.Writer) {
 	}
 	switch {
 	case sum.Seconds == nil:
-		fmt.Fprintf(w, "Time: unknown, because the results folder has no run of these engines with these models.\n")
+		fmt.Fprintf(w, "Time: unknown, because the results folder has no run of these engines with these models; "+
+			"a run with --repetitions 1 tells.\n")
 	case sum.UnknownTime > 0:
 		fmt.Fprintf(w, "Time: roughly %s%s, judging by earlier runs, plus %s whose time is unknown.\n", took(*sum.Seconds),
 			included, words.Count(sum.UnknownTime, "cell"))

@@ -56,7 +56,7 @@ func (p *Progress) line(e run.Event, now time.Time) Line {
 	case run.Ended:
 		out.Status, out.Text, out.MemoryB = record.Status(e.Text), "", p.pace.memory
 	}
-	if rest, known := p.pace.rest(now); known && (e.Launches > 0 || e.Kind == run.Scoring) {
+	if rest, known := p.rest(now); known && (e.Launches > 0 || e.Kind == run.Scoring) {
 		out.LeftS = new(rest.Round(time.Second).Seconds())
 	}
 	return out

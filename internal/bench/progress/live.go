@@ -55,7 +55,7 @@ func (p *Progress) draw(e run.Event, now time.Time) {
 	if p.pace.memory > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f MiB", float64(p.pace.memory)/(1<<20)))
 	}
-	if rest, known := p.pace.rest(now); known {
+	if rest, known := p.rest(now); known {
 		parts = append(parts, roughly(rest)+" left")
 	}
 	p.show(strings.Join(parts, "  "))

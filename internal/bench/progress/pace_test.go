@@ -2,8 +2,8 @@ package progress
 
 import (
 	"errors"
+	"io"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,10 +52,34 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// Launches of two runs that alternate take the time of both.
+func TestTimeLeftIsThatOfAllSides(t *testing.T) {
+	var out strings.Builder
+	p := New(&out, false)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ended := func(p *Progress, launch int, took time.Duration) {
+		e := run.Event{Kind: run.Launched, Engine: "webllm", Launch: launch, Launches: 3}
+		p.pace.take(e, now)
+		now, e.Kind = now.Add(took), run.Ended
+		p.pace.take(e, now)
+		p.print(e, now)
+	}
+	other := p.Beside("baseline run")
+	ended(other, 1, 10*time.Second)
+	ended(p, 1, 20*time.Second)
+	ended(other, 2, 10*time.Second)
+	for i, want := range []string{"", "(60 s left)", "(50 s left)"} { // of one side alone nobody knows
+		if line := strings.Split(out.String(), "\n")[i]; !strings.HasSuffix(line, want) ||
+			want == "" && strings.Contains(line, "left") {
+			t.Errorf("%q, want %q", line, want)
+		}
+	}
+}
+
 // A log says every half minute what a slow launch does.
 func TestSlowLaunchesAreNotSilent(t *testing.T) {
 	var out strings.Builder
-	p := Progress{mu: &sync.Mutex{}, out: &out}
+	p := New(&out, false)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := run.Event{Engine: "webllm", Launch: 1, Launches: 14, Repetition: 1, Repetitions: 6, Tokens: 64}
 	after := func(d time.Duration, kind run.EventKind, phase record.Phase) {
@@ -81,7 +105,8 @@ func TestSlowLaunchesAreNotSilent(t *testing.T) {
 func TestLiveLineShowsTheState(t *testing.T) {
 	var out strings.Builder
 	width := 100
-	p := Progress{mu: &sync.Mutex{}, out: &out, why: map[int]string{}, width: func() int { return width }}
+	p := New(&out, false)
+	p.width = func() int { return width }
 	e := run.Event{Engine: "webllm", Cell: 2, Cells: 8, Launch: 3, Launches: 12, Repetition: 3, Repetitions: 6,
 		Phase: record.Measure, Tokens: 64}
 	send := func(kind run.EventKind, token int) string {
@@ -119,7 +144,7 @@ func TestLiveLineShowsTheState(t *testing.T) {
 // While windows are scored, progress says how long the rest takes. The first window includes the load.
 func TestScoringShowsTimeLeft(t *testing.T) {
 	var out strings.Builder
-	p := Progress{mu: &sync.Mutex{}, out: &out}
+	p := New(&out, false)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := run.Event{Kind: run.Scoring, Engine: "webllm", Tokens: 10, Left: 40}
 	send := func(d time.Duration, token int) {
@@ -162,7 +187,7 @@ func TestScoringShowsTimeLeft(t *testing.T) {
 
 // Scoring that was predicted is in the time left from the first launch on, and each part of it only once.
 func TestTimeLeftHasPredictedScoring(t *testing.T) {
-	p := Progress{mu: &sync.Mutex{}}
+	p := New(io.Discard, true)
 	p.Expect([]Scoring{{1, "webllm", time.Hour}, {1, "llamacpp", time.Minute}, {2, "webllm", 2 * time.Hour}})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	after := func(d time.Duration, e run.Event, want time.Duration) {

@@ -34,12 +34,14 @@ type Progress struct {
 	drawn time.Time     // when tokens were last shown
 	said  time.Time     // when a plain line was last printed
 	pace  pace
+	all   *[]*Progress   // of the runs that alternate, this one included
 	why   map[int]string // the last error of each cell
 }
 
 // New shows progress on out, or nowhere if quiet.
 func New(out io.Writer, quiet bool) *Progress {
 	p := &Progress{mu: &sync.Mutex{}, out: out, quiet: quiet, why: map[int]string{}}
+	p.all = &[]*Progress{p}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.width = func() int { w, _, _ := term.GetSize(int(f.Fd())); return w }
 		p.show("checking")
@@ -51,7 +53,22 @@ func New(out io.Writer, quiet bool) *Progress {
 func (p *Progress) Beside(side string) *Progress {
 	p.Close()
 	p.width = nil
-	return &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side, why: map[int]string{}}
+	beside := &Progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side, all: p.all,
+		why: map[int]string{}}
+	*p.all = append(*p.all, beside)
+	return beside
+}
+
+// rest is the time left for all runs that alternate, if it is known for each.
+func (p *Progress) rest(now time.Time) (all time.Duration, known bool) {
+	for _, of := range *p.all {
+		rest, known := of.pace.rest(now)
+		if !known {
+			return 0, false
+		}
+		all += rest
+	}
+	return all, true
 }
 
 // InJSON writes lines of JSON to w instead.
@@ -157,7 +174,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			return
 		}
 		left := ""
-		if rest, known := p.pace.rest(now); known {
+		if rest, known := p.rest(now); known {
 			left = "; " + roughly(rest) + " left"
 		}
 		line = fmt.Sprintf("%s: scoring %d tokens for %s (not measured%s)", e.Engine, e.Tokens, e.Text, left)
@@ -175,7 +192,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			}
 			p.why[e.Cell] = why
 		}
-		if rest, known := p.pace.rest(now); known && e.Launch < e.Launches {
+		if rest, known := p.rest(now); known && e.Launch < e.Launches {
 			line += fmt.Sprintf(" (%s left)", roughly(rest))
 		}
 	}

@@ -79,7 +79,7 @@ repetitions: 1
 	for _, a := range r.Attempts {
 		c, policy := r.CellByID(a.Cell), lastEngine(a).Policy
 		image, _, _ := strings.Cut(policy["container"], " (")
-		said := image + ", " + policy["container_memory"] + ", " + policy["container_cpus"]
+		said := image + ", " + policy["container_memory"] + ", " + policy["container_cores"]
 		want := "podman, image localhost/llmparity-test:latest, 256.0 MiB, 1.5"
 		if c.Settings["container_name"] == "none" {
 			want = ", , "
@@ -155,6 +155,20 @@ func TestServerInContainer(t *testing.T) {
 	p := executed(t, filepath.Join(cmd.Dir, "results", "latest"))["openai"].Policy
 	if p["container_memory"] != "512.0 MiB" {
 		t.Errorf("%v", p)
+	}
+}
+
+// A plan of another tool with container_name and without engines is vLLM's in that container, if that has it.
+func TestContainerNameMeansVLLM(t *testing.T) {
+	racedTest(t)
+	own := t.TempDir()
+	put(t, own, "vllm", "#!/bin/sh\n")
+	contained(t, own, "-e", "PATH=/bin:/usr/bin:/own")
+	cmd := program(t, "run", "plan.yaml", "--dry-run")
+	put(t, cmd.Dir, "plan.yaml", "models:\n  - {model_id: tiny, container_name: box, input_lengths: [8], output_lengths: [4]}\n")
+	stdout, _ := well(t, cmd, "vllm", "1 cell", "Missing here: nothing")
+	if strings.Contains(stdout, "can't run here") {
+		t.Error(stdout)
 	}
 }
 

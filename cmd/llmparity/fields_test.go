@@ -173,7 +173,8 @@ const (
 
 // elsewhere are fields that other tests show to do something.
 var elsewhere = map[string]string{"check_oom": "TestOutOfMemoryIsRefused", "start": "TestEvictAndLoad",
-	"allow_fallback": "TestFallbackIsAllowed", "container_name": "TestEnginesInContainer", "openai.device": "TestStatedDevice",
+	"container_name": "TestEnginesInContainer",
+	"allow_fallback": "TestFallbackIsAllowed", "openai.device": "TestStatedDevice",
 	"traffic.loop": "TestWhenRequestsAreSent", "text_of": "TestTextOf",
 	"quality": "TestQualityOfTinyModel", "quality_of": "TestQualityOfOneEngine",
 	"gpu_memory_utilization": "TestSettingsBecomeArguments", "vllm.args": "TestSettingsBecomeArguments",

@@ -13,7 +13,6 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/words"
-	"llmparity/internal/record"
 )
 
 // tree samples the program. In a container it is no descendant of what carries it there, so processes join by the
@@ -89,9 +88,9 @@ func countKills(in *container.Container) kills {
 	return k
 }
 
-// Limit names the limit that a program of a container reached, to follow how it ended.
-func (p *Program) Limit(class record.Class) string {
-	if p.in == nil || class != record.OOM || p.in.Memory == 0 {
+// Limit names the container's limit if the kernel has ended a process there, to follow how the program ended.
+func (p *Program) Limit() string {
+	if p.in == nil || p.in.Memory == 0 || !p.Starved() {
 		return ""
 	}
 	return fmt.Sprintf(" at the memory limit of %s of container %s", words.Size(p.in.Memory), p.in.Name)

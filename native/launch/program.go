@@ -202,7 +202,7 @@ func (p *Program) Crashed(words ...string) *engine.Failure {
 	if p.Starved() && p.Signalled() {
 		class = record.OOM
 	}
-	return engine.Fail(class, "%s crashed (%s%s); last output: %s", p.name, p.Exit(), p.Limit(class),
+	return engine.Fail(class, "%s crashed (%s%s); last output: %s", p.name, p.Exit(), p.Limit(),
 		logs.LastWords(words))
 }
 

@@ -61,7 +61,8 @@ func TestContainerIsRecorded(t *testing.T) {
 	}
 	info := p.Engine()
 	image := "podman, image localhost/" + containertest.Image + ":latest ("
-	for name, want := range map[string]string{"container": image, "container_memory": "512.0 MiB", "container_cpus": "1.5"} {
+	for name, want := range map[string]string{"container": image, "container_memory": "512.0 MiB",
+		"container_cores": "1.5"} {
 		if got := info.Policy[name]; !strings.HasPrefix(got, want) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

@@ -139,7 +139,7 @@ func (s *server) died(m models.Model) error {
 		return child.ErrPortTaken
 	case s.Signalled() && s.Starved():
 		return engine.Fail(record.OOM, "the kernel ended llama-server to free memory while it loaded %s (%s%s)", m.Path, how,
-			s.Limit(record.OOM))
+			s.Limit())
 	}
 	if err := notLoaded("llama-server", m, words, how); err != nil {
 		return err

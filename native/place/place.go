@@ -258,11 +258,11 @@ func (p *Place) Describe(policy map[string]string) {
 		return // it has ended, and so has the launch
 	}
 	policy["container"] = c.Kind()
-	policy["container_memory"], policy["container_cpus"] = "no limit", "no limit"
+	policy["container_memory"], policy["container_cores"] = "no limit", "no limit"
 	if c.Memory > 0 {
 		policy["container_memory"] = words.Size(c.Memory)
 	}
 	if c.CPUs > 0 {
-		policy["container_cpus"] = fmt.Sprintf("%g", c.CPUs)
+		policy["container_cores"] = fmt.Sprintf("%g", c.CPUs)
 	}
 }

@@ -304,7 +304,7 @@ func (c *conn) ended(op string) error {
 	if c.Signalled() && c.Starved() {
 		class = record.OOM
 	}
-	return c.wrong(op, class, "%s ended %s (%s%s); last output: %s", c.name, during, c.Exit(), c.Limit(class),
+	return c.wrong(op, class, "%s ended %s (%s%s); last output: %s", c.name, during, c.Exit(), c.Limit(),
 		lastWords(words))
 }
 

@@ -146,8 +146,8 @@ func (e *Engine) find() (string, error) {
 	if in := e.config.In; in != nil {
 		path, err := in.Which(context.Background(), e.config.Argv[0])
 		if err == nil && path == "" {
-			err = engine.SetUp(fault.New(fault.NoProgram, "name a program of the container", "%s is not in container %s",
-				e.config.Argv[0], in))
+			err = engine.SetUp(fault.New(fault.NoProgram, "name a program of the container",
+				"%s is not in container %s", e.config.Argv[0], in))
 		}
 		return path, err
 	}

@@ -34,8 +34,7 @@ func (s *session) explain(ctx context.Context, p *process, m models.Model, err e
 	case p.Ended(0) && m.Name != "":
 		return p.died(m)
 	case p.Ended(0), crashed:
-		class := p.class()
-		return engine.Fail(class, "%s crashed (%s%s): %s", p.name, p.how(), p.Limit(class), p.reason())
+		return engine.Fail(p.class(), "%s crashed (%s%s): %s", p.name, p.how(), p.Limit(), p.reason())
 	case fault.Of(err) == fault.ServerUnreachable: // its advice is for somebody else's server
 		return engine.Fail(record.Other, "%s", fault.What(err))
 	}
@@ -61,7 +60,7 @@ func (p *process) died(m models.Model) error {
 		return child.ErrPortTaken
 	case class == record.OOM:
 		return engine.Fail(record.OOM, "%s ran out of memory while it loaded %s (%s%s): %s", p.name, m.Name, p.Exit(),
-			p.Limit(class), reason)
+			p.Limit(), reason)
 	case p.Signalled(), killed.MatchString(reason):
 		return engine.Fail(record.Crash, "%s was killed while it loaded %s (%s): %s", p.name, m.Name, p.Exit(), reason)
 	}

@@ -24,10 +24,10 @@ const (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Container{
-		ofPodman: {ID: "45fb", Name: "lp1", Image: "localhost/test:latest", ImageID: "7bee", Status: "running", PID: 4420,
-			Memory: 256 << 20, CPUs: 1.5, Mounts: []Mount{{"/srv/models", "/models"}}},
-		ofDocker: {ID: "8d1e", Name: "vllm-inference", Image: "vllm/vllm-openai:v0.11.0", ImageID: "5f", Status: "exited",
-			ExitCode: 137, OOMKilled: true, CPUs: 2.5, Mounts: []Mount{}},
+		ofPodman: {ID: "45fb", Name: "lp1", Image: "localhost/test:latest", ImageID: "7bee", Status: "running",
+			PID: 4420, Memory: 256 << 20, CPUs: 1.5, Mounts: []Mount{{"/srv/models", "/models"}}},
+		ofDocker: {ID: "8d1e", Name: "vllm-inference", Image: "vllm/vllm-openai:v0.11.0", ImageID: "5f",
+			Status: "exited", ExitCode: 137, OOMKilled: true, CPUs: 2.5, Mounts: []Mount{}},
 	} {
 		got, err := parse([]byte(text))
 		check.Err(t, err)

@@ -14,7 +14,7 @@ const script = `exec 3<&0
 dir=$(mktemp -d 2>/dev/null) && export TMPDIR="$dir"
 "$@" </dev/null 3<&- &
 child=$!
-(while read -r line; do :; done <&3; kill "$child"; sleep 5; kill -9 "$child") 2>/dev/null 3<&3 &
+(while read -r line; do :; done <&3; kill "$child"; sleep 10; kill -9 "$child") 2>/dev/null 3<&3 &
 reader=$!
 exec 3<&-
 wait "$child"

@@ -11,6 +11,7 @@ import (
 	"llmparity/compare/explain"
 	"llmparity/compare/parity"
 	"llmparity/compare/ratio"
+	"llmparity/compare/timing"
 	"llmparity/internal/figure"
 	"llmparity/internal/stats"
 )
@@ -88,6 +89,37 @@ func paired(base, now *Cell, a, b evidence.Figure) stats.Pairs {
 		}
 	}
 	return stats.NewPairs(x, y)
+}
+
+// Part is what processes of a kind, such as the renderer's, add to the CPU time of a token.
+type Part struct {
+	Against        // the change in percent of the CPU time of all processes; both sides are those processes' alone
+	Role    string // of the processes
+	Offset  bool   // others use significantly less instead, or what was read is within the tolerance
+}
+
+// CPUParts compares the CPU time of a token by kinds of processes, launch by launch. The null hypothesis is that a kind
+// adds exactly the tolerance, a share of the CPU time of all.
+func CPUParts(base, now *Cell, change float64) (out []Part) {
+	whole, why := CompareFigure(base, now, figure.TokenCPU, change, true)
+	if why != "" || evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
+		return nil
+	}
+	used := func(c *Cell) timing.Used {
+		return timing.Used{Whole: c.Named(figure.TokenCPU), ByRole: c.CPU, Attempts: c.counted}
+	}
+	for _, added := range timing.Parts(used(base), used(now)) {
+		p := Part{Against: whole, Role: added.Role}
+		p.Left.Median, p.Right.Median = added.Was, added.Is
+		p.pair(added.Part, change)
+		p.Note = "compared launch by launch with the other processes"
+		p.Test.Weight, p.Test.Same = 1, base.Label+" "+added.Role
+		p.plain.Same = p.Test.Same
+		others := added.Others.Shift(stats.Confidence)
+		p.Offset = others != nil && others.Hi < 0 || added.AsRead.Percent() < 100*change
+		out = append(out, p)
+	}
+	return out
 }
 
 // lacking says which of two runs lacks a figure, and why; empty: both have it.

@@ -1,10 +1,12 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
 	"llmparity/compare/cost"
 	"llmparity/compare/evidence"
+	"llmparity/compare/explain"
 	"llmparity/internal/record"
 )
 
@@ -58,4 +60,31 @@ func (c *Cell) sameWork(of *Cell) bool {
 	plain := !slices.Contains([]record.Sameness{c.Weights(), of.Weights()}, record.OtherValues)
 	return plain && c.Engine.Computes == of.Engine.Computes && SameRequest(c, of) &&
 		c.Spec.Model.Values() == of.Spec.Model.Values()
+}
+
+// otherShaders labels two pages that compute with the shaders of different libraries on one adapter.
+func otherShaders(a, b *Cell) []Reason {
+	if a.Browser() == "" || b.Browser() == "" || a.Device.Class == record.CPU || a.Device.Class != b.Device.Class ||
+		a.Device.Name != b.Device.Name {
+		return nil
+	}
+	x, y := a.Engine.Computes, b.Engine.Computes
+	if x == y || x == "" || y == "" {
+		return nil
+	}
+	return []Reason{reason(Limits, explain.OtherShaders, a.Title(), x, b.Title(), y, a.Device.Name)}
+}
+
+// shadersDiffer returns a reason if two engines run their shaders on a software adapter: how well these suit a CPU,
+// which nobody wrote them for, says nothing about the engines.
+func shadersDiffer(a, b *Cell) []Reason {
+	if !bothSoftware(a, b) || a.Spec.Engine == b.Spec.Engine {
+		return nil
+	}
+	return []Reason{reason(Limits, explain.SoftwareSpeeds, cmp.Or(a.Device.Name, "a software adapter"))}
+}
+
+func bothSoftware(a, b *Cell) bool {
+	software := func(c *Cell) bool { return c.Device != nil && c.Device.Class == record.SoftwareAdapter }
+	return software(a) && software(b)
 }

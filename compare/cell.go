@@ -31,8 +31,8 @@ type Cell struct {
 	// without it.
 	With string `json:"with,omitempty"`
 
-	Launches Launches  `json:"launches"`
-	Failures []Failure `json:"failures"`
+	Launches evidence.Counts `json:"launches"`
+	Failures []Failure       `json:"failures"`
 	// Representative is the attempt whose peak memory is closest to the median, among those with the most readings;
 	// 0: no launch counts. Memory by component and over time is that of this attempt.
 	Representative int `json:"representative_attempt,omitempty"`
@@ -74,51 +74,6 @@ type Cell struct {
 	reported   []string // axes along which the label has what the engine reports
 	spins      string   // how spinning threads inflate its CPU time; empty: they do not
 	inconstant string   // how its launches differ in what they ran with; empty: they do not
-}
-
-// Launches counts the attempts of a cell by how they ended.
-type Launches struct {
-	Planned int `json:"planned"`
-	Counted int `json:"counted"`
-	// number of processes or sessions of the counted ones, if they are fewer
-	Opened      int `json:"opened,omitempty"`
-	Warmup      int `json:"warmup"`
-	Failed      int `json:"failed"`
-	Interrupted int `json:"interrupted"`
-}
-
-// Add adds the counts of another cell.
-func (l *Launches) Add(o Launches) {
-	l.Counted, l.Failed, l.Interrupted = l.Counted+o.Counted, l.Failed+o.Failed, l.Interrupted+o.Interrupted
-}
-
-// Ended says how a cell without counted launches ended. An interrupted launch has not failed.
-func (l Launches) Ended() string {
-	switch {
-	case l.Failed > 0:
-		return "failed"
-	case l.Interrupted > 0:
-		return "interrupted"
-	}
-	return "not launched"
-}
-
-// Lost says how many of the launches do not count, and why; empty if all count.
-func (l Launches) Lost() string {
-	lost := l.Failed + l.Interrupted
-	was := "was interrupted"
-	if lost > 1 {
-		was = "were interrupted"
-	}
-	switch {
-	case lost == 0:
-		return ""
-	case l.Interrupted == 0:
-		was = "failed"
-	case l.Failed > 0:
-		was = "failed or " + was
-	}
-	return fmt.Sprintf("%d of %d launches %s", lost, lost+l.Counted, was)
 }
 
 // Failure is an attempt that failed or was interrupted.

@@ -171,6 +171,7 @@ var movers = []struct {
 	differ  func(a, b *Cell) []Reason
 	forbids bool
 }{{figure.Sharing, memoryShared, true}, {figure.Cache, cachesDiffer, true}, {figure.Load, loadsDiffer, true},
+	{figure.Shaders, shadersDiffer, true},
 	{figure.Length, lengthsDiffer, false}, {figure.Sharing, kvDiffers, false}, {figure.Pieces, piecesDiffer, false}}
 
 // lengthsDiffer returns a reason if one side generated more tokens: later tokens cost more.

@@ -255,10 +255,11 @@ func (c *Cell) FormOf(of *Cell) bool { return axis.Forms(&c.Spec, &of.Spec) }
 // caveats lists the caveats of the ratios of two cells.
 func caveats(a, b *Cell) []Reason {
 	var out []Reason
-	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
+	if bothSoftware(a, b) && a.Spec.Engine == b.Spec.Engine {
 		out = append(out, reason(Limits, explain.BothSoftware))
 	}
-	out = slices.Concat(out, memoryShared(a, b), cachesDiffer(a, b), loadsDiffer(a, b))
+	out = slices.Concat(out, otherShaders(a, b), shadersDiffer(a, b), memoryShared(a, b), cachesDiffer(a, b),
+		loadsDiffer(a, b))
 	for _, c := range sides(a, b) {
 		if c.Load != nil {
 			for _, text := range c.Load.Caveats {

@@ -156,6 +156,8 @@ func (r *Result) ByCode(all []evidence.Warning) []Remarks {
 			}
 			w.Text = fmt.Sprintf(explain.FiguresOfCells, n, cmp.Or(explain.FiguresThat[w.Code], "are in doubt"),
 				explain.Some(figures, 4))
+		case w.Code == warning.BusyMachine && len(r.Runs) > 1: // once is enough
+			w.Where = "these runs"
 		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where && w.Code == warning.BusyMachine: // once is enough
 		case len(w.Each) > 1 && w.Each[0].Where == w.Each[1].Where:
 			w.Text = fmt.Sprintf(explain.AndOthers, w.Text, len(w.Each)-1)

@@ -53,7 +53,7 @@ func Answer(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
 	if n := len(a.Warnings) + a.More; n > 0 {
-		text += words.Count(n, "warning") + " may change a conclusion; see the report.\n"
+		text += words.Count(n, "warning") + a.Effect + "; see the report.\n"
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -167,7 +167,7 @@ func warningText(a *answer.Answer, shown int) string {
 	if a.More > 0 {
 		rest = append(rest, fmt.Sprintf("%d more", a.More))
 	}
-	title := words.Count(all, "warning") + " may change a conclusion:"
+	title := words.Count(all, "warning") + a.Effect + ":"
 	switch others := strings.Join(rest, ", "); {
 	case shown == 0:
 		return "\n" + plain.Wrap(title+" "+others, "", "  ", width)

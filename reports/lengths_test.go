@@ -36,8 +36,14 @@ type sketched struct {
 // points of a series, by name; of several of one name the first. What is a gap is NaN.
 func (s sketched) points(t *testing.T, name string) [][2]float64 {
 	t.Helper()
+	return s.drawn(t, name, "")
+}
+
+// drawn is points of a series of a type.
+func (s sketched) drawn(t *testing.T, name, as string) [][2]float64 {
+	t.Helper()
 	for _, series := range s.Options.Series {
-		if series.Name != name {
+		if series.Name != name || as != "" && series.Type != as {
 			continue
 		}
 		var out [][2]float64
@@ -112,7 +118,7 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 				if got[0] != length || math.Abs(got[1]-want) > 0.001 {
 					t.Errorf("%s of %s: %v, want %g at %g", what.Name, engine, got, want, length)
 				}
-				if dots := what.points(t, engine+", launches"); len(dots) != 18 {
+				if dots := what.drawn(t, engine, "scatter"); len(dots) != 18 {
 					t.Errorf("%s of %s: %d dots, want one a launch", what.Name, engine, len(dots))
 				}
 			}

@@ -37,7 +37,7 @@ type profileMetadata struct {
 	Cell      string             `json:"cell"`
 	Units     map[string]string  `json:"units"`
 	Method    map[string]string  `json:"method"`
-	Launches  compare.Launches   `json:"launches"`
+	Launches  evidence.Counts    `json:"launches"`
 	PromptID  int                `json:"prompt_id"`
 	Input     *float64           `json:"input_len,omitempty"`
 	Output    int                `json:"output_len"`

@@ -179,10 +179,10 @@ func TestCPUTimeThatFailsIsShown(t *testing.T) {
 		"page":     strings.Join(reportstest.Lines(t, pageOf(t, res, base, now), "main"), "\n"),
 	} {
 		title, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "## "), "\n")
-		if !strings.HasPrefix(strings.TrimPrefix(title, "h1 "), "pr.js takes 1.20 times the CPU time a token of main.js") {
+		if !strings.HasPrefix(strings.TrimPrefix(title, "h1 "), "pr.js needs 20% more CPU time per token than main.js") {
 			t.Errorf("%s: the title is %q", name, title)
 		}
-		check.Has(t, text, "CPU time a token", "+20%")
+		check.Has(t, text, "CPU time per token", "+20%")
 	}
 	v := &chart.View{Res: res, Runs: []*record.Run{base, now}}
 	all := chart.Headlines(v, answer.Of(res).Compared)

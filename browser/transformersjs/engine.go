@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/models/onnx"
+	"llmparity/internal/models/onnx/convert"
 	"llmparity/internal/record"
 
 	assets "llmparity/assets/transformersjs"
@@ -83,20 +84,26 @@ func (e *Engine) Check(_ context.Context, m models.Model) error {
 		return err
 	}
 	if m.Format == models.ONNX {
-		_, err := onnx.Open(m.Path)
-		return err
+		o, err := onnx.Open(m.Path)
+		if err != nil {
+			return err
+		}
+		return e.room(o.Bytes)
 	}
 	f, err := gguf.OpenReadable(m.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = onnx.Describe(f, e.options(m))
-	return err
+	d, err := convert.Describe(f, e.options(m))
+	if err != nil {
+		return err
+	}
+	return e.room(d.Bytes)
 }
 
-func (e *Engine) options(m models.Model) onnx.Options {
-	return onnx.Options{Context: m.Context, DType: e.settings.DType, SHA256: m.SHA256}
+func (e *Engine) options(m models.Model) convert.Options {
+	return convert.Options{Context: m.Context, DType: e.settings.DType, SHA256: m.SHA256}
 }
 
 // Prepare converts a GGUF, or opens a model that is ONNX already.
@@ -130,15 +137,15 @@ func (e *Engine) made(ctx context.Context, m models.Model, say func(string)) (p 
 	}
 	defer f.Close()
 	o := e.options(m)
-	d, err := onnx.Describe(f, o)
+	d, err := convert.Describe(f, o)
 	if err != nil {
 		return p, err
 	}
 	dir := filepath.Join(e.settings.Cache, "packages",
-		fmt.Sprintf("onnx-%.12s-v%d-c%d-%s", m.SHA256, onnx.Version, m.Context, e.dtype()))
+		fmt.Sprintf("onnx-%.12s-v%d-c%d-%s", m.SHA256, convert.Version, m.Context, e.dtype()))
 	err = cache.Once(ctx, e.settings.Cache, dir, d.Bytes, say, func() error {
 		say(fmt.Sprintf("converting %s to ONNX for a context of %d tokens", m.Name, m.Context))
-		_, err := onnx.Write(ctx, m.Path, dir, o)
+		_, err := convert.Write(ctx, m.Path, dir, o)
 		return err
 	})
 	if err != nil {

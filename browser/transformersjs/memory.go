@@ -16,15 +16,20 @@ import (
 // activations need some.
 const wasmRoom = 2 << 30
 
-// fits refuses a model that cannot run on the backend.
-func (e *Engine) fits(p prepared, device record.Device) error {
-	switch webGPU := e.config.backend() == WebGPU; {
-	case webGPU && p.KVDType == F16 && !slices.Contains(browser.Features(device), "shader-f16"):
+// room refuses weights that WebAssembly cannot hold, where they go there.
+func (e *Engine) room(bytes int64) error {
+	if e.config.backend() == WebGPU || bytes <= wasmRoom {
+		return nil
+	}
+	return engine.Fail(record.OOM, "%w", fault.New(fault.WontFit, "use --backend webgpu, or a smaller form of the model",
+		"weights of %.1f GiB do not fit in WebAssembly, whose memory ends at 4 GiB", float64(bytes)/(1<<30)))
+}
+
+// runs refuses a model that cannot run on the adapter.
+func (e *Engine) runs(p prepared, device record.Device) error {
+	if e.config.backend() == WebGPU && p.KVDType == F16 && !slices.Contains(browser.Features(device), "shader-f16") {
 		return fault.New(fault.NoF16, "use --dtype f32, a model in another form, or --adapter lavapipe",
 			"the WebGPU adapter %s lacks shader-f16, which float16 needs", device.Name)
-	case !webGPU && p.Bytes > wasmRoom:
-		return engine.Fail(record.OOM, "%w", fault.New(fault.WontFit, "use --backend webgpu, or a smaller form of the model",
-			"weights of %.1f GiB do not fit in WebAssembly, whose memory ends at 4 GiB", float64(p.Bytes)/(1<<30)))
 	}
 	return nil
 }

@@ -12,30 +12,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// Parts that transformers.js needs.
-const (
-	browserPart = "browser" // which WebLLM looks for, too
-	modulePart  = title
-)
-
 func parts(engine.Config, engine.Settings) []engine.Search {
-	return []engine.Search{{Name: modulePart, Find: func(context.Context) engine.Part {
-		_, err := assets.Files()
-		return engine.Part{Version: assets.Version, Err: err}
-	}}}
+	return []engine.Search{browser.Module(title, assets.Version, assets.Files)}
 }
 
-func found(here engine.Here) engine.Finding {
-	module, chrome := here.Parts[modulePart], here.Parts[browserPart]
-	f := engine.Finding{Name: Name, Version: assets.Version, Path: chrome.Path}
-	if module.Err != nil || chrome.Err != nil || chrome.Path == "" {
-		f.Can = "nothing yet; see what is missing"
-		return f
-	}
-	f.Ready, f.Device = true, string(record.CPU)
-	f.Can = "runs ONNX and GGUF models, in WebAssembly or on WebGPU"
-	return f
-}
+var found = browser.Found(Name, title, "runs ONNX and GGUF models, in WebAssembly or on WebGPU")
 
 // hashOf hashes transformers.js and ONNX Runtime.
 func hashOf(files fs.FS) (string, error) {

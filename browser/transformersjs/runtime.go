@@ -125,7 +125,7 @@ var (
 	notLoaded = regexp.MustCompile(`(?i)could not locate file|file was not found locally|failed to load external data`)
 	noRoom    = regexp.MustCompile(`(?i)bad_alloc|memory access out of bounds|cannot enlarge memory|failed to allocate|` +
 		`maximum memory size exceeded`)
-	noSetUp = regexp.MustCompile(`has no WebGPU adapter for|cross-origin isolated|does not support fp16|` +
+	noSetUp = regexp.MustCompile(`has no WebGPU adapter for|no threads: |does not support fp16|` +
 		`(?i)not a registered function/op|no opset import|could not find an implementation|unsupported model type|` +
 		`Error in Node|INVALID_GRAPH|Unsupported model IR`)
 )
@@ -148,7 +148,7 @@ func (r *pageRuntime) Offer(ctx context.Context, m models.Model, device record.D
 	if err != nil {
 		return nil, err
 	}
-	if err := r.engine.fits(p, device); err != nil {
+	if err := r.engine.runs(p, device); err != nil {
 		return nil, err
 	}
 	folder, err := os.OpenRoot(p.Dir)

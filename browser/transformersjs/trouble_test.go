@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/onnx"
+	"llmparity/internal/models/onnx/convert"
 	"llmparity/internal/record"
 )
 
@@ -25,7 +27,7 @@ func folder(t *testing.T) (dir string, want enginetest.Case) {
 	want = enginetest.Tiny(t, 16)[1]
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
 	dir = filepath.Join(os.Getenv("HF_HUB_CACHE"), "models--me--tiny", "snapshots", "1")
-	_, err := onnx.Write(t.Context(), want.Model.Path, dir, onnx.Options{Context: 256})
+	_, err := convert.Write(t.Context(), want.Model.Path, dir, convert.Options{Context: 256})
 	check.Err(t, err)
 	return dir, want
 }
@@ -59,7 +61,8 @@ func TestFolderRunsAsItIs(t *testing.T) {
 	}
 }
 
-func TestBrokenModelsAreRefused(t *testing.T) {
+// Broken models, and pages without what threads need, are refused in a line with its class.
+func TestBadInput(t *testing.T) {
 	dir, _ := folder(t)
 	file := filepath.Join(dir, "onnx", "model.onnx")
 	whole := check.Read(t, file)
@@ -68,8 +71,17 @@ func TestBrokenModelsAreRefused(t *testing.T) {
 		check.Err(t, err)
 		return m
 	}
-	e := made(t, Config{Settings: browser.Defaults()}, engine.Settings{Threads: 1})
+	e := made(t, Config{Settings: browser.Defaults()}, engine.Settings{Threads: 2})
 	s, _ := enginetest.Open(t, e)
+	page := func(script string) func() {
+		return func() {
+			_, err := browser.Call[any](limited(t), s.(*browser.Session).Page, script)
+			check.Err(t, err)
+		}
+	}
+	isolated := func(is string) string {
+		return "void Object.defineProperty(globalThis, 'crossOriginIsolated', { value: " + is + ", configurable: true })"
+	}
 	for _, c := range []struct {
 		name    string
 		damage  func()
@@ -86,6 +98,9 @@ func TestBrokenModelsAreRefused(t *testing.T) {
 			other := bytes.ReplaceAll(check.Read(t, config), []byte(`"transformers.js_config"`), []byte(`"other"`))
 			check.Err(t, os.WriteFile(config, other, 0o600))
 		}, "", ""}, // the model itself does
+		{"a page that is not isolated", page(isolated("false")), "not cross-origin isolated", record.SetUp},
+		{"no shared memory", page("globalThis.SharedArrayBuffer = " + isolated("true")), "no SharedArrayBuffer",
+			record.SetUp},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.damage()
@@ -104,21 +119,36 @@ func TestBrokenModelsAreRefused(t *testing.T) {
 	}
 }
 
-// What does not fit in WebAssembly, or on the adapter, is refused before it is loaded.
+// large writes an ONNX folder whose weights of so many bytes are elsewhere, as its only file says.
+func large(t *testing.T, bytes int64) models.Model {
+	t.Helper()
+	field := func(number int, parts ...string) string { // all are short
+		text := strings.Join(parts, "")
+		return string([]byte{byte(number<<3 | 2), byte(len(text))}) + text
+	}
+	entry := func(key, value string) string { return field(13, field(1, key), field(2, value)) }
+	const float32s = "\x01"
+	weights := field(5, "\x10"+float32s, field(8, "w"), entry("location", "model.onnx_data"),
+		entry("length", strconv.FormatInt(bytes, 10)))
+	cache := field(11, field(1, "past_key_values.0.key"), field(2, field(1, "\x08"+float32s)))
+	dir := check.Tree(t, t.TempDir(), map[string]string{"config.json": "{}", "tokenizer.json": "{}",
+		"tokenizer_config.json": "{}", "onnx/model.onnx_data": "", "onnx/model.onnx": field(7, weights, cache)})
+	return models.Model{Path: dir, Model: record.Model{Name: "large", Format: models.ONNX}}
+}
+
+// What does not fit in WebAssembly is refused before a browser starts, and what the adapter cannot compute before a
+// load.
 func TestWhatDoesNotFitIsRefused(t *testing.T) {
-	for _, c := range []struct {
-		backend string
-		p       prepared
-		kind    fault.Kind
-	}{
-		{Wasm, prepared{Model: onnx.Model{Bytes: 3 << 30}}, fault.WontFit},
-		{WebGPU, prepared{Model: onnx.Model{Bytes: 3 << 30}}, ""},
-		{WebGPU, prepared{Model: onnx.Model{KVDType: F16}}, fault.NoF16},
-		{Wasm, prepared{Model: onnx.Model{KVDType: F16}}, ""},
-	} {
-		err := New(Config{Backend: c.backend}, engine.Settings{}).fits(c.p, record.Device{Name: "adapter"})
-		if fault.Of(err) != c.kind {
-			t.Errorf("%s, %+v: %v", c.backend, c.p, err)
+	of := func(backend string) *Engine {
+		return New(Config{Settings: browser.Defaults(), Backend: backend}, engine.Settings{})
+	}
+	enginetest.OneLine(t, of(Wasm).Check(t.Context(), large(t, 3<<30)), fault.WontFit, record.OOM, "3.0 GiB", "4 GiB")
+	check.Err(t, of(Wasm).Check(t.Context(), large(t, 1<<30)))
+	check.Err(t, of(WebGPU).Check(t.Context(), large(t, 3<<30)))
+	half := prepared{Model: onnx.Model{KVDType: F16}}
+	for backend, kind := range map[string]fault.Kind{Wasm: "", WebGPU: fault.NoF16} {
+		if err := of(backend).runs(half, record.Device{Name: "adapter"}); fault.Of(err) != kind {
+			t.Errorf("%s: %v", backend, err)
 		}
 	}
 }
@@ -127,7 +157,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 func TestClasses(t *testing.T) {
 	for message, want := range map[string]record.Class{
 		"Error: transformers.js was to compute on WebGPU, but computes in WebAssembly":                record.Fallback,
-		"Error: threads of WebAssembly need a cross-origin isolated page":                             record.SetUp,
+		"Error: no threads: the page is not cross-origin isolated":                                    record.SetUp,
 		"Error: the browser has no WebGPU adapter for transformers.js":                                record.SetUp,
 		"Error: Can't create a session. ERROR_CODE: 6, ERROR_MESSAGE: std::bad_alloc":                 record.OOM,
 		"RangeError: WebAssembly.Memory.grow(): Maximum memory size exceeded":                         record.OOM,

@@ -124,6 +124,25 @@ func (b Bundle) read() ([]byte, error) {
 	return text, nil
 }
 
+// Keeps returns why this build of WebLLM cannot keep a model in a storage: older ones would use another one without a
+// word. The names of settings and values identify what it has.
+func (b Bundle) Keeps(storage string) error {
+	if storage == "" || storage == record.CacheAPI { // every version has it
+		return nil
+	}
+	text, err := b.read()
+	if err != nil {
+		return err
+	}
+	has := func(pattern string) bool { return regexp.MustCompile(pattern).Match(text) }
+	if has(`\bcacheBackend\b`) && has(`["'`+"`"+`]`+storage+`["'`+"`"+`]`) ||
+		storage == record.IndexedDB && has(`\buseIndexedDBCache\b`) {
+		return nil
+	}
+	return fault.New(fault.NotSupported, "use --storage cache, or --webllm-version "+bundle.Version,
+		"%s cannot keep a model in storage %s", b, storage)
+}
+
 // Fits returns why a model library with these imports cannot run in this build of WebLLM. TVM's runtime is in the
 // library and its other half in WebLLM; the functions between them have changed over the years.
 func (b Bundle) Fits(imports []string) error {

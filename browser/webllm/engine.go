@@ -97,7 +97,7 @@ func (w *WebLLM) Check(ctx context.Context, m models.Model) error {
 		if err != nil {
 			return err
 		}
-		if err := w.fits(b, m); err != nil {
+		if err := cmp.Or(b.Keeps(w.settings.Storage), w.fits(b, m)); err != nil {
 			return err
 		}
 	}

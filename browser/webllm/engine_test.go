@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,6 +168,29 @@ func TestUnreadableModelIsRefused(t *testing.T) {
 	for _, m := range []models.Model{{Unsupported: reason}, {Unreadable: reason}} {
 		if err := New(Config{}, engine.Settings{}).Accepts(t.Context(), m).Err(); !errors.Is(err, reason) {
 			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}
+
+// A WebLLM without a storage would use another one.
+func TestStorageThatABundleLacksIsRefused(t *testing.T) {
+	const runs = "class MLCEngine {} // TVMFFIWasmSafeCall TVMFFIWasmFunctionDeleter "
+	for text, lacks := range map[string][]string{ // as in 0.2.86, 0.2.83, 0.2.82, 0.2.30
+		`cacheBackend "indexeddb" "opfs" "cross-origin"`: nil,
+		"cacheBackend 'indexeddb' 'cross-origin'":        {record.OPFS},
+		"useIndexedDBCache":                              {record.OPFS, record.CrossOrigin},
+		"":                                               {record.OPFS, record.CrossOrigin, record.IndexedDB},
+	} {
+		file := filepath.Join(t.TempDir(), "bundle.js")
+		check.Err(t, os.WriteFile(file, []byte(runs+text), 0o600))
+		m := models.Model{Path: file, Model: record.Model{Format: models.WebLLM}}
+		for _, storage := range append(slices.Clone(storages), "") {
+			v := New(Config{Bundle: file}, engine.Settings{Storage: storage}).Accepts(t.Context(), m)
+			if slices.Contains(lacks, storage) {
+				enginetest.OneLine(t, v.Err(), fault.NotSupported, engine.ClassOf(v.Err()), "bundle.js", "storage "+storage)
+			} else if v.Err() != nil {
+				t.Errorf("%q, storage %s: %v", text, storage, v.Err())
+			}
 		}
 	}
 }

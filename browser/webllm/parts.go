@@ -17,7 +17,6 @@ import (
 
 // Parts that WebLLM needs.
 const (
-	browserPart = "browser"
 	bundlePart  = "WebLLM bundle"
 	adapterPart = "WebGPU adapter"
 )
@@ -29,7 +28,7 @@ func parts(c engine.Config, s engine.Settings) []engine.Search {
 		return func(ctx context.Context) engine.Part { return engine.Version(ctx, kind, path, args...) }
 	}
 	return []engine.Search{
-		{Name: browserPart, Find: own.browserPart},
+		{Name: browser.Part, Find: own.browserPart},
 		{Name: string(browser.Lavapipe), Find: func(context.Context) engine.Part {
 			path, err := find.Lavapipe()
 			if err != nil {
@@ -80,7 +79,7 @@ func (c Config) browserPart(ctx context.Context) engine.Part {
 
 func found(here engine.Here) engine.Finding {
 	bundle, haveBundle := here.Parts[bundlePart]
-	chrome, haveChrome := here.Parts[browserPart]
+	chrome, haveChrome := here.Parts[browser.Part]
 	adapter := here.Parts[adapterPart].Device
 	e := engine.Finding{Name: Name, Version: bundle.Version, Path: chrome.Path}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"llmparity/compare/verdict"
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
+	"llmparity/internal/gates"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 	"llmparity/internal/warning"
@@ -37,6 +38,8 @@ type Answer struct {
 	Quote    Card
 	Warnings []compare.Remarks // that may change a conclusion, a line a code: at most three
 	More     int               // other codes
+	// Effect is what the warnings do, after their number.
+	Effect string
 
 	// Compared are the comparisons that the answer is about.
 	Compared []*compare.Comparison
@@ -114,7 +117,7 @@ func Of(res *compare.Result) *Answer {
 		c.Line = cmp.Or(c.Line, firstSentence(c.Text))
 	}
 	const most = 3
-	a.Warnings = r.gravest()
+	a.Warnings, a.Effect = r.gravest(), r.effect()
 	a.More = max(0, len(a.Warnings)-most)
 	a.Warnings = a.Warnings[:len(a.Warnings)-a.More]
 	return a
@@ -139,10 +142,20 @@ func (r view) gravest() []compare.Remarks {
 	}
 	for i := range all {
 		if w := &all[i]; w.Code == warning.WideInterval {
-			w.Text += "; --until-ci 5% measures until intervals are narrow"
+			w.Text += "; llmparity run --until-ci 5% measures until intervals are narrow"
 		}
 	}
 	return all
+}
+
+// effect is what the warnings do: a gate whose launches alternated allows for a machine that is busy or varies.
+func (r view) effect() string {
+	noise := []string{warning.BusyMachine, warning.WideInterval, warning.Unsteady, warning.UnevenSpread, warning.SamplerCost}
+	if g := r.Gate; g != nil && g.Interleaved && g.Status != gates.Inconclusive &&
+		!slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return !slices.Contains(noise, w.Code) }) {
+		return explain.GateAllows
+	}
+	return explain.MayChange
 }
 
 // onlySpeeds reports whether a warning is about times and rates alone.
@@ -280,6 +293,7 @@ func (r view) ran() view {
 
 // facts are short facts about the model, the request, the launches, the date and the machine.
 func (r view) facts() []string {
+	shaders := r.shaders()
 	r = r.ran()
 	var out []string
 	add := func(s string) {
@@ -305,6 +319,7 @@ func (r view) facts() []string {
 		add(explain.And(r.Distinct(func(c *compare.Cell) string { return c.Title() + " " + dtype(c) }), 2))
 	}
 	add(r.sameness())
+	add(shaders)
 	if n := r.launches(); n != "" && r.Interleaved() {
 		add(n + explain.EachAlternating)
 	} else if n != "" {
@@ -342,6 +357,27 @@ func (r view) sameness() string {
 		}
 		return c.Title() + " " + c.Requested(axis.Weights) + ": " + of(c)
 	}), "; ")
+}
+
+// shaders labels engines that compute with other shaders on one adapter; empty: there are none.
+func (r view) shaders() string {
+	var engines []string
+	labelled := 0
+	for _, why := range r.Reasons {
+		for _, at := range why.Pairs {
+			if c := r.Comparisons[at]; why.Code == explain.OtherShaders.Code {
+				engines = explain.AppendNew(explain.AppendNew(engines, r.Cells[c.A].Title()), r.Cells[c.B].Title())
+				labelled++
+			}
+		}
+	}
+	switch labelled {
+	case 0:
+		return ""
+	case len(r.Comparisons):
+		return explain.SameDevice
+	}
+	return explain.And(engines, 3) + ": " + explain.SameDevice
 }
 
 // tokens are the numbers of tokens of a request, in and out.
@@ -408,7 +444,7 @@ func (r view) when() string {
 // sure says how many launches there are and how wide the intervals are.
 func (r view) sure() Card {
 	var refused, tooLarge int
-	var launches compare.Launches
+	var launches evidence.Counts
 	var classes []string
 	least, reason := -1, ""
 	for _, c := range r.Cells {

@@ -245,7 +245,7 @@ func TestTitleSaysWhatFailed(t *testing.T) {
 		by     float64
 		want   string
 	}{
-		{figure.TokenCPU, 1.3, "after takes 1.30 times the CPU time a token of before"},
+		{figure.TokenCPU, 1.3, "after needs 30% more CPU time per token than before"},
 		{figure.LoadTime, 1.3, "after has a load time 29% higher than before"},
 		{figure.DecodeTPS, 1.3, "after is 2"},
 		{figure.TTFT, 1, "after and before: no difference above "},

@@ -179,7 +179,7 @@ func (r view) objections() objections {
 	if adapter != "" {
 		out.add(ofSpeed, explain.OnTheCPU)
 	}
-	var launches compare.Launches
+	var launches evidence.Counts
 	least := stats.MinRuns
 	for _, c := range r.Cells {
 		if c.Refused == "" {

@@ -58,7 +58,7 @@ func (r view) failed(speeds, memories []pair) string {
 	}
 	base, now := r.Gate.Baseline.Name, r.Gate.Run.Name
 	if c.Figure == figure.TokenCPU {
-		return fmt.Sprintf(explain.TitleFailedCPU, now, explain.Amount(1+*c.Percent/100), base)
+		return fmt.Sprintf(explain.TitleFailedCPU, now, explain.Share(*c.Percent/100), base)
 	}
 	is := "higher"
 	if *c.Percent < 0 {

@@ -83,7 +83,7 @@ const (
 	TitleFastest = "%s is the fastest of %d"
 
 	TitleFailed    = "%s has a %s %s %s than %s" // of a gate's figure that the answer has no question about
-	TitleFailedCPU = "%s takes %s times the CPU time a token of %s"
+	TitleFailedCPU = "%s needs %s more CPU time per token than %s"
 
 	TitleHigher  = "%s is %s higher than in the baseline run %s"
 	TitleLower   = "%s is %s lower than in the baseline run %s"
@@ -152,7 +152,7 @@ const (
 const (
 	TableTimes = "%s times"
 	TableEnds  = "%s to %s"
-	TableBelow = "below %s"
+	TableBelow = "within ±%s"
 	TableNoCI  = "no interval"
 	TableCI    = " (%.3g%% CI)"
 )
@@ -284,6 +284,9 @@ const (
 	TableIdentical    = "%s identical"
 )
 
+// SameDevice labels engines in browsers that compute with different libraries on one adapter.
+const SameDevice = "same device, other shaders"
+
 // The reasons of pairs of cells. They name engines, so that many pairs share a sentence.
 var (
 	NoLaunch       = Reason{"no-launch", "no launch of %s counts", ""}
@@ -300,6 +303,10 @@ var (
 	WeightsCompared = Reason{"weights", "weights: %s", ""}
 
 	BothSoftware = Reason{"both-on-cpu", "WebGPU ran on the CPU on both sides: ratios say nothing about a GPU", ""}
+	OtherShaders = Reason{"other-shaders", SameDevice + ": %s computes with %s, %s with %s, on %s", SameDevice}
+	// of engines on a software adapter
+	SoftwareSpeeds = Reason{"speed-on-cpu",
+		"speed is not compared: shaders are written for GPUs, and %s runs them on the CPU", ""}
 	MemoryShared = Reason{"memory-shared", "memory is not compared: %s: %s", "memory is not compared: other programs share it"}
 	CachesDiffer = Reason{"prompt-cache", "time to first token and prefill are not compared: prompt cache %s for %s, %s for %s",
 		"time to first token and prefill are not compared: prompt caches differ"}

@@ -52,6 +52,8 @@ var (
 // Remarks of one code in one line.
 const (
 	FiguresOfCells = "%d figures %s (%s)"
+	MayChange      = " may change a conclusion"
+	GateAllows     = " that the gate allows for"
 	AndOthers      = "%s and %d more"
 )
 

@@ -23,6 +23,7 @@ type question struct {
 	change   gates.Change
 	compared *compare.Against
 	beside   bool   // as asked has it
+	offset   bool   // of one kind of processes: the others compute less
 	named    string // the baseline run in a sentence
 	out      *gates.Outcome
 }
@@ -59,7 +60,7 @@ func (j *judge) changes() {
 			found = true
 			check.Cell = p.now.Label
 			if a.beside {
-				if q := j.besideSpeed(check, level, c, p); q != nil {
+				for _, q := range j.besideSpeed(check, level, c, p) {
 					all, compared = append(all, q), append(compared, q.compared)
 				}
 			} else if p.base == nil {
@@ -84,7 +85,7 @@ func (j *judge) changes() {
 		}
 	}
 	for i, q := range all {
-		if q.beside && status[i] == gates.Inconclusive {
+		if q.beside && status[i] == gates.Inconclusive || q.check.Part != "" && !q.tells(status[i], all, status) {
 			continue
 		}
 		if n := q.check.Needed; n > 0 && j.needed > 0 && n > j.needed { // it cannot fail the gate
@@ -160,7 +161,7 @@ func (j *judge) compareChange(check gates.Check, level gates.Level, c gates.Chan
 }
 
 // besideSpeed is compareChange for what nobody asked for: what cannot be compared is left out.
-func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change, p pair) *question {
+func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change, p pair) (out []*question) {
 	if p.base == nil || p.why != "" || p.unjudged(c.Figure.Name) != "" {
 		return nil
 	}
@@ -168,9 +169,14 @@ func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change
 	if why != "" {
 		return nil
 	}
-	q := j.question(check, level, c, p, compared)
-	q.beside = true
-	return q
+	out = append(out, j.question(check, level, c, p, compared))
+	if j.out.Interleaved {
+		out = append(out, j.parts(check, level, c, p)...)
+	}
+	for _, q := range out {
+		q.beside = true
+	}
+	return out
 }
 
 // question is the check of a change that was computed.
@@ -224,7 +230,11 @@ func (q *question) judge() (gates.Status, string) {
 		shown, detect = a.PercentInterval, ""
 	}
 	q.check.Found = new(math.Round(q.found()*1e4) / 1e4)
-	sides += fmt.Sprintf(" (%s, %.0f%% CI %s to %s); tolerance %s%s", signed(*a.Percent), 100*shown.Confidence,
+	of := ""
+	if q.check.Part != "" {
+		of = " of the CPU time of all processes"
+	}
+	sides += fmt.Sprintf(" (%s%s, %.0f%% CI %s to %s); tolerance %s%s", signed(*a.Percent), of, 100*shown.Confidence,
 		signed(shown.Lo), signed(shown.Hi), signed(*q.check.Allowed), detect)
 	if a.Note != "" {
 		rest += "; " + a.Note

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,6 +46,39 @@ func (p pair) unjudged(name string) string {
 		}
 	}
 	return ""
+}
+
+// enoughForParts is the fewest launches a side at which kinds of processes are looked at by themselves: with fewer, the
+// further tests would take power from all others and find nothing.
+const enoughForParts = 10
+
+// parts asks of each kind of processes whether it alone adds more CPU time than is tolerated of all.
+func (j *judge) parts(check gates.Check, level gates.Level, c gates.Change, p pair) (out []*question) {
+	for _, part := range compare.CPUParts(p.base, p.now, c.Change) {
+		if min(part.Left.N, part.Right.N) < enoughForParts {
+			continue
+		}
+		check.Part = part.Role
+		check.Name = fmt.Sprintf("%s of %s %s than %s", c.Figure.Asked(), part.Role, allowed(c), j.named)
+		q := j.question(check, level, c, p, part.Against)
+		q.offset = part.Offset
+		out = append(out, q)
+	}
+	return out
+}
+
+// tells reports whether a check of one kind of processes says what that of all does not: it fails, the others do not
+// compute less instead, and the check of all does not fail, nor warns because of a trade.
+func (q *question) tells(status gates.Status, all []*question, of []gates.Status) bool {
+	if q.offset || status != gates.Failed {
+		return false
+	}
+	for i, o := range all {
+		if o.now == q.now && o.change.Figure == q.change.Figure && o.check.Part == "" {
+			return of[i] != gates.Failed && of[i] != gates.Warned
+		}
+	}
+	return false
 }
 
 // traded is what a check of CPU time comes to, given all questions and their statuses. More CPU time for more speed

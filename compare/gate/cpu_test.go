@@ -1,7 +1,9 @@
 package gate_test
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,5 +124,54 @@ func TestSpinningThreadsAreNamed(t *testing.T) {
 	}
 	if !named("7") || named("6") || named("1") {
 		t.Errorf("7 threads: %v, 6: %v, 1: %v; 6 cores are free", named("7"), named("6"), named("1"))
+	}
+}
+
+// processes are results of twelve launches on a busy machine: it makes both kinds of processes of a launch slower, by
+// 13% more in some launches than in others, and speeds say nothing.
+func processes(side uint64, renderer, gpu float64) (out []*compare.Result) {
+	for n := range uint64(12) {
+		r := rand.New(rand.NewPCG(n, side))
+		run := comparetest.Series{Launches: 12, Cells: 1, CV: 0.5, Memory: 0.001, CPU: 0.01}.Run(r, "run")
+		run.Meta.Against = "run"
+		busyMachine(run)
+		for _, a := range run.Attempts {
+			q, busy := a.Requests[0], 1+0.13*r.NormFloat64()
+			a.Metrics = nil
+			for source, ms := range []float64{5 * renderer, 7 * gpu} {
+				a.Sources[source] = record.Source{Role: []string{"renderer", "gpu-process"}[source],
+					Method: record.MethodCPUTime, PID: 7 + source, Start: 1}
+				used := ms * busy * (1 + 0.03*r.NormFloat64()) * float64(len(q.Tokens)-1)
+				for ns, value := range map[int64]float64{q.SentNS - 1: 300, q.Tokens[0].NS + 1: 340,
+					q.ReturnedNS + 1: 340 + used} {
+					a.Metrics = append(a.Metrics,
+						record.MetricRow{Source: source, NS: ns, Name: record.CPUTime, Value: value})
+				}
+			}
+			slices.SortFunc(a.Metrics, func(x, y record.MetricRow) int { return cmp.Compare(x.NS, y.NS) })
+		}
+		out = append(out, compare.Runs(run))
+	}
+	return out
+}
+
+// What one kind of processes adds is seen where the machine makes the sum too noisy. Equal builds, and builds that move
+// work from one process to the other, do not fail by it.
+func TestOneProcessThatComputesMoreFailsTheGate(t *testing.T) {
+	g, base := parse(t, "vs_baseline: {decode_tps: -5%}"), processes(1, 1, 1)
+	for name, c := range map[string]struct{ renderer, gpu, least, most float64 }{
+		"equal":                      {1, 1, 0, 0.01},
+		"the renderer computes more": {1.35, 1, 0.85, 1},
+		"work moves":                 {1.35, 0.75, 0, 0.02},
+	} {
+		failed := outcomes(g, base, processes(2, c.renderer, c.gpu))[gates.Failed]
+		if failed < c.least || failed > c.most {
+			t.Errorf("%s: %.1f%% fail, want %.0f to %.0f%%", name, 100*failed, 100*c.least, 100*c.most)
+		}
+	}
+	out := gate.Evaluate(g, processes(3, 1.35, 1)[1], base[0])
+	if w := out.Worst(); w.Part != "renderer" || w.Percent == nil || *w.Percent < 8 || *w.Percent > 22 ||
+		!strings.Contains(w.Why, "of the CPU time of all processes") || strings.Count(w.Why, "launch by launch") != 1 {
+		t.Errorf("%+v", out.Worst())
 	}
 }

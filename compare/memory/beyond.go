@@ -42,7 +42,7 @@ func (c *Footprint) beyond(all []evidence.Launch, w whole, left evidence.Figure,
 	parts := rows[1 : len(rows)-1] // between their sum and the rest
 	sizes := map[int]map[string]float64{}
 	for _, l := range all {
-		of, ok := partsBeyond(l, model)
+		of, ok := partsBeyond(l, model, c.inPage())
 		if math.IsNaN(left.Value(l.ID)) || !ok {
 			continue
 		}
@@ -72,10 +72,16 @@ func (c *Footprint) beyond(all []evidence.Launch, w whole, left evidence.Figure,
 	return out
 }
 
+// inPage reports whether the model is in the page's own memory: WebAssembly computes.
+func (c *Footprint) inPage() bool { return c.Browser() != "" && c.Device != nil && c.Device.Class == record.CPU }
+
 // partsBeyond are those of a launch, in MiB; false unless the parts of PSS were read at the baseline, around the peak
 // and after it.
-func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64, bool) {
+func partsBeyond(l evidence.Launch, model []evidence.Figure, inPage bool) (map[string]float64, bool) {
 	edges, peak := mapped(l)
+	if inPage && math.IsNaN(peak.live) {
+		peak.live = 0 // nothing counts what nobody allocates
+	}
 	base, ok := edges[record.Baseline]
 	after, ended := edges[record.Measure]
 	if !ended {
@@ -93,27 +99,31 @@ func partsBeyond(l evidence.Launch, model []evidence.Figure) (map[string]float64
 			whole += v
 		}
 	}
-	live := peak.live / record.MiB
+	live, ofPage := peak.live/record.MiB, 0.0
+	if inPage {
+		ofPage = whole
+	}
 	return map[string]float64{
 		figure.PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
 		figure.TransferBuffers: grown(all, record.PSSShared),
 		figure.GPUProcess:      anonymous(gpu) - live,
-		figure.PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
+		figure.PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous) - ofPage,
 		figure.ProgramFiles:    after.of(all, record.PSSFiles) - base.of(all, record.PSSFiles),
 		figure.OtherProcesses:  anonymous(all) - anonymous(page) - anonymous(gpu),
-		figure.NotYetThere:     live - whole,
+		figure.NotYetThere:     live + ofPage - whole,
 	}, true
 }
 
-// mapped has a launch's readings at the ends of phases, the latest of several repetitions, and the highest reading.
+// mapped has a launch's readings at the ends of phases, the latest of several repetitions, and the highest reading since
+// the load began: where WebAssembly computes, the highest moment may be in a later phase.
 func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) {
-	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
+	edges = map[record.Phase]holdings{}
 	for _, a := range append([]*record.Attempt{l.Opener}, l.Attempts...) {
 		if a == l.Opener && len(edges) > 0 {
 			continue // already seen as a counted attempt
 		}
-		at := map[record.Phase]holdings{}
-		begin, end, loads := evidence.Reach(a, record.Load)
+		at, between := map[record.Phase]holdings{}, map[int64]holdings{}
+		begin, _, loads := evidence.Reach(a, record.Load)
 		for _, m := range a.Metrics {
 			if a.Sources[m.Source].Method != record.MethodSmapsRollup {
 				continue
@@ -121,7 +131,7 @@ func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) 
 			key := [2]string{a.Sources[m.Source].Role, m.Name}
 			if m.Edge != "" {
 				at[m.Edge] = at[m.Edge].with(m.NS, key, m.Value)
-			} else if loads && m.NS >= begin && m.NS < end {
+			} else if !loads || m.NS >= begin {
 				between[m.NS] = between[m.NS].with(m.NS, key, m.Value)
 			}
 		}
@@ -129,10 +139,10 @@ func mapped(l evidence.Launch) (edges map[record.Phase]holdings, peak holdings) 
 			h.live = liveAt(a, h.at, phase)
 			edges[phase] = h
 		}
-	}
-	for _, h := range between {
-		h.live = liveAt(l.Opener, h.at, "")
-		peak = higher(peak, h)
+		for _, h := range between {
+			h.live = liveAt(a, h.at, "")
+			peak = higher(peak, h)
+		}
 	}
 	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
 		peak = higher(peak, edges[phase])

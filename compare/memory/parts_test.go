@@ -299,6 +299,31 @@ func TestBrowserMemoryNeedsReadings(t *testing.T) {
 	}
 }
 
+// Where WebAssembly computes, the model is in the page's memory, and what remains there is the page's.
+func TestModelInWebAssemblyIsInThePage(t *testing.T) {
+	e := comparetest.Mapped(comparetest.Browser(6))
+	e.Device, e.Info.Library = comparetest.Native(6).Device, nil
+	p := partsOf(t, comparetest.Logged(comparetest.Run(t, "wasm", e), tells()))
+	addsUp(t, p)
+	model := 0.0
+	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations} {
+		model += p.Component(name).Center()
+	}
+	var renderer comparetest.Process
+	for _, one := range e.Processes {
+		if one.Role == "renderer" {
+			renderer = one
+		}
+	}
+	grown := renderer.Loaded - renderer.Before + 1 + 0.01*float64(p.Launch)
+	if heaps := p.Component(figure.PageHeaps).Value(p.Launch); model < 10 || math.Abs(heaps-(grown-model)) > 0.001 {
+		t.Errorf("the page grew by %g MiB, of which the model's are %g, and its own %g", grown, model, heaps)
+	}
+	if early := p.Component(figure.NotYetThere); !early.Known() || early.Center() != 0 {
+		t.Errorf("a correction without WebGPU: %+v", early)
+	}
+}
+
 // The prediction of everything but the model is compared with the sum of its parts, and named so.
 func TestBrowserOverheadIsPredicted(t *testing.T) {
 	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))

@@ -242,7 +242,7 @@ func (c *Footprint) reason(f *Prediction, x Predicted, setup []string) string {
 	switch worst, ok := f.worst(); {
 	case x.Name == figure.FrameworkOverhead && c.Parts.Component(x.Name).Words != "":
 		return "the measured difference is negative; see memory by component"
-	case x.Name == figure.FrameworkOverhead && len(c.Parts.Beyond) > 0:
+	case x.Name == figure.FrameworkOverhead && len(c.Parts.Beyond) > 0 && !c.inPage():
 		return "predicted from the steps of the load; the time of garbage collection and files shared with other browsers change it"
 	case x.Name == figure.FrameworkOverhead:
 		return "a difference that carries the errors of all other components, predicted by a rule of thumb"

@@ -18,6 +18,8 @@ type CPU struct {
 	Load     *float64 `json:"load_ms,omitempty"`
 	Prefill  *float64 `json:"prefill_ms,omitempty"`
 	PerToken *float64 `json:"per_token_ms,omitempty"`
+
+	token evidence.Figure // PerToken's launches
 }
 
 // endedRole stands for processes that ended between two readings, whose kinds are not known.
@@ -219,7 +221,7 @@ func readWhileGenerating(a *record.Attempt) (ns int64) {
 func CPUTime(spec record.Cell, attempts []*record.Attempt) ([]evidence.Figure, []CPU) {
 	figures := []evidence.Figure{evidence.New(figure.LoadCPU), evidence.New(figure.PrefillCPU),
 		evidence.New(figure.TokenCPU)}
-	by := map[string]*[3][]float64{}
+	by, tokens := map[string]*[3][]float64{}, map[string]*evidence.Figure{}
 	for _, a := range attempts {
 		if spec.PerGeneration {
 			break
@@ -232,9 +234,12 @@ func CPUTime(spec record.Cell, attempts []*record.Attempt) ([]evidence.Figure, [
 			figures[i].Add(a.ID, max(0, part.sum()))
 			for role, v := range part {
 				if by[role] == nil {
-					by[role] = &[3][]float64{}
+					by[role], tokens[role] = &[3][]float64{}, new(evidence.New(figure.TokenCPU))
 				}
 				by[role][i] = append(by[role][i], max(0, v))
+				if figures[i].Name == figure.TokenCPU {
+					tokens[role].Add(a.ID, max(0, v))
+				}
 			}
 		}
 	}
@@ -255,7 +260,7 @@ func CPUTime(spec record.Cell, attempts []*record.Attempt) ([]evidence.Figure, [
 	var roles []CPU
 	for _, role := range slices.Sorted(maps.Keys(by)) {
 		of := by[role]
-		roles = append(roles, CPU{role, middle(of[0]), middle(of[1]), middle(of[2])})
+		roles = append(roles, CPU{role, middle(of[0]), middle(of[1]), middle(of[2]), *tokens[role]})
 	}
 	return figures, roles
 }

@@ -105,6 +105,7 @@ const (
 	Load                      // a load of the model for each generation
 	Pieces                    // pieces of text, which an engine reports in place of tokens
 	Length                    // how many tokens are generated
+	Shaders                   // an adapter that shaders are not written for
 )
 
 // Over is a set of axes.

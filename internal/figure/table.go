@@ -111,7 +111,7 @@ func times() []Row {
 		{Name: LoadTime, Title: "load time", Unit: "ms", Better: Lower, Absent: "no load ended",
 			How: "the time from requesting the model until the engine is ready. If an engine starts with its model, " +
 				"the load time includes the start of the engine",
-			Ratio: Always, Moves: Load, Bench: "load-sec", Head: "load", Summary: "Load",
+			Ratio: Always, Moves: Load | Shaders, Bench: "load-sec", Head: "load", Summary: "Load",
 			Bar: [2]string{"load", "Load time"}, Profile: "load_time_ms",
 			Column: Column{11, "load_time_ms", "milliseconds from requesting the model until it is ready"}},
 		{Name: StoreBytes, Title: "browser's store", Unit: "MiB", Better: Lower,
@@ -121,15 +121,17 @@ func times() []Row {
 		{Name: TTFT, Title: "time to first token", Unit: "ms", Better: Lower, Until: true,
 			Absent:  "no request returned a token",
 			How:     "the time from when a request " + LeftHost + " until its first token arrived",
-			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces, Bench: "ttft-sec",
-			Head: "TTFT", Over: Lengths, Summary: "First token", Bar: [2]string{"ttft", "Time to first token"},
+			Request: TimeToFirst, Ratio: Always, Headline: Always, Moves: Cache | Load | Pieces | Shaders,
+			Bench: "ttft-sec", Head: "TTFT", Over: Lengths, Summary: "First token",
+			Bar:     [2]string{"ttft", "Time to first token"},
 			Profile: "ttft_ms",
 			Column:  Column{12, "ttft_ms", "milliseconds from sending the request to its first token"}},
 		{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Better: Higher, Until: true,
 			Absent:  "no request returned two tokens",
 			How:     Later + " / (time of the last token - time of the first token). " + LaterHow,
-			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces, Bench: "decode-tokens/s",
-			Head: "decode", Over: Requests, Summary: "Decode", Bar: [2]string{"decode", "Decode speed"},
+			Request: DecodeRate, Ratio: Always, Headline: Alone, Moves: Length | Pieces | Shaders,
+			Bench: "decode-tokens/s", Head: "decode", Over: Requests, Summary: "Decode",
+			Bar:     [2]string{"decode", "Decode speed"},
 			Profile: "decode_tokens_per_second",
 			Column: Column{17, "decode_tokens_per_s",
 				"tokens/s after the first token: " + Later + " / the time that they took"}},
@@ -146,7 +148,7 @@ func times() []Row {
 		{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Better: Higher,
 			Absent: "the time or the length of the prefill is not known",
 			How:    "prompt tokens that did not come from a cache / the time of the prefill", Request: prefillRate, Ratio: Always,
-			Moves: Cache | Pieces, Bench: "prefill-tokens/s", Summary: "Prefill", Over: Lengths,
+			Moves: Cache | Pieces | Shaders, Bench: "prefill-tokens/s", Summary: "Prefill", Over: Lengths,
 			Bar: [2]string{"prefill", "Prefill speed"}, Profile: "prefill_tokens_per_second",
 			Column: Column{16, "prefill_tokens_per_s", "computed prompt tokens per second"}},
 		{Name: Latency, Title: "request latency", Over: Lengths, Unit: "ms", Better: Lower, Until: true,
@@ -255,7 +257,7 @@ func traffic() []Row {
 		for _, share := range Quantiles() {
 			percent := math.Round(100 * share)
 			row := Row{Name: Percentile(t.Name, share), Title: fmt.Sprintf("%s, p%g", t.Title, percent),
-				Unit: "ms", Better: Lower,
+				Unit: "ms", Better: Lower, Moves: Shaders,
 				How: fmt.Sprintf("the %gth percentile (nearest rank), over all requests of a launch, of the %s", percent, t.How),
 				Column: Column{place, fmt.Sprintf("%s_p%g_ms", t.column, percent),
 					fmt.Sprintf("milliseconds %s: the %gth percentile in a launch of several requests", t.what, percent)}}
@@ -269,7 +271,7 @@ func traffic() []Row {
 	const span, noGoal = "the time from when the first request was due until ", "the plan has no goals"
 	return append(out,
 		Row{Name: AggregateTPS, Over: Requests, Title: "tokens/s of all requests", Unit: "tokens/s", Better: Higher,
-			Ratio:    Together,
+			Ratio: Together, Moves: Shaders,
 			Headline: Together, Absent: "no request returned a token", Bench: "aggregate-tokens/s",
 			How: "generated tokens of a launch's successful requests / " + span + "the last token",
 			Column: Column{30, AggregateTPS,
@@ -318,16 +320,18 @@ func beyond() []Row {
 	out := []Row{
 		{Name: BrowserShare, Title: "growth of the browser itself", Part: "browser\ngrowth",
 			How: "the memory that the browser's processes use besides weights, KV cache and activations"},
-		{Name: PageCopies, Title: "page: copies of weights during the load",
+		{Name: PageCopies, Title: "page: only at the peak",
 			How: "anonymous memory of the page's process at the peak minus the same after the measured requests: " +
-				"array buffers that hold parts of the weights, or that wait for garbage collection"},
+				"array buffers that hold parts of the weights or wait for garbage collection, and what the browser's " +
+				"compilers of WebAssembly allocate"},
 		{Name: TransferBuffers, Title: "buffers between page and GPU process",
 			How: "shared memory of all processes, through which data is written to WebGPU. This shared memory stays as large as the largest tensor"},
 		{Name: GPUProcess, Title: "GPU process: kernels, driver",
 			How: "anonymous memory of the GPU process minus the live bytes of the WebGPU ledger: compiled kernels and the driver's " +
 				"rounding"},
 		{Name: PageHeaps, Title: "page: JavaScript, WebAssembly, code",
-			How: "anonymous memory of the page's process after the measured requests"},
+			How: "anonymous memory of the page's process after the measured requests, without the model's components " +
+				"where WebAssembly has them"},
 		{Name: ProgramFiles, Title: "program files",
 			How: "mapped pages of programs, libraries and data after the measured requests. This figure also " +
 				"changes if another browser starts or ends"},

@@ -89,6 +89,9 @@ type Check struct {
 	Figure string `json:"figure,omitempty"` // by its name in results
 	Column string `json:"column,omitempty"` // and in summary.csv
 	Unit   string `json:"unit,omitempty"`
+	// Part is the kind of processes whose CPU time is meant, such as renderer; its change is in percent of the CPU time
+	// of all. Empty: all processes.
+	Part string `json:"part,omitempty"`
 	// Measured is the run's median; of parity the share of tokens that agree; of scores the largest difference.
 	Measured *float64        `json:"measured"`
 	Interval *stats.Interval `json:"interval"` // of Measured; null with too few launches

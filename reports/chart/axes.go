@@ -178,7 +178,7 @@ func (v *View) over(axis string, sweeps []growth.Sweep, out Chart, figures []*fi
 			if len(data) > 0 {
 				addLine(l, plain.Line(s.Label), data, stroke(v.Colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true),
 					whiskers(lines, 2))
-				dots.AddSeries(plain.Line(s.Label)+", launches", v.launchesAt(s, f), inked(v.Colour(s.Cells[0]), 0.6))
+				dots.AddSeries(plain.Line(s.Label), v.launchesAt(s, f), inked(v.Colour(s.Cells[0]), 0.6))
 				drawn[s.Engine]++
 			}
 			if at := slices.IndexFunc(s.Rates, func(r growth.Rate) bool { return r.Name == f.Name }); at >= 0 {

@@ -232,7 +232,7 @@ func newStacked(c *compare.Cell) stacked {
 
 // browserParts are the parts of a browser's growth that a bar shows by themselves, and the words of its legend.
 var browserParts = []struct{ name, words string }{{figure.GPUProcess, "GPU process"},
-	{figure.TransferBuffers, "transfer buffers"}, {figure.PageCopies, "page: copies of weights"},
+	{figure.TransferBuffers, "transfer buffers"}, {figure.PageCopies, "page: only at the peak"},
 	{figure.PageHeaps, "renderer"}, {otherBrowser, "browser: other"}}
 
 // otherBrowser is what the other parts leave of a browser's growth.
@@ -331,7 +331,8 @@ func browserNote(bars []stacked) string {
 		return ""
 	}
 	return "The browser's growth is split by process: the GPU process beyond the model's buffers, buffers between page " +
-		"and GPU process, copies of weights in the page during the load, and the page's own heaps (renderer)."
+		"and GPU process, what the page needs only at the peak (copies of weights, compilers), and the page's own " +
+		"heaps (renderer)."
 }
 
 // shownLaunches names the launch of each cell, and its median where that is not the launch's: between two launches.

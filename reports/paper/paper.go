@@ -353,7 +353,7 @@ func (m *methods) conduct(run int) {
 
 // excluded says which launches and cells have no part in the figures, and why.
 func (m *methods) excluded() {
-	var lost compare.Launches
+	var lost evidence.Counts
 	classes := map[string]bool{}
 	for _, c := range m.Cells {
 		lost.Add(c.Launches)

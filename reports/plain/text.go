@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
 	"llmparity/internal/record"
@@ -133,7 +132,7 @@ func Fold(s string, width int) []string {
 
 // Size writes a size, with the number of launches if fewer than counted have it. Repetitions in one launch have some
 // sizes only once.
-func Size(f evidence.Figure, l compare.Launches) string {
+func Size(f evidence.Figure, l evidence.Counts) string {
 	switch {
 	case !f.Known():
 		return "–"

@@ -132,7 +132,7 @@ func onlyWarns(c *gates.Check) string {
 // gateSubject is what a check is about, where its reason says what is wanted.
 func gateSubject(c *gates.Check) string {
 	if row := figure.Of(c.Figure); row != nil {
-		return row.Asked()
+		return plain.Joined(" of ", row.Asked(), c.Part)
 	}
 	return c.Name
 }

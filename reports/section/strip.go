@@ -141,7 +141,9 @@ func checkHeld(c *gates.Check) string {
 
 // checkTitle is a figure's name for people.
 func checkTitle(c *gates.Check) string {
-	if row := figure.Of(c.Figure); row != nil {
+	if row := figure.Of(c.Figure); row != nil && c.Part != "" {
+		return row.Title + " in the " + plain.Line(c.Part)
+	} else if row != nil {
 		return row.Title
 	}
 	return plain.Line(c.Name)
@@ -185,7 +187,7 @@ func gateNext(g *gates.Outcome) string {
 	case failed(gates.KindLaunches):
 		return fmt.Sprintf("llmparity run --resume %s --retry-failed repeats failed launches", plain.Line(g.Run.Dir))
 	}
-	return fmt.Sprintf("llmparity gate %s has every check", plain.Line(g.Run.Dir))
+	return "every check: llmparity gate " + plain.Line(g.Run.Dir)
 }
 
 // Sides are the medians of both sides of a change.

@@ -223,7 +223,7 @@ func missingPoints(res *compare.Result) []string {
 }
 
 // Launches counts a cell's launches by how they ended.
-func Launches(l compare.Launches) string {
+func Launches(l evidence.Counts) string {
 	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
 	if l.Counted > l.Planned { // until an interval was narrow enough
 		s = fmt.Sprintf("%d, at least %d planned", l.Counted, l.Planned)

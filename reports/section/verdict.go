@@ -83,7 +83,7 @@ func Answer(v *chart.View, a *answer.Answer) []Section {
 	}
 	if n := len(a.Warnings) + a.More; n > 0 {
 		out = append(out, Section{ID: "noted", For: OnPage, View: "noted",
-			Data: notedPart{a.Warnings, words.Count(n, "warning") + " may change a conclusion.", a.More}})
+			Data: notedPart{a.Warnings, words.Count(n, "warning") + a.Effect + ".", a.More}})
 	}
 	return append(out, Section{ID: "sentences", Title: "The answer in sentences", For: OnPage, Folded: true,
 		Lines: a.Sentences()})

@@ -132,7 +132,7 @@ func (s *Table) addFigures() {
 	}
 }
 
-const cpuTitle = "CPU time a token"
+const cpuTitle = "CPU time per token"
 
 // cpu is a gate's check of the CPU time of two sides; nil: there is none. Only gates compare CPU time.
 func (s *Table) cpu() *gates.Check {
@@ -161,6 +161,9 @@ func checked(c *gates.Check) Field {
 	if i := c.PercentInterval; i != nil {
 		out.Small = fmt.Sprintf("%s to %s, %.0f%% CI", share(i.Lo), share(i.Hi), 100*i.Confidence)
 	}
+	if c.Part != "" {
+		out.Small = plain.Joined(", ", out.Small, "by the "+plain.Line(c.Part))
+	}
 	return out
 }
 
@@ -182,6 +185,7 @@ func (s *Table) two(c *compare.Comparison) {
 		d := s.difference(f, c, false)
 		if f.title == cpuTitle {
 			d = checked(s.cpu())
+			d.Small += " " + s.note("of launches in pairs, so it is not that of the medians")
 		}
 		if d.Text == "–" && d.Small != "" { // the reason says enough
 			d.Text, d.Small = d.Small, ""
@@ -189,7 +193,7 @@ func (s *Table) two(c *compare.Comparison) {
 		s.Rows = append(s.Rows, append(row, d))
 	}
 	if s.some(func(f Field) bool { return f.Text == "~" && f.Small != "" }) {
-		s.Notes = append(s.Notes, "~: no difference is seen; “below” has the largest that these launches can hide.")
+		s.Notes = append(s.Notes, "~: no difference is seen; ± has the largest that is still possible.")
 	}
 }
 

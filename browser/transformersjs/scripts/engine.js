@@ -124,7 +124,8 @@ export async function load(options) {
   cancel = new AbortController();
   const { env, AutoModelForCausalLM, AutoTokenizer } = library;
   const { wasm } = env.backends.onnx;
-  if (options.threads > 1 && !globalThis.crossOriginIsolated) throw new Error("threads of WebAssembly need a cross-origin isolated page");
+  if (options.threads > 1 && !globalThis.crossOriginIsolated) throw new Error("no threads: the page is not cross-origin isolated");
+  if (options.threads > 1 && !globalThis.SharedArrayBuffer) throw new Error("no threads: the browser has no SharedArrayBuffer");
   if (options.threads) wasm.numThreads = options.threads;
   env.localModelPath = new URL("..", import.meta.url).pathname; // an address with a host would count as remote
   const device = backend === "webgpu" ? await deviceOf() : undefined;

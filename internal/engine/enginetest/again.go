@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 )
 
@@ -146,6 +147,23 @@ func (l *launch) tooMany(t *testing.T) {
 	cancel()
 	all.Wait()
 	l.right(t, l.MaxTokens)
+}
+
+// CrashedTab kills the page's process in the middle of a generation: a browser shows a crashed tab.
+func CrashedTab(t *testing.T, s engine.Session, p *Probe) {
+	t.Helper()
+	_, err := s.Generate(limit(t), engine.Request{Prompt: "The", MaxTokens: 200, IgnoreEOS: true},
+		func(tok record.Token) {
+			if tok.Index == 2 {
+				for _, pid := range p.PIDs("renderer") {
+					check.Also(t, check.Kill(pid))
+				}
+			}
+		})
+	OneLine(t, err, "", record.Crash, "renderer process ended (killed)")
+	if err := s.Unload(limit(t)); engine.ClassOf(err) != record.Crash {
+		t.Errorf("Unload after the crash: %v", err)
+	}
 }
 
 // restart unloads the model, loads it again in the same session, and then once more without an Unload.

@@ -170,6 +170,18 @@ func (f *File) SHA256(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), f.unchanged()
 }
 
+// RequireHash returns an error if the file is not the one with a hash, which is empty if any will do.
+func (f *File) RequireHash(ctx context.Context, want string) error {
+	if want == "" {
+		return nil
+	}
+	sum, err := f.SHA256(ctx)
+	if err == nil && sum != want {
+		err = fault.New(fault.BadModel, "leave it unchanged during a run, and try again", "%s was replaced", f.Name)
+	}
+	return err
+}
+
 // bad returns an error about the file's content.
 func (f *File) bad(do, format string, args ...any) error {
 	return f.fault(fault.BadModel, do, format, args)

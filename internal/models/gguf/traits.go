@@ -18,6 +18,7 @@ const (
 
 // Traits are what differs between architectures.
 type Traits struct {
+	Class string // transformers' name, which its classes begin with
 	// Interleaved: values 2i and 2i+1 of a head of queries and keys are rotated together, or else i and i+HeadDim/2.
 	// llama.cpp stores the rows of a llama for the former.
 	Interleaved bool
@@ -46,15 +47,15 @@ type Traits struct {
 }
 
 var architectures = map[string]Traits{
-	Llama: {Interleaved: true, ropeFreqs: true, windowed: true},
-	Qwen2: {biased: true},
-	Qwen3: {QKNorm: true},
-	Gemma2: {windowed: true, period: 2, window: 4096, PostNorms: true, GELU: true, scaledEmbedding: true,
-		attentionCap: 50, outputCap: 30, hiddenScaled: 46,
+	Llama: {Class: "Llama", Interleaved: true, ropeFreqs: true, windowed: true},
+	Qwen2: {Class: "Qwen2", biased: true},
+	Qwen3: {Class: "Qwen3", QKNorm: true},
+	Gemma2: {Class: "Gemma2", windowed: true, period: 2, window: 4096, PostNorms: true, GELU: true,
+		scaledEmbedding: true, attentionCap: 50, outputCap: 30, hiddenScaled: 46,
 		understood: []string{keyPattern, keyAttentionCap, keyOutputCap}},
-	Gemma3: {windowed: true, period: 6, localBase: 10000, QKNorm: true, PostNorms: true, GELU: true,
+	Gemma3: {Class: "Gemma3", windowed: true, period: 6, localBase: 10000, QKNorm: true, PostNorms: true, GELU: true,
 		scaledEmbedding: true, hiddenScaled: 62, understood: []string{keyPattern, keyOutputCap, keyLocalBase}},
-	Phi3: {windowed: true, longRope: true, fusedGate: true, understood: []string{keyMagnitude}},
+	Phi3: {Class: "Phi3", windowed: true, longRope: true, fusedGate: true, understood: []string{keyMagnitude}},
 }
 
 // Keys of settings that only some architectures have.

@@ -142,8 +142,7 @@ func configOf(a gguf.Architecture) (c config, err error) {
 		_, _ = fmt.Sscan(fmt.Sprint(float32(v)), &short)
 		return short
 	}
-	class := map[string]string{gguf.Llama: "Llama", gguf.Qwen2: "Qwen2", gguf.Qwen3: "Qwen3", gguf.Gemma2: "Gemma2",
-		gguf.Gemma3: "Gemma3", gguf.Phi3: "Phi3"}[a.Name]
+	class := a.Traits().Class
 	c = config{ModelType: a.Name, Hidden: a.EmbeddingLength, FFN: a.FeedForwardLength, Layers: a.BlockCount,
 		Heads: a.HeadCount, KVHeads: a.HeadCountKV, HeadDim: a.HeadDim, Vocab: a.VocabSize, Context: a.ContextLength,
 		Epsilon: decimal(a.RMSEpsilon), Activation: "silu", Tied: &a.Tied, DType: "float32", Base: decimal(a.RopeBase)}

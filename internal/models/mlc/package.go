@@ -73,7 +73,7 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 		return Package{}, unwritable(err, dir)
 	}
 	defer aside.Remove()
-	if err := sameModel(ctx, f, options.SHA256); err != nil {
+	if err := f.RequireHash(ctx, options.SHA256); err != nil {
 		return Package{}, err
 	}
 	p, err := m.write(ctx, aside.Path)
@@ -115,22 +115,6 @@ func describe(f *gguf.File, options Options) (m model, err error) {
 	}
 	m.shape, err = m.shaped(options)
 	return m, err
-}
-
-// errReplaced is the error for a model file that was replaced during the run.
-var errReplaced = errors.New("the file changed since the run started")
-
-// sameModel checks the hash of a model, through the descriptor that its weights are read from.
-func sameModel(ctx context.Context, f *gguf.File, want string) error {
-	if want == "" {
-		return nil
-	}
-	sum, err := f.SHA256(ctx)
-	if err == nil && sum != want {
-		err = fault.Wrap(fault.BadModel, errReplaced, "leave the file unchanged during a run, and try again",
-			"%s was replaced", f.Name)
-	}
-	return err
 }
 
 // write writes the package's files into dir.

@@ -1,3 +1,5 @@
+// Package onnx describes ONNX models in folders of the form that transformers.js reads. It reads the description of a
+// model's graph, and no weights, so that a file of any size needs little memory. Package convert writes such folders.
 package onnx
 
 import (
@@ -99,6 +101,14 @@ func (m *Model) complete() error {
 	return nil
 }
 
+// Wire types of a message's fields, whose numbers are those of onnx.proto3.
+const (
+	wireVarint = 0
+	wireFixed8 = 1 // eight bytes
+	wireBytes  = 2
+	wireFixed4 = 5
+)
+
 // span is a part of a file: an encoded message.
 type span struct {
 	from       io.ReaderAt
@@ -118,8 +128,8 @@ var errDamaged = errors.New("the file is damaged")
 func (s span) each(visit func(field) error) error {
 	varint := func() uint64 {
 		var b [binary.MaxVarintLen64]byte
-		n := min(int64(len(b)), s.end-s.begin)
-		if _, err := s.from.ReadAt(b[:n], s.begin); n <= 0 || err != nil && !errors.Is(err, io.EOF) {
+		n := max(0, min(int64(len(b)), s.end-s.begin)) // beyond the end, if the tag was cut off
+		if _, err := s.from.ReadAt(b[:n], s.begin); n == 0 || err != nil && !errors.Is(err, io.EOF) {
 			s.begin = s.end + 1
 			return 0
 		}

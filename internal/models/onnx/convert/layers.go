@@ -1,4 +1,4 @@
-package onnx
+package convert
 
 import (
 	"encoding/binary"
@@ -187,8 +187,7 @@ func (g *graph) rotation(local bool) (cos, sin string, err error) {
 		if raw, err = g.encoded(tables[i]); err != nil {
 			return "", "", err
 		}
-		*to = g.store(weight{name: []string{"cos", "sin"}[i] + name, kind: g.elem, dims: dims, raw: raw,
-			put: (*writer).table})
+		*to = g.store(weight{name: []string{"cos", "sin"}[i] + name, kind: g.elem, dims: dims, raw: raw})
 	}
 	return cos, sin, nil
 }

@@ -1,9 +1,9 @@
-// Package onnx writes a GGUF as the folder of an ONNX model that transformers.js reads, and describes such folders.
+// Package convert writes a GGUF as the folder of an ONNX model that transformers.js reads.
 //
 // Weights keep the bits of Q4_0, and else become float32 or float16. They lie in files of data beside the model, each
 // written once from start to end, so that conversion needs little memory. The graph uses operators of ONNX Runtime's
 // own: GroupQueryAttention, MatMulNBits, SimplifiedLayerNormalization and FastGelu.
-package onnx
+package convert
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"llmparity/internal/kit/fault"
@@ -48,11 +48,14 @@ type weight struct {
 	kind   elem
 	dims   []int64
 	tensor gguf.Tensor
-	blocks bool   // it is made of Q4_0's blocks
 	raw    []byte // without a tensor
-	put    func(*writer, *weight) error
-	file   string
-	at     int64
+	// encode returns values as they are written, and blocks the same of Q4_0's blocks.
+	encode func([]float32) ([]byte, error)
+	blocks func([]byte) ([]byte, error)
+	// columns: the values of each column lie together, in place of those of a row
+	columns bool
+	file    string
+	at      int64
 }
 
 func (w *weight) size() int64 {
@@ -98,9 +101,10 @@ func graphOf(f *gguf.File, o Options) (*graph, Written, error) {
 	}
 	out := Written{Same: record.SameBits}
 	for _, w := range g.weights {
-		out.Kept, out.Bytes = out.Kept || w.blocks, out.Bytes+w.size()
+		out.Kept, out.Bytes = out.Kept || w.blocks != nil, out.Bytes+w.size()
 		switch t := w.tensor.Type; {
-		case w.raw != nil || w.blocks || t == gguf.F32 && g.elem == float32s || t == gguf.F16 && g.elem == float16s:
+		case w.raw != nil || w.blocks != nil:
+		case t == gguf.F32 && g.elem == float32s, t == gguf.F16 && g.elem == float16s:
 		case g.elem == float16s:
 			out.Same = record.OtherValues
 		case out.Same == record.SameBits:
@@ -129,7 +133,7 @@ func Write(ctx context.Context, path, dir string, o Options) (Written, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := sameModel(ctx, f, o.SHA256); err != nil {
+	if err := f.RequireHash(ctx, o.SHA256); err != nil {
 		return out, err
 	}
 	aside, err := whole.NewFolder(filepath.Dir(filepath.Clean(dir)))
@@ -144,18 +148,6 @@ func Write(ctx context.Context, path, dir string, o Options) (Written, error) {
 		return out, fault.WriteError(err, dir, "choose another folder")
 	}
 	return out, nil
-}
-
-// sameModel checks the hash of a model, through the descriptor that its weights are read from.
-func sameModel(ctx context.Context, f *gguf.File, want string) error {
-	if want == "" {
-		return nil
-	}
-	sum, err := f.SHA256(ctx)
-	if err == nil && sum != want {
-		err = fault.New(fault.BadModel, "leave it unchanged during a run, and try again", "%s was replaced", f.Name)
-	}
-	return err
 }
 
 func (g *graph) write(ctx context.Context, dir, file string) error {
@@ -183,14 +175,14 @@ func (g *graph) write(ctx context.Context, dir, file string) error {
 	if err := os.WriteFile(path, g.encode(), 0o644); err != nil {
 		return err
 	}
-	w := &writer{graph: g}
+	w := &writer{from: g.file}
 	for _, of := range g.weights {
 		err := ctx.Err()
 		if err == nil {
 			err = w.open(filepath.Join(filepath.Dir(path), of.file))
 		}
 		if err == nil {
-			err = of.put(w, of)
+			err = w.put(of)
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("weight %s: %w", of.name, err), w.close())
@@ -227,14 +219,14 @@ func ends(v gguf.Vocabulary) map[string]any {
 
 // config is the description that transformers.js needs, in Hugging Face's words.
 func (g *graph) config(v gguf.Vocabulary, model string, files int) map[string]any {
-	kind, class := g.Name, map[string]string{gguf.Llama: "Llama", gguf.Qwen2: "Qwen2", gguf.Qwen3: "Qwen3",
-		gguf.Gemma2: "Gemma2", gguf.Gemma3: "Gemma3", gguf.Phi3: "Phi3"}[g.Name]
+	kind := g.Name
 	if kind == gguf.Gemma3 {
 		kind = "gemma3_text"
 	}
 	c := ends(v)
-	for name, value := range map[string]any{"model_type": kind, "architectures": []string{class + "ForCausalLM"},
-		"hidden_size": g.EmbeddingLength, "intermediate_size": g.FeedForwardLength, "num_hidden_layers": g.BlockCount,
+	for name, value := range map[string]any{"model_type": kind,
+		"architectures": []string{g.Traits().Class + "ForCausalLM"},
+		"hidden_size":   g.EmbeddingLength, "intermediate_size": g.FeedForwardLength, "num_hidden_layers": g.BlockCount,
 		"num_attention_heads": g.HeadCount, "num_key_value_heads": g.HeadCountKV, "head_dim": g.HeadDim,
 		"max_position_embeddings": g.context, "rms_norm_eps": g.RMSEpsilon, "rope_theta": g.RopeBase,
 		"vocab_size": g.VocabSize, "tie_word_embeddings": g.Tied,
@@ -246,9 +238,9 @@ func (g *graph) config(v gguf.Vocabulary, model string, files int) map[string]an
 
 // writer writes weights to files of data, in constant memory.
 type writer struct {
-	*graph
+	from *gguf.File
 	to   *os.File
-	rest gguf.Rows
+	rows gguf.Rows
 }
 
 // open changes to another file.
@@ -272,112 +264,91 @@ func (w *writer) close() error {
 	return err
 }
 
-// table writes values that are not in the file.
-func (w *writer) table(of *weight) error {
-	_, err := w.to.WriteAt(of.raw, of.at)
-	return err
-}
-
 // pieceBytes is about how much of a weight is in memory at a time.
 const pieceBytes = 4 << 20
 
-// each calls do with pieces of a weight, as values or as blocks, and the number of rows before them.
-func (w *writer) each(of *weight, do func(first int64, blocks []byte, values []float32) error) error {
-	cols := int64(of.tensor.Shape[0])
-	if err := w.rest.Reset(w.file, of.tensor, int(max(1, pieceBytes/4/cols))); err != nil {
+// put writes a weight to its place.
+func (w *writer) put(of *weight) error {
+	if of.raw != nil {
+		_, err := w.to.WriteAt(of.raw, of.at)
 		return err
 	}
-	rows := w.rest.Left()
-	for {
-		first := rows - w.rest.Left()
-		blocks, values, err := []byte(nil), []float32(nil), error(nil)
-		if of.blocks {
-			blocks, _, err = w.rest.NextBlocks()
-		} else {
-			values, err = w.rest.Next()
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = do(first, blocks, values)
+	cols := int64(of.tensor.Shape[0])
+	if err := w.rows.Reset(w.from, of.tensor, int(max(1, pieceBytes/4/cols))); err != nil {
+		return err
+	}
+	for at, rows := of.at, w.rows.Left(); w.rows.Left() > 0; {
+		first := rows - w.rows.Left()
+		raw, err := w.piece(of)
+		switch {
+		case err != nil:
+		case of.columns:
+			err = w.strips(of, raw, first)
+		default:
+			_, err = w.to.WriteAt(raw, at)
+			at += int64(len(raw))
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// rows writes a matrix by rows, or a vector.
-func (w *writer) rows(of *weight) error {
-	at := of.at
-	return w.each(of, func(_ int64, _ []byte, values []float32) error {
-		raw, err := w.encoded(values)
-		if err == nil {
-			_, err = w.to.WriteAt(raw, at)
-			at += int64(len(raw))
+// piece returns the next rows as they are written.
+func (w *writer) piece(of *weight) ([]byte, error) {
+	if of.blocks != nil {
+		blocks, _, err := w.rows.NextBlocks()
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
+		return of.blocks(blocks)
+	}
+	values, err := w.rows.Next()
+	if err != nil {
+		return nil, err
+	}
+	return of.encode(values)
 }
 
-// columns writes a matrix by columns: some values of each, as many as rows are in memory.
-func (w *writer) columns(of *weight) error {
-	cols, rows, width := int(of.dims[0]), of.dims[1], widths[of.kind]
-	return w.each(of, func(first int64, _ []byte, values []float32) error {
-		n := len(values) / cols
-		strip := make([]float32, n)
-		for c := range cols {
-			for r := range strip {
-				strip[r] = values[r*cols+c]
-			}
-			raw, err := w.encoded(strip)
-			if err == nil {
-				_, err = w.to.WriteAt(raw, of.at+(int64(c)*rows+first)*width)
-			}
-			if err != nil {
-				return err
-			}
+// strips writes rows by columns: some values of each column, as many as there are rows.
+func (w *writer) strips(of *weight, raw []byte, first int64) error {
+	cols, rows, width := int(of.dims[0]), of.dims[1], int(widths[of.kind])
+	strip := make([]byte, 0, len(raw)/cols)
+	for c := range cols {
+		strip = strip[:0]
+		for at := c * width; at < len(raw); at += cols * width {
+			strip = append(strip, raw[at:at+width]...)
 		}
-		return nil
-	})
+		if _, err := w.to.WriteAt(strip, of.at+(int64(c)*rows+first)*int64(width)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const blockBytes = 18 // of Q4_0: the scale, then the numbers of values j and j+16 in byte j
 
-// numbers writes those of Q4_0, two neighbours a byte.
-func (w *writer) numbers(of *weight) error {
-	at := of.at
-	return w.each(of, func(_ int64, blocks []byte, _ []float32) error {
-		out := make([]byte, 0, len(blocks))
-		for ; len(blocks) > 0; blocks = blocks[blockBytes:] {
-			q := blocks[2:blockBytes]
-			for j := 0; j < block/2; j += 2 {
-				out = append(out, q[j]&15|q[j+1]<<4)
-			}
-			for j := 0; j < block/2; j += 2 {
-				out = append(out, q[j]>>4|q[j+1]&0xf0)
-			}
+// numbers are those of Q4_0's blocks, two neighbours a byte.
+func numbers(blocks []byte) ([]byte, error) {
+	out := make([]byte, 0, len(blocks))
+	for block := range slices.Chunk(blocks, blockBytes) {
+		q := block[2:]
+		for j := 0; j < len(q); j += 2 {
+			out = append(out, q[j]&15|q[j+1]<<4)
 		}
-		_, err := w.to.WriteAt(out, at)
-		at += int64(len(out))
-		return err
-	})
+		for j := 0; j < len(q); j += 2 {
+			out = append(out, q[j]>>4|q[j+1]&0xf0)
+		}
+	}
+	return out, nil
 }
 
-// scales writes those of Q4_0.
-func (w *writer) scales(of *weight) error {
-	at := of.at
-	return w.each(of, func(_ int64, blocks []byte, _ []float32) error {
-		var values []float32
-		for ; len(blocks) > 0; blocks = blocks[blockBytes:] {
-			values = append(values, gguf.Half(binary.LittleEndian.Uint16(blocks)))
-		}
-		raw, err := w.encoded(values)
-		if err == nil {
-			_, err = w.to.WriteAt(raw, at)
-			at += int64(len(raw))
-		}
-		return err
-	})
+// scales are those of Q4_0's blocks.
+func (g *graph) scales(blocks []byte) ([]byte, error) {
+	var values []float32
+	for block := range slices.Chunk(blocks, blockBytes) {
+		values = append(values, gguf.Half(binary.LittleEndian.Uint16(block)))
+	}
+	return g.encoded(values)
 }

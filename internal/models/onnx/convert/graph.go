@@ -1,4 +1,4 @@
-package onnx
+package convert
 
 import (
 	"encoding/binary"
@@ -124,7 +124,7 @@ func (g *graph) vector(p part) string {
 	if len(t.Shape) > 1 {
 		dims = []int64{int64(t.Shape[1]), dims[0]}
 	}
-	return g.store(weight{name: p.String(), kind: g.elem, dims: dims, tensor: t, put: (*writer).rows})
+	return g.store(weight{name: p.String(), kind: g.elem, dims: dims, tensor: t, encode: g.encoded})
 }
 
 // linear multiplies by a matrix. One in Q4_0 keeps its bits.
@@ -133,14 +133,14 @@ func (g *graph) linear(x string, p part) string {
 	in, out := int64(t.Shape[0]), int64(t.Shape[1])
 	if t.Type != gguf.Q4_0 {
 		m := g.store(weight{name: p.String() + "_columns", kind: g.elem, dims: []int64{in, out}, tensor: t,
-			put: (*writer).columns})
+			encode: g.encoded, columns: true})
 		return g.plain("MatMul", x, m)
 	}
-	numbers := g.store(weight{name: p.String() + "_q4", kind: uint8s, dims: []int64{out, in / block, block / 2},
-		tensor: t, blocks: true, put: (*writer).numbers})
+	packed := g.store(weight{name: p.String() + "_q4", kind: uint8s, dims: []int64{out, in / block, block / 2},
+		tensor: t, blocks: numbers})
 	scales := g.store(weight{name: p.String() + "_scales", kind: g.elem, dims: []int64{out * in / block}, tensor: t,
-		blocks: true, put: (*writer).scales})
-	return g.add(microsoft, "MatMulNBits", []string{x, numbers, scales}, attr{"K", int(in)}, attr{"N", int(out)},
+		blocks: g.scales})
+	return g.add(microsoft, "MatMulNBits", []string{x, packed, scales}, attr{"K", int(in)}, attr{"N", int(out)},
 		attr{"bits", 4}, attr{"block_size", block}, attr{"accuracy_level", 1})
 }
 

@@ -1,4 +1,4 @@
-package onnx
+package convert
 
 import (
 	"encoding/binary"
@@ -11,7 +11,6 @@ type message []byte
 // Wire types of fields.
 const (
 	wireVarint = 0
-	wireFixed8 = 1 // eight bytes
 	wireBytes  = 2
 	wireFixed4 = 5
 )

@@ -1,4 +1,4 @@
-package onnx
+package convert
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/gguf"
+	"llmparity/internal/models/onnx"
 	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
 )
@@ -32,7 +33,7 @@ func random(t testing.TB, spec tiny.Spec) string {
 
 // written is a model that was written, with its initializers as another program would find them.
 type written struct {
-	Model
+	onnx.Model
 	of    Written
 	bytes map[string][]byte
 	dims  map[string][]int64
@@ -43,42 +44,46 @@ func write(t testing.TB, path string, o Options) written {
 	dir := filepath.Join(t.TempDir(), "model")
 	of, err := Write(t.Context(), path, dir, o)
 	check.Err(t, err)
-	m, err := Open(dir)
+	m, err := onnx.Open(dir)
 	check.Err(t, err)
 	w := written{m, of, map[string][]byte{}, map[string][]int64{}}
-	file := check.Read(t, filepath.Join(dir, filepath.FromSlash(m.File)))
-	check.Err(t, span{bytes.NewReader(file), 0, int64(len(file))}.each(func(f field) error {
-		if f.number != 7 {
-			return nil
+	for _, graph := range fields(check.Read(t, filepath.Join(dir, filepath.FromSlash(m.File))))[7] {
+		for _, one := range fields(graph)[5] {
+			w.initializer(t, one)
 		}
-		return f.part.each(func(f field) error {
-			if f.number == 5 {
-				w.initializer(t, f.part)
-			}
-			return nil
-		})
-	}))
+	}
 	return w
 }
 
-func (w *written) initializer(t testing.TB, s span) {
-	name, where := "", map[string]string{}
-	var dims []int64
-	check.Err(t, s.each(func(f field) (err error) {
-		switch f.number {
-		case 1:
-			dims = append(dims, int64(f.value))
-		case 8:
-			name, err = f.part.text()
-		case 13:
-			err = f.part.entry(func(key, value string) error {
-				where[key] = value
-				return nil
-			})
+// fields are the contents of a message's fields, by their numbers. A number's is its encoding.
+func fields(m []byte) map[uint64][][]byte {
+	out := map[uint64][][]byte{}
+	for len(m) > 0 {
+		tag, n := binary.Uvarint(m)
+		v, read := binary.Uvarint(m[n:])
+		part := m[n : n+read]
+		switch tag & 7 {
+		case wireBytes:
+			part = m[n+read : n+read+int(v)]
+			read += int(v)
+		case wireFixed4:
+			part, read = m[n:n+4], 4
 		}
-		return err
-	}))
-	w.dims[name] = dims
+		out[tag>>3], m = append(out[tag>>3], part), m[n+read:]
+	}
+	return out
+}
+
+func (w *written) initializer(t testing.TB, m []byte) {
+	of, where := fields(m), map[string]string{}
+	name := string(of[8][0])
+	for _, dim := range of[1] {
+		n, _ := binary.Uvarint(dim)
+		w.dims[name] = append(w.dims[name], int64(n))
+	}
+	for _, entry := range of[13] {
+		where[string(fields(entry)[1][0])] = string(fields(entry)[2][0])
+	}
 	if where["location"] == "" {
 		return
 	}
@@ -181,51 +186,4 @@ func TestRefusals(t *testing.T) {
 	if _, left := os.Stat(dir); !errors.Is(err, context.Canceled) || left == nil {
 		t.Errorf("cancelled: %v", err)
 	}
-	w := write(t, path, Options{Context: 64})
-	file := filepath.Join(w.Dir, filepath.FromSlash(w.File))
-	whole := check.Read(t, file)
-	refused := func(why string) {
-		t.Helper()
-		_, err := Open(w.Dir)
-		if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), why) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want %q", err, why)
-		}
-	}
-	check.Err(t, os.WriteFile(file, whole[:len(whole)/2], 0o600))
-	refused("damaged")
-	outside := bytes.Replace(whole, []byte("model.onnx_data"), []byte("../../../x/data"), 1)
-	check.Err(t, os.WriteFile(file, outside, 0o600))
-	refused("not in its folder")
-	check.Err(t, os.WriteFile(file, whole, 0o600))
-	check.Err(t, os.Remove(filepath.Join(w.Dir, filepath.FromSlash(w.Data[0]))))
-	refused("lacks onnx/model.onnx_data")
-	check.Err(t, os.WriteFile(filepath.Join(w.Dir, "onnx", "model_q4.onnx"), whole, 0o600))
-	refused("2 ONNX models: model.onnx, model_q4.onnx")
-}
-
-// FuzzRead reads damaged files. What is read refers to nothing outside the folder.
-func FuzzRead(f *testing.F) {
-	path := random(f, tiny.Spec{Layers: 1, Hidden: 64, Heads: 2, KVHeads: 1, HeadDim: 32, FFN: 64, Seed: 1})
-	dir := filepath.Join(f.TempDir(), "model")
-	w, err := Write(context.Background(), path, dir, Options{Context: 16})
-	check.Err(f, err)
-	f.Add(check.Read(f, filepath.Join(dir, filepath.FromSlash(w.File))))
-	f.Add([]byte{0x3a, 0x00})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m := Model{Stored: map[string]int64{}}
-		if err := m.read(span{bytes.NewReader(b), 0, int64(len(b))}); err != nil {
-			return
-		}
-		for _, name := range m.Data {
-			if !filepath.IsLocal(name) {
-				t.Errorf("data in %q", name)
-			}
-		}
-		for kind, n := range m.Stored {
-			if n < 0 {
-				t.Errorf("%d bytes of %s", n, kind)
-			}
-		}
-	})
 }

@@ -85,6 +85,7 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.untilFigure, "until-figure", "", "figure whose interval --until-ci checks (default "+plan.DefaultUntil+")")
 	flags.IntVar(&f.most, "max-repetitions", 0, "with --until-ci: maximum launches of a cell (default 5 times --repetitions)")
 	under(flags, "Repetitions", "until-ci until-figure max-repetitions")
+	under(flags, "What to run", "container")
 }
 
 // change applies the flags to the plan.

@@ -170,6 +170,7 @@ func (f *engineFlags) follow(p plan.Plan) {
 		Storage: p.Storage,
 		Keep:    p.Cache == record.CacheOn, Fallback: p.AllowFallback,
 		Timeout: time.Duration(p.Timeout), Watchdog: time.Duration(p.Watchdog),
+		Container: p.ContainerName,
 		Deployment: engine.Deployment{TensorParallel: p.TensorParallel, Quantization: p.Quantization,
 			GPUMemory: p.GPUMemory}},
 		p.Sections)

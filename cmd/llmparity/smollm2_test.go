@@ -32,7 +32,7 @@ func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	said := map[string][]answer{} // by engine
+	said := map[string][]reply{} // by engine
 	all := append(bothEngines(), new(engineFlags).chosen().Engine(huggingface.Name))
 	for _, e := range all {
 		session := load(t, ctx, e, m)
@@ -54,22 +54,22 @@ func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	}
 }
 
-type answer struct {
+type reply struct {
 	prompt         string
 	promptIDs, ids []int
 }
 
-func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n int) answer {
+func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n int) reply {
 	t.Helper()
 	in, ids := spoken(t, ctx, s, prompt, n)
 	if len(ids) != n {
 		t.Fatalf("%.40q: %d tokens, %d were asked for", prompt, len(ids), n)
 	}
-	return answer{prompt, in, ids}
+	return reply{prompt, in, ids}
 }
 
 // agree compares the output of two engines. At a difference, the reference's best two tokens must be close.
-func (a answer) agree(t *testing.T, m models.Model, b answer) {
+func (a reply) agree(t *testing.T, m models.Model, b reply) {
 	t.Helper()
 	at := firstDifference(a.promptIDs, b.promptIDs)
 	if at >= 0 {
@@ -125,7 +125,7 @@ func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	defer cancel()
 	web, llama := bothEngines()[0], bothEngines()[1]
 	native := load(t, ctx, llama, m)
-	var texts []answer
+	var texts []reply
 	for _, p := range prompts {
 		texts = append(texts, ask(t, ctx, native, p, n))
 	}

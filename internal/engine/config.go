@@ -28,6 +28,8 @@ type Settings struct {
 	Fallback bool              // may run on another device than was asked for
 	Timeout  time.Duration
 	Watchdog time.Duration // longest time without a sign of life; 0: the engine's default
+	// Container that programs are started in, for kinds that can (Kind.Inside); empty: this machine.
+	Container string
 	Deployment
 }
 

@@ -163,6 +163,12 @@ type Settled interface {
 	Settings(models.Model) map[string]string
 }
 
+// Limited is an engine whose processes may use less memory than this machine has. Room says how much more; false: no
+// less, or that is unknown.
+type Limited interface {
+	Room(context.Context) (free int64, how string, ok bool)
+}
+
 // Fetcher is an engine that downloads a part once.
 type Fetcher interface {
 	// Lacks says what must be downloaded; empty: nothing.

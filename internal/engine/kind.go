@@ -67,8 +67,9 @@ type Kind struct {
 	// Remote: somebody else started it, with settings that a plan can only state.
 	Remote bool
 	// Deploys: starts a server by the fields of a Deployment. Contained: a plan with container_name and without engines
-	// means it.
-	Deploys, Contained bool
+	// means it. Inside: its programs can be started in a container, or a server
+	// there is measured.
+	Deploys, Contained, Inside bool
 	// Asks: only a running engine knows which models it can run.
 	Asks bool
 	// Runs describes what it does with a model whose weights have a dtype; nil: only the server or program knows.

@@ -98,20 +98,41 @@ func (e *Engine) program(ctx context.Context) (*protocol.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	of := protocol.Config{Called: Name, Silence: e.config.Watchdog, DType: e.config.dtype(), Threads: e.config.Threads,
+		Batch: e.config.batch(), Parts: map[string]string{"runner": runnerSHA256}, In: e.config.in}
+	argv := []string{found.python, "-X", "faulthandler"}
+	if e.config.in != nil { // the program travels with the command, so that nothing is written there
+		argv, of.Env = append(argv, "-c", unpack), []string{"LLMPARITY_RUNNER=" + string(runner)}
+	} else if path, err := e.runner(); err != nil {
+		return nil, err
+	} else {
+		argv = append(argv, path)
+	}
+	of.Command = protocol.Command{Name: Name, Argv: append(argv, e.config.arguments()...)}
+	e.found, e.inner = found, protocol.New(of)
+	return e.inner, nil
+}
+
+// unpack is a Python program that runs the one in a variable.
+const unpack = `import os; exec(compile(os.environ.pop("LLMPARITY_RUNNER"), "runner.py", "exec"))`
+
+// runner writes the runner into the cache, once, and returns its path.
+func (e *Engine) runner() (string, error) {
 	path := filepath.Join(e.config.cache(), "runners", fmt.Sprintf("huggingface-%.12s.py", runnerSHA256))
 	if _, err := os.Stat(path); err != nil {
 		if err = cache.MkdirAll(filepath.Dir(path)); err == nil {
 			err = whole.Write(path, func(w io.Writer) error { _, err := w.Write(runner); return err })
 		}
 		if err != nil {
-			return nil, fault.WriteError(err, path, "set another cache folder with "+cache.Variable)
+			return "", fault.WriteError(err, path, "set another cache folder with "+cache.Variable)
 		}
 	}
-	argv := append([]string{found.python, "-X", "faulthandler", path}, e.config.arguments()...)
-	e.found, e.inner = found, protocol.New(protocol.Config{Command: protocol.Command{Name: Name, Argv: argv},
-		Called: Name, Silence: e.config.Watchdog, DType: e.config.dtype(), Threads: e.config.Threads,
-		Batch: e.config.batch(), Parts: map[string]string{"runner": runnerSHA256}})
-	return e.inner, nil
+	return path, nil
+}
+
+// Room returns how much memory its container leaves.
+func (e *Engine) Room(ctx context.Context) (free int64, how string, ok bool) {
+	return e.config.in.Room(ctx)
 }
 
 // Prepare writes the folder of a GGUF into the cache, once.

@@ -35,6 +35,9 @@ print(json.dumps({n: v(n) for n in ("torch", "transformers")}))`
 // find returns the Python that the user named; else one on PATH that has torch and transformers; else that of
 // scripts/setup huggingface.
 func (c Config) find(ctx context.Context) (environment, error) {
+	if c.in != nil {
+		return c.inside(ctx)
+	}
 	const install = "install them there, omit the setting, or run scripts/setup huggingface"
 	for _, named := range []struct{ path, by string }{{c.Python, "--huggingface-python"},
 		{os.Getenv(Variable), Variable}} {
@@ -77,15 +80,49 @@ func (c Config) find(ctx context.Context) (environment, error) {
 		"no Python with torch and transformers on PATH or in the cache"))
 }
 
+// inside returns the Python of the container.
+func (c Config) inside(ctx context.Context) (e environment, err error) {
+	names := []string{"python3", "python"}
+	if c.Python != "" {
+		names = []string{c.Python}
+	}
+	if e.python, err = c.in.Which(ctx, names...); err != nil {
+		return e, err
+	}
+	lacks := "Python"
+	if e.python != "" {
+		words, err := c.in.Says(ctx, e.python, "-c", question)
+		if err == nil {
+			e, lacks, err = answered(e.python, words)
+		}
+		if err != nil {
+			return e, engine.SetUp(fault.Wrap(fault.NoPython, err, "name a Python program of the container",
+				"%s in container %s", e.python, c.in))
+		}
+	}
+	if lacks != "" {
+		return e, engine.SetUp(fault.New(fault.NoPython,
+			"use an image that has it, or name the container's Python with --huggingface-python",
+			"container %s has no %s", c.in, lacks))
+	}
+	return e, nil
+}
+
 // ask asks a Python for its packages. lacks names the first that it has not.
 func ask(ctx context.Context, path string) (e environment, lacks string, err error) {
-	if e.python, err = filepath.Abs(path); err != nil {
+	if path, err = filepath.Abs(path); err != nil {
 		return e, "", err
 	}
-	words, err := child.Says(ctx, e.python, "-c", question)
+	words, err := child.Says(ctx, path, "-c", question)
 	if err != nil {
-		return e, "", err
+		return environment{python: path}, "", err
 	}
+	return answered(path, words)
+}
+
+// answered reads what a Python prints.
+func answered(path, words string) (e environment, lacks string, err error) {
+	e.python = path
 	var has map[string]string
 	if err := json.Unmarshal([]byte(strings.TrimSpace(words)), &has); err != nil {
 		return e, "", errors.New("it is not Python: it prints " + fault.OneLine(words))

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
+	"llmparity/native/place"
 )
 
 // Config is the configuration. The zero value computes in float32 on the CPU.
@@ -27,6 +28,8 @@ type Config struct {
 	Threads  int    // 0: torch's choice
 	Slots    int    // requests that are one batch; 0: one
 	Watchdog time.Duration
+
+	in *place.Place // where it runs; nil: on this machine
 }
 
 // Kind is Hugging Face's transformers.
@@ -36,7 +39,7 @@ var Kind = &engine.Kind{
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(c.(*Config).with(s))
 	},
-	Shared: []string{"threads", "dtype", "watchdog"}, Axes: []string{engine.AxisThreads},
+	Shared: []string{"threads", "dtype", "watchdog", "container"}, Inside: true, Axes: []string{engine.AxisThreads},
 	DTypes: []string{"f32", "f16", "bf16"}, DTypeOf: "weights and computation",
 	Formats: []string{models.GGUF, models.HuggingFace}, Memory: Memory,
 	Runs: func(dtype string) string { return "converts it to a Hugging Face folder; computes in --dtype" },
@@ -104,6 +107,7 @@ func (c *Config) Fields() []engine.Field {
 // with applies the settings that all engines share.
 func (c Config) with(s engine.Settings) Config {
 	c.Cache, c.DType, c.Threads, c.Slots, c.Watchdog = s.Cache, s.DType, s.Threads, s.Slots, s.Watchdog
+	c.in = place.In(s.Container)
 	return c
 }
 

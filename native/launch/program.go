@@ -19,10 +19,13 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
+	"llmparity/internal/host/container"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/record"
 	"llmparity/native/logs"
+	"llmparity/native/place"
 )
 
 // Options for starting a program.
@@ -36,6 +39,7 @@ type Options struct {
 	Role   string
 	Roles  func(line []string) string
 	Attach func(sample.Source) (detach func())
+	In     *place.Place // where it runs; nil: on this machine
 }
 
 // Program is a running program with its output and its sources.
@@ -48,6 +52,9 @@ type Program struct {
 
 	name    string
 	log     io.Closer
+	kills   kills                // before the start
+	in      *container.Container // nil: on this machine
+	hold    io.Closer            // ends it there; nil: the end of its input does
 	release sync.Once
 	mu      sync.Mutex
 	over    bool     // released
@@ -62,12 +69,19 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 	if o.Read != nil {
 		*out = append(*out, o.Read)
 	}
+	var err error
+	if o.In != nil {
+		if p.in, cmd, p.hold, err = o.In.Enter(ctx, cmd); err != nil {
+			p.Release()
+			return nil, err
+		}
+	}
 	cmd.Stderr = out
 	if cmd.Stdout == nil {
 		cmd.Stdout = out
 	}
+	p.kills = countKills(p.in)
 	p.Begun = time.Now()
-	var err error
 	if p.Process, err = child.StartGuarded(ctx, cmd); err != nil {
 		p.Release()
 		return nil, err
@@ -78,7 +92,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, o Options) (*Program, error) {
 			return p, nil
 		}
 	}
-	p.Tree, err = proc.NewTree(p.PID(), o.Roles, o.Attach, true)
+	p.Tree, err = p.tree(o)
 	// If it died already, the caller finds out why when it asks the program something.
 	if err != nil && !errors.Is(err, sample.ErrGone) && !p.Ended(time.Second) {
 		p.End(0)
@@ -178,13 +192,17 @@ func (p *Program) Await(ctx context.Context, within time.Duration,
 
 // NotStarted is a failed start that is worth repeating, with a report of the program's state.
 func (p *Program) NotStarted(format string, args ...any) error {
-	report := child.Describe(child.Group(p.PID())) + "\nOutput\n" + strings.Join(p.Tail.Lines(1000), "\n")
+	report := child.Describe(child.Group(p.Process.PID())) + "\nOutput\n" + strings.Join(p.Tail.Lines(1000), "\n")
 	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
 }
 
 // Crashed is the failure of a program that ended during its work, classified by its last output.
 func (p *Program) Crashed(words ...string) *engine.Failure {
-	return engine.Fail(logs.ClassOf(words...), "%s crashed (%s); last output: %s", p.name, p.Exit(),
+	class := logs.ClassOf(words...)
+	if p.Starved() && p.Signalled() {
+		class = record.OOM
+	}
+	return engine.Fail(class, "%s crashed (%s%s); last output: %s", p.name, p.Exit(), p.Limit(),
 		logs.LastWords(words))
 }
 

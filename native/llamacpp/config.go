@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/record/ran"
 	"llmparity/native/logs"
+	"llmparity/native/place"
 )
 
 // Config is the configuration of llama.cpp. The zero value is ready. Package plan has validated the values.
@@ -47,6 +48,8 @@ type Config struct {
 	Mmap           string // on unless set; off: read the model into memory instead of mapping its file
 	GPULayers      int    // layers on a GPU
 	Fallback       bool   // GPU layers may be computed on the CPU
+
+	in *place.Place // where llama-server runs; nil: on this machine
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }
@@ -149,6 +152,7 @@ func (c Config) policy(m models.Model, said logs.Load) map[string]string {
 	if c.slots() > 1 { // reserved memory is multiplied by it
 		p["parallel"] = strconv.Itoa(c.slots())
 	}
+	c.in.Describe(p)
 	for name, n := range map[string]int{"batch": said.Batch, "ubatch": said.UBatch} {
 		if n > 0 {
 			p[name] = strconv.Itoa(n)

@@ -39,14 +39,16 @@ type Engine struct {
 }
 
 // New makes the engine that uses llama-server, without searching for anything.
-func New(c Config) *Engine { return &Engine{config: c} }
+func New(c Config) *Engine {
+	return &Engine{config: c, known: program.Known[identity]{In: c.in}}
+}
 
 // NewOneShot makes the engine that uses llama-completion or its predecessors: a process that loads the model, continues
 // one prompt and ends. It prints text, not tokens. Pieces have the times at which they were read; the program's own
 // timing lines count tokens. To continue a text it never chooses the end token, so from there its text may differ from
 // that of other engines.
 func NewOneShot(c Config) *Engine {
-	c.Slots, c.PromptCache = 0, false // each process does one generation
+	c.Slots, c.PromptCache, c.in = 0, false, nil // each process does one generation
 	return &Engine{config: c, oneShot: true}
 }
 
@@ -64,6 +66,11 @@ func (l *Engine) Caps() engine.Caps {
 	return engine.Caps{IgnoreEOS: true, TokenIDs: server, TakesIDs: server, Exact: server, Scores: server,
 		PromptCache: l.config.PromptCache, Requests: l.config.slots(), Isolation: record.OfLaunch,
 		PerGeneration: l.oneShot, Rounds: l.config.coarse()}
+}
+
+// Room returns how much memory its container leaves.
+func (l *Engine) Room(ctx context.Context) (free int64, how string, ok bool) {
+	return l.config.in.Room(ctx)
 }
 
 // Check finds the program and reads the model's header.
@@ -117,7 +124,7 @@ func (l *Engine) identify(ctx context.Context) (identity, error) {
 		}
 		help, err := p.Ask(ctx, path, "--help", environment(""))
 		return identity{program: p, path: path, version: v, sha256: sha256, options: listed(help),
-			libraries: LibrariesSHA256(path)}, err
+			libraries: LibrariesSHA256(l.config.in.Outside(path))}, err
 	})
 	// Newer llama-cli is a chat client: it lacks --prompt-cache, which every one-shot version has.
 	if _, ok := b.options["--prompt-cache"]; l.oneShot && b.options != nil && !ok {

@@ -13,11 +13,12 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
+	"llmparity/native/place"
 	"llmparity/native/program"
 )
 
 // Kind is llama.cpp's server.
-var Kind = kind(false, engine.Kind{Name: Name, Title: "llama.cpp", Default: true, Colour: 2,
+var Kind = kind(false, engine.Kind{Name: Name, Title: "llama.cpp", Default: true, Colour: 2, Inside: true,
 	DTypes: []string{"f32", "f16"},
 	Runs:   func(dtype string) string { return "uses the file as it is, in " + dtype }})
 
@@ -36,6 +37,9 @@ func kind(oneShot bool, k engine.Kind) *engine.Kind {
 	k.Shared, k.Axes, k.DTypeOf = []string{"threads", "dtype"}, []string{engine.AxisThreads}, "KV cache"
 	k.Memory, k.Libraries = Memory, LibrariesSHA256
 	k.KVTypes = cacheTypes
+	if k.Inside {
+		k.Shared = append(k.Shared, "container")
+	}
 	k.New = func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		if oneShot {
 			return NewOneShot(c.(*Config).with(s))
@@ -113,7 +117,7 @@ func (c *Config) Fields() []engine.Field {
 // with applies the settings that all engines share.
 func (c Config) with(s engine.Settings) Config {
 	c.Cache, c.Threads, c.KVType, c.Slots, c.PromptCache = s.Cache, s.Threads, s.DType, s.Slots, s.Keep
-	c.Fallback = s.Fallback
+	c.Fallback, c.in = s.Fallback, place.In(s.Container)
 	if s.KVDType != "" {
 		c.CacheK, c.CacheV = s.KVDType, s.KVDType
 		if quantised(s.KVDType) && c.flashAttention() == "off" {

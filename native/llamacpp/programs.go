@@ -64,13 +64,13 @@ const (
 // program returns one of llama.cpp's programs, and where the user says that it is.
 func (c Config) program(oneShot bool) (p program.Program, given string) {
 	p = program.Program{Names: []string{"llama-server"}, Build: "llamacpp/current/bin", Flag: "--llama-server",
-		Variable: PathVariable, Kind: fault.NoLlamaServer}
+		Variable: PathVariable, In: c.in, Kind: fault.NoLlamaServer}
 	build := "make setup"
 	given = c.Path
 	if oneShot {
 		// It was once llama-cli, and main before that. Newer llama-cli is a chat client, which its help reveals.
 		p.Names, p.Flag, p.Variable = []string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable
-		build, given = "scripts/setup llamacpp-tools", c.CLI
+		build, given, p.In = "scripts/setup llamacpp-tools", c.CLI, nil
 	}
 	switch given {
 	case usual:

@@ -17,7 +17,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
-	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
@@ -33,7 +32,6 @@ type server struct {
 	read    *logs.Loads
 	listens chan struct{} // closed when the log says that the server listens, which is after all lines about the load
 	args    []string
-	kills   int // out-of-memory kills by the kernel before the start
 
 	reported atomic.Bool // a call has reported its end or was cancelled
 }
@@ -50,12 +48,16 @@ func environment(key string) []string {
 
 // startServer starts the process and has it sampled; it does not answer yet.
 func startServer(c Config, b identity, m models.Model, port int, p engine.Probe) (*server, error) {
+	var err error
+	if m.Path, err = c.in.Path(context.Background(), m.Path); err != nil {
+		return nil, err
+	}
 	flags, err := b.fitted(c.server(m, port))
 	if err != nil {
 		return nil, err
 	}
-	s := &server{args: arguments(flags), kills: machine.MemoryKills(), listens: make(chan struct{}),
-		client: newClient(port, rand.Text())}
+	s := &server{args: arguments(flags), listens: make(chan struct{}), client: newClient(port, rand.Text())}
+	s.client.HTTP = c.in.Client()
 	var once sync.Once
 	s.read = newLogReader(func(line string) {
 		if strings.Contains(line, "listening on ") {
@@ -64,9 +66,12 @@ func startServer(c Config, b identity, m models.Model, port int, p engine.Probe)
 	})
 	cmd := exec.Command(b.path, s.args...)
 	cmd.Env = environment(s.client.Key)
+	if c.in != nil { // a container's variables are its own
+		cmd.Env = []string{"LLAMA_API_KEY=" + s.client.Key}
+	}
 	// the process outlives the Load that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "llama-server",
-		Log: p.Log("llama-server"), Keep: 16 << 10, Read: s.read, Role: "server", Attach: p.Attach})
+		Log: p.Log("llama-server"), Keep: 16 << 10, Read: s.read, Role: "server", Attach: p.Attach, In: c.in})
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +137,9 @@ func (s *server) died(m models.Model) error {
 		return errClosed
 	case contains(words, "couldn't bind"):
 		return child.ErrPortTaken
-	case signalled(how) && machine.MemoryKills() > s.kills:
-		return engine.Fail(record.OOM, "the kernel ended llama-server to free memory while it loaded %s (%s)", m.Path, how)
+	case s.Signalled() && s.Starved():
+		return engine.Fail(record.OOM, "the kernel ended llama-server to free memory while it loaded %s (%s%s)", m.Path, how,
+			s.Limit())
 	}
 	if err := notLoaded("llama-server", m, words, how); err != nil {
 		return err

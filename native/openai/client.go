@@ -25,10 +25,12 @@ type client struct {
 	at       address
 	keyFrom  string
 	patience time.Duration
+	dial     wire.Dial
 }
 
 func newClient(at address, key, keyFrom string) *client {
-	return &client{wire.Client{Key: key, HTTP: wire.NewClient(at.local)}, at, keyFrom, askPatience}
+	return &client{wire.Client{Key: key, HTTP: wire.NewClient(at.local)}, at, keyFrom, askPatience,
+		(&net.Dialer{Timeout: time.Second}).DialContext}
 }
 
 // ask sends a question and parses the answer.

@@ -23,6 +23,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
+	"llmparity/native/place"
 	"llmparity/native/program"
 )
 
@@ -47,6 +48,7 @@ type Config struct {
 	Device string // what the server computes on: cpu or gpu; empty: derived if it runs here, else unknown
 	// KeyFrom is the environment variable that holds the key.
 	KeyFrom string
+	In      *place.Place // where the server runs, if not on this machine as the URL says
 }
 
 func (c Config) api() string { return cmp.Or(c.API, Completions) }
@@ -122,6 +124,9 @@ func (e *Engine) reach(ctx context.Context) (*found, error) {
 			"--openai-key-env: variable %s contains characters that a key cannot have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), key, e.config.KeyFrom)
+	if in := e.config.In; in != nil {
+		c.HTTP, c.dial, c.at.local = in.Client(), in.Dial, true
+	}
 	s, err := detect(ctx, c)
 	if err != nil {
 		return nil, err

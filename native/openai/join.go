@@ -24,6 +24,7 @@ type Started struct {
 func (s *Started) with(said record.EngineInfo) record.EngineInfo {
 	info := s.Info
 	info.Version = said.Version
+	delete(said.Parts, "url") // its port is another at each start
 	maps.Copy(said.Parts, info.Parts)
 	maps.Copy(said.Policy, info.Policy)
 	info.Parts, info.Policy = said.Parts, said.Policy

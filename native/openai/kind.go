@@ -6,6 +6,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
+	"llmparity/native/place"
 )
 
 // Kind is a running server with OpenAI's API.
@@ -23,10 +24,13 @@ var Kind = &engine.Kind{
 		return engine.Finding{Name: Name, Can: "use any server that --openai-url names"}
 	},
 	Ask:  func(ctx context.Context, url string) engine.Part { return Config{URL: url}.ask(ctx) },
-	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4, Remote: true,
+	Name: Name, Title: "OpenAI server", Section: Name, Colour: 4, Remote: true, Inside: true,
+	Shared: []string{"container"},
 	Config: func() engine.Config { return &Config{API: Completions} },
-	New: func(_ string, c engine.Config, _ engine.Settings) engine.Engine {
-		return New(*c.(*Config))
+	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
+		own := *c.(*Config)
+		own.In = place.In(s.Container)
+		return New(own)
 	},
 }
 

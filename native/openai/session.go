@@ -170,7 +170,7 @@ func (s *session) folder() string {
 		}
 		file = filepath.Join(dir, file)
 	}
-	return file
+	return s.config.In.Outside(file)
 }
 
 // policy returns known settings that affect figures or texts.
@@ -184,6 +184,7 @@ func (s *session) policy() map[string]string {
 		"sampling":     "temperature as requested, seed 0 (random above temperature 0), top_p 1; otherwise the server's defaults",
 		"connection":   "new for each generation; connecting is not timed",
 	}
+	s.config.In.Describe(p)
 	switch {
 	case s.config.api() == Chat:
 		p["prompt"] = "user message in the server's chat template"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,8 +41,18 @@ func (s *session) watchMetrics(ctx context.Context) {
 	}
 }
 
-// watchProcesses samples the process tree that listens at the server's address.
+// watchProcesses samples the process tree that listens at the server's address; in a container all of its processes.
 func (s *session) watchProcesses(ctx context.Context) error {
+	if s.config.In != nil {
+		c, err := s.config.In.Container(ctx)
+		if err != nil {
+			return err
+		}
+		s.pid = c.PID
+		all := func(p proc.Process) bool { return c.Has(p.PID) }
+		s.tree, err = proc.NewTreeWith(c.PID, all, Role, s.probe.Attach, false)
+		return err
+	}
 	pid, name, err := launch.Listener(ctx, s.client.at.host, s.client.at.local)
 	if err != nil {
 		return err
@@ -76,8 +85,7 @@ func Role(line []string) string {
 
 // listens reports whether anything accepts connections at the server's address. Through a proxy that is unknown.
 func (c *client) listens(ctx context.Context) bool {
-	d := net.Dialer{Timeout: time.Second}
-	conn, err := d.DialContext(ctx, "tcp", c.at.host)
+	conn, err := c.dial(ctx, "tcp", c.at.host)
 	if err != nil {
 		return ctx.Err() != nil
 	}

@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/host/cache"
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/logs"
+	"llmparity/native/place"
 )
 
 // Program is a program that an engine starts.
@@ -32,6 +32,8 @@ type Program struct {
 	Flag     string   // with which a user names another one
 	Variable string   // the same as an environment variable
 
+	In *place.Place // where it runs; nil: on this machine
+
 	Kind fault.Kind // of errors about it
 	Do   string     // advice in errors about it
 }
@@ -40,6 +42,9 @@ type Program struct {
 // PATH by its other names. If the user's choice cannot be run, that is an error: another program would be measured
 // unnoticed.
 func (p Program) Find(given, cache string) (string, error) {
+	if p.In != nil {
+		return p.inside(given, cache)
+	}
 	for _, named := range []struct{ path, by string }{{given, p.Flag}, {os.Getenv(p.Variable), p.Variable}} {
 		if named.path == "" {
 			continue
@@ -67,6 +72,28 @@ func (p Program) Find(given, cache string) (string, error) {
 	return "", p.Unfit("%s not found on PATH or in the cache", p.Names[0])
 }
 
+// inside searches in the container: where the user named it, else on the container's PATH, else for the program of this
+// machine if the container has its folder.
+func (p Program) inside(given, cache string) (string, error) {
+	ctx := context.Background()
+	names := p.Names
+	if given != "" {
+		names = []string{given}
+	}
+	if path, err := p.In.Which(ctx, names...); err != nil || path != "" {
+		return path, err
+	}
+	here := p
+	here.In = nil
+	if path, err := here.Find(given, cache); err == nil {
+		if path, err = p.In.Path(ctx, path); err == nil {
+			return path, nil
+		}
+	}
+	return "", engine.SetUp(fault.New(fault.NoContainer, "use an image that has it, or mount its folder into the container",
+		"%s is not in container %s", names[0], p.In))
+}
+
 // Unfit is the error for a program that is missing or unusable.
 func (p Program) Unfit(format string, args ...any) *engine.Failure {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(p.Kind, p.Do, format, args...)}
@@ -75,6 +102,13 @@ func (p Program) Unfit(format string, args ...any) *engine.Failure {
 // Ask runs the program with one argument and returns what it prints. That also shows whether it runs here. env is its
 // whole environment.
 func (p Program) Ask(ctx context.Context, path, question string, env []string) ([]string, error) {
+	if p.In != nil {
+		said, err := p.In.Says(ctx, path, question)
+		if err != nil {
+			return nil, p.Unfit("%s %s failed in container %s: %v", path, question, p.In, err)
+		}
+		return strings.Split(said, "\n"), nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	cmd := exec.Command(path, question)
@@ -124,6 +158,8 @@ func CheckGGUF(engineName string, m models.Model) error {
 
 // Known caches what was found out about a program until its file changes, because hashing takes time.
 type Known[T any] struct {
+	In *place.Place // where the program is; nil: on this machine
+
 	mu   sync.Mutex
 	path string
 	file os.FileInfo
@@ -134,7 +170,7 @@ type Known[T any] struct {
 // interpreter or libraries.
 func (k *Known[T]) Of(path string, look func(sha256 string) (T, error)) (T, error) {
 	var none T
-	now, err := os.Stat(path)
+	now, err := k.In.Stat(path)
 	if err != nil {
 		return none, fmt.Errorf("checking a program: %w", err)
 	}
@@ -144,7 +180,7 @@ func (k *Known[T]) Of(path string, look func(sha256 string) (T, error)) (T, erro
 		k.file.ModTime().Equal(now.ModTime()) {
 		return k.what, nil
 	}
-	sum, err := cache.HashFile(path)
+	sum, err := k.In.Hash(path)
 	if err != nil {
 		return none, err
 	}

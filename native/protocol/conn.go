@@ -76,7 +76,7 @@ type received struct {
 }
 
 // start starts the engine, sampled from its first moment.
-func start(name string, argv []string, silence time.Duration, p engine.Probe) (*conn, error) {
+func start(name string, argv []string, of Config, p engine.Probe) (*conn, error) {
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -88,14 +88,14 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 		return nil, err
 	}
 	defer theirOut.Close()
-	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), lines: make(chan received, 64),
+	c := &conn{name: name, silence: of.Silence, in: in, out: out, clock: readClock(), lines: make(chan received, 64),
 		gone: make(chan struct{})}
 	c.life, c.spoil = context.WithCancelCause(context.Background())
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout = theirIn, theirOut
+	cmd.Stdin, cmd.Stdout, cmd.Env = theirIn, theirOut, append(of.In.Environ(), of.Env...)
 	// the process outlives the call that starts it
 	c.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: name,
-		Log: p.Log(strings.ReplaceAll(name, ":", "-")), Keep: 16 << 10, Role: "engine", Attach: p.Attach})
+		Log: p.Log(strings.ReplaceAll(name, ":", "-")), Keep: 16 << 10, Role: "engine", Attach: p.Attach, In: of.In})
 	if err != nil {
 		_, _ = in.Close(), out.Close()
 		return nil, engine.SetUp(&fault.Error{Kind: fault.NoProgram, What: err.Error(), Err: err})
@@ -300,7 +300,11 @@ func (c *conn) ended(op string) error {
 	if op != "" {
 		during = "during " + op
 	}
-	return c.wrong(op, logs.ClassOf(words...), "%s ended %s (%s); last output: %s", c.name, during, c.Exit(),
+	class := logs.ClassOf(words...)
+	if c.Signalled() && c.Starved() {
+		class = record.OOM
+	}
+	return c.wrong(op, class, "%s ended %s (%s%s); last output: %s", c.name, during, c.Exit(), c.Limit(),
 		lastWords(words))
 }
 
@@ -329,7 +333,7 @@ func (c *conn) refused(m message) error {
 
 // wrong makes a failure. If hello fails, the engine's author must fix it first.
 func (c *conn) wrong(op string, class record.Class, format string, args ...any) error {
-	if op == opHello {
+	if op == opHello && class != record.OOM {
 		return &engine.Failure{Class: class, Err: fault.New(fault.BadProtocol, seeProtocol, format, args...)}
 	}
 	return &engine.Failure{Class: class, Err: errors.New(fault.OneLine(fmt.Sprintf(format, args...)))}

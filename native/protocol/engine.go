@@ -24,6 +24,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
+	"llmparity/native/place"
 	"llmparity/native/program"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 	Called  string            // name in records; "": Prefix and the command's name
 	Batch   int               // generations that are one request with "rows"; 0: none
 	Parts   map[string]string // for the record, beside those that the engine reports
+	Env     []string          // variables of the program
+	In      *place.Place      // where it runs; nil: on this machine
 }
 
 // Engine is an external program.
@@ -52,7 +55,7 @@ type Engine struct {
 // New makes the engine without starting anything.
 func New(c Config) *Engine {
 	c.Silence = cmp.Or(c.Silence, engine.Watchdog)
-	return &Engine{config: c}
+	return &Engine{config: c, known: program.Known[string]{In: c.In}}
 }
 
 // Name returns the name in records.
@@ -68,6 +71,11 @@ func (e *Engine) Caps() engine.Caps {
 		Served:      slices.Contains(e.hello.Formats, record.Served), Isolation: record.OfLaunch,
 		Requests: max(1, e.config.Batch),
 		Scores:   c.Scores}
+}
+
+// Room returns how much memory its container leaves.
+func (e *Engine) Room(ctx context.Context) (free int64, how string, ok bool) {
+	return e.config.In.Room(ctx)
 }
 
 // Check starts the program to learn which models it runs, and ends it.
@@ -135,6 +143,14 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 
 // find searches for the program at the given path, else on PATH.
 func (e *Engine) find() (string, error) {
+	if in := e.config.In; in != nil {
+		path, err := in.Which(context.Background(), e.config.Argv[0])
+		if err == nil && path == "" {
+			err = engine.SetUp(fault.New(fault.NoProgram, "name a program of the container",
+				"%s is not in container %s", e.config.Argv[0], in))
+		}
+		return path, err
+	}
 	path, err := exec.LookPath(e.config.Argv[0])
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -185,8 +201,9 @@ func (e *Engine) met(m message) error {
 
 // Kind is the kind of external engines: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….
 var Kind = &engine.Kind{
-	Name: Prefix, Title: "external engine", Shared: []string{"watchdog", "threads", "dtype"},
-	Axes: []string{engine.AxisThreads}, Asks: true,
+	Name: Prefix, Title: "external engine", Inside: true,
+	Shared: []string{"watchdog", "threads", "dtype", "container"},
+	Axes:   []string{engine.AxisThreads}, Asks: true,
 	Found: func(engine.Here) engine.Finding {
 		return engine.Finding{Name: Prefix + "PATH", Can: "run your own program as an engine (docs/howto/add-an-engine.md)"}
 	},
@@ -200,6 +217,7 @@ var Kind = &engine.Kind{
 	},
 	New: func(name string, _ engine.Config, s engine.Settings) engine.Engine {
 		c, _ := ParseCommand(strings.TrimPrefix(name, Prefix)) // validated by Called
-		return New(Config{Command: c, Silence: s.Watchdog, DType: s.DType, Threads: s.Threads})
+		return New(Config{Command: c, Silence: s.Watchdog, DType: s.DType, Threads: s.Threads,
+			In: place.In(s.Container)})
 	},
 }

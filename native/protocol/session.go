@@ -43,7 +43,7 @@ func (s *session) running(ctx context.Context) (*conn, error) {
 	argv := append([]string{s.path}, s.engine.config.Argv[1:]...)
 	s.reported = false
 	c, err := s.own.Start(func() (*conn, error) {
-		return start(s.engine.Name(), argv, s.engine.config.Silence, s.probe)
+		return start(s.engine.Name(), argv, s.engine.config, s.probe)
 	})
 	if err != nil {
 		return nil, err
@@ -106,8 +106,12 @@ func (s *session) Load(ctx context.Context, m models.Model) error {
 	if err != nil {
 		return err
 	}
+	path, err := s.engine.config.In.Path(ctx, m.Path)
+	if err != nil {
+		return err
+	}
 	var stages stages
-	asked := fields{"model": model{m.Name, m.Path, cmp.Or(m.Format, models.GGUF), m.SHA256, m.Context}}
+	asked := fields{"model": model{m.Name, path, cmp.Or(m.Format, models.GGUF), m.SHA256, m.Context}}
 	if of := s.engine.config; of.DType != "" {
 		asked["dtype"] = of.DType
 	}
@@ -170,6 +174,7 @@ func (s *session) isLoaded(m models.Model, got message) {
 				maxNames, left)
 		}
 	}
+	s.engine.config.In.Describe(policy)
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
 		Args: s.engine.config.Argv[1:], Parts: s.parts(),

@@ -28,6 +28,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/native/launch"
 	"llmparity/native/openai"
+	"llmparity/native/place"
 	"llmparity/native/program"
 )
 
@@ -38,12 +39,14 @@ type Engine struct {
 	config   Config
 	settings engine.Settings
 	known    program.Known[string] // the program's hash
+	in       *place.Place          // where it runs; nil: on this machine
 }
 
 // New makes the engine without searching for anything.
 func New(c Config, s engine.Settings) *Engine {
 	c.kind = cmp.Or(c.kind, AnyName)
-	return &Engine{config: c, settings: s}
+	in := place.In(s.Container)
+	return &Engine{config: c, settings: s, in: in, known: program.Known[string]{In: in}}
 }
 
 // Name returns the engine's name.
@@ -60,7 +63,7 @@ func (e *Engine) Caps() engine.Caps {
 	}
 	latest := "99" // of a program that does not tell its version
 	if path, err := e.find(); err == nil {
-		latest = cmp.Or(version(path, t.Name), latest)
+		latest = cmp.Or(version(e.in, path, t.Name), latest)
 	}
 	c := openai.Abilities(t.Title, latest, e.api())
 	c.Isolation = record.OfLaunch
@@ -138,13 +141,16 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if s.sha256, err = e.known.Of(path, func(sum string) (string, error) { return sum, nil }); err != nil {
 		return nil, err
 	}
-	s.onCPU = onCPU(ctx, path)
+	s.onCPU = onCPU(ctx, e.in, path)
 	return s, nil
 }
 
+// Room returns how much memory its container leaves.
+func (e *Engine) Room(ctx context.Context) (free int64, how string, ok bool) { return e.in.Room(ctx) }
+
 // Settings returns what is known of the settings before the start.
 func (e *Engine) Settings(m models.Model) map[string]string {
-	return e.policy(m, onCPU(context.Background(), e.path()))
+	return e.policy(m, onCPU(context.Background(), e.in, e.path()))
 }
 
 func (e *Engine) path() string {
@@ -159,6 +165,7 @@ func (e *Engine) policy(m models.Model, cpu bool) map[string]string {
 	if m.Context > 0 {
 		p["context"] = strconv.Itoa(m.Context)
 	}
+	e.in.Describe(p)
 	if n := max(1, s.Slots); n > 1 {
 		p["parallel"] = strconv.Itoa(n)
 	}
@@ -218,8 +225,8 @@ func (e *Engine) values(m models.Model, port int, cpu bool) values {
 }
 
 // onCPU reports whether a server computes on the CPU: its Python has a build for it, or there is no GPU.
-func onCPU(ctx context.Context, path string) bool {
-	if strings.Contains(version(path, VLLMName), "+cpu") {
+func onCPU(ctx context.Context, in *place.Place, path string) bool {
+	if strings.Contains(version(in, path, VLLMName), "+cpu") {
 		return true
 	}
 	m := gpu.Open(ctx, gpu.Options{})
@@ -232,15 +239,16 @@ var distribution = regexp.MustCompile(`^[\w.]+-(.+)\.dist-info$`)
 
 // version returns the version of a Python package in the environment of a program; empty: unknown. Asking the program
 // would take ten seconds.
-func version(path, name string) string {
-	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(real, filepath.Base(path))
-	}
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "..", "lib", "python3*", "site-packages",
-		name+"-*.dist-info"))
-	for _, dir := range found {
-		if m := distribution.FindStringSubmatch(filepath.Base(dir)); m != nil {
-			return m[1]
+func version(in *place.Place, path, name string) string {
+	lib := filepath.Dir(path) + "/../lib" // not cleaned: the folder may be a link
+	for _, python := range in.Names(lib) {
+		if !strings.HasPrefix(python, "python3") {
+			continue
+		}
+		for _, dir := range in.Names(lib + "/" + python + "/site-packages") {
+			if m := distribution.FindStringSubmatch(dir); m != nil && strings.HasPrefix(dir, name+"-") {
+				return m[1]
+			}
 		}
 	}
 	return ""
@@ -253,7 +261,7 @@ func (s *session) info(m models.Model, args []string) record.EngineInfo {
 	if t := s.engine.template(); t != nil && t.Name == VLLMName {
 		i.Computes = "torch"
 	}
-	if lib := version(s.path, "torch"); lib != "" {
+	if lib := version(s.engine.in, s.path, "torch"); lib != "" {
 		i.Parts["torch"] = lib
 	}
 	return i

@@ -62,7 +62,7 @@ var VLLMMemory = &engine.Memory{Name: VLLMName, Title: "vLLM", Runtime: "vllm", 
 func kind(name, title string, k *engine.Kind) *engine.Kind {
 	k.Name, k.Title, k.Section, k.Deploys = name, title, name, true
 	k.Config = func() engine.Config { return &Config{kind: name} }
-	k.Shared, k.Axes = []string{"threads", "dtype"}, []string{engine.AxisThreads}
+	k.Shared, k.Axes, k.Inside = []string{"threads", "dtype", "container"}, []string{engine.AxisThreads}, true
 	k.DTypes = []string{"f32", "f16", "bf16"}
 	k.New = func(_ string, c engine.Config, s engine.Settings) engine.Engine { return New(*c.(*Config), s) }
 	k.Program = func(c engine.Config, s engine.Settings) (string, error) {
@@ -78,13 +78,13 @@ func kind(name, title string, k *engine.Kind) *engine.Kind {
 		e := New(*c.(*Config), s)
 		return []engine.Search{{Name: title, Find: func(context.Context) engine.Part {
 			path, err := e.find()
-			if err == nil && name == SGLangName && e.config.Path == "" && version(path, name) == "" {
+			if err == nil && name == SGLangName && e.config.Path == "" && version(e.in, path, name) == "" {
 				err = errors.New("not installed") // a python3 is everywhere
 			}
 			if err != nil && e.config.Path == "" {
 				return engine.Part{Absent: true, Detail: "only for " + name + ": install it, and put it on PATH"}
 			}
-			return engine.Part{Version: version(path, name), Path: path, Err: err}
+			return engine.Part{Version: version(e.in, path, name), Path: path, Err: err}
 		}}}
 	}
 	k.Found = func(h engine.Here) engine.Finding {
@@ -210,7 +210,7 @@ func (e *Engine) find() (string, error) {
 			", or --server-command", "server: no command given"))
 	}
 	argv := e.argv(valuesOf(e.settings, models.Model{}))
-	p := program.Program{Names: argv[:1], Flag: "the command", Kind: noProgram,
+	p := program.Program{Names: argv[:1], Flag: "the command", In: e.in, Kind: noProgram,
 		Do: "install it, or correct the command"}
 	if t := e.template(); t != nil {
 		p.Build = t.Build
@@ -221,7 +221,7 @@ func (e *Engine) find() (string, error) {
 	case SGLangName:
 		p.Flag, p.Do = "--sglang-python", "install SGLang, or name the python that has it"
 	}
-	if strings.Contains(argv[0], "/") {
+	if strings.Contains(argv[0], "/") && e.in == nil {
 		path, err := exec.LookPath(argv[0])
 		if err != nil {
 			return "", p.Unfit("%s cannot be run (%v)", argv[0], errors.Unwrap(err))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
-	"llmparity/internal/host/machine"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
 	"llmparity/native/launch"
@@ -52,7 +52,6 @@ type process struct {
 	args    []string
 	scratch string
 	name    string // of the program
-	kills   int    // out-of-memory kills by the kernel before the start
 
 	mu    sync.Mutex     // Close may be called during a Load
 	inner openai.Session // nil until it is ready
@@ -91,24 +90,31 @@ func (s *session) start(ctx context.Context, m models.Model, port int) error {
 
 // begin starts the process and has it sampled.
 func (s *session) begin(m models.Model, port int) (*process, error) {
+	path, err := s.engine.in.Path(context.Background(), m.Path)
+	if err != nil {
+		return nil, err
+	}
 	scratch, err := child.Scratch("server")
 	if err != nil {
 		return nil, err
 	}
 	v := s.engine.values(m, port, s.onCPU)
+	v["model"] = cmp.Or(path, m.Name)
 	env, argv := split(s.engine.argvOf(v))
 	cmd := exec.Command(s.path, argv[1:]...)
-	cmd.Env = os.Environ()
+	cmd.Env = s.engine.in.Environ()
 	if t := s.engine.template(); t != nil {
 		cmd.Env = t.environment(cmd.Env, v)
 	}
-	cmd.Env = append(append(cmd.Env, "TMPDIR="+scratch), env...) // vLLM leaves files there
+	if s.engine.in == nil { // a container makes its own
+		cmd.Env = append(cmd.Env, "TMPDIR="+scratch) // vLLM leaves files there
+	}
+	cmd.Env = append(cmd.Env, env...)
 	p := &process{read: startup.New(), args: append(slices.Clone(env), argv...), scratch: scratch,
-		name:  s.engine.Name(),
-		kills: machine.MemoryKills()}
+		name: s.engine.Name()}
 	// the process outlives the Load that starts it
 	p.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: p.name, Log: s.probe.Log(p.name),
-		Keep: 256 << 10, Read: p.read, Roles: openai.Role, Attach: s.probe.Attach})
+		Keep: 256 << 10, Read: p.read, Roles: openai.Role, Attach: s.probe.Attach, In: s.engine.in})
 	if err != nil {
 		_ = os.RemoveAll(scratch)
 		return nil, err
@@ -119,7 +125,7 @@ func (s *session) begin(m models.Model, port int) (*process, error) {
 // ready waits until the server answers, and opens a session on it.
 func (s *session) ready(ctx context.Context, p *process, m models.Model, port int) error {
 	at := "http://" + host + ":" + strconv.Itoa(port)
-	client := &wire.Client{Base: at, HTTP: wire.NewClient(true)}
+	client := &wire.Client{Base: at, HTTP: s.engine.in.Client()}
 	first, last, err := p.Await(ctx, starting, func(ctx context.Context) (answers, ready bool) {
 		ctx, cancel := context.WithTimeout(ctx, wire.Patience)
 		defer cancel()
@@ -136,13 +142,14 @@ func (s *session) ready(ctx context.Context, p *process, m models.Model, port in
 	s.probe.Span(record.Span{Name: "model", Begin: first, End: last,
 		How: "first answer of the server to the first that reports ready, polled every 1 to 20 ms"})
 	p.Tree.Look(ctx)
-	if pid, _, err := launch.Listener(ctx, fmt.Sprintf("%s:%d", host, port), true); err == nil &&
+	if pid, _, err := launch.Listener(ctx, fmt.Sprintf("%s:%d", host, port), s.engine.in == nil); err == nil &&
 		len(p.Tree.PIDs()) > 0 && !slices.Contains(p.Tree.PIDs(), pid) {
 		return child.ErrPortTaken // another program answers there
 	}
 	alive, release := p.Alive(ctx)
 	defer release()
-	inner, err := openai.New(openai.Config{URL: at, API: s.engine.api()}).Join(alive, s.probe, openai.Started{
+	answers := openai.New(openai.Config{URL: at, API: s.engine.api(), In: s.engine.in})
+	inner, err := answers.Join(alive, s.probe, openai.Started{
 		PID: p.PID(), Tree: p.Tree, Info: s.info(m, p.args), Sizes: p.read.Said().Values()})
 	if err != nil {
 		return s.explain(ctx, p, m, err)

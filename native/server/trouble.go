@@ -9,7 +9,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child"
-	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
@@ -35,7 +34,7 @@ func (s *session) explain(ctx context.Context, p *process, m models.Model, err e
 	case p.Ended(0) && m.Name != "":
 		return p.died(m)
 	case p.Ended(0), crashed:
-		return engine.Fail(p.class(), "%s crashed (%s): %s", p.name, p.how(), p.reason())
+		return engine.Fail(p.class(), "%s crashed (%s%s): %s", p.name, p.how(), p.Limit(), p.reason())
 	case fault.Of(err) == fault.ServerUnreachable: // its advice is for somebody else's server
 		return engine.Fail(record.Other, "%s", fault.What(err))
 	}
@@ -60,8 +59,9 @@ func (p *process) died(m models.Model) error {
 	case portTaken.MatchString(strings.Join(p.Tail.Lines(200), "\n")):
 		return child.ErrPortTaken
 	case class == record.OOM:
-		return engine.Fail(record.OOM, "%s ran out of memory while it loaded %s (%s): %s", p.name, m.Name, p.Exit(), reason)
-	case strings.HasPrefix(p.Exit(), "signal: "), killed.MatchString(reason):
+		return engine.Fail(record.OOM, "%s ran out of memory while it loaded %s (%s%s): %s", p.name, m.Name, p.Exit(),
+			p.Limit(), reason)
+	case p.Signalled(), killed.MatchString(reason):
 		return engine.Fail(record.Crash, "%s was killed while it loaded %s (%s): %s", p.name, m.Name, p.Exit(), reason)
 	}
 	return engine.SetUp(fault.New(fault.ServerUnreachable, "correct the command, the model or the settings",
@@ -99,7 +99,7 @@ func short(text string) string {
 
 // class classifies the end by the log, and by what the kernel has killed.
 func (p *process) class() record.Class {
-	if now := machine.MemoryKills(); p.kills >= 0 && now > p.kills {
+	if p.Starved() {
 		return record.OOM
 	}
 	return logs.ClassOf(p.Tail.Lines(2000)...)

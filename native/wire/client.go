@@ -35,12 +35,20 @@ type Client struct {
 // request at that moment fails or is sent twice. Redirects are not followed, because another server would be measured.
 // Nor is a proxy used for a server that is here, on this machine.
 func NewClient(here bool) *http.Client {
-	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true, ReadBufferSize: Buffer,
-		TLSHandshakeTimeout: Patience, DialContext: (&net.Dialer{Timeout: Patience}).DialContext}
+	c := ClientBy((&net.Dialer{Timeout: Patience}).DialContext)
 	if !here {
-		t.Proxy = http.ProxyFromEnvironment
+		c.Transport.(*http.Transport).Proxy = http.ProxyFromEnvironment
 	}
-	return &http.Client{Transport: t,
+	return c
+}
+
+// Dial connects to an address.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// ClientBy is NewClient for a server that another way of connecting leads to.
+func ClientBy(dial Dial) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true,
+		ReadBufferSize: Buffer, TLSHandshakeTimeout: Patience, DialContext: dial},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

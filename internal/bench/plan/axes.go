@@ -146,8 +146,8 @@ func (g Group) MarshalYAML() (any, error) {
 // predictions, and the command of a server that llmparity starts. Package resolve refuses cells that would differ, and
 // reports fields that make no difference.
 type Deployment struct {
-	// Container of a server. A plan with it and without engines means vllm. Servers are not started in containers:
-	// drop it.
+	// Running container of Docker or Podman in which native engines are started, or that has the server of openai. A
+	// plan with it and without engines means vllm.
 	ContainerName string `yaml:"container_name,omitempty"`
 	// Number of GPUs of a server: vllm, sglang and server are started with it, for openai it enters predictions. Other
 	// engines only support 1.

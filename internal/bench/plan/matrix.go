@@ -431,6 +431,22 @@ func (x *expansion) planOf(g *group, cells [][]int) Plan {
 	return p
 }
 
+// starts is how many of a deployment's fields, the first, programs are started with.
+const starts = 4
+
+// deploys adds to a cell the fields that its engine is started with in which groups of its model differ.
+func (x *expansion) deploys(g *group, c *record.Cell) {
+	for i := range starts {
+		field := func(g *group) string { return fmt.Sprint(reflect.ValueOf(g.deployment).Field(i)) }
+		if slices.ContainsFunc(x.groups, func(o *group) bool {
+			return o.values[x.model.at][0] == g.values[x.model.at][0] && field(o) != field(g)
+		}) {
+			name, _, _ := strings.Cut(reflect.TypeFor[Deployment]().Field(i).Tag.Get("yaml"), ",")
+			c.Settings = with(c.Settings, name, cmp.Or(field(g), "none"), true)
+		}
+	}
+}
+
 // cell is the cell of a combination.
 func (x *expansion) cell(s *Setup, g *group, indexes []int) record.Cell {
 	p, asked := x.plan, x.asked[g.of(x.prompt, indexes).N]
@@ -443,6 +459,7 @@ func (x *expansion) cell(s *Setup, g *group, indexes []int) record.Cell {
 			f.Read(g.of(f, indexes), &c)
 		}
 	}
+	x.deploys(g, &c)
 	c.Traffic = p.traffic(g.of(x.batch, indexes).N, g.of(x.clients, indexes).N, &c, p.Source(&c))
 	if c.Traffic == nil {
 		return c

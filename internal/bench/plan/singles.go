@@ -53,6 +53,8 @@ func (p *Plan) Singles() []Single {
 		{Key: "order_seed", To: &p.OrderSeed},
 		{Key: "dtype", To: &p.DType, OneOf: DTypes},
 		{Key: "kv_cache_dtype", To: &p.KVDType, OneOf: KVDTypes},
+		{Key: "container_name", To: &p.ContainerName, Flag: "container",
+			Help: "running container of Docker or Podman, by `NAME`, in which native engines are started (docs/howto/profile-a-container.md)"},
 		{Key: "start", To: &p.Start, OneOf: Starts},
 		{Key: "storage", To: &p.Storage, OneOf: Storages},
 		{Key: "text_of", To: &p.TextOf, Flag: "text-of",

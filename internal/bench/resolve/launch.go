@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/engine"
+	"llmparity/internal/host/container"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/record"
@@ -159,10 +162,44 @@ func described(m models.Model) int {
 	return 2
 }
 
-// model finds a model once, and fetches it if needed. The result is the same for every context that the model supports.
+// model finds a setup's model.
 func (r *Resolver) model(ctx context.Context, p plan.Plan) (models.Model, error) {
-	window := max(p.Context, 0)
-	m, err := r.find(ctx, p.Model, 0)
+	name, err := r.located(ctx, p)
+	if err != nil {
+		return models.Model{}, err
+	}
+	m, err := r.named(ctx, name, max(p.Context, 0))
+	if m.Name == name {
+		m.Name = p.Model
+	}
+	return m, err
+}
+
+// located returns the plan's model, or the path on this machine of one that the plan's container has.
+func (r *Resolver) located(ctx context.Context, p plan.Plan) (string, error) {
+	if p.ContainerName == "" || !filepath.IsAbs(p.Model) {
+		return p.Model, nil
+	}
+	if _, err := os.Lstat(p.Model); err == nil {
+		return p.Model, nil
+	}
+	c, err := once(r.cache, [2]string{"container", p.ContainerName}, func() (*container.Container, error) {
+		return container.Wanted(ctx, p.ContainerName)
+	})
+	if err != nil {
+		return "", err
+	}
+	path := c.Outside(p.Model)
+	if _, err := os.Stat(path); err != nil {
+		return "", fault.New(fault.BadModel, "name a file or folder of either",
+			"model %s is not on this machine, and not in container %s", p.Model, c.Name)
+	}
+	return path, nil
+}
+
+// named finds a model once, and fetches it if needed. The result is the same for every context that the model supports.
+func (r *Resolver) named(ctx context.Context, name string, window int) (models.Model, error) {
+	m, err := r.find(ctx, name, 0)
 	switch {
 	case window == 0 || m.Format == record.Served && err == nil:
 		m.Context = cmp.Or(m.Context, window)
@@ -171,7 +208,7 @@ func (r *Resolver) model(ctx context.Context, p plan.Plan) (models.Model, error)
 		m.Context = window
 		return m, nil
 	}
-	return r.find(ctx, p.Model, window) // its error explains what is wrong with that context
+	return r.find(ctx, name, window) // its error explains what is wrong with that context
 }
 
 func (r *Resolver) find(ctx context.Context, name string, window int) (models.Model, error) {

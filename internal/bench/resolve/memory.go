@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -12,6 +13,7 @@ import (
 	"llmparity/internal/host/machine"
 	"llmparity/internal/host/sample/gpu"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
 	"llmparity/internal/models/modelsize"
 	"llmparity/internal/predict/estimate"
@@ -27,6 +29,7 @@ type predictor struct {
 
 type estimatedCell struct {
 	estimate.Estimate
+	by     engine.Engine
 	engine string
 	device func(context.Context) (record.Device, error)
 }
@@ -116,7 +119,7 @@ func (p *predictor) Predict(ctx context.Context, c record.Cell) record.Predictio
 	if held.As == nil {
 		return loosened(out, c.Engine)
 	}
-	p.by[c.ID] = estimatedCell{est, c.Engine, held.Device}
+	p.by[c.ID] = estimatedCell{est, all[at].Engine, c.Engine, held.Device}
 	return out
 }
 
@@ -202,13 +205,33 @@ func (p *predictor) Judge(ctx context.Context, predicted record.Prediction, gpus
 	if !ok {
 		return estimate.Unjudged("the engine's total memory can't be predicted")
 	}
-	rooms := Rooms(ctx, e.Estimate, gpus)
+	rooms := limited(ctx, e.by, e.Estimate, Rooms(ctx, e.Estimate, gpus))
 	if n, ok := e.NeedAt(estimate.Buffer); ok {
 		if room := p.buffer(ctx, e, n.Best); room.Free > 0 {
 			rooms[n.Place] = room
 		}
 	}
 	return e.Risk(rooms)
+}
+
+// limited returns rooms with that of an engine whose processes have a limit of their own. The engine before the load,
+// which estimates leave out, counts there.
+func limited(ctx context.Context, e engine.Engine, of estimate.Estimate,
+	rooms map[string]estimate.Room) map[string]estimate.Room {
+	rooms = maps.Clone(rooms)
+	in, ok := e.(engine.Limited)
+	if !ok {
+		return rooms
+	}
+	free, how, ok := in.Room(ctx)
+	if m := of.Setup.Engine; ok && m != nil && m.Before > 0 {
+		free = max(free-m.Before, 0)
+		how = fmt.Sprintf("%s and %s of %s before the load", how, words.Size(m.Before), m.Title)
+	}
+	if have, known := rooms[estimate.RAM]; ok && (!known || free < have.Free) {
+		rooms[estimate.RAM] = estimate.Room{Free: free, How: how}
+	}
+	return rooms
 }
 
 // buffer returns the size limit of WebGPU buffers. It asks the browser for its adapter only if that matters, and once,

@@ -67,6 +67,7 @@ func (r *Resolver) predictedMemory(ctx context.Context, e Engine, s *Chosen, inp
 		}
 		return Rooms(ctx, est, gpus), nil
 	})
+	rooms = limited(ctx, e.Engine, est, rooms)
 	rooms[estimate.Buffer] = est.Buffer(0, 0)
 	f.Risk = est.Risk(rooms).Level
 	for _, n := range est.Needs() {

@@ -105,7 +105,7 @@ func unserved(p plan.Plan, name string) (out []string) {
 	if n := p.TensorParallel; n > 1 && !k.Remote && !k.Deploys {
 		say("tensor_parallel_size: %d: %s does not split a model among GPUs; use 1, or measure a server that does", n, name)
 	}
-	if p.ContainerName != "" && k.Deploys {
+	if p.ContainerName != "" && !k.Inside && !k.Browser {
 		say("container_name: %s: llmparity does not start %s in a container; drop container_name to start it on this machine",
 			p.ContainerName, name)
 	}
@@ -138,9 +138,11 @@ func unheeded(p plan.Plan) (out []string) {
 		}
 	}
 	deploys := slices.ContainsFunc(p.Engines, func(name string) bool { return p.Kind(name).Deploys })
-	if p.ContainerName != "" && !deploys {
-		out = append(out, fmt.Sprintf("container_name: %s is ignored; use the address of a server in a container",
-			p.ContainerName))
+	for _, name := range p.Engines {
+		if p.ContainerName != "" && p.Kind(name).Browser {
+			out = append(out, fmt.Sprintf("container_name: %s is ignored by %s, whose browser runs on this machine",
+				p.ContainerName, name))
+		}
 	}
 	if p.GPUMemory != 0 && !deploys {
 		out = append(out, fmt.Sprintf("gpu_memory_utilization: %g is ignored: no engine of the plan reserves GPU memory in advance",

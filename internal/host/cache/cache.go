@@ -41,8 +41,13 @@ func HashFile(path string) (string, error) {
 		return "", fmt.Errorf("hashing: %w", err)
 	}
 	defer f.Close()
+	return Hash(f, path)
+}
+
+// Hash returns the SHA-256 of a file that is open.
+func Hash(from io.Reader, path string) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, from); err != nil {
 		return "", fmt.Errorf("hashing %s: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -40,8 +40,11 @@ func Tag(cmd *exec.Cmd) string {
 	return mark
 }
 
+// Variable is the environment variable of the mark.
+const Variable = "LLMPARITY_OWNER"
+
 // ownedBy returns what all marks of a process begin with. No mark begins with another one.
-func ownedBy(pid int) string { return fmt.Sprintf("LLMPARITY_OWNER=%d/", pid) }
+func ownedBy(pid int) string { return fmt.Sprintf("%s=%d/", Variable, pid) }
 
 // Process is a started command.
 type Process struct {
@@ -154,6 +157,12 @@ func (p *Process) Kill() {
 	<-p.done
 	p.guard.wait()
 }
+
+// Ask notes that the process is asked to end in another way than by a signal.
+func (p *Process) Ask() { p.asked.Store(true) }
+
+// Owns reports whether another process has its mark: it, or a child of it, started that, even in a container.
+func (p *Process) Owns(pid int) bool { return p.mark != "" && carries(pid, p.mark) }
 
 // Stop asks the process to end, and kills it after grace. The group may outlive its leader, so it is always killed.
 func (p *Process) Stop(grace time.Duration) {

@@ -34,13 +34,27 @@ func carrying(mark string) (found []int) {
 		}
 		unsure = slices.DeleteFunc(unsure, func(p procfs.Proc) bool {
 			env, err := p.Environ() // may have ended, or be another user's
-			if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, mark) }) {
+			if marked(env, mark) {
 				found = append(found, p.PID)
 			}
 			return err != nil || len(env) > 0
 		})
 	}
 	return found
+}
+
+func marked(env []string, mark string) bool {
+	return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, mark) })
+}
+
+// carries reports whether a process's mark begins so.
+func carries(pid int, mark string) bool {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return false
+	}
+	env, _ := p.Environ() // may have ended, or be another user's
+	return marked(env, mark)
 }
 
 // killMarked kills the living processes whose marks begin so, with their groups, and counts them.

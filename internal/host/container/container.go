@@ -27,6 +27,7 @@ type Container struct {
 	Program   string // that knows it: docker or podman
 	ID, Name  string
 	Image     string
+	ImageID   string
 	Status    string // in the program's word: running, exited …
 	PID       int    // its first process; 0 if it does not run
 	ExitCode  int
@@ -36,6 +37,11 @@ type Container struct {
 	Mounts    []Mount
 
 	namespace uint64 // of its process ids
+}
+
+// Kind says what the container is made of, whatever its name.
+func (c *Container) Kind() string {
+	return fmt.Sprintf("%s, image %s (%.12s)", c.Program, c.Image, c.ImageID)
 }
 
 // Mount is a folder of this machine in a container.
@@ -59,6 +65,19 @@ func Find(ctx context.Context, name string) (*Container, error) {
 	return c, nil
 }
 
+// Wanted is Find for an engine that is to run there. Its error also says how to do without the container.
+func Wanted(ctx context.Context, name string) (*Container, error) {
+	c, err := Find(ctx, name)
+	if err == nil || ctx.Err() != nil {
+		return c, err
+	}
+	do := "drop container_name (--container) to start the engine on this machine"
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Do != "" {
+		do = e.Do + ", or " + do
+	}
+	return nil, fault.New(fault.NoContainer, do, "%s", fault.What(err))
+}
+
 // Again looks at the container once more, for example after its end. It is nil if it was removed.
 func (c *Container) Again(ctx context.Context) *Container {
 	now, err := look(ctx, c.ID)
@@ -75,11 +94,25 @@ func (c *Container) Has(pid int) bool {
 	return err == nil && of == c.namespace
 }
 
-// Outside returns the path on this machine of a path in the container; empty if no mount has it.
-func (c *Container) Outside(inside string) string { return c.mapped(inside, Mount.inside) }
+// Outside returns the path on this machine of a path in the container. What is on no mount is seen through the
+// container's first process, as long as that runs.
+func (c *Container) Outside(inside string) string {
+	if out := c.mapped(inside, Mount.inside); out != "" || c.PID == 0 {
+		return out
+	}
+	return c.root() + path.Clean("/"+inside)
+}
 
-// Inside returns the path in the container of a path on this machine; empty if no mount has it.
-func (c *Container) Inside(outside string) string { return c.mapped(outside, Mount.outside) }
+// root is where this machine shows the container's own files.
+func (c *Container) root() string { return fmt.Sprintf("/proc/%d/root", c.PID) }
+
+// Inside returns the path in the container of a path on this machine; empty if the container does not have it.
+func (c *Container) Inside(outside string) string {
+	if in, ok := strings.CutPrefix(outside, c.root()+"/"); ok && c.PID > 0 {
+		return path.Clean("/" + in)
+	}
+	return c.mapped(outside, Mount.outside)
+}
 
 func (m Mount) inside() (from, to string)  { return m.Destination, m.Source }
 func (m Mount) outside() (from, to string) { return m.Source, m.Destination }
@@ -172,6 +205,7 @@ func unknown(err error) bool {
 type inspected struct {
 	ID        string `json:"Id"`
 	Name      string
+	Image     string
 	ImageName string
 	State     struct {
 		Status    string
@@ -199,7 +233,8 @@ func parse(text []byte) (*Container, error) {
 		return nil, fmt.Errorf("%d containers instead of one with an id", len(all))
 	}
 	i := all[0]
-	c := &Container{ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Image: i.Config.Image, Status: i.State.Status,
+	c := &Container{ID: i.ID, Name: strings.TrimPrefix(i.Name, "/"), Image: i.Config.Image,
+		ImageID: strings.TrimPrefix(i.Image, "sha256:"), Status: i.State.Status,
 		ExitCode: i.State.ExitCode, OOMKilled: i.State.OOMKilled, Memory: max(i.HostConfig.Memory, 0), Mounts: i.Mounts}
 	if i.ImageName != "" {
 		c.Image = i.ImageName

@@ -24,10 +24,10 @@ const (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Container{
-		ofPodman: {ID: "45fb", Name: "lp1", Image: "localhost/test:latest", Status: "running", PID: 4420,
-			Memory: 256 << 20, CPUs: 1.5, Mounts: []Mount{{"/srv/models", "/models"}}},
-		ofDocker: {ID: "8d1e", Name: "vllm-inference", Image: "vllm/vllm-openai:v0.11.0", Status: "exited",
-			ExitCode: 137, OOMKilled: true, CPUs: 2.5, Mounts: []Mount{}},
+		ofPodman: {ID: "45fb", Name: "lp1", Image: "localhost/test:latest", ImageID: "7bee", Status: "running",
+			PID: 4420, Memory: 256 << 20, CPUs: 1.5, Mounts: []Mount{{"/srv/models", "/models"}}},
+		ofDocker: {ID: "8d1e", Name: "vllm-inference", Image: "vllm/vllm-openai:v0.11.0", ImageID: "5f",
+			Status: "exited", ExitCode: 137, OOMKilled: true, CPUs: 2.5, Mounts: []Mount{}},
 	} {
 		got, err := parse([]byte(text))
 		check.Err(t, err)
@@ -58,7 +58,16 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s is %q inside, want %s", x.outside, got, x.inside)
 		}
 	}
+	c.Mounts = c.Mounts[:2]
 	if got := c.Outside("/database/a.gguf"); got != "" {
 		t.Errorf("a folder whose name begins alike: %q", got)
+	}
+	c.PID = 7
+	const own = "/database/a.gguf"
+	if got := c.Outside(own); got != "/proc/7/root"+own || c.Inside(got) != own {
+		t.Errorf("the container's own file is %q outside, and %q inside", got, c.Inside(got))
+	}
+	if got := c.Inside("/proc/77/root/a.gguf"); got != "" {
+		t.Errorf("another process's file is %q", got)
 	}
 }

@@ -42,6 +42,7 @@ var Classes = []Class{
 	{NoDisplay, "`--headed` without a display and without Xvfb"},
 	{NoOllama, "Ollama not found"},
 	{NoProgram, "an `exec:` engine could not be started"},
+	{NoContainer, "the container is not found, does not run, or lacks the model or the program"},
 	{BadModel, "the model file is missing, empty, truncated, malformed, or in a format that the engine does not run"},
 	{UnknownArch, "the model has an architecture that is not supported"},
 	{BadLibrary, "the model library is not available, or does not fit the model or WebLLM"},

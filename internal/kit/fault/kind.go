@@ -26,7 +26,8 @@ const (
 	NoF16         Kind = "no-float16" // the WebGPU adapter has no float16
 	NoDisplay     Kind = "no-display" // no display for a visible browser window
 	NoOllama      Kind = "no-ollama"
-	NoProgram     Kind = "no-program" // the program of an exec engine can't be started
+	NoProgram     Kind = "no-program"   // the program of an exec engine can't be started
+	NoContainer   Kind = "no-container" // a container is missing, does not run, or lacks what an engine needs
 	UnknownEngine Kind = "unknown-engine"
 
 	BadModel      Kind = "bad-model"            // empty, truncated or malformed model file

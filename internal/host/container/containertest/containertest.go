@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // busybox is where Debian's busybox-static puts it.
@@ -49,7 +50,14 @@ func Setup(t *testing.T) {
 	}
 	dir, err := os.MkdirTemp("", "lp") // sockets below need short paths
 	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() {
+		// What conmon starts at a container's end may write for a moment longer than the container is there.
+		err := os.RemoveAll(dir)
+		for begin := time.Now(); err != nil && time.Since(begin) < 20*time.Second; err = os.RemoveAll(dir) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		must(t, err)
+	})
 	in := func(name string) string { return filepath.Join(dir, name) }
 	must(t, os.WriteFile(in("engine.conf"), fmt.Appendf(nil, engineConf, in("tmp")), 0o600))
 	must(t, os.WriteFile(in("storage.conf"), fmt.Appendf(nil, storageConf, in("graph"), in("run")), 0o600))
@@ -78,6 +86,15 @@ func Run(t *testing.T, name, script string, flags ...string) {
 	args := append([]string{"run", "-d", "--name", name}, flags...)
 	Podman(t, append(args, Image, "/bin/sh", "-c", script)...)
 	t.Cleanup(func() { Podman(t, "rm", "-f", "-t", "0", name) })
+}
+
+// Libraries returns the flags with which a container also has this machine's libraries and programs.
+func Libraries(more ...string) []string {
+	flags := []string{"-e", "PATH=/bin:/usr/bin"}
+	for _, dir := range []string{"/usr", "/lib", "/lib64", "/etc/alternatives"} {
+		flags = append(flags, "-v", dir+":"+dir+":ro")
+	}
+	return append(flags, more...)
 }
 
 func run(t *testing.T, program string, args ...string) string {

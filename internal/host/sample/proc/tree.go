@@ -47,8 +47,15 @@ const NotYet = "-"
 // If it is ours, because we started it, the highest RSS is reset at phase edges.
 func NewTree(root int, role func(cmdline []string) string, attach func(sample.Source) (detach func()), ours bool) (
 	*Tree, error) {
+	return NewTreeWith(root, nil, role, attach, ours)
+}
+
+// NewTreeWith is NewTree with processes that join besides the descendants, see Family.
+func NewTreeWith(root int, joins func(Process) bool, role func(cmdline []string) string,
+	attach func(sample.Source) (detach func()), ours bool) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{role: role, attach: attach, ours: ours, stop: cancel, done: make(chan struct{}), family: NewFamily()}
+	t.family.Joins = joins
 	m, err := t.family.Add(root)
 	if err != nil {
 		cancel()

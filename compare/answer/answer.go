@@ -150,7 +150,8 @@ func (r view) gravest() []compare.Remarks {
 
 // effect is what the warnings do: a gate whose launches alternated allows for a machine that is busy or varies.
 func (r view) effect() string {
-	noise := []string{warning.BusyMachine, warning.WideInterval, warning.Unsteady, warning.UnevenSpread, warning.SamplerCost}
+	noise := []string{warning.BusyMachine, warning.WideInterval, warning.Unsteady, warning.UnevenSpread,
+		warning.SamplerCost}
 	if g := r.Gate; g != nil && g.Interleaved && g.Status != gates.Inconclusive &&
 		!slices.ContainsFunc(r.Warnings, func(w evidence.Warning) bool { return !slices.Contains(noise, w.Code) }) {
 		return explain.GateAllows

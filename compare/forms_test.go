@@ -141,7 +141,7 @@ func TestFormsOfOneDTypeAreNamedByTheirFiles(t *testing.T) {
 	for _, f := range r.Forms[0].Forms {
 		names = append(names, f.Name)
 	}
-	if want := []string{"small-Q8_0", "small-Q4_K_M", "Q4_0"}; !slices.Equal(names, want) {
+	if want := []string{"Q8_0", "Q4_K_M", "Q4_0"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 }

@@ -52,6 +52,10 @@ func Table(w io.Writer, res *compare.Result) error {
 func Answer(w io.Writer, res *compare.Result) error {
 	a := answer.Of(res)
 	text := cutLines(plain.Wrap(a.Title, "", "", width), 2) + answerText(a, 4)
+	if len(res.Cells) > 2 {
+		table := &ending{res: res, sides: sides.New(res, a)}
+		text += table.text(endingLines)
+	}
 	if n := len(a.Warnings) + a.More; n > 0 {
 		text += words.Count(n, "warning") + a.Effect + "; see the report.\n"
 	}

@@ -14,6 +14,7 @@ import (
 
 	"llmparity/assets/charts"
 	"llmparity/compare"
+	"llmparity/compare/explain"
 	"llmparity/compare/gate"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/progress"
@@ -236,6 +237,12 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	o := f.options(resolved, <-identity, show)
 	o.Profiles = profiles
+	o.Progress = func(e run.Event) {
+		show.Event(e)
+		if e.Kind == run.Recording {
+			remarkBusy(show, e.Text)
+		}
+	}
 	dir, err := f.measure(ctx, o)
 	show.Close()
 	if dir == "" {
@@ -262,6 +269,17 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	result.Gated(judged)
 	return fault.First(err, judged)
+}
+
+// remarkBusy says before the first launch what else uses the machine: a run of many minutes may then decide nothing.
+func remarkBusy(show *progress.Progress, dir string) {
+	begun, err := record.Scan(dir)
+	if err != nil {
+		return // it is said when the record is read
+	}
+	if q := explain.Quiet(begun.Run.Environment); q.Answer == explain.No {
+		show.Remark("busy machine", q.Why+"; figures will vary, so close them or expect wide intervals")
+	}
 }
 
 // concludeRun shows what a run found, writes its report, and judges it by a gate, if there is one.
@@ -320,7 +338,8 @@ func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, show *progres
 		return nil, err
 	}
 	if f.resume == "" { // else some of it is done
-		show.Expect(expected(resolved.Scorings))
+		all := expected(resolved.Scorings)
+		show.Expect(all, len(all) == len(resolved.Scorings))
 	}
 	s := resolved.First() // setup that can run; its defaults are written into the plan
 	if s == nil {

@@ -180,6 +180,7 @@ func (r view) onlySpeeds(code string) bool {
 
 // subject says what was compared: the cells that ran, if any did.
 func (r view) subject() string {
+	forms := r.forms()
 	r = r.ran()
 	const letters = 40 // of a name of others
 	engines := r.Distinct(func(c *compare.Cell) string { return explain.Cut(c.Title(), letters) })
@@ -198,9 +199,11 @@ func (r view) subject() string {
 	}
 	title := explain.And(engines, 3)
 	models := r.Distinct(func(c *compare.Cell) string { return axis.Called(&c.Spec.Model) })
-	switch len(models) {
-	case 0:
-	case 1:
+	switch {
+	case forms != nil && len(models) > 1:
+		title += fmt.Sprintf(" on %d forms of %s", len(forms.Forms), explain.Cut(forms.Model, letters))
+	case len(models) == 0:
+	case len(models) == 1:
 		title += " on " + explain.Cut(models[0], letters)
 	default:
 		title += fmt.Sprintf(" on %d models", len(models))

@@ -73,7 +73,7 @@ func (t *Table) choose() Choice {
 		return t.alone(all)
 	}
 	if len(keep) == 1 {
-		switch {
+		switch open = t.rivals(open); {
 		case len(open) > 0:
 			return Choice{Form: -1, Why: why, Undecided: open}
 		case t.smallest(t.Reference):
@@ -95,6 +95,16 @@ func (t *Table) choose() Choice {
 		}
 	}
 	return c
+}
+
+// rivals are those forms that would be taken instead of the reference form, if they kept the quality: their download is
+// smaller, or they need less memory, or neither is known.
+func (t *Table) rivals(open []int) []int {
+	differ := t.differ(t.Reference, open)
+	return slices.DeleteFunc(open, func(form int) bool {
+		r := differ[form]
+		return t.Forms[form].DownloadB >= t.Forms[t.Reference].DownloadB && r != nil && r.Delta > 0
+	})
 }
 
 // alone chooses without quality.

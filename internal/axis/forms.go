@@ -24,13 +24,41 @@ func FormName(m *record.Model) string {
 	return dtype.People(cmp.Or(dtype.InName(m.Name), m.DType, m.Name))
 }
 
-// FormNameAmong names a form by its dtype, or by its file where another file has the same: a quantisation may fall back
-// to the types of another one.
+// FormNameAmong names a form by its dtype, or where another file has the same by its file, without what the names of all
+// files begin with: a quantisation may fall back to the types of another one.
 func FormNameAmong(m *record.Model, all []*record.Model) string {
 	name := FormName(m)
 	twin := func(o *record.Model) bool { return o.Values() != m.Values() && FormName(o) == name }
 	if m.File != "" && slices.ContainsFunc(all, twin) {
-		return strings.TrimSuffix(filepath.Base(m.File), ".gguf")
+		short := fileName(m)[common(m, all):]
+		taken := func(o *record.Model) bool { return FormName(o) == short && FormName(o) != name }
+		if slices.ContainsFunc(all, taken) {
+			return fileName(m)
+		}
+		return short
 	}
 	return name
+}
+
+func fileName(m *record.Model) string { return strings.TrimSuffix(filepath.Base(m.File), ".gguf") }
+
+// common is the length of what the names of all files begin with, up to a separator. It leaves something of each.
+func common(m *record.Model, all []*record.Model) int {
+	const separators = "-._ "
+	own := fileName(m)
+	n, shortest := len(own), len(own)
+	for _, o := range all {
+		if o.File == "" || o.File == m.File {
+			continue
+		}
+		other := fileName(o)
+		shortest = min(shortest, len(other))
+		for n = min(n, len(other)); own[:n] != other[:n]; {
+			n--
+		}
+	}
+	if n < shortest && strings.ContainsRune(separators, rune(own[n])) {
+		return n + 1
+	}
+	return 1 + strings.LastIndexAny(own[:min(n, shortest-1)], separators)
 }

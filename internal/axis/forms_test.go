@@ -30,3 +30,25 @@ func TestFamilyHasForms(t *testing.T) {
 		t.Errorf("%q, %q, %q", axis.Family(&a), axis.Family(&b), axis.Family(&c))
 	}
 }
+
+// Files of one dtype are named by their files, without what all names have in common.
+func TestFormsOfOneDTypeHaveTheirFilesNames(t *testing.T) {
+	for _, c := range []struct{ files, dtypes, want []string }{
+		{[]string{"smol-135M.Q4_1", "smol-135M-Q8_0", "smol-135M-Q6_K"}, []string{"q4_1", "q8_0", "q8_0"},
+			[]string{"Q4_1", "Q8_0", "Q6_K"}},
+		{[]string{"a-Q8_0", "a-Q6_K", "b"}, []string{"q8_0", "q8_0", "q4_0"}, []string{"a-Q8_0", "a-Q6_K", "Q4_0"}},
+		{[]string{"a-Q8_0", "a-Q6_K", "a-x"}, []string{"q8_0", "q8_0", "q6_k"}, []string{"Q8_0", "a-Q6_K", "Q6_K"}},
+		{[]string{"a", "a-b"}, []string{"q8_0", "q8_0"}, []string{"a", "a-b"}},
+	} {
+		var all []*record.Model
+		for i, file := range c.files {
+			all = append(all, &record.Model{Name: "m", File: "models/" + file + ".gguf", DType: c.dtypes[i],
+				SHA256: file})
+		}
+		for i, m := range all {
+			if got := axis.FormNameAmong(m, all); got != c.want[i] {
+				t.Errorf("%s of %q: %q, want %q", c.files[i], c.files, got, c.want[i])
+			}
+		}
+	}
+}

@@ -35,9 +35,22 @@ func word(f matrix.Field) string {
 	return marks[f.State] + plain.Line(f.Word())
 }
 
+// shown is the matrix, unless it is not the question and says nothing.
+func shown(res *compare.Result) *matrix.Matrix {
+	m := res.Support
+	if m == nil || res.Surveys() {
+		return m
+	}
+	says := func(f matrix.Field) bool { return f.State != matrix.None && f.State != matrix.Unclear }
+	if !slices.ContainsFunc(m.Rows, func(r matrix.Row) bool { return slices.ContainsFunc(r.Fields, says) }) {
+		return nil
+	}
+	return m
+}
+
 // Grid has a row an engine and device, and a column a model and dtype; nil without a matrix.
 func Grid(res *compare.Result) *plain.Grid {
-	m := res.Support
+	m := shown(res)
 	if m == nil {
 		return nil
 	}
@@ -93,7 +106,7 @@ func column(m *matrix.Matrix, i int) string {
 func Lines(res *compare.Result) []string {
 	var out []string
 	for _, state := range []matrix.State{matrix.Differs, matrix.Failed, matrix.Refused, matrix.Unclear} {
-		out = append(out, linesOf(res.Support, state)...)
+		out = append(out, linesOf(shown(res), state)...)
 	}
 	return out
 }

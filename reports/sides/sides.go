@@ -154,17 +154,22 @@ func (s *Table) computesOnCPU() bool {
 	return len(s.res.Cells) > 2 && len(s.res.Engines()) == 1 && !slices.ContainsFunc(s.res.Cells, other)
 }
 
-// checked is the change of a gate's check, with the interval that a failure takes.
-func checked(c *gates.Check) Field {
+// checked has the sides and the change of a gate's check of CPU time, with the interval that a failure takes. row is the
+// row of all processes.
+func (s *Table) checked(row []Field, c *gates.Check) ([]Field, Field) {
+	note := "of launches in pairs, so it is not that of the medians"
+	if c.Part != "" && c.Baseline != nil && c.Measured != nil {
+		row = []Field{{Text: cpuTitle + ", " + plain.Line(c.Part)}, {Text: plain.Num(*c.Baseline) + " " + c.Unit},
+			{Text: plain.Num(*c.Measured) + " " + c.Unit}}
+		note = "of the CPU time of all processes, and " + note
+	}
 	share := func(percent float64) string { return verdict.Signed(percent / 100) }
 	out := Field{Text: share(*c.Percent), Worse: c.Status == gates.Failed}
 	if i := c.PercentInterval; i != nil {
 		out.Small = fmt.Sprintf("%s to %s, %.0f%% CI", share(i.Lo), share(i.Hi), 100*i.Confidence)
 	}
-	if c.Part != "" {
-		out.Small = plain.Joined(", ", out.Small, "by the "+plain.Line(c.Part))
-	}
-	return out
+	out.Small = plain.Joined(" ", out.Small, s.note(note))
+	return row, out
 }
 
 // two has a figure a row. Cells that are not compared may still differ in their perplexity.
@@ -183,9 +188,8 @@ func (s *Table) two(c *compare.Comparison) {
 			row = append(row, s.value(f, cell, f.unit))
 		}
 		d := s.difference(f, c, false)
-		if f.title == cpuTitle {
-			d = checked(s.cpu())
-			d.Small += " " + s.note("of launches in pairs, so it is not that of the medians")
+		if check := s.cpu(); f.title == cpuTitle && check != nil {
+			row, d = s.checked(row, check)
 		}
 		if d.Text == "–" && d.Small != "" { // the reason says enough
 			d.Text, d.Small = d.Small, ""

@@ -62,7 +62,7 @@ type Plan struct {
 	CellTimeout Duration `yaml:"cell_timeout,omitempty"`
 	// Time limit of the run, e.g. 8h. Default: none. run --resume measures what is missing.
 	RunTimeout Duration `yaml:"run_timeout,omitempty"`
-	// Order of launches. interleaved: each cell once, then each cell again; shuffled: the same in random order;
+	// Order of launches. interleaved: each cell of a model once, then each again; shuffled: the same in random order;
 	// grouped: all repetitions of a cell, one after the other. Default: interleaved.
 	Order string `yaml:"order,omitempty"`
 	// Random seed of shuffled order, traffic and generated prompts. Default: 0.

@@ -56,7 +56,7 @@ func (p *Progress) draw(e run.Event, now time.Time) {
 		parts = append(parts, fmt.Sprintf("%.0f MiB", float64(p.pace.memory)/(1<<20)))
 	}
 	if rest, known := p.rest(now); known {
-		parts = append(parts, roughly(rest)+" left")
+		parts = append(parts, roughly(rest)+" left"+p.after)
 	}
 	p.show(strings.Join(parts, "  "))
 }

@@ -188,7 +188,7 @@ func TestScoringShowsTimeLeft(t *testing.T) {
 // Scoring that was predicted is in the time left from the first launch on, and each part of it only once.
 func TestTimeLeftHasPredictedScoring(t *testing.T) {
 	p := New(io.Discard, true)
-	p.Expect([]Scoring{{1, "webllm", time.Hour}, {1, "llamacpp", time.Minute}, {2, "webllm", 2 * time.Hour}})
+	p.Expect([]Scoring{{1, "webllm", time.Hour}, {1, "llamacpp", time.Minute}, {2, "webllm", 2 * time.Hour}}, true)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	after := func(d time.Duration, e run.Event, want time.Duration) {
 		t.Helper()

@@ -35,6 +35,7 @@ type Progress struct {
 	said  time.Time     // when a plain line was last printed
 	pace  pace
 	all   *[]*Progress   // of the runs that alternate, this one included
+	after string         // what follows the launches and takes a time that nobody knows
 	why   map[int]string // the last error of each cell
 }
 
@@ -105,16 +106,31 @@ func (p *Progress) Event(e run.Event) {
 	}
 }
 
-// Expect adds the predicted time of scoring to the time left.
-func (p *Progress) Expect(s []Scoring) {
+// Expect adds the predicted time of scoring to the time left. known is false if some of it has no prediction.
+func (p *Progress) Expect(s []Scoring, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pace.toScore = s
+	if !known {
+		p.after = ", without scoring"
+	}
 }
 
 // Say shows what is made or downloaded before the first launch.
 func (p *Progress) Say(engine, text string) {
 	p.Event(run.Event{Kind: run.Preparing, Engine: engine, Text: text})
+}
+
+// Remark shows what to know before the first launch. It stays on a terminal.
+func (p *Progress) Remark(about, text string) {
+	if p.json != nil || p.width == nil {
+		p.Say(about, text)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	fmt.Fprintln(p.out, about+": "+text)
 }
 
 // Note prints a remark, also with --quiet: it is about the result, not about progress.
@@ -193,7 +209,7 @@ func (p *Progress) print(e run.Event, now time.Time) {
 			p.why[e.Cell] = why
 		}
 		if rest, known := p.rest(now); known && e.Launch < e.Launches {
-			line += fmt.Sprintf(" (%s left)", roughly(rest))
+			line += fmt.Sprintf(" (%s left%s)", roughly(rest), p.after)
 		}
 	}
 	if line == "" {

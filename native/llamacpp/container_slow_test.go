@@ -82,7 +82,7 @@ func TestContainerLaunchesLeaveNothing(t *testing.T) {
 	state := func() []string {
 		all, err := os.ReadFile("/proc/self/mounts")
 		check.Err(t, err)
-		mounts := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { // other tests have some, too
+		mounts := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { // others have some
 			return !strings.Contains(line, os.TempDir())
 		})
 		return []string{containertest.Podman(t, "ps", "-a", "--format", "{{.Names}}"),

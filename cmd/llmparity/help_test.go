@@ -89,7 +89,7 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 	lightTest(t)
 	short, _, _ := called("run", "--help")
 	all, _, _ := called("run", "--help-all")
-	if n := strings.Count(short, "\n      --") + strings.Count(short, "\n  -q, --"); n != 25 ||
+	if n := strings.Count(short, "\n      --") + strings.Count(short, "\n  -q, --"); n != 26 ||
 		!strings.Contains(short, "run --help-all") {
 		t.Errorf("%d flags in\n%s", n, short)
 	}

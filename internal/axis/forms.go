@@ -24,8 +24,8 @@ func FormName(m *record.Model) string {
 	return dtype.People(cmp.Or(dtype.InName(m.Name), m.DType, m.Name))
 }
 
-// FormNameAmong names a form by its dtype, or where another file has the same by its file, without what the names of all
-// files begin with: a quantisation may fall back to the types of another one.
+// FormNameAmong names a form by its dtype. Where another file has the same, it is named by its file, without what the
+// names of all files begin with: a quantisation may fall back to the types of another one.
 func FormNameAmong(m *record.Model, all []*record.Model) string {
 	name := FormName(m)
 	twin := func(o *record.Model) bool { return o.Values() != m.Values() && FormName(o) == name }

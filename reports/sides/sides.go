@@ -154,8 +154,8 @@ func (s *Table) computesOnCPU() bool {
 	return len(s.res.Cells) > 2 && len(s.res.Engines()) == 1 && !slices.ContainsFunc(s.res.Cells, other)
 }
 
-// checked has the sides and the change of a gate's check of CPU time, with the interval that a failure takes. row is the
-// row of all processes.
+// checked has the sides and the change of a gate's check of CPU time, with the interval that a failure takes. row is
+// that of all processes.
 func (s *Table) checked(row []Field, c *gates.Check) ([]Field, Field) {
 	note := "of launches in pairs, so it is not that of the medians"
 	if c.Part != "" && c.Baseline != nil && c.Measured != nil {

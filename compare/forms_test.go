@@ -91,8 +91,8 @@ func TestPerplexityTolerance(t *testing.T) {
 	check.Has(t, answer.Of(compare.With(o, run)).Ship.Sentence(), "Q4_0, by memory and quality", "within 3% of")
 	o.Perplexity = 0.001
 	a := answer.Of(compare.With(o, run))
-	check.Has(t, a.Ship.Sentence(), "Q8_0, by quality")
-	check.Has(t, a.Title, "No smaller form keeps Q8_0's perplexity within 0.1%")
+	check.Has(t, a.Ship.Sentence(), "Keep Q8_0")
+	check.Has(t, a.Title, "No smaller download keeps Q8_0's perplexity within 0.1%")
 }
 
 // The reference cell's form is the one that others are compared with.

@@ -25,7 +25,7 @@ func shipped(t *testing.T) map[string][]byte {
 
 func TestBuiltInPlansExpand(t *testing.T) {
 	cells := map[string]int{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 6, "concurrency": 12,
-		"seqlen": 8, "mixed": 4, "engines": 6, "matrix": 30}
+		"seqlen": 8, "mixed": 4, "engines": 7, "matrix": 30}
 	for name, text := range shipped(t) {
 		p, err := plan.Parse(text, name+".yaml", kinds.All...)
 		if err != nil {

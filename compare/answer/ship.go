@@ -138,7 +138,10 @@ func (r view) leastWords(t *ship.Table) string {
 	case ship.OnlyMemory:
 		format = explain.ShipPeaksLeast
 	case ship.OnlyQuality:
-		return ""
+		if t.Least() != t.Choice.Form {
+			return ""
+		}
+		format = explain.ShipPeaksLeast
 	}
 	cell := t.Forms[t.Choice.Form].Cells[t.By]
 	if cell < 0 {

@@ -6,7 +6,7 @@ package explain
 var ShipBy = map[string]string{
 	"memory-and-quality":   "%s, by memory and quality",
 	"download-and-quality": "%s, by download and quality",
-	"quality":              "%s, by quality",
+	"quality":              "Keep %s",
 	"memory":               "%s, by memory alone",
 	"download":             "%s, by download alone",
 }
@@ -50,7 +50,7 @@ const (
 	ShipNoCost     = "with no change of perplexity above %s"
 	ShipCostUnsure = "with a change of perplexity of %s that has no interval"
 	ShipNoQuality  = "; quality is not known"
-	ShipTitleNone  = "No smaller form keeps %s's perplexity within %s"
+	ShipTitleNone  = "No smaller download keeps %s's perplexity within %s"
 )
 
 // Browser or native.

@@ -66,11 +66,7 @@ func (t *Table) choose() Choice {
 		}
 	}
 	if !known {
-		all := make([]int, len(t.Forms))
-		for form := range t.Forms {
-			all[form] = form
-		}
-		return t.alone(all)
+		return t.alone()
 	}
 	if len(keep) == 1 {
 		switch open = t.rivals(open); {
@@ -108,7 +104,8 @@ func (t *Table) rivals(open []int) []int {
 }
 
 // alone chooses without quality.
-func (t *Table) alone(all []int) Choice {
+func (t *Table) alone() Choice {
+	all := t.all()
 	form, decided := t.least(all)
 	if decided {
 		return Choice{Form: form, By: OnlyMemory}
@@ -119,6 +116,24 @@ func (t *Table) alone(all []int) Choice {
 		}
 	}
 	return Choice{Form: form, By: OnlyDownload}
+}
+
+// Least is the form with the least peak memory of all; -1: others do not differ from it.
+func (t *Table) Least() int {
+	form, decided := t.least(t.all())
+	if !decided {
+		return -1
+	}
+	return form
+}
+
+// all are all forms, as indexes.
+func (t *Table) all() []int {
+	out := make([]int, len(t.Forms))
+	for form := range out {
+		out[form] = form
+	}
+	return out
 }
 
 func (t *Table) smallest(form int) bool {
@@ -175,12 +190,8 @@ func (t *Table) differ(form int, others []int) map[int]*ratio.Ratio {
 
 // next is the nearest form that needs less memory, or else the nearest smaller download; nil: there is none.
 func (t *Table) next(form int) *Step {
-	all := make([]int, len(t.Forms))
-	for i := range all {
-		all[i] = i
-	}
 	var best *Step
-	differ := t.differ(form, all)
+	differ := t.differ(form, t.all())
 	for other, r := range differ {
 		if r.Delta < 0 && (best == nil || -r.Delta < best.SavesMiB) {
 			best = &Step{Form: other, SavesMiB: -r.Delta}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -15,6 +16,10 @@ func Forms(v *View) []Chart {
 	out := Chart{ID: "forms-memory-quality", Title: "Memory against quality", Choice: "Request",
 		Label: "Points of perplexity over peak memory for each form; the table has the same figures",
 		Note:  "Left is smaller, low is better. Vertical lines: 95% intervals of the paired difference from the reference form."}
+	if len(v.Res.Forms) == 1 {
+		t := v.Res.Forms[0]
+		out.Note = strings.Replace(out.Note, "the reference form", plain.Line(t.Forms[t.Reference].Name), 1)
+	}
 	for _, t := range v.Res.Forms {
 		if s := v.forms(t); len(s.MultiSeries) > 1 {
 			name := plain.Line(t.Request)

@@ -75,7 +75,7 @@ func ShipGrid(res *compare.Result, t *ship.Table, compact bool) *plain.Grid {
 		}
 	}
 	if t.Quality >= 0 {
-		g.Head = append(g.Head, "perplexity", "quality")
+		g.Head = append(g.Head, "perplexity", Headed("quality", fmt.Sprintf("within %.3g%%", 100*t.Tolerance)))
 	}
 	for i := range t.Forms {
 		f := &t.Forms[i]

@@ -68,7 +68,7 @@ func TestTimeLeftIsThatOfAllSides(t *testing.T) {
 	ended(other, 1, 10*time.Second)
 	ended(p, 1, 20*time.Second)
 	ended(other, 2, 10*time.Second)
-	for i, want := range []string{"", "(60 s left)", "(50 s left)"} { // of one side alone nobody knows
+	for i, want := range []string{"", "(60 s left)", "(50 s left)"} { // of one side alone it is not known
 		if line := strings.Split(out.String(), "\n")[i]; !strings.HasSuffix(line, want) ||
 			want == "" && strings.Contains(line, "left") {
 			t.Errorf("%q, want %q", line, want)

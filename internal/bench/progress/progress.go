@@ -35,7 +35,7 @@ type Progress struct {
 	said  time.Time     // when a plain line was last printed
 	pace  pace
 	all   *[]*Progress   // of the runs that alternate, this one included
-	after string         // what follows the launches and takes a time that nobody knows
+	after string         // what follows the launches and has no prediction
 	why   map[int]string // the last error of each cell
 }
 

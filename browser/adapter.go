@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/browser/driver"
+	"llmparity/internal/engine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
@@ -46,8 +47,8 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 		case p.config.Adapter.Software() && p.driver.noSoftware != "":
 			do = p.driver.noSoftware
 		}
-		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
-			p.tab.Facts().Product)
+		return record.Device{}, engine.SetUp(fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
+			p.tab.Facts().Product))
 	}
 	more, err := p.tab.Adapter(ctx)
 	if err != nil {

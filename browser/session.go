@@ -74,7 +74,7 @@ func (s *Session) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.event(record.Event{Engine: s.info(nil)})
-	if !elsewhere {
+	if !elsewhere && s.Adapter.Class != "" {
 		device := s.Adapter
 		s.event(record.Event{Device: &device})
 		if s.config.Power != "" {
@@ -90,7 +90,8 @@ func (s *Session) begin(ctx context.Context) (err error) {
 
 // adapts finds the adapter. Engines that need none may have none.
 func (s *Session) adapts(ctx context.Context) (err error) {
-	if s.Adapter, err = s.Device(ctx); s.served.Elsewhere && fault.Of(err) == fault.NoAdapter {
+	needless := s.served.Elsewhere || s.served.Site.Elsewhere
+	if s.Adapter, err = s.Device(ctx); needless && fault.Of(err) == fault.NoAdapter {
 		return nil
 	}
 	return err

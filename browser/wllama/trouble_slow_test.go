@@ -5,7 +5,6 @@ package wllama
 import (
 	"testing"
 
-	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/kit/fault"
@@ -23,7 +22,6 @@ func TestBrowserWithoutWebGPU(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	for _, backend := range []string{Auto, WebGPU} {
 		e := with(backend, 1)
-		e.config.Adapter = string(browser.SwiftShader)
 		e.config.Launch.Flags = []string{"disable-software-rasterizer"}
 		s, probe := open(t, e)
 		enginetest.Load(t, s, c.Model)

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
 
@@ -160,7 +161,7 @@ func CrashedTab(t *testing.T, s engine.Session, p *Probe) {
 				}
 			}
 		})
-	OneLine(t, err, "", record.Crash, "renderer process ended (killed)")
+	OneLine(t, err, fault.Run, record.Crash, "renderer process ended (killed)")
 	if err := s.Unload(limit(t)); engine.ClassOf(err) != record.Crash {
 		t.Errorf("Unload after the crash: %v", err)
 	}

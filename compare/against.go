@@ -98,11 +98,10 @@ type Part struct {
 	Offset  bool   // others use significantly less instead, or what was read is within the tolerance
 }
 
-// CPUParts compares the CPU time of a token by kinds of processes, launch by launch. The null hypothesis is that a kind
-// adds exactly the tolerance, a share of the CPU time of all.
-func CPUParts(base, now *Cell, change float64) (out []Part) {
-	whole, why := CompareFigure(base, now, figure.TokenCPU, change, true)
-	if why != "" || evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
+// CPUParts compares the CPU time of a token by kinds of processes, launch by launch; whole compares that of all. The
+// null hypothesis is that a kind adds exactly the tolerance, a share of the CPU time of all.
+func CPUParts(whole Against, base, now *Cell, change float64) (out []Part) {
+	if evidence.Rejoined(base.counted) || evidence.Rejoined(now.counted) {
 		return nil
 	}
 	used := func(c *Cell) timing.Used {

@@ -171,7 +171,7 @@ func (j *judge) besideSpeed(check gates.Check, level gates.Level, c gates.Change
 	}
 	out = append(out, j.question(check, level, c, p, compared))
 	if j.out.Interleaved {
-		out = append(out, j.parts(check, level, c, p)...)
+		out = append(out, j.parts(compared, check, level, c, p)...)
 	}
 	for _, q := range out {
 		q.beside = true

@@ -53,11 +53,12 @@ func (p pair) unjudged(name string) string {
 const enoughForParts = 10
 
 // parts asks of each kind of processes whether it alone adds more CPU time than is tolerated of all.
-func (j *judge) parts(check gates.Check, level gates.Level, c gates.Change, p pair) (out []*question) {
-	for _, part := range compare.CPUParts(p.base, p.now, c.Change) {
-		if min(part.Left.N, part.Right.N) < enoughForParts {
-			continue
-		}
+func (j *judge) parts(whole compare.Against, check gates.Check, level gates.Level, c gates.Change,
+	p pair) (out []*question) {
+	if min(whole.Left.N, whole.Right.N) < enoughForParts {
+		return nil
+	}
+	for _, part := range compare.CPUParts(whole, p.base, p.now, c.Change) {
 		check.Part = part.Role
 		check.Name = fmt.Sprintf("%s of %s %s than %s", c.Figure.Asked(), part.Role, allowed(c), j.named)
 		q := j.question(check, level, c, p, part.Against)

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/answer"
+	"llmparity/compare/explain"
 	"llmparity/compare/memory"
 	"llmparity/internal/gates"
 	"llmparity/reports/chart"
@@ -174,7 +175,7 @@ func GateMarkdown(w io.Writer, g *gates.Outcome) error {
 		run += " against " + inert(plain.Line(cmp.Or(g.Baseline.Stored, g.Baseline.Name)))
 	}
 	sentence := func(parts ...string) string { return inert(plain.Joined("; ", parts...)) + "." }
-	output := strings.ToLower(g.Output[:min(1, len(g.Output))]) + g.Output[min(1, len(g.Output)):]
+	output := explain.Lower(g.Output)
 	if g.Status == gates.Passed {
 		m.WriteString("**" + inert(strip.Strong()) + "** " +
 			inert(plain.Joined("; ", strip.Rest, strip.Others, output)) +

@@ -48,7 +48,7 @@ func generatedIDs(r *record.Run) map[string][]string {
 }
 
 // In a container, a server and a program that speaks the protocol generate what llama.cpp generates outside. The cells
-// are told apart and compared, and the container and its limits are recorded.
+// are distinguished and compared, and the container and its limits are recorded.
 func TestEnginesInContainer(t *testing.T) {
 	racedTest(t)
 	own := filepath.Dir(exampleEngine(t))

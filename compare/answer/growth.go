@@ -44,7 +44,7 @@ func (r view) growthCard() Card {
 		return out
 	}
 	for i, words := range answers {
-		answers[i] = explain.And(of[words], 3) + ": " + strings.ToLower(words[:1]) + words[1:]
+		answers[i] = explain.And(of[words], 3) + ": " + explain.Lower(words)
 	}
 	out.Text = strings.Join(answers, ". ") + "."
 	return out

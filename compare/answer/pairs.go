@@ -274,8 +274,7 @@ func (r view) bySides(q *question, by *evidence.Groups[[2]string, pair]) (answer
 			f.Headline += fmt.Sprintf(explain.InParentheses, f.Text)
 		}
 		if !f.named {
-			lower := strings.ToLower(f.Headline[:1]) + f.Headline[1:]
-			f.Headline = fmt.Sprintf(explain.SidesAnd, sides[0], sides[1], lower)
+			f.Headline = fmt.Sprintf(explain.SidesAnd, sides[0], sides[1], explain.Lower(f.Headline))
 		}
 		if f.Unknown {
 			others = append(others, f)

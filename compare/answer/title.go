@@ -66,7 +66,7 @@ func (r view) failed(speeds, memories []pair) string {
 	}
 	title := figure.Title(c.Figure)
 	if bar := figure.New(c.Figure).Bar[1]; bar != "" {
-		title = strings.ToLower(bar[:1]) + bar[1:]
+		title = explain.Lower(bar)
 	}
 	return fmt.Sprintf(explain.TitleFailed, now, title, explain.Share(math.Abs(*c.Percent)/100), is, base)
 }
@@ -250,7 +250,7 @@ func (r view) addOutput(out *clauses, a *Answer) {
 	case len(out.differ) > 0 && len(out.same) > 0 && !slices.ContainsFunc(r.Parity, unlike):
 		out.same = append(out.same, "output")
 	default:
-		out.other = append(out.other, strings.ToLower(a.Output.Headline[:1])+a.Output.Headline[1:])
+		out.other = append(out.other, explain.Lower(a.Output.Headline))
 	}
 }
 

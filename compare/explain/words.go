@@ -150,5 +150,13 @@ func Capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// Lower is a text that begins a sentence as a part of another one.
+func Lower(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
 // Sentence fills in a format for fmt and capitalises it, unless it begins with what is filled in: a name.
 func Sentence(format string, args ...any) string { return fmt.Sprintf(Capital(format), args...) }

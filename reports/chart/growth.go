@@ -156,7 +156,7 @@ func (v *View) heldBy(a drawnOver, without string) []Chart {
 			for i := range drawn {
 				if of := drawn[i].Drawings; len(of) == 1 { // nothing else says of which memory
 					what, _, _ := strings.Cut(of[0].Name, " (")
-					drawn[i].Title = plain.Line(s.Label) + ", " + strings.ToLower(what[:1]) + what[1:] + " by " + by
+					drawn[i].Title = plain.Line(s.Label) + ", " + explain.Lower(what) + " by " + by
 				}
 			}
 			out = append(out, drawn...)

@@ -43,7 +43,7 @@ func NewStrip(g *gates.Outcome) *Strip {
 	}
 	if c := failedToo(g, s.Check); c != nil {
 		also, _ := checkShort(c)
-		s.Rest += ", and " + strings.ToLower(also[:1]) + also[1:]
+		s.Rest += ", and " + explain.Lower(also)
 	}
 	listed := map[gates.Status]int{s.Check.Status: 1}
 	s.Others = counted(g, listed, "other check")

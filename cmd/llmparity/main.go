@@ -102,9 +102,9 @@ func root() *cobra.Command {
 	}{
 		{"Measure", []*cobra.Command{runCommand(), watchCommand(), estimateCommand()}},
 		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
-			baselineCommand(), validateCommand(), compareEstimatesCommand()}},
+			baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
-		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
+		{"Setup", []*cobra.Command{doctorCommand(), noiseCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},
 	} {
 		c.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/history"
+	"llmparity/internal/history/collect"
+	"llmparity/internal/history/foreign"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
+)
+
+// historyFlags are those of all subcommands of history.
+type historyFlags struct {
+	store, commit, time, machine, control, better string
+	reason, by                                    string
+	json, markdown                                bool
+	out                                           string
+}
+
+func historyCommand() *cobra.Command {
+	var f historyFlags
+	add := &cobra.Command{Use: "add DIR", Short: "Add a run", Args: arguments(cobra.ExactArgs(1)),
+		Example: "  llmparity history add results/latest --commit $(git rev-parse HEAD) --control engine=llamacpp",
+		RunE:    func(c *cobra.Command, args []string) error { return f.add(c, args[0]) }}
+	add.Flags().StringVar(&f.control, "control", "",
+		"control cell, by AXIS=VALUE[,AXIS=VALUE]; ratios to it are tested (default: the cell of 'run --against')")
+	load := &cobra.Command{Use: "import FILE", Short: "Add runs that another tool measured, or another store",
+		Args:    arguments(cobra.ExactArgs(1)),
+		Example: "  llmparity history import bench.txt --commit 1a2b3c4\n  llmparity history import data.js",
+		RunE:    func(c *cobra.Command, args []string) error { return f.load(c, args[0]) }}
+	load.Long = load.Short + `: Go's benchmark format, JSON of github-action-benchmark (its
+data.js has a whole history), or the folder or git:BRANCH of another store.`
+	load.Flags().StringVar(&f.better, "better", "", "which way is better: higher, lower (default: by the unit)")
+	for _, c := range []*cobra.Command{add, load} {
+		c.Flags().StringVar(&f.commit, "commit", "", "commit that was measured")
+		c.Flags().StringVar(&f.time, "time", "", "time of the commit, if git does not know it: 2026-03-14T09:26:53Z")
+		c.Flags().StringVar(&f.machine, "machine", "", "name of the machine (default: its processor and GPUs)")
+	}
+	list := &cobra.Command{Use: "list", Short: "List runs", Args: arguments(cobra.NoArgs),
+		Example: "  llmparity history list --store git:llmparity-history",
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := history.Open(f.store).Read(c.Context())
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return printJSON(c.OutOrStdout(), l.Runs)
+			case len(l.Runs) == 0 && len(l.Broken) == 0:
+				_, err := fmt.Fprintf(c.OutOrStdout(), "No runs in %s.\n", f.store)
+				return err
+			}
+			return l.List(c.OutOrStdout())
+		}}
+	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	show := &cobra.Command{Use: "show COMMIT", Short: "Show the figures of a run", Args: arguments(cobra.ExactArgs(1)),
+		Example: "  llmparity history show 1a2b3c4",
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := history.Open(f.store).Read(c.Context())
+			if err != nil {
+				return err
+			}
+			h := l.Run(args[0])
+			if h == nil {
+				return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s in %s", args[0], f.store)
+			}
+			return l.Show(c.OutOrStdout(), h)
+		}}
+	all := []*cobra.Command{add, load, list, show, f.checkCommand(), f.ackCommand()}
+	for _, c := range all {
+		c.Flags().StringVar(&f.store, "store", history.Default, "folder of the history, or git:BRANCH")
+	}
+	c := parent("history", "Keep the figures of many commits, and name where they changed", all...)
+	c.Long = c.Short + `.
+
+A history is a folder with a file a run, or a branch of a git repository. Stores merge without conflicts.
+
+Docs: docs/explanation/history.md`
+	c.Example = `  llmparity history add results/latest --commit $(git rev-parse HEAD)
+  llmparity history check`
+	return c
+}
+
+// add adds a run, or all sides of an interleaved one.
+func (f *historyFlags) add(c *cobra.Command, dir string) error {
+	if f.commit == "" {
+		return fault.New(fault.Usage, "use --commit $(git rev-parse HEAD)", "which commit was measured is not known")
+	}
+	commit, err := history.Describe(c.Context(), f.commit, f.time)
+	if err != nil {
+		return err
+	}
+	s, err := openSides(dir)
+	if err != nil {
+		return err
+	}
+	if s.run().Running > 0 {
+		return fault.New(fault.Usage, "add it when it has ended", "%s is still running (process %d)", dir, s.run().Running)
+	}
+	run, err := collect.Run(s.compare(comparison()), s.runs, collect.Options{Commit: commit, Machine: f.machine,
+		Control: f.control, Folder: filepath.ToSlash(s.run().Dir)})
+	if err != nil {
+		return err
+	}
+	return f.put(c, run)
+}
+
+// put adds runs, and says which were new.
+func (f *historyFlags) put(c *cobra.Command, all ...*history.Run) error {
+	store := history.Open(f.store)
+	for _, r := range all {
+		added, err := store.Add(c.Context(), r)
+		if err != nil {
+			return err
+		}
+		word := "Added"
+		if !added {
+			word = "Already there:"
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s %s: %s, %s, %s\n", word, r.ID, words.Count(len(r.Cells), "cell"),
+			words.Count(len(r.Launches), "launch"), words.Count(len(r.Figures), "figure"))
+	}
+	return nil
+}
+
+// load adds what other tools wrote, or another store.
+func (f *historyFlags) load(c *cobra.Command, from string) error {
+	if history.IsStore(from) {
+		added, there, err := history.Open(f.store).Merge(c.Context(), history.Open(from))
+		if err == nil {
+			fmt.Fprintf(c.OutOrStdout(), "Added %s; %d were already there\n", words.Count(added, "file"), there)
+		}
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "", "can't read %s", from)
+	}
+	commit, err := history.Describe(c.Context(), f.commit, f.time)
+	if err != nil {
+		return err
+	}
+	all, err := foreign.Read(text, foreign.Options{Commit: commit, Machine: f.machine, Better: f.better,
+		Name: filepath.Base(from)})
+	if err != nil {
+		return err
+	}
+	return f.put(c, all...)
+}

@@ -1,0 +1,244 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Log is a store as it was read: runs in order, and their figures by series.
+type Log struct {
+	Runs   []Head
+	Series []*Series
+	Acks   []Ack
+	Broken []Broken // files that can't be read
+}
+
+// Series is one figure of one cell on one machine.
+type Series struct {
+	Key     string // short, for links and files
+	Machine string
+	Cell    Cell
+	Figure  Figure
+	Points  []Point
+}
+
+// Point is a run in a series.
+type Point struct {
+	Run              int32 // in the log
+	N                int32 // launches
+	Value, Low, High float64
+	Middle           float64 // what is tested
+	Control          float64 // the middle of the same figure of its control cell; NaN: none
+}
+
+// Name is a series in a line.
+func (s *Series) Name() string { return s.Figure.Title + ", " + s.Cell.Label }
+
+// hash is a short name of a text.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:5])
+}
+
+// kept is a run as it is read: its head without what other heads share.
+type kept struct {
+	head      Head
+	summaries []Summary
+}
+
+// Read reads a store. Of a million launches it keeps the summaries.
+func (s *Store) Read(ctx context.Context) (*Log, error) {
+	var lock sync.Mutex
+	var all []kept
+	share := sharing{}
+	broken, err := s.Each(ctx, func(r *Run) {
+		summaries := r.Summaries()
+		lock.Lock()
+		defer lock.Unlock()
+		share.head(&r.Head)
+		all = append(all, kept{r.Head, summaries})
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b kept) int { return before(&a.head, &b.head) })
+	l := &Log{Runs: make([]Head, len(all)), Broken: broken}
+	bySeries := map[[3]string]*Series{}
+	for i, one := range all {
+		l.Runs[i] = one.head
+		l.take(int32(i), &l.Runs[i], one.summaries, bySeries)
+		all[i] = kept{}
+	}
+	slices.SortStableFunc(l.Series, inOrder)
+	var wrong []Broken
+	l.Acks, wrong, err = s.Acks(ctx)
+	l.Broken = append(l.Broken, wrong...)
+	return l, err
+}
+
+// inOrder puts what belongs together side by side.
+func inOrder(a, b *Series) int {
+	if c := strings.Compare(a.Machine, b.Machine); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Cell.Label, b.Cell.Label)
+}
+
+// take adds a run's summaries to their series.
+func (l *Log) take(at int32, head *Head, summaries []Summary, bySeries map[[3]string]*Series) {
+	values := map[[2]int]float64{} // of control cells
+	for _, m := range summaries {
+		if head.Cells[m.Cell].Fixed {
+			values[[2]int{m.Cell, m.Name}] = m.Middle
+		}
+	}
+	for _, m := range summaries {
+		cell, figure := head.Cells[m.Cell], head.Figures[m.Name]
+		key := [3]string{head.Machine, cell.Key, figure.Name}
+		s := bySeries[key]
+		if s == nil {
+			s = &Series{Key: hash(strings.Join(key[:], "\x00")), Machine: head.Machine}
+			bySeries[key] = s
+			l.Series = append(l.Series, s)
+		}
+		s.Cell, s.Figure = cell, figure // as the newest run names them
+		p := Point{Run: at, N: int32(m.N), Value: m.Value, Low: m.Low, High: m.High, Middle: m.Middle,
+			Control: math.NaN()}
+		if c := cell.Control; c != nil && *c != m.Cell && figure.Ratio {
+			if v, ok := values[[2]int{*c, m.Name}]; ok {
+				p.Control = v
+			}
+		}
+		s.Points = append(s.Points, p)
+	}
+}
+
+// sharing makes equal texts and lists share their memory: ten thousand heads name the same cells.
+type sharing map[string]any
+
+func (s sharing) head(h *Head) {
+	h.Machine = s.text(h.Machine)
+	h.Environment = s.facts(h.Environment)
+	var cells strings.Builder
+	for i := range h.Cells {
+		c := &h.Cells[i]
+		c.Environment = s.facts(c.Environment)
+		cells.WriteString("cells\x00" + c.Key + "\x00" + c.Label + "\x00" + told(c.Environment) + "\x00")
+		if c.Control != nil {
+			cells.WriteByte(byte('0' + *c.Control%64))
+		}
+		if c.Fixed {
+			cells.WriteByte('!')
+		}
+	}
+	h.Cells = shared(s, cells.String(), h.Cells)
+	var figures strings.Builder
+	for _, f := range h.Figures {
+		figures.WriteString("figures\x00" + f.Name + "\x00" + f.Title + "\x00" + f.Unit + "\x00" + f.Better)
+		if f.Tested {
+			figures.WriteByte('!')
+		}
+		if f.Ratio {
+			figures.WriteByte('/')
+		}
+	}
+	h.Figures = shared(s, figures.String(), h.Figures)
+}
+
+func shared[T any](s sharing, key string, v T) T {
+	if old, ok := s[key].(T); ok {
+		return old
+	}
+	s[key] = v
+	return v
+}
+
+func (s sharing) text(t string) string { return shared(s, "text\x00"+t, t) }
+
+func (s sharing) facts(m map[string]string) map[string]string {
+	return shared(s, "facts\x00"+told(m), m)
+}
+
+// told is an environment as one text.
+func told(m map[string]string) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		b.WriteString(k + "\x01" + m[k] + "\x01")
+	}
+	return b.String()
+}
+
+// Mark is a change of the environment between two runs of a series.
+type Mark struct {
+	At   int      `json:"at"`   // the point behind it
+	What []string `json:"what"` // "chromium 155 → 156"
+}
+
+// Marks are the changes of the environment of a series.
+func (l *Log) Marks(s *Series) (out []Mark) {
+	for i := 1; i < len(s.Points); i++ {
+		was, is := &l.Runs[s.Points[i-1].Run], &l.Runs[s.Points[i].Run]
+		a, b := was.cell(s.Cell.Key), is.cell(s.Cell.Key)
+		var what []string
+		if !same(was.Environment, is.Environment) {
+			what = differ(was.Environment, is.Environment)
+		}
+		if a != nil && b != nil && !same(a.Environment, b.Environment) {
+			what = append(what, differ(a.Environment, b.Environment)...)
+		}
+		if len(what) > 0 {
+			out = append(out, Mark{i, what})
+		}
+	}
+	return out
+}
+
+func (h *Head) cell(key string) *Cell {
+	for i := range h.Cells {
+		if h.Cells[i].Key == key {
+			return &h.Cells[i]
+		}
+	}
+	return nil
+}
+
+// same compares what mostly is the same map.
+func same(a, b map[string]string) bool { return maps.Equal(a, b) }
+
+// differ says what changed.
+func differ(a, b map[string]string) (out []string) {
+	names := map[string]bool{}
+	for _, m := range []map[string]string{a, b} {
+		for k := range m {
+			names[k] = true
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(names)) {
+		switch was, is := a[k], b[k]; {
+		case was == is:
+		case was == "":
+			out = append(out, k+" "+is+" (was unknown)")
+		case is == "":
+			out = append(out, k+" "+was+" → unknown")
+		default:
+			out = append(out, k+" "+was+" → "+is)
+		}
+	}
+	return out
+}
+
+// Run finds a run by its name or its commit, of which the beginning suffices; the newest if several fit.
+func (l *Log) Run(name string) *Head {
+	for i := len(l.Runs) - 1; i >= 0; i-- {
+		if h := &l.Runs[i]; h.ID == name || len(name) >= 4 && strings.HasPrefix(h.Commit.SHA, name) {
+			return h
+		}
+	}
+	return nil
+}

@@ -114,7 +114,7 @@ func (l *Log) Check(ctx context.Context) (*Report, error) {
 			continue
 		}
 		r.Series++
-		if s.Figure.Ratio && s.Cell.Control == nil {
+		if s.Figure.Ratio && !s.ratio() {
 			r.Bare++
 		}
 		if len(s.Points) < needed[i] {
@@ -178,9 +178,14 @@ func (l *Log) alike(tested []*Series) []int {
 	return steps
 }
 
+// ratio reports whether ratios are tested: the control cell has the figure, too.
+func (s *Series) ratio() bool {
+	return s.Figure.Ratio && !s.Cell.Fixed && !math.IsNaN(s.Points[len(s.Points)-1].Control)
+}
+
 // tested are the points of a series that are compared, and what is compared of them.
 func (l *Log) tested(s *Series, alike []int) (points []int, out change.Series) {
-	ratio := s.Figure.Ratio && !s.Cell.Fixed && s.Cell.Control != nil
+	ratio := s.ratio()
 	out.Log = true
 	switch s.Figure.Better {
 	case "higher":
@@ -217,9 +222,6 @@ func (l *Log) tested(s *Series, alike []int) (points []int, out change.Series) {
 // find lists the changes of a series, and says how many runs it needs before it can have one.
 func (l *Log) find(s *Series, alike []int) (out []*Finding, needed int) {
 	points, values := l.tested(s, alike)
-	if len(points) == 0 {
-		return nil, math.MaxInt
-	}
 	for _, c := range change.Find(values) {
 		out = append(out, l.finding(s, points, values, c))
 	}
@@ -237,7 +239,7 @@ func (l *Log) finding(s *Series, points []int, values change.Series, c change.Ch
 	head, last := &l.Runs[s.Points[points[c.At]].Run], &l.Runs[s.Points[points[c.At-1]].Run]
 	f := &Finding{Machine: s.Machine, Cell: s.Cell.Label, Figure: s.Figure.Name, Title: s.Figure.Title,
 		Unit: s.Figure.Unit, Percent: c.Percent, Low: c.Lo, High: c.Hi, Absolute: !values.Log,
-		Ratio: s.Figure.Ratio && s.Cell.Control != nil && !s.Cell.Fixed, Before: level(c.From, c.At), After: level(c.At, c.To),
+		Ratio: s.ratio(), Before: level(c.From, c.At), After: level(c.At, c.To),
 		Runs: c.To - c.At, Chance: c.Chance, Since: head.Commit, Last: last.Commit, Run: head.ID, series: s}
 	f.Worse = s.Figure.Better == "higher" && c.Percent < 0 || s.Figure.Better == "lower" && c.Percent > 0
 	f.ID = hash(s.Key + f.Run)

@@ -351,3 +351,11 @@ func TestMergeAddsWhatIsMissing(t *testing.T) {
 		t.Errorf("added %d, %d there", added, there)
 	}
 }
+
+// TestWhatChangesEveryNightExplainsNothing: the version of a nightly build.
+func TestWhatChangesEveryNightExplainsNothing(t *testing.T) {
+	nightly := func(day int, r *Run) { r.Environment["llmparity"] = fmt.Sprint("build ", day) }
+	if r := report(t, filled(t, "", 60, step(20, 0.15, 50), nil, nightly)); r.Alarms() != 1 {
+		t.Errorf("%+v", *r.Findings[0])
+	}
+}

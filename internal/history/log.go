@@ -177,26 +177,44 @@ func told(m map[string]string) string {
 // Mark is a change of the environment between two runs of a series.
 type Mark struct {
 	At   int      `json:"at"`   // the point behind it
-	What []string `json:"what"` // "chromium 155 → 156"
+	What []string `json:"what"` // "browser Chromium 155 → Chromium 156"
+
+	facts []fact
 }
 
-// Marks are the changes of the environment of a series.
+// fact is what changed in an environment.
+type fact struct{ name, words string }
+
+// Marks are the changes of the environment of a series. What changes all the time, such as the version of a nightly
+// build, is none: it would explain everything.
 func (l *Log) Marks(s *Series) (out []Mark) {
+	often := map[string]int{}
 	for i := 1; i < len(s.Points); i++ {
 		was, is := &l.Runs[s.Points[i-1].Run], &l.Runs[s.Points[i].Run]
 		a, b := was.cell(s.Cell.Key), is.cell(s.Cell.Key)
-		var what []string
-		if !same(was.Environment, is.Environment) {
-			what = differ(was.Environment, is.Environment)
+		var facts []fact
+		if !maps.Equal(was.Environment, is.Environment) {
+			facts = differ(was.Environment, is.Environment)
 		}
-		if a != nil && b != nil && !same(a.Environment, b.Environment) {
-			what = append(what, differ(a.Environment, b.Environment)...)
+		if a != nil && b != nil && !maps.Equal(a.Environment, b.Environment) {
+			facts = append(facts, differ(a.Environment, b.Environment)...)
 		}
-		if len(what) > 0 {
-			out = append(out, Mark{i, what})
+		for _, f := range facts {
+			often[f.name]++
+		}
+		if len(facts) > 0 {
+			out = append(out, Mark{At: i, facts: facts})
 		}
 	}
-	return out
+	most := max(3, len(s.Points)/8)
+	for i := range out {
+		for _, f := range out[i].facts {
+			if often[f.name] <= most {
+				out[i].What = append(out[i].What, f.words)
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(m Mark) bool { return len(m.What) == 0 })
 }
 
 func (h *Head) cell(key string) *Cell {
@@ -208,11 +226,8 @@ func (h *Head) cell(key string) *Cell {
 	return nil
 }
 
-// same compares what mostly is the same map.
-func same(a, b map[string]string) bool { return maps.Equal(a, b) }
-
 // differ says what changed.
-func differ(a, b map[string]string) (out []string) {
+func differ(a, b map[string]string) (out []fact) {
 	names := map[string]bool{}
 	for _, m := range []map[string]string{a, b} {
 		for k := range m {
@@ -223,11 +238,11 @@ func differ(a, b map[string]string) (out []string) {
 		switch was, is := a[k], b[k]; {
 		case was == is:
 		case was == "":
-			out = append(out, k+" "+is+" (was unknown)")
+			out = append(out, fact{k, k + " " + is + " (was unknown)"})
 		case is == "":
-			out = append(out, k+" "+was+" → unknown")
+			out = append(out, fact{k, k + " " + was + " → unknown"})
 		default:
-			out = append(out, k+" "+was+" → "+is)
+			out = append(out, fact{k, k + " " + was + " → " + is})
 		}
 	}
 	return out

@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -239,8 +241,8 @@ func (l *Log) Show(w io.Writer, h *Head) error {
 	if h.Folder != "" {
 		fmt.Fprintf(b, "run: %s\n", clean(h.Folder))
 	}
-	for _, line := range differ(nil, h.Environment) {
-		fmt.Fprintln(b, clean(strings.TrimSuffix(line, " (was unknown)")))
+	for _, k := range slices.Sorted(maps.Keys(h.Environment)) {
+		fmt.Fprintln(b, clean(k+": "+h.Environment[k]))
 	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "\nCELL\tFIGURE\tMEDIAN\tLAUNCHES\tCONTROL\n")

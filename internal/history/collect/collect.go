@@ -44,7 +44,7 @@ func Run(res *compare.Result, records []*record.Run, o Options) (*history.Run, e
 	names := map[string]int{}
 	for _, c := range res.Cells {
 		at := len(out.Cells)
-		cell := history.Cell{Key: Key(&c.Spec), Label: Label(&c.Spec), Engine: c.Title(), Environment: ran(c)}
+		cell := history.Cell{Key: Key(&c.Spec), Label: Label(&c.Spec, c.Title()), Engine: c.Title(), Environment: ran(c)}
 		if sides && c.Run < len(records)-1 {
 			cell.Key, cell.Label, cell.Fixed = cell.Key+" baseline", cell.Label+", baseline side", true
 		}
@@ -213,13 +213,15 @@ func Key(c *record.Cell) string {
 }
 
 // Label names a cell for people. What most plans leave at its usual value is left out.
-func Label(c *record.Cell) string {
-	var parts []string
+func Label(c *record.Cell, engine string) string {
+	parts := []string{engine}
 	for _, a := range axis.Of(c) {
-		usual := a.Name == axis.Isolation && a.Of(c) == record.OfLaunch || a.Name == axis.PromptCache && a.Of(c) == record.CacheOff ||
-			a.Of(c) == "" || a.Build() || a.Part != "" || a.Name == axis.Context
-		if v := a.In(c); v != "" && !usual {
-			parts = append(parts, v)
+		v := a.Of(c)
+		usual := a.Name == axis.Engine || a.Name == axis.Context || a.Build() || a.Part != "" || v == "" ||
+			a.Name == axis.Isolation && v == record.OfLaunch || a.Name == axis.PromptCache && v == record.CacheOff ||
+			a.Name == axis.Traffic && c.Traffic == nil || a.Name == axis.Prompt && c.PromptID == 1
+		if in := a.In(c); in != "" && !usual {
+			parts = append(parts, in)
 		}
 	}
 	return strings.Join(parts, ", ")

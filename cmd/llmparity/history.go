@@ -19,7 +19,6 @@ type historyFlags struct {
 	store, commit, time, machine, control, better string
 	reason, by                                    string
 	json, markdown                                bool
-	out                                           string
 }
 
 func historyCommand() *cobra.Command {
@@ -70,7 +69,7 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 			}
 			return l.Show(c.OutOrStdout(), h)
 		}}
-	all := []*cobra.Command{add, load, list, show, f.checkCommand(), f.ackCommand()}
+	all := []*cobra.Command{add, load, list, show, f.checkCommand(), f.ackCommand(), f.siteCommand()}
 	for _, c := range all {
 		c.Flags().StringVar(&f.store, "store", history.Default, "folder of the history, or git:BRANCH")
 	}

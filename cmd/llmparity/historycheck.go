@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"llmparity/internal/history"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
+	"llmparity/reports/dashboard"
 )
 
 func (f *historyFlags) checkCommand() *cobra.Command {
@@ -50,6 +53,7 @@ func (f *historyFlags) check(c *cobra.Command) error {
 
 // report reads a store and checks it.
 func (f *historyFlags) report(c *cobra.Command) (*history.Log, *history.Report, error) {
+	debug.SetGCPercent(50) // a million launches are 150 MB, and by default as much again would be garbage
 	l, err := history.Open(f.store).Read(c.Context())
 	if err != nil {
 		return nil, nil, err
@@ -84,5 +88,29 @@ func (f *historyFlags) ackCommand() *cobra.Command {
 		}}
 	c.Flags().StringVar(&f.reason, "reason", "", "why it is known, or right")
 	c.Flags().StringVar(&f.by, "by", "", "who says so (default: $USER)")
+	return c
+}
+
+func (f *historyFlags) siteCommand() *cobra.Command {
+	var o dashboard.Options
+	c := &cobra.Command{Use: "site", Short: "Write static pages: verdicts, and a chart of each figure",
+		Args:    arguments(cobra.NoArgs),
+		Example: "  llmparity history site -o public --reports https://ci.example/artifacts",
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, r, err := f.report(c)
+			if err == nil {
+				err = dashboard.Write(c.Context(), l, r, o)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "Wrote %s: %s\n", filepath.Join(o.Dir, "index.html"), r.Headline())
+			return err
+		}}
+	c.Long = c.Short + `.
+
+The pages work from a folder and from any web server, and load nothing from elsewhere.`
+	c.Flags().StringVarP(&o.Dir, "output-dir", "o", "history", "folder to write to")
+	c.Flags().StringVar(&o.Reports, "reports", "", "what links to reports begin with (default: reports on this machine)")
 	return c
 }

@@ -123,7 +123,7 @@ func (l *Log) Check(ctx context.Context) (*Report, error) {
 		}
 	}
 	for i, s := range tested {
-		if s.Cell.Fixed {
+		if s.Cell.Fixed || len(found[i]) == 0 {
 			continue
 		}
 		marks := l.Marks(s)
@@ -303,6 +303,8 @@ func (l *Log) judge(f *Finding, all []*Finding, marks []Mark, moved []*Finding) 
 		}
 	}
 	switch {
+	case f.Low < 0 && f.High > 0:
+		f.Verdict, f.Why = Recovered, "runs since then do not show it"
 	case f.series.Figure.Better == "":
 		f.Verdict = Changed
 	case !f.Worse:

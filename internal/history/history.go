@@ -107,19 +107,22 @@ func before(a, b *Head) int {
 	return cmp.Or(a.When().Compare(b.When()), a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID))
 }
 
-// Summary is a figure of a cell over the launches of a run.
+// Summary is a figure of a cell over the launches of a run. A history has millions: it is kept small.
 type Summary struct {
-	N          int
+	Cell, Name int32 // numbers of cell and figure in the head
+	N          int32
+	Low, High  float32 // the median's 95% interval; of fewer than six launches all of them
 	Value      float64 // the median
 	Middle     float64 // the mean of the middle half, which is tested
-	Low, High  float64 // the median's 95% interval; of fewer than six launches all of them
-	Cell, Name int     // numbers of cell and figure in the head
 }
 
 // Summaries has those of all cells and figures with a value.
 func (r *Run) Summaries() []Summary {
 	out := make([]Summary, 0, len(r.Cells)*len(r.Figures))
-	slices.SortStableFunc(r.Launches, func(a, b Launch) int { return cmp.Compare(a.Cell, b.Cell) })
+	byCell := func(a, b Launch) int { return cmp.Compare(a.Cell, b.Cell) }
+	if !slices.IsSortedFunc(r.Launches, byCell) {
+		slices.SortStableFunc(r.Launches, byCell)
+	}
 	values := make([]float64, 0, 16)
 	for from := 0; from < len(r.Launches); {
 		to := from
@@ -136,8 +139,8 @@ func (r *Run) Summaries() []Summary {
 			if n := len(values); n > 0 {
 				slices.Sort(values)
 				low := rank(n)
-				out = append(out, Summary{n, change.Median(values), change.Middle(values), values[low], values[n-1-low],
-					r.Launches[from].Cell, f})
+				out = append(out, Summary{int32(r.Launches[from].Cell), int32(f), int32(n), float32(values[low]),
+					float32(values[n-1-low]), (values[(n-1)/2] + values[n/2]) / 2, change.Middle(values)})
 			}
 		}
 		from = to

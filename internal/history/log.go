@@ -17,6 +17,11 @@ type Log struct {
 	Series []*Series
 	Acks   []Ack
 	Broken []Broken // files that can't be read
+
+	marked struct { // the last answer of Marks
+		of    *Series
+		marks []Mark
+	}
 }
 
 // Series is one figure of one cell on one machine.
@@ -30,11 +35,12 @@ type Series struct {
 
 // Point is a run in a series.
 type Point struct {
-	Run              int32 // in the log
-	N                int32 // launches
-	Value, Low, High float64
-	Middle           float64 // what is tested
-	Control          float64 // the middle of the same figure of its control cell; NaN: none
+	Run       int32 // in the log
+	N         int32 // launches
+	Low, High float32
+	Value     float64
+	Middle    float64 // what is tested
+	Control   float64 // the middle of the same figure of its control cell; NaN: none
 }
 
 // Name is a series in a line.
@@ -69,10 +75,10 @@ func (s *Store) Read(ctx context.Context) (*Log, error) {
 	}
 	slices.SortFunc(all, func(a, b kept) int { return before(&a.head, &b.head) })
 	l := &Log{Runs: make([]Head, len(all)), Broken: broken}
-	bySeries := map[[3]string]*Series{}
+	bySeries := l.series(all)
 	for i, one := range all {
 		l.Runs[i] = one.head
-		l.take(int32(i), &l.Runs[i], one.summaries, bySeries)
+		take(int32(i), &l.Runs[i], one.summaries, bySeries)
 		all[i] = kept{}
 	}
 	slices.SortStableFunc(l.Series, inOrder)
@@ -90,28 +96,48 @@ func inOrder(a, b *Series) int {
 	return strings.Compare(a.Cell.Label, b.Cell.Label)
 }
 
+// identity tells series apart: machine, cell and figure.
+type identity [3]string
+
+func (h *Head) identity(m Summary) identity {
+	return identity{h.Machine, h.Cells[m.Cell].Key, h.Figures[m.Name].Name}
+}
+
+// series makes all series, with room for their points: lists that grow take twice the memory.
+func (l *Log) series(all []kept) map[identity]*Series {
+	points := map[identity]int{}
+	var inOrder []identity
+	for i := range all {
+		for _, m := range all[i].summaries {
+			id := all[i].head.identity(m)
+			if points[id]++; points[id] == 1 {
+				inOrder = append(inOrder, id)
+			}
+		}
+	}
+	out := map[identity]*Series{}
+	for _, id := range inOrder {
+		s := &Series{Key: hash(strings.Join(id[:], "\x00")), Machine: id[0], Points: make([]Point, 0, points[id])}
+		out[id] = s
+		l.Series = append(l.Series, s)
+	}
+	return out
+}
+
 // take adds a run's summaries to their series.
-func (l *Log) take(at int32, head *Head, summaries []Summary, bySeries map[[3]string]*Series) {
-	values := map[[2]int]float64{} // of control cells
+func take(at int32, head *Head, summaries []Summary, bySeries map[identity]*Series) {
+	values := map[[2]int32]float64{} // of control cells
 	for _, m := range summaries {
 		if head.Cells[m.Cell].Fixed {
-			values[[2]int{m.Cell, m.Name}] = m.Middle
+			values[[2]int32{m.Cell, m.Name}] = m.Middle
 		}
 	}
 	for _, m := range summaries {
-		cell, figure := head.Cells[m.Cell], head.Figures[m.Name]
-		key := [3]string{head.Machine, cell.Key, figure.Name}
-		s := bySeries[key]
-		if s == nil {
-			s = &Series{Key: hash(strings.Join(key[:], "\x00")), Machine: head.Machine}
-			bySeries[key] = s
-			l.Series = append(l.Series, s)
-		}
-		s.Cell, s.Figure = cell, figure // as the newest run names them
-		p := Point{Run: at, N: int32(m.N), Value: m.Value, Low: m.Low, High: m.High, Middle: m.Middle,
-			Control: math.NaN()}
-		if c := cell.Control; c != nil && *c != m.Cell && figure.Ratio {
-			if v, ok := values[[2]int{*c, m.Name}]; ok {
+		s := bySeries[head.identity(m)]
+		s.Cell, s.Figure = head.Cells[m.Cell], head.Figures[m.Name] // as the newest run names them
+		p := Point{Run: at, N: m.N, Value: m.Value, Low: m.Low, High: m.High, Middle: m.Middle, Control: math.NaN()}
+		if c := s.Cell.Control; c != nil && *c != int(m.Cell) && s.Figure.Ratio {
+			if v, ok := values[[2]int32{int32(*c), m.Name}]; ok {
 				p.Control = v
 			}
 		}
@@ -186,8 +212,13 @@ type Mark struct {
 type fact struct{ name, words string }
 
 // Marks are the changes of the environment of a series. What changes all the time, such as the version of a nightly
-// build, is none: it would explain everything.
+// build, is none: it would explain everything. It is for one caller at a time.
 func (l *Log) Marks(s *Series) (out []Mark) {
+	if last := l.marked; last.of != nil && last.of.Machine == s.Machine && last.of.Cell.Key == s.Cell.Key &&
+		slices.EqualFunc(last.of.Points, s.Points, func(a, b Point) bool { return a.Run == b.Run }) {
+		return last.marks // the figures of a cell have the same
+	}
+	defer func() { l.marked.of, l.marked.marks = s, out }()
 	often := map[string]int{}
 	for i := 1; i < len(s.Points); i++ {
 		was, is := &l.Runs[s.Points[i-1].Run], &l.Runs[s.Points[i].Run]

@@ -36,10 +36,10 @@ func (f *Finding) Sure() string {
 	switch {
 	case f.Verdict == Suspected:
 		return "not sure yet"
-	case f.Chance <= 0:
+	case f.Chance < 1e-9:
 		return "by chance in less than 1 of 1,000,000,000 unchanged months"
 	}
-	return "by chance in 1 of " + thousands(min(1/f.Chance, 1e9)) + " unchanged months"
+	return "by chance in 1 of " + thousands(1/f.Chance) + " unchanged months"
 }
 
 // thousands is a number with two digits that count.

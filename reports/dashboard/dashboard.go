@@ -49,6 +49,7 @@ type site struct {
 	log    *history.Log
 	report *history.Report
 	views  []*view
+	marks  map[*history.Series][]history.Mark
 }
 
 // view is what one chart shows: a figure of a cell, on all machines.
@@ -62,7 +63,10 @@ type view struct {
 
 // Write writes the pages of a checked history.
 func Write(ctx context.Context, l *history.Log, r *history.Report, o Options) error {
-	s := &site{Options: o, log: l, report: r, views: viewsOf(l, r)}
+	s := &site{Options: o, log: l, report: r, views: viewsOf(l, r), marks: map[*history.Series][]history.Mark{}}
+	for _, series := range l.Series {
+		s.marks[series] = l.Marks(series)
+	}
 	for _, dir := range []string{"data", "assets"} {
 		if err := os.MkdirAll(filepath.Join(o.Dir, dir), 0o755); err != nil {
 			return s.unwritten(err)
@@ -131,7 +135,7 @@ func (s *site) html(name string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		t, err := template.New(name).Funcs(template.FuncMap{
 			"count": words.Count, "style": func() template.CSS { return template.CSS(reports.Style()) },
-			"level": history.Level, "urgent": urgent, "link": s.link,
+			"level": history.Level, "link": s.link,
 			"own": func() (template.CSS, error) {
 				text, err := page.ReadFile("page/dashboard.css")
 				return template.CSS(text), err
@@ -144,8 +148,21 @@ func (s *site) html(name string) func(io.Writer) error {
 	}
 }
 
-// Report, Rows and Figures are for the first page.
+// Report has the verdicts. It and the methods below are for the first page.
 func (s *site) Report() *history.Report { return s.report }
+
+// Urgent are the findings that somebody should look at, Others the rest.
+func (s *site) Urgent() []*history.Finding { return s.those(true) }
+func (s *site) Others() []*history.Finding { return s.those(false) }
+
+func (s *site) those(are bool) (out []*history.Finding) {
+	for _, f := range s.report.Findings {
+		if urgent(f) == are {
+			out = append(out, f)
+		}
+	}
+	return out
+}
 
 // Newest is the last run.
 func (s *site) Newest() *history.Head {
@@ -358,7 +375,10 @@ type mark struct {
 func (s *site) data(w io.Writer, v *view) error {
 	h := head{Key: v.Key, Cell: v.Cell, Name: v.Figure.Name, Title: v.Figure.Title, Unit: v.Figure.Unit, Better: v.Figure.Better}
 	for _, series := range v.Series {
-		l := line{Machine: series.Machine, Changes: []mark{}, Marks: s.log.Marks(series), Control: series.Cell.Control != nil}
+		l := line{Machine: series.Machine, Changes: []mark{}, Marks: s.marks[series], Control: series.Cell.Control != nil}
+		if l.Marks == nil {
+			l.Marks = []history.Mark{}
+		}
 		for _, f := range v.Findings {
 			if f.Series() == series {
 				text := f.Size() + " (95% CI " + f.Interval() + "), " + f.Sure() + "; " + f.From()
@@ -398,7 +418,7 @@ func (s *site) data(w io.Writer, v *view) error {
 			b = strconv.AppendInt(b, int64(p.Run), 10)
 			b = append(b, ',')
 			b = strconv.AppendInt(b, int64(p.N), 10)
-			for _, v := range []float64{p.Value, p.Low, p.High, p.Middle / p.Control} {
+			for _, v := range []float64{p.Value, float64(p.Low), float64(p.High), p.Middle / p.Control} {
 				b = append(b, ',')
 				number(v)
 			}

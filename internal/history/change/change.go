@@ -160,23 +160,22 @@ func (sc *scan) best(s Series, budget float64) (at int, least float64) {
 	for k := Before; k <= n-After; k++ {
 		few, m := min(k, n-k), float64(k*(n-k))
 		d := m - float64(sc.counts[k]) // twice how far from the middle
-		z, way := d*d*3/(m*float64(n+1)), 0
-		if d < 0 {
-			way = 1
-		}
-		switch {
-		case few > exactly: // among large sides odds follow z, and take long to compute
-			if z > most[way] {
-				center[way], most[way] = k, z
+		scale := m * float64(n+1) / 3
+		if few > exactly { // among large sides odds follow z, and take long to compute
+			if d*d > large*large*scale {
+				way := int(one(d < 0))
+				if z := d * d / scale; z > most[way] {
+					center[way], most[way] = k, z
+				}
 			}
-		case z > 4: // p is a twentieth
+		} else if d*d > 4*scale { // p is a twentieth
 			if odds := sc.odds(s, k); odds < least {
 				at, least = sc.start+k, odds
 			}
 		}
 	}
 	for way, k := range center {
-		if most[way] > large*large {
+		if most[way] > 0 {
 			if odds := sc.odds(s, k); odds < least {
 				at, least = sc.start+k, odds
 			}

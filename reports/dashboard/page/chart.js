@@ -99,7 +99,7 @@ const llmparity = (() => {
     chart.setOption({
       animation: false, textStyle: { color: ink }, aria: { enabled: true },
       grid: { left: narrow ? 48 : 64, right: 16, top: lines.length > 1 ? 40 : 24, bottom: 70 },
-      legend: lines.length > 1 ? { data: lines.map((l) => l.machine), textStyle: { color: ink }, type: "scroll" } : undefined,
+      legend: lines.length > 1 ? { top: 0, data: lines.map((l) => l.machine), textStyle: { color: ink }, type: "scroll" } : undefined,
       xAxis: { type: "value", min: -0.5, max: all.length - 0.5, splitLine: { show: false }, axisLabel: { color: muted, hideOverlap: true, formatter: (v) => (Number.isInteger(v) && runs[all[v]] ? runs[all[v]][0].slice(0, 7) : "") }, minInterval: 1 },
       yAxis: { type: "value", scale: true, name: ratio() ? "ratio" : view.unit, nameTextStyle: { color: muted }, axisLabel: { color: muted }, splitLine: { lineStyle: { color: style("--line") } } },
       tooltip: { trigger: "item", confine: true, formatter: tip, backgroundColor: style("--card"), borderColor: style("--edge"), textStyle: { color: ink } },
@@ -151,7 +151,7 @@ const llmparity = (() => {
       const of = (x) => (ratio() ? x.ratio : x.v);
       if (p && q) {
         const change = 100 * (of(q) / of(p) - 1);
-        box.append(make("p", {}, make("strong", {}, `${change > 0 ? "+" : ""}${change.toFixed(1)}%`), ` ${value(of(p))} → ${value(of(q))}, `, bdi(l.machine)));
+        box.append(make("p", {}, make("strong", {}, `${change > 0 ? "+" : change < 0 ? "−" : ""}${Math.abs(change).toFixed(1)}%`), ` ${value(of(p))} → ${value(of(q))}, `, bdi(l.machine)));
         const marks = l.marks.filter((m) => m.at > l.points.indexOf(p) && m.at <= l.points.indexOf(q)).flatMap((m) => m.what);
         if (marks.length) box.append(make("p", { class: "quiet" }, "Environment: ", bdi(marks.join("; "))));
       } else if (p || q) {

@@ -65,7 +65,8 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 			}
 			h := l.Run(args[0])
 			if h == nil {
-				return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s in %s", args[0], f.store)
+				return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s in %s", args[0],
+					f.store)
 			}
 			return l.Show(c.OutOrStdout(), h)
 		}}
@@ -98,7 +99,8 @@ func (f *historyFlags) add(c *cobra.Command, dir string) error {
 		return err
 	}
 	if s.run().Running > 0 {
-		return fault.New(fault.Usage, "add it when it has ended", "%s is still running (process %d)", dir, s.run().Running)
+		return fault.New(fault.Usage, "add it when it has ended", "%s is still running (process %d)", dir,
+			s.run().Running)
 	}
 	run, err := collect.Run(s.compare(comparison()), s.runs, collect.Options{Commit: commit, Machine: f.machine,
 		Control: f.control, Folder: filepath.ToSlash(s.run().Dir)})

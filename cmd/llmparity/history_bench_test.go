@@ -54,15 +54,18 @@ func manyLaunches(i, cells, figures int) *history.Run {
 	r := rand.New(rand.NewPCG(uint64(i), 1))
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 2 * time.Hour)
 	run := &history.Run{Head: history.Head{Name: "nightly", Started: at, Machine: "mouse, 2 cores",
-		Commit:      history.Commit{SHA: fmt.Sprintf("%040x", i+1<<40), Time: at, Author: "Jane Mouse", Subject: "Make it quicker"},
+		Commit: history.Commit{SHA: fmt.Sprintf("%040x", i+1<<40), Time: at, Author: "Jane Mouse",
+			Subject: "Make it quicker"},
 		Environment: map[string]string{"kernel": "6.1", "llmparity": fmt.Sprint("build ", i)}}}
 	for f := range figures {
 		run.Figures = append(run.Figures, history.Figure{Name: fmt.Sprint("figure", f), Title: fmt.Sprint("figure ", f),
 			Unit: "ms", Better: "lower", Tested: true, Ratio: true})
 	}
 	for c := range cells {
-		cell := history.Cell{Key: fmt.Sprint("cell", c), Label: fmt.Sprint("WebLLM, tiny, input of ", c), Engine: "WebLLM",
-			Environment: map[string]string{"browser": fmt.Sprint("Chromium ", 100+i/500), "engine": "WebLLM 0.2.86"}, Fixed: c == 0}
+		cell := history.Cell{Key: fmt.Sprint("cell", c), Label: fmt.Sprint("WebLLM, tiny, input of ", c),
+			Engine: "WebLLM",
+			Environment: map[string]string{"browser": fmt.Sprint("Chromium ", 100+i/500),
+				"engine": "WebLLM 0.2.86"}, Fixed: c == 0}
 		if c > 0 {
 			cell.Control = new(0)
 		}

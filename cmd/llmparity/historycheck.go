@@ -78,7 +78,8 @@ func (f *historyFlags) ackCommand() *cobra.Command {
 			}
 			all := r.Ack(args[0], f.reason, cmp.Or(f.by, os.Getenv("USER")))
 			if len(all) == 0 {
-				return fault.New(fault.Usage, "see llmparity history check", "no change %s that is not acknowledged", args[0])
+				return fault.New(fault.Usage, "see llmparity history check",
+					"no change %s that is not acknowledged", args[0])
 			}
 			if err := history.Open(f.store).Acknowledge(c.Context(), all...); err != nil {
 				return err

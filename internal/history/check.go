@@ -351,7 +351,8 @@ func (r *Report) Ack(name, reason, by string) (out []Ack) {
 	for _, f := range r.Findings {
 		if len(name) >= 4 && (strings.HasPrefix(f.ID, name) || strings.HasPrefix(f.Since.SHA, name)) &&
 			f.Verdict != Acknowledged {
-			out = append(out, Ack{Series: f.series.Key, Run: f.Run, Commit: f.Since.SHA, Better: !f.Worse, Reason: reason, By: by})
+			out = append(out, Ack{Series: f.series.Key, Run: f.Run, Commit: f.Since.SHA, Better: !f.Worse,
+				Reason: reason, By: by})
 		}
 	}
 	return out

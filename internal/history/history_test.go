@@ -27,9 +27,11 @@ func made(day int, decode, control float64, r *rand.Rand) *Run {
 			Author: "Jane <script>", Subject: "Make it | *worse* \x1b[31m"},
 		Environment: map[string]string{"kernel": "6.1"},
 		Cells: []Cell{{Key: "engine=webllm", Label: "WebLLM, tiny", Engine: "WebLLM",
-			Environment: map[string]string{"browser": "Chromium 156"}}, {Key: "engine=llamacpp", Label: "llama.cpp, tiny",
+			Environment: map[string]string{"browser": "Chromium 156"}}, {Key: "engine=llamacpp",
+			Label:  "llama.cpp, tiny",
 			Engine: "llama.cpp"}},
-		Figures: []Figure{{Name: "decode_tps", Title: "decode", Unit: "tokens/s", Better: "higher", Tested: true, Ratio: true},
+		Figures: []Figure{{Name: "decode_tps", Title: "decode", Unit: "tokens/s", Better: "higher", Tested: true,
+			Ratio: true},
 			{Name: "peak_pss", Title: "peak memory", Unit: "MiB", Better: "lower", Tested: true},
 			{Name: "tokens", Title: "tokens generated", Unit: "tokens"}}}}
 	if control > 0 {
@@ -48,7 +50,8 @@ func made(day int, decode, control float64, r *rand.Rand) *Run {
 }
 
 // filled is a store with so many runs, whose decode and control are functions of the day.
-func filled(t testing.TB, where string, days int, decode, control func(day int) float64, changed func(int, *Run)) *Store {
+func filled(t testing.TB, where string, days int, decode, control func(day int) float64, changed func(int,
+	*Run)) *Store {
 	t.Helper()
 	s := Open(where)
 	if where == "" {
@@ -249,13 +252,15 @@ func TestStepsAreRegressions(t *testing.T) {
 	var text, marked strings.Builder
 	check.Err(t, r.Text(&text))
 	check.Err(t, r.Markdown(&marked))
-	check.Has(t, text.String(), "1 regression in 2 series of 60 runs", "REGRESSION", "decode, WebLLM, tiny, mouse", "Jane <script>")
+	check.Has(t, text.String(), "1 regression in 2 series of 60 runs", "REGRESSION", "decode, WebLLM, tiny, mouse",
+		"Jane <script>")
 	check.Has(t, marked.String(), `Make it \| \*worse\*`, "Jane &lt;script>")
 	if strings.Contains(text.String()+marked.String(), "\x1b") {
 		t.Error("a subject steers the terminal")
 	}
 	check.Err(t, s.Acknowledge(t.Context(), r.Ack(f.Since.SHA[:12], "a debug build", "me")...))
-	if r = report(t, s); r.Alarms() != 0 || r.Findings[0].Verdict != Acknowledged || r.Findings[0].Why != "a debug build" {
+	if r = report(t, s); r.Alarms() != 0 || r.Findings[0].Verdict != Acknowledged ||
+		r.Findings[0].Why != "a debug build" {
 		t.Errorf("after the acknowledgement: %+v", r.Findings[0])
 	}
 }

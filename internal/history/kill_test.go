@@ -46,8 +46,8 @@ func write(how, where, from string) {
 	}
 }
 
-// TestKilledWritersLoseNothing kills writers at random moments, in a folder and in a branch. What they said they had added is there
-// and whole, what is there can be read, and a killed merge can be repeated.
+// TestKilledWritersLoseNothing kills writers at random moments, in a folder and in a branch. What they said they had
+// added is there and whole, what is there can be read, and a killed merge can be repeated.
 func TestKilledWritersLoseNothing(t *testing.T) {
 	times := 6
 	if check.Slow {

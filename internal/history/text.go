@@ -257,7 +257,8 @@ func (l *Log) Show(w io.Writer, h *Head) error {
 			} else if s.Cell.Fixed {
 				control = "control cell"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", clean(s.Cell.Label), s.Figure.Title, Level(p.Value, s.Figure.Unit), p.N, control)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", clean(s.Cell.Label), s.Figure.Title, Level(p.Value,
+				s.Figure.Unit), p.N, control)
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -88,7 +88,8 @@ func Write(ctx context.Context, l *history.Log, r *history.Report, o Options) er
 	err = workers.Each(ctx, runtime.NumCPU(), len(s.views), func(_ context.Context, i int) error {
 		return s.file("data/"+s.views[i].Key+".js", func(w io.Writer) error { return s.data(w, s.views[i]) })
 	})
-	for name, write := range map[string]func(io.Writer) error{"runs.js": s.runs, "views.js": s.list, "changes.md": r.Markdown,
+	for name, write := range map[string]func(io.Writer) error{"runs.js": s.runs, "views.js": s.list,
+		"changes.md": r.Markdown,
 		"index.html": s.html("index.html"), "chart.html": s.html("chart.html")} {
 		if err == nil {
 			err = s.file(name, write)
@@ -264,7 +265,8 @@ func (s *site) runs(w io.Writer) error {
 			machines[h.Machine] = at
 			names = append(names, h.Machine)
 		}
-		text, err := json.Marshal([]any{h.Commit.SHA, h.When().Unix(), h.Commit.Author, h.Commit.Subject, at, s.reportOf(h), h.ID})
+		text, err := json.Marshal([]any{h.Commit.SHA, h.When().Unix(), h.Commit.Author, h.Commit.Subject, at,
+			s.reportOf(h), h.ID})
 		if err != nil {
 			return err
 		}
@@ -373,9 +375,11 @@ type mark struct {
 // data writes the points of a view. There may be a million in all, so they are written by hand: run, launches, median,
 // interval, and the ratio to the control cell.
 func (s *site) data(w io.Writer, v *view) error {
-	h := head{Key: v.Key, Cell: v.Cell, Name: v.Figure.Name, Title: v.Figure.Title, Unit: v.Figure.Unit, Better: v.Figure.Better}
+	h := head{Key: v.Key, Cell: v.Cell, Name: v.Figure.Name, Title: v.Figure.Title, Unit: v.Figure.Unit,
+		Better: v.Figure.Better}
 	for _, series := range v.Series {
-		l := line{Machine: series.Machine, Changes: []mark{}, Marks: s.marks[series], Control: series.Cell.Control != nil}
+		l := line{Machine: series.Machine, Changes: []mark{}, Marks: s.marks[series],
+			Control: series.Cell.Control != nil}
 		if l.Marks == nil {
 			l.Marks = []history.Mark{}
 		}

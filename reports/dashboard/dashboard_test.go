@@ -33,12 +33,15 @@ func written(t *testing.T) (dir string) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for i := range 100 {
 		at := time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).AddDate(0, 0, i)
-		run := &history.Run{Head: history.Head{Name: "nightly", Started: at, Machine: "mouse " + hostile, Folder: "javascript:alert(1)",
-			Commit:      history.Commit{SHA: fmt.Sprintf("%07x%s", 0xabc000+i, hostile), Time: at, Author: hostile, Subject: hostile},
+		run := &history.Run{Head: history.Head{Name: "nightly", Started: at, Machine: "mouse " + hostile,
+			Folder: "javascript:alert(1)",
+			Commit: history.Commit{SHA: fmt.Sprintf("%07x%s", 0xabc000+i, hostile), Time: at, Author: hostile,
+				Subject: hostile},
 			Environment: map[string]string{"kernel": fmt.Sprint(i / 50)},
 			Cells: []history.Cell{{Key: "a", Label: "WebLLM " + hostile, Control: new(1)},
 				{Key: "b", Label: "control", Fixed: true}},
-			Figures: []history.Figure{{Name: "decode_tps", Title: "decode " + hostile, Unit: "tokens/s", Better: "higher",
+			Figures: []history.Figure{{Name: "decode_tps", Title: "decode " + hostile, Unit: "tokens/s",
+				Better: "higher",
 				Tested: true, Ratio: true}}}}
 		run.Commit.SHA = strings.Join(strings.Fields(run.Commit.SHA), "")
 		if i%10 == 9 {
@@ -97,7 +100,8 @@ func open(t *testing.T) *tab {
 	}))
 	_, err := chromedp.Call(p.ctx, network.Enable, network.EnableParams{})
 	check.Err(t, err)
-	_, err = chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	_, err = chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled,
+		emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	check.Err(t, err)
 	return p
 }

@@ -200,7 +200,8 @@ func planted(histories, at int, of machine) (found, placed int) {
 var kinds = []struct {
 	name string
 	of   machine
-}{{"normal", machine{}}, {"long-tailed", machine{tail: true}}, {"machine noise with a control cell", machine{shaken: true}}}
+}{{"normal", machine{}}, {"long-tailed", machine{tail: true}}, {"machine noise with a control cell",
+	machine{shaken: true}}}
 
 // TestFalseAlarms counts the months of unchanged dashboards with an alarm: 160 series, four months of a run a night.
 // With -tags slow these are 1,000 dashboards of each kind, and at most 6.4% of them may have one in any month: 5%, and

@@ -94,7 +94,8 @@ func saddle(few, many, k int) float64 {
 	}
 	generating := 0.0
 	for i := 1; i <= few; i++ {
-		generating += float64(many)*t + math.Log(-math.Expm1(-float64(many+i)*t)) - math.Log(-math.Expm1(-float64(i)*t)) -
+		generating += float64(many)*t + math.Log(-math.Expm1(-float64(many+i)*t)) -
+			math.Log(-math.Expm1(-float64(i)*t)) -
 			math.Log(float64(many+i)/float64(i))
 	}
 	w := math.Sqrt(2 * (t*x - generating))

@@ -44,7 +44,8 @@ func Run(res *compare.Result, records []*record.Run, o Options) (*history.Run, e
 	names := map[string]int{}
 	for _, c := range res.Cells {
 		at := len(out.Cells)
-		cell := history.Cell{Key: Key(&c.Spec), Label: Label(&c.Spec, c.Title()), Engine: c.Title(), Environment: ran(c)}
+		cell := history.Cell{Key: Key(&c.Spec), Label: Label(&c.Spec, c.Title()), Engine: c.Title(),
+			Environment: ran(c)}
 		if sides && c.Run < len(records)-1 {
 			cell.Key, cell.Label, cell.Fixed = cell.Key+" baseline", cell.Label+", baseline side", true
 		}
@@ -241,7 +242,8 @@ func Machine(e record.Environment) string {
 // environment is what can change a figure beside the code.
 func environment(r *record.Run) map[string]string {
 	e := r.Environment
-	out := map[string]string{"kernel": e.Kernel, "system": e.OS, "governor": e.Governor, "llmparity": r.Meta.Tool.Version}
+	out := map[string]string{"kernel": e.Kernel, "system": e.OS, "governor": e.Governor,
+		"llmparity": r.Meta.Tool.Version}
 	if r.Meta.Tool.Commit != "" {
 		out["llmparity"] += " " + r.Meta.Tool.Commit[:min(len(r.Meta.Tool.Commit), 10)]
 	}

@@ -39,7 +39,8 @@ func TestRunsHaveTheFiguresOfTheComparison(t *testing.T) {
 	page.Vary = 0.1
 	run := comparetest.Run(t, "both", native, page)
 	res := compare.Runs(run)
-	got, err := Run(res, []*record.Run{run}, Options{Commit: history.Commit{SHA: "1a2b3c4"}, Control: "engine=" + native.Cell.Engine})
+	got, err := Run(res, []*record.Run{run}, Options{Commit: history.Commit{SHA: "1a2b3c4"},
+		Control: "engine=" + native.Cell.Engine})
 	check.Err(t, err)
 	if len(got.Cells) != 2 || len(got.Launches) != 12 || !got.Cells[0].Fixed || *got.Cells[1].Control != 0 {
 		t.Fatalf("%d launches of %+v", len(got.Launches), got.Cells)
@@ -62,7 +63,8 @@ func TestRunsHaveTheFiguresOfTheComparison(t *testing.T) {
 func TestControlsAreOneCell(t *testing.T) {
 	native, page := comparetest.Native(6), comparetest.Browser(6)
 	run := comparetest.Run(t, "both", native, page)
-	_, err := Run(compare.Runs(run), []*record.Run{run}, Options{Commit: history.Commit{SHA: "1a2b3c4"}, Control: "model=" + native.Cell.Model.Name})
+	_, err := Run(compare.Runs(run), []*record.Run{run}, Options{Commit: history.Commit{SHA: "1a2b3c4"},
+		Control: "model=" + native.Cell.Model.Name})
 	if err == nil || !strings.Contains(err.Error(), "both match") {
 		t.Errorf("two control cells: %v", err)
 	}

@@ -184,7 +184,8 @@ type builder struct {
 
 func newBuilder(c history.Commit, o Options, suite string) *builder {
 	return &builder{run: &history.Run{Head: history.Head{Name: cmp.Or(suite, o.Name), Started: c.Time, Commit: c,
-		Machine: cmp.Or(o.Machine, "unknown"), Environment: map[string]string{}}}, better: o.Better, at: map[[2]int]int{}}
+		Machine: cmp.Or(o.Machine, "unknown"), Environment: map[string]string{}}}, better: o.Better,
+		at: map[[2]int]int{}}
 }
 
 // add adds a value: the next launch of its cell that has none of this figure.

@@ -35,7 +35,8 @@ type Score struct {
 	Spread float64 `json:"spread,omitempty"`
 	// Worst is how much slower than the median the slowest call was, as a share.
 	Worst float64 `json:"worst,omitempty"`
-	// Drift is how much slower the last call is than the first, as a share, by a line through all; 0 if chance explains it.
+	// Drift is how much slower the last call is than the first, as a share, by a line through all; 0 if chance explains
+	// it.
 	Drift   float64 `json:"drift,omitempty"`
 	Skipped string  `json:"skipped,omitempty"` // why it was not done
 }

@@ -24,8 +24,9 @@ type historyFlags struct {
 func historyCommand() *cobra.Command {
 	var f historyFlags
 	add := &cobra.Command{Use: "add DIR", Short: "Add a run", Args: arguments(cobra.ExactArgs(1)),
-		Example: "  llmparity history add results/latest --commit $(git rev-parse HEAD) --control engine=llamacpp",
-		RunE:    func(c *cobra.Command, args []string) error { return f.add(c, args[0]) }}
+		Example: "  llmparity history add results/latest --commit HEAD\n" +
+			"  llmparity history add results/latest --commit HEAD --control engine=llamacpp",
+		RunE: func(c *cobra.Command, args []string) error { return f.add(c, args[0]) }}
 	add.Flags().StringVar(&f.control, "control", "",
 		"control cell, by AXIS=VALUE[,AXIS=VALUE]; ratios to it are tested (default: the cell of 'run --against')")
 	load := &cobra.Command{Use: "import FILE", Short: "Add runs that another tool measured, or another store",
@@ -41,7 +42,7 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 		c.Flags().StringVar(&f.machine, "machine", "", "name of the machine (default: its processor and GPUs)")
 	}
 	list := &cobra.Command{Use: "list", Short: "List runs", Args: arguments(cobra.NoArgs),
-		Example: "  llmparity history list --store git:llmparity-history",
+		Example: "  llmparity history list\n  llmparity history list --store git:llmparity-history",
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := history.Open(f.store).Read(c.Context())
 			switch {
@@ -57,13 +58,17 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 		}}
 	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	show := &cobra.Command{Use: "show COMMIT", Short: "Show the figures of a run", Args: arguments(cobra.ExactArgs(1)),
-		Example: "  llmparity history show 1a2b3c4",
+		Example: "  llmparity history show 1a2b3c4\n  llmparity history show HEAD",
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := history.Open(f.store).Read(c.Context())
 			if err != nil {
 				return err
 			}
-			h := l.Run(args[0])
+			commit, err := history.Describe(c.Context(), args[0], "")
+			if err != nil {
+				return err
+			}
+			h := l.Run(commit.SHA)
 			if h == nil {
 				return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s in %s", args[0],
 					f.store)
@@ -80,7 +85,7 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 A history is a folder with a file a run, or a branch of a git repository. Stores merge without conflicts.
 
 Docs: docs/explanation/history.md`
-	c.Example = `  llmparity history add results/latest --commit $(git rev-parse HEAD)
+	c.Example = `  llmparity history add results/latest --commit HEAD
   llmparity history check`
 	return c
 }
@@ -88,7 +93,7 @@ Docs: docs/explanation/history.md`
 // add adds a run, or all sides of an interleaved one.
 func (f *historyFlags) add(c *cobra.Command, dir string) error {
 	if f.commit == "" {
-		return fault.New(fault.Usage, "use --commit $(git rev-parse HEAD)", "which commit was measured is not known")
+		return fault.New(fault.Usage, "use --commit HEAD, or another commit", "which commit was measured is not known")
 	}
 	commit, err := history.Describe(c.Context(), f.commit, f.time)
 	if err != nil {

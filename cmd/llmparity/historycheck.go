@@ -18,7 +18,7 @@ import (
 func (f *historyFlags) checkCommand() *cobra.Command {
 	c := &cobra.Command{Use: "check", Short: "Name the changes, and fail if there is a regression",
 		Args:    arguments(cobra.NoArgs),
-		Example: "  llmparity history check --markdown >> $GITHUB_STEP_SUMMARY",
+		Example: "  llmparity history check\n  llmparity history check --markdown >> $GITHUB_STEP_SUMMARY",
 		RunE:    func(c *cobra.Command, _ []string) error { return f.check(c) }}
 	c.Long = c.Short + `. Exit code 3: there is one that nobody
 acknowledged.
@@ -95,8 +95,9 @@ func (f *historyFlags) ackCommand() *cobra.Command {
 func (f *historyFlags) siteCommand() *cobra.Command {
 	var o dashboard.Options
 	c := &cobra.Command{Use: "site", Short: "Write static pages: verdicts, and a chart of each figure",
-		Args:    arguments(cobra.NoArgs),
-		Example: "  llmparity history site -o public --reports https://ci.example/artifacts",
+		Args: arguments(cobra.NoArgs),
+		Example: "  llmparity history site -o public\n" +
+			"  llmparity history site -o public --reports https://ci.example/artifacts",
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, r, err := f.report(c)
 			if err == nil {

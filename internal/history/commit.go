@@ -23,6 +23,9 @@ func Describe(ctx context.Context, sha, when string) (Commit, error) {
 			}
 		}
 	}
+	if c.SHA == "HEAD" {
+		return c, fault.New(fault.Usage, "run it in a repository, or name the commit", "commit HEAD is not known here")
+	}
 	if when == "" {
 		return c, nil
 	}

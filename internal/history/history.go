@@ -94,7 +94,7 @@ type Run struct {
 func (r *Run) Check() error {
 	switch {
 	case len(r.Commit.SHA) < 4 || strings.ContainsFunc(r.Commit.SHA, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return fault.New(fault.Usage, "name the commit that was measured: --commit $(git rev-parse HEAD)",
+		return fault.New(fault.Usage, "name the commit that was measured, such as --commit HEAD",
 			"commit %q is not valid", r.Commit.SHA)
 	case len(r.Launches) == 0:
 		return fault.New(fault.BadRecord, "add a run with successful launches", "%s has no launch that counts", r.Name)

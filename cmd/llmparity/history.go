@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,7 +9,6 @@ import (
 	"llmparity/internal/history/collect"
 	"llmparity/internal/history/foreign"
 	"llmparity/internal/kit/fault"
-	"llmparity/internal/kit/words"
 )
 
 // historyFlags are those of all subcommands of history.
@@ -32,7 +29,14 @@ func historyCommand() *cobra.Command {
 	load := &cobra.Command{Use: "import FILE", Short: "Add runs that another tool measured, or another store",
 		Args:    arguments(cobra.ExactArgs(1)),
 		Example: "  llmparity history import bench.txt --commit 1a2b3c4\n  llmparity history import data.js",
-		RunE:    func(c *cobra.Command, args []string) error { return f.load(c, args[0]) }}
+		RunE: func(c *cobra.Command, args []string) error {
+			commit, err := history.Describe(c.Context(), f.commit, f.time)
+			if err != nil {
+				return err
+			}
+			return foreign.Import(c.Context(), c.OutOrStdout(), history.Open(f.store), args[0],
+				foreign.Options{Commit: commit, Machine: f.machine, Better: f.better})
+		}}
 	load.Long = load.Short + `: Go's benchmark format, JSON of github-action-benchmark (its
 data.js has a whole history), or the folder or git:BRANCH of another store.`
 	load.Flags().StringVar(&f.better, "better", "", "which way is better: higher, lower (default: by the unit)")
@@ -45,35 +49,22 @@ data.js has a whole history), or the folder or git:BRANCH of another store.`
 		Example: "  llmparity history list\n  llmparity history list --store git:llmparity-history",
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := history.Open(f.store).Read(c.Context())
-			switch {
-			case err != nil:
-				return err
-			case f.json:
+			if err == nil && f.json {
 				return printJSON(c.OutOrStdout(), l.Runs)
-			case len(l.Runs) == 0 && len(l.Broken) == 0:
-				_, err := fmt.Fprintf(c.OutOrStdout(), "No runs in %s.\n", f.store)
-				return err
+			} else if err == nil {
+				err = l.List(c.OutOrStdout(), f.store)
 			}
-			return l.List(c.OutOrStdout())
+			return err
 		}}
 	list.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	show := &cobra.Command{Use: "show COMMIT", Short: "Show the figures of a run", Args: arguments(cobra.ExactArgs(1)),
 		Example: "  llmparity history show 1a2b3c4\n  llmparity history show HEAD",
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := history.Open(f.store).Read(c.Context())
-			if err != nil {
-				return err
+			if err == nil {
+				err = l.Show(c.Context(), c.OutOrStdout(), args[0])
 			}
-			commit, err := history.Describe(c.Context(), args[0], "")
-			if err != nil {
-				return err
-			}
-			h := l.Run(commit.SHA)
-			if h == nil {
-				return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s in %s", args[0],
-					f.store)
-			}
-			return l.Show(c.OutOrStdout(), h)
+			return err
 		}}
 	all := []*cobra.Command{add, load, list, show, f.checkCommand(), f.ackCommand(), f.siteCommand()}
 	for _, c := range all {
@@ -112,48 +103,5 @@ func (f *historyFlags) add(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	return f.put(c, run)
-}
-
-// put adds runs, and says which were new.
-func (f *historyFlags) put(c *cobra.Command, all ...*history.Run) error {
-	store := history.Open(f.store)
-	for _, r := range all {
-		added, err := store.Add(c.Context(), r)
-		if err != nil {
-			return err
-		}
-		word := "Added"
-		if !added {
-			word = "Already there:"
-		}
-		fmt.Fprintf(c.OutOrStdout(), "%s %s: %s, %s, %s\n", word, r.ID, words.Count(len(r.Cells), "cell"),
-			words.Count(len(r.Launches), "launch"), words.Count(len(r.Figures), "figure"))
-	}
-	return nil
-}
-
-// load adds what other tools wrote, or another store.
-func (f *historyFlags) load(c *cobra.Command, from string) error {
-	if history.IsStore(from) {
-		added, there, err := history.Open(f.store).Merge(c.Context(), history.Open(from))
-		if err == nil {
-			fmt.Fprintf(c.OutOrStdout(), "Added %s; %d were already there\n", words.Count(added, "file"), there)
-		}
-		return err
-	}
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return fault.Wrap(fault.Usage, err, "", "can't read %s", from)
-	}
-	commit, err := history.Describe(c.Context(), f.commit, f.time)
-	if err != nil {
-		return err
-	}
-	all, err := foreign.Read(text, foreign.Options{Commit: commit, Machine: f.machine, Better: f.better,
-		Name: filepath.Base(from)})
-	if err != nil {
-		return err
-	}
-	return f.put(c, all...)
+	return history.Open(f.store).Put(c.Context(), c.OutOrStdout(), run)
 }

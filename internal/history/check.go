@@ -281,14 +281,30 @@ func quoted(word string) string {
 
 // judge says what a change is.
 func (l *Log) judge(f *Finding, all []*Finding, marks []Mark, moved []*Finding) {
-	switch ack, known := l.acknowledged(f); {
-	case known:
+	if ack, known := l.acknowledged(f); known {
 		f.Verdict, f.Why = Acknowledged, ack.Reason
 		return
+	}
+	f.explain(marks, moved)
+	switch {
 	case f.change.Suspected:
 		f.Verdict = Suspected
-		return
+	case f.Verdict != "":
+	case f.Low < 0 && f.High > 0:
+		f.Verdict, f.Why = Recovered, "runs since then do not show it"
+	case f.series.Figure.Better == "":
+		f.Verdict = Changed
+	case !f.Worse:
+		f.Verdict = Improvement
+	case recovered(f, all):
+		f.Verdict = Recovered
+	default:
+		f.Verdict = Regression
 	}
+}
+
+// explain looks for what changed at the same time.
+func (f *Finding) explain(marks []Mark, moved []*Finding) {
 	for _, m := range marks {
 		if m.At >= f.change.At-1 && m.At <= f.change.At+1 {
 			f.Verdict, f.Why = Environment, strings.Join(m.What, "; ")
@@ -301,18 +317,6 @@ func (l *Log) judge(f *Finding, all []*Finding, marks []Mark, moved []*Finding) 
 			f.Why = fmt.Sprintf("the control cell changed by %s at the same time", m.size(m.Percent))
 			return
 		}
-	}
-	switch {
-	case f.Low < 0 && f.High > 0:
-		f.Verdict, f.Why = Recovered, "runs since then do not show it"
-	case f.series.Figure.Better == "":
-		f.Verdict = Changed
-	case !f.Worse:
-		f.Verdict = Improvement
-	case recovered(f, all):
-		f.Verdict = Recovered
-	default:
-		f.Verdict = Regression
 	}
 }
 

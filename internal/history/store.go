@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/whole"
+	"llmparity/internal/kit/words"
 	"llmparity/internal/kit/workers"
 )
 
@@ -64,6 +66,25 @@ func (s *Store) Add(ctx context.Context, r *Run) (added bool, err error) {
 	}
 	r.ID = strings.TrimSuffix(name, suffix)
 	return s.put(ctx, runs, name, text)
+}
+
+// Put adds runs, and says which were new.
+func (s *Store) Put(ctx context.Context, w io.Writer, all ...*Run) error {
+	for _, r := range all {
+		added, err := s.Add(ctx, r)
+		if err != nil {
+			return err
+		}
+		word := "Added"
+		if !added {
+			word = "Already there:"
+		}
+		if _, err := fmt.Fprintf(w, "%s %s: %s, %s, %s\n", word, r.ID, words.Count(len(r.Cells), "cell"),
+			words.Count(len(r.Launches), "launch"), words.Count(len(r.Figures), "figure")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Merge adds all runs and acknowledgements of another store.

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -211,7 +213,11 @@ func printable(text string) string {
 }
 
 // List writes the runs of a log, the newest last.
-func (l *Log) List(w io.Writer) error {
+func (l *Log) List(w io.Writer, store string) error {
+	if len(l.Runs)+len(l.Broken) == 0 {
+		_, err := fmt.Fprintf(w, "No runs in %s.\n", store)
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "COMMIT\tTIME\tMACHINE\tCELLS\tFIGURES\tSUBJECT")
 	for i := range l.Runs {
@@ -232,8 +238,16 @@ func (l *Log) List(w io.Writer) error {
 
 func clean(text string) string { return printable(fault.OneLine(text)) }
 
-// Show writes a run with the figures of its cells.
-func (l *Log) Show(w io.Writer, h *Head) error {
+// Show writes a run with the figures of its cells: the newest of a commit, or the one of a file's name.
+func (l *Log) Show(ctx context.Context, w io.Writer, name string) error {
+	commit, err := Describe(ctx, name, "")
+	if err != nil {
+		return err
+	}
+	h := cmp.Or(l.Run(name), l.Run(commit.SHA))
+	if h == nil {
+		return fault.New(fault.Usage, "see llmparity history list", "no run of commit %s", name)
+	}
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s %s\n%s, %s\n", clean(h.Commit.Short()), clean(h.Commit.Subject),
 		h.When().UTC().Format("2006-01-02 15:04"), clean(h.Machine))
@@ -264,6 +278,6 @@ func (l *Log) Show(w io.Writer, h *Head) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }

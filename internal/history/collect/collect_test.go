@@ -69,3 +69,14 @@ func TestControlsAreOneCell(t *testing.T) {
 		t.Errorf("two control cells: %v", err)
 	}
 }
+
+// TestBaselineSidesAreControlCells: in an interleaved run, each cell of the run has the baseline side's as its control.
+func TestBaselineSidesAreControlCells(t *testing.T) {
+	was, is := comparetest.Run(t, "was", comparetest.Native(6)), comparetest.Run(t, "is", comparetest.Native(6))
+	got, err := Run(compare.Runs(was, is), []*record.Run{was, is}, Options{Commit: history.Commit{SHA: "1a2b3c4"}})
+	check.Err(t, err)
+	if len(got.Cells) != 2 || !got.Cells[0].Fixed || got.Cells[1].Control == nil || *got.Cells[1].Control != 0 ||
+		got.Cells[0].Key == got.Cells[1].Key {
+		t.Errorf("%+v", got.Cells)
+	}
+}

@@ -6,8 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +21,7 @@ import (
 
 	"llmparity/internal/history"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/words"
 )
 
 // Options are what a file does not have.
@@ -45,6 +51,30 @@ func Read(text []byte, o Options) ([]*history.Run, error) {
 		return all(trimmed, o)
 	}
 	return goBench(text, o)
+}
+
+// Import adds what a file of another tool has, or the files of another store, and says what was new.
+func Import(ctx context.Context, w io.Writer, to *history.Store, from string, o Options) error {
+	if history.IsStore(from) {
+		added, there, err := to.Merge(ctx, history.Open(from))
+		if err == nil {
+			_, err = fmt.Fprintf(w, "Added %s; %d were already there\n", words.Count(added, "file"), there)
+		}
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if info, wrong := os.Stat(from); wrong == nil && o.Commit.Time.IsZero() {
+		o.Commit.Time = info.ModTime().UTC().Truncate(time.Second) // the same file is the same run
+	}
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "", "can't read %s", from)
+	}
+	o.Name = filepath.Base(from)
+	all, err := Read(text, o)
+	if err != nil {
+		return err
+	}
+	return to.Put(ctx, w, all...)
 }
 
 // bench is an entry of github-action-benchmark.
@@ -119,6 +149,9 @@ func all(text []byte, o Options) ([]*history.Run, error) {
 			}
 			b := newBuilder(c, own, suite)
 			b.run.Started = time.UnixMilli(r.Date).UTC()
+			if c.Time.IsZero() {
+				b.run.Commit.Time = b.run.Started
+			}
 			for _, e := range r.Benches {
 				b.add(e.Name, e.Unit, e.Value)
 			}

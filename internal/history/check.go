@@ -123,12 +123,15 @@ func (l *Log) Check(ctx context.Context) (*Report, error) {
 		}
 	}
 	for i, s := range tested {
-		if s.Cell.Fixed || len(found[i]) == 0 {
+		if len(found[i]) == 0 {
 			continue
 		}
 		marks := l.Marks(s)
 		for _, f := range found[i] {
 			l.judge(f, found[i], marks, moved[[2]string{s.Machine, s.Figure.Name}])
+			if s.Cell.Fixed && f.Verdict == Suspected {
+				continue // nobody has to confirm that a machine is busy
+			}
 			r.Findings = append(r.Findings, f)
 		}
 	}
@@ -310,6 +313,10 @@ func (f *Finding) explain(marks []Mark, moved []*Finding) {
 			f.Verdict, f.Why = Environment, strings.Join(m.What, "; ")
 			return
 		}
+	}
+	if f.series.Cell.Fixed {
+		f.Verdict, f.Why = Machine, "the control cell itself changed"
+		return
 	}
 	for _, m := range moved {
 		if near := m.run() - f.run(); near >= -2 && near <= 2 {

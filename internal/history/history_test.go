@@ -266,7 +266,7 @@ func TestStepsAreRegressions(t *testing.T) {
 }
 
 // TestMachinesAreNoRegressions: without a control cell, ten slow runs are a regression and its end. With one they are
-// nothing, or the machine's.
+// the machine's.
 func TestMachinesAreNoRegressions(t *testing.T) {
 	busy := func(v float64) func(int) float64 {
 		return func(day int) float64 {
@@ -279,9 +279,12 @@ func TestMachinesAreNoRegressions(t *testing.T) {
 	if r := report(t, filled(t, "", 55, busy(20), nil, nil)); r.Alarms() == 0 || r.Bare == 0 {
 		t.Errorf("without a control cell: %+v", r)
 	}
-	if r := report(t, filled(t, "", 70, busy(20), busy(50), nil)); r.Alarms() != 0 ||
-		slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Verdict != Suspected }) {
-		t.Errorf("with a control cell: %+v", *r.Findings[0])
+	if r := report(t, filled(t, "", 70, busy(20), busy(50), nil)); r.Alarms() != 0 || len(r.Findings) < 2 ||
+		slices.ContainsFunc(r.Findings, func(f *Finding) bool {
+			return f.Verdict == Improvement ||
+				f.Verdict == Recovered
+		}) {
+		t.Errorf("with a control cell: %+v", r.Findings)
 	}
 	// The engine in the browser suffers more: the ratio changes, too.
 	r := report(t, filled(t, "", 55, func(day int) float64 { return busy(busy(20)(day))(day) }, busy(50), nil))

@@ -64,6 +64,9 @@ func Level(v float64, unit string) string {
 	return strings.TrimSpace(strconv.FormatFloat(v, 'g', 4, 64) + " " + unit)
 }
 
+// Urgent reports whether somebody should look at a finding.
+func (f *Finding) Urgent() bool { return f.Verdict == Regression || f.Verdict == Suspected }
+
 // Where is the series of a finding.
 func (f *Finding) Where() string { return f.Title + ", " + f.Cell + ", " + f.Machine }
 
@@ -153,11 +156,26 @@ func (r *Report) Text(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, r.Headline())
 	for _, f := range r.Findings {
+		if !f.Urgent() {
+			continue
+		}
 		fmt.Fprintf(b, "\n%s  %s  %s\n", f.ID, strings.ToUpper(string(f.Verdict)), f.Where())
 		for _, line := range f.details() {
 			fmt.Fprintln(b, "  "+line)
 		}
 	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for i, f := range r.Findings {
+		if f.Urgent() {
+			continue
+		}
+		if i == 0 || r.Findings[i-1].Urgent() {
+			fmt.Fprintln(t)
+		}
+		fmt.Fprintln(t, strings.Join([]string{f.ID, string(f.Verdict), f.Size(), "since " + f.Since.Short(),
+			clean(f.Where()), clean(f.Why)}, "\t"))
+	}
+	_ = t.Flush()
 	fmt.Fprintln(b)
 	for _, n := range r.Notes() {
 		fmt.Fprintln(b, n)

@@ -158,7 +158,7 @@ func (s *site) Others() []*history.Finding { return s.those(false) }
 
 func (s *site) those(are bool) (out []*history.Finding) {
 	for _, f := range s.report.Findings {
-		if urgent(f) == are {
+		if f.Urgent() == are {
 			out = append(out, f)
 		}
 	}
@@ -230,17 +230,12 @@ func square(v *view) *Square {
 	}
 	out := &Square{Key: v.Key, Value: short(newest.Points[len(newest.Points)-1].Value)}
 	for _, f := range v.Findings { // the most urgent first
-		if urgent(f) {
+		if f.Urgent() {
 			out.Verdict, out.Change = string(f.Verdict), f.Size()
 			break
 		}
 	}
 	return out
-}
-
-// urgent reports whether somebody should look at a finding.
-func urgent(f *history.Finding) bool {
-	return f.Verdict == history.Regression || f.Verdict == history.Suspected
 }
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }

@@ -197,34 +197,47 @@ func (sc *scan) deficit(k int) float64 {
 	return min(u, float64(k*(n-k))-u)
 }
 
-// suspected looks at the newest end for what is not sure yet. It may be wrong more often than an alarm: its price is
-// some launches.
+// suspicion is how much more likely than an alarm a suspicion may be if nothing changed: its price is some launches.
+// It is about one night in thirty.
+const suspicion = 20
+
+// suspected looks at the newest end for what is not sure yet.
 func suspected(s Series, sc *scan, found []Change) (Change, bool) {
-	n := sc.runs()
-	if n == 0 || len(found) > 0 && found[len(found)-1].Seen == len(s.Values)-1 {
+	n, last := sc.runs(), len(s.Values)-1
+	if n == 0 || len(found) > 0 && found[len(found)-1].Seen == last {
 		return Change{}, false
 	}
-	last := len(s.Values) - 1
-	for behind := min(7, n-Before); behind > 0; behind-- {
-		k := n - behind
-		if k < 2*Before {
-			continue
+	k, least := 0, suspicion*s.Budget[last]
+	for behind := min(7, n-2*Before); behind > 0; behind-- {
+		before, after := s.Values[sc.start:sc.start+n-behind], s.Values[sc.start+n-behind:]
+		if odds := sc.odds(s, n-behind) * beyond(before, after); odds <= least {
+			k, least = n-behind, odds
 		}
-		before, after := s.Values[sc.start:sc.start+k], s.Values[sc.start+k:]
-		sure := math.Abs(Median(after)-Median(before)) / spread(before)
-		switch {
-		case behind == 1 && sure >= 4.5:
-		case behind == 2 && sure >= 2.7 && sc.deficit(k) == 0:
-		case behind >= After && sc.odds(s, k) <= 20*s.Budget[last]:
-		default:
-			continue
-		}
-		c := Change{At: sc.start + k, Seen: last, From: sc.start, To: last + 1, Suspected: true,
-			More: s.more(k, behind, int(sc.counts[k]) > k*behind, s.Budget[last])}
-		measure(s, &c)
-		return c, c.More > 0
 	}
-	return Change{}, false
+	if k == 0 {
+		return Change{}, false
+	}
+	c := Change{At: sc.start + k, Seen: last, From: sc.start, To: last + 1, Suspected: true,
+		More: s.more(k, n-k, int(sc.counts[k]) > k*(n-k), s.Budget[last])}
+	measure(s, &c)
+	return c, c.More > 0
+}
+
+// beyond is how much less likely it is that runs are as far out as these, and not only as far as the farthest before.
+// Ranks can't tell. It assumes that tails fall as those of Student's distribution with three degrees of freedom do.
+func beyond(before, after []float64) float64 {
+	mid := Median(before)
+	most, least := 0.0, math.Inf(1)
+	for _, v := range before {
+		most = max(most, math.Abs(v-mid))
+	}
+	for _, v := range after {
+		least = min(least, math.Abs(v-mid))
+	}
+	if least <= most {
+		return 1
+	}
+	return math.Pow(most/least, 3*float64(len(after)))
 }
 
 // more is how many further runs behind a change can make an alarm of it, if all of them confirm it; 0: too many.

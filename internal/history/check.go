@@ -181,9 +181,16 @@ func (l *Log) alike(tested []*Series) []int {
 	return steps
 }
 
-// ratio reports whether ratios are tested: the control cell has the figure, too.
+// ratio reports whether ratios are tested: in most of the last ten runs, the control cell has the figure, too. Runs in
+// which it failed are left out then.
 func (s *Series) ratio() bool {
-	return s.Figure.Ratio && !s.Cell.Fixed && !math.IsNaN(s.Points[len(s.Points)-1].Control)
+	last, with := s.Points[max(0, len(s.Points)-10):], 0
+	for _, p := range last {
+		if !math.IsNaN(p.Control) {
+			with++
+		}
+	}
+	return s.Figure.Ratio && !s.Cell.Fixed && 2*with > len(last)
 }
 
 // tested are the points of a series that are compared, and what is compared of them.

@@ -367,3 +367,21 @@ func TestWhatChangesEveryNightExplainsNothing(t *testing.T) {
 		t.Errorf("%+v", *r.Findings[0])
 	}
 }
+
+// TestFailedControlCellsAreLeftOut: a run without a value of its control cell does not turn ratios into raw values.
+func TestFailedControlCellsAreLeftOut(t *testing.T) {
+	lost := func(day int, r *Run) {
+		if day%10 == 9 {
+			r.Launches = r.Launches[:6]
+		}
+	}
+	s := filled(t, "", 60, step(20, 0.1, 45), step(50, 0.1, 45), lost)
+	r := report(t, s)
+	if r.Alarms() != 0 || r.Bare != 0 {
+		t.Errorf("%d alarms, %d without a control cell", r.Alarms(), r.Bare)
+	}
+	if r := report(t, filled(t, "", 60, step(20, 0.15, 40), constant(50), lost)); r.Alarms() != 1 ||
+		!r.Findings[0].Ratio {
+		t.Errorf("a step of the ratio: %+v", r.Findings)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -133,6 +134,34 @@ func TestBetween(t *testing.T) {
 	}
 	if _, err := AxisNamed("webllmm"); err == nil || !strings.Contains(err.Error(), `"webllm"`) {
 		t.Errorf("an unknown axis: %v", err)
+	}
+}
+
+// Commits are those on the first-parent line, from good on.
+func TestCommits(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	script := check.Script(t, `set -e
+export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+git init -q -b main .
+for n in 1 2 3; do git commit -q --allow-empty -m $n; git tag v$n; done
+git checkout -q -b side v1 && git commit -q --allow-empty -m beside && git checkout -q main
+git merge -q --no-ff -m merge side && git tag v4`, dir, "make.sh")
+	out, err := exec.Command(script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	axis, err := AxisNamed("git")
+	check.Err(t, err)
+	got, err := axis.Between(t.Context(), "v2", "v4", "out/{}.js", nil)
+	check.Err(t, err)
+	if len(got) != 3 || len(got[0]) != 40 {
+		t.Errorf("commits %q", got)
+	}
+	for _, names := range [][2]string{{"v4", "v2"}, {"v9", "v4"}, {"--all", "v4"}} {
+		if _, err := axis.Between(t.Context(), names[0], names[1], "", nil); fault.Of(err) != fault.Usage {
+			t.Errorf("from %s to %s: %v", names[0], names[1], err)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// WebLLMProfiler measures an app's own use of WebLLM from inside its page: memory over time, tokens, speed, and how long the page did
-// not answer. README.md beside it says how it is used, and what a page cannot measure. Written by `llmparity profiler`.
+// WebLLMProfiler measures an app's own use of WebLLM from inside its page: memory over time, tokens, speed, and how long the
+// page did not answer. README.md beside it says how it is used, and what a page cannot measure. `llmparity profiler` wrote it.
 
 import { ledger } from "../page/ledger.js"; // must precede everything that uses WebGPU
 import * as health from "../page/health.js";
@@ -33,9 +33,15 @@ function quoted(v) {
 // Columns of the CSV: the first five, and the heap's, are those of llmparity's other tools. A page knows no process.
 const columns = {
   timestamp: (s) => s.timestamp, label: (s) => s.label, pid: () => "", rss_mb: () => "", vms_mb: () => "",
-  heap_used_mb: (s) => s.heap_used_mb, heap_total_mb: (s) => s.heap_total_mb, gpu_mb: (s) => s.gpu_mb, gpu_peak_mb: (s) => s.gpu_peak_mb,
-  wasm_mb: (s) => s.wasm_mb, phase: (s) => s.phase, tokens: (s) => s.tokens,
+  heap_used_mb: (s) => s.heap_used_mb, heap_total_mb: (s) => s.heap_total_mb, gpu_mb: (s) => s.gpu_mb,
+  gpu_peak_mb: (s) => s.gpu_peak_mb, wasm_mb: (s) => s.wasm_mb, phase: (s) => s.phase, tokens: (s) => s.tokens,
 };
+
+// imported is WebLLM's module. The literal name is for bundlers, and for import maps.
+function imported(webllm) {
+  if (webllm === undefined) return import("@mlc-ai/web-llm");
+  return typeof webllm === "string" ? import(/* webpackIgnore: true */ /* @vite-ignore */ webllm) : webllm;
+}
 
 // guarded calls a function of the app's. What it throws is the app's, and must not end a measurement.
 function guarded(call, ...args) {
@@ -77,7 +83,7 @@ export class WebLLMProfiler {
     else if (typeof model?.completions?.create === "function") this.#handed = this.#engine = model;
     else throw new TypeError("the first argument must be the id of a model, or an engine of WebLLM");
     if (this.#handed && engineConfig) throw new TypeError("engineConfig is for an engine that the profiler makes");
-    this.#interval = positive("samplingInterval", samplingInterval);
+    this.#interval = Math.min(positive("samplingInterval", samplingInterval), 2 ** 31 - 1); // a longer timer has no delay at all
     this.#options = options;
     this.#label = label === undefined ? undefined : String(label);
   }
@@ -104,8 +110,12 @@ export class WebLLMProfiler {
   #take() {
     const ids = [...(this.#handed.loadedModelIdToPipeline?.keys() ?? this.#handed.modelId ?? [])];
     this.#model = this.#options.model ?? ids[0];
-    if (!ids.includes(this.#model)) throw new Error(`the engine has not loaded ${this.#model ?? "a model"}: await its reload() first`);
-    if (ids.length > 1 && !this.#options.model) throw new Error(`the engine has ${ids.length} models: choose one with the option model`);
+    if (!ids.includes(this.#model)) {
+      throw new Error(`the engine has not loaded ${this.#model ?? "a model"}: await its reload() first`);
+    }
+    if (ids.length > 1 && !this.#options.model) {
+      throw new Error(`the engine has ${ids.length} models: choose one with the option model`);
+    }
     this.#notes.add("the load was not measured, because the engine was handed in");
     this.#phase = "idle";
     this.#sample();
@@ -113,9 +123,9 @@ export class WebLLMProfiler {
 
   // start makes an engine and loads the model. A cancelled load leaves nothing.
   async #start(signal) {
-    const { webllm = "@mlc-ai/web-llm", engineConfig, chatOptions } = this.#options;
-    const { MLCEngine } = typeof webllm === "string" ? await import(/* @vite-ignore */ webllm) : webllm;
-    if (typeof MLCEngine !== "function") throw new TypeError("the option webllm is not the module of WebLLM: it has no MLCEngine");
+    const { webllm, engineConfig, chatOptions } = this.#options;
+    const { MLCEngine } = await imported(webllm);
+    if (typeof MLCEngine !== "function") throw new TypeError("the option webllm is no module with MLCEngine");
     const engine = new MLCEngine(engineConfig);
     let cancel;
     const cancelled = new Promise((_, reject) => {
@@ -169,7 +179,8 @@ export class WebLLMProfiler {
     const sample = {
       timestamp: iso(at), t_ms: at, label: this.label, phase: this.#phase, tokens: this.#tokens,
       heap_used_mb: mebi(heap?.usedJSHeapSize), heap_total_mb: mebi(heap?.totalJSHeapSize),
-      gpu_mb: this.#sees() ? mebi(live) : undefined, gpu_peak_mb: this.#sees() ? mebi(highest) : undefined, wasm_mb: mebi(wasm.bytes),
+      gpu_mb: this.#sees() ? mebi(live) : undefined, gpu_peak_mb: this.#sees() ? mebi(highest) : undefined,
+      wasm_mb: mebi(wasm.bytes),
     };
     if (this.#samples.length < mostSamples) this.#samples.push(sample);
     else this.#lost++;
@@ -213,7 +224,8 @@ export class WebLLMProfiler {
       run.sent = now();
       try {
         const { text, finish, usage } = await this.#stream(run, {
-          prompt, model: this.#model, temperature: 0, ...request, max_tokens: max_gen_len, stream: true, stream_options: { include_usage: true },
+          prompt, model: this.#model, temperature: 0, ...request, max_tokens: max_gen_len,
+          stream: true, stream_options: { include_usage: true },
         });
         return Object.assign(figures, { text, finish_reason: finish, usage });
       } finally {
@@ -238,14 +250,15 @@ export class WebLLMProfiler {
     return { text, finish, usage };
   }
 
-  // result has the figures of a completion. Tokens that are not seen are those of WebLLM's count, and then there is no speed of ours.
+  // result has the figures of a completion. If tokens are not seen, their number is WebLLM's, and there is no speed of ours.
   #result({ ids, times, sent, prompt }, usage) {
     if (this.#unseen) this.#tokens = usage?.completion_tokens ?? times.length;
     const first = times[0], last = times.at(-1), seen = !this.#unseen;
     return {
       tokens: this.#tokens, prompt_tokens: prompt ?? usage?.prompt_tokens,
       token_ids: seen ? ids : undefined, token_times_ms: times.map((at) => at - sent),
-      ttft_ms: first && first - sent, decode_tps: seen && times.length > 1 ? (times.length - 1) / (last - first) * 1000 : undefined,
+      ttft_ms: first && first - sent,
+      decode_tps: seen && times.length > 1 ? (times.length - 1) / (last - first) * 1000 : undefined,
     };
   }
 

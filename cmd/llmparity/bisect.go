@@ -20,7 +20,7 @@ func bisectCommand() *cobra.Command {
 	p, rules := bisect.Program{}, bisect.Defaults()
 	c := &cobra.Command{
 		Use:   "bisect --good VERSION --bad VERSION --axis AXIS [-- [PLAN] FLAGS]",
-		Short: "Find the version that changed a figure",
+		Short: "Find the version that changed a figure", DisableFlagsInUseLine: true,
 		Long: `Find the version of WebLLM, a model library, Chrome, llama.cpp or Ollama, or the commit, that changed a
 figure. Launches of both ends alternate until they differ, then with versions between them. Noise may
 forbid an answer. The same command continues an interrupted search.
@@ -46,6 +46,9 @@ Exit code 0: found, or no change; 5: inconclusive. Docs: docs/howto/find-the-ver
 			}
 			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				p.Plan, args = args[0], args[1:]
+			}
+			if err := rules.Check(); err != nil {
+				return err
 			}
 			p.Flags = args
 			if p.Path, err = os.Executable(); err != nil {

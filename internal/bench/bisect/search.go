@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/internal/kit/fault"
 	"llmparity/internal/stats"
 )
 
@@ -31,6 +32,20 @@ type Rules struct {
 
 // Defaults are the rules without flags.
 func Defaults() Rules { return Rules{MinEffect: 0.05, Sure: 0.99, Most: 240} }
+
+// Check refuses rules by which nothing can be found.
+func (r Rules) Check() error {
+	const least, most = 0.5, 0.995 // no place gets more, by how much launches may say
+	switch {
+	case !(r.MinEffect > 0 && r.MinEffect < 1):
+		return fault.New(fault.Usage, "use e.g. 5%", "--min-effect: must be between 0%% and 100%%")
+	case !(r.Sure >= least && r.Sure <= most):
+		return fault.New(fault.Usage, "use e.g. 99%", "--sure: must be between 50%% and 99.5%%")
+	case r.Most < 2*looks[0]:
+		return fault.New(fault.Usage, "", "--max-launches: must be at least %d", 2*looks[0])
+	}
+	return nil
+}
 
 // Known is what is known so far.
 type Known struct {

@@ -17,8 +17,12 @@ func (a *Answer) Text(title string, minEffect float64) string {
 	ends := fmt.Sprintf("%s and %s", a.Versions[0], a.Versions[len(a.Versions)-1])
 	switch a.Outcome {
 	case Found:
-		out = append(out, fmt.Sprintf("%s changed %s: %s against %s; probability of this place %s", a.BadVersion, title,
-			a.Change, a.GoodVersion, percent(a.Sure)))
+		who := a.BadVersion
+		if a.Bad-a.Good > 1 {
+			who += ", or a skipped version before it,"
+		}
+		out = append(out, fmt.Sprintf("%s changed %s: %s against %s; probability of this place %s", who, title, a.Change,
+			a.GoodVersion, percent(a.Sure)))
 		if a.Partly {
 			out = append(out, fmt.Sprintf("It is a part of the difference of %s: %s. Search the rest: begin or end at %s.", ends,
 				a.Whole, a.BadVersion))

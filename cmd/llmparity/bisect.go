@@ -30,7 +30,7 @@ What is measured is llmparity run with PLAN and FLAGS: one engine, one model, on
 Exit code 0: found, or no change; 5: inconclusive. Docs: docs/howto/find-the-version.md`,
 		Example: `  llmparity bisect --good 0.2.80 --bad 0.2.86 --axis webllm --figure decode_tps
   llmparity bisect --good b4000 --bad b4200 --axis llamacpp --at 'builds/{}/llama-server'
-  llmparity bisect --good v1 --bad main --axis git --build 'make BUILD={}' --at 'out/{}.js' -- --model my.gguf`,
+  llmparity bisect --good v1 --bad v2 --axis git --build 'make V={}' --at '{}.js' -- --model a.gguf`,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if len(args) > 0 && c.ArgsLenAtDash() != 0 {
 				return fault.New(fault.Usage, "write -- before PLAN and flags of run", "unexpected argument %q",

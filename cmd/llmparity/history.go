@@ -90,7 +90,7 @@ func (f *historyFlags) add(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSides(dir)
+	s, err := openSides(dir, false)
 	if err != nil {
 		return err
 	}

@@ -100,9 +100,9 @@ func root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure", []*cobra.Command{runCommand(), watchCommand(), estimateCommand()}},
-		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
-			baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
+		{"Measure", []*cobra.Command{runCommand(), watchCommand(), profilerCommand(), estimateCommand()}},
+		{"Compare", []*cobra.Command{compareBuildsCommand(), bisectCommand(), reportCommand(), compareCommand(),
+			gateCommand(), baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
 		{"Setup", []*cobra.Command{doctorCommand(), noiseCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},

@@ -20,7 +20,7 @@ var importers = map[string]string{
 	"cmd":            "",
 	"reports":        "cmd internal/bench/doctor scripts/reference",
 	"compare":        "cmd reports internal/bench/doctor internal/bench/reproduce internal/history/collect scripts/reference",
-	"internal/stats": "compare internal/bench/resolve internal/figure internal/gates internal/history internal/host/noise internal/host/sample/truth internal/predict/fit reports",
+	"internal/stats": "compare internal/bench/bisect internal/bench/resolve internal/figure internal/gates internal/history internal/host/noise internal/host/sample/truth internal/predict/fit reports",
 	"browser":        "cmd examples internal/kinds",
 	"native":         "cmd internal/kinds",
 	"native/logs":    "browser/wllama native", // the log of llama.cpp, wherever it runs
@@ -42,10 +42,11 @@ var importers = map[string]string{
 	"internal/models/tiny/damage":    "examples",
 
 	// A program contains all assets that its packages embed.
-	"assets/bundle":          "browser/webllm cmd",
+	"assets/bundle":          "assets/profiler browser/webllm cmd",
 	"assets/wllama":          "browser/wllama",
 	"assets/transformersjs":  "browser/transformersjs",
-	"assets/page":            "browser",
+	"assets/page":            "assets/profiler browser",
+	"assets/profiler":        "cmd",
 	"assets/charts":          "cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",

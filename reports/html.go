@@ -236,3 +236,6 @@ func hashOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// Style is the report's style sheet, for other pages.
+func Style() string { return reportCSS }

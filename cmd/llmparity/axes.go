@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/assets/plans"
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/plan/devices"
 	"llmparity/internal/bench/resolve"
@@ -37,7 +38,7 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 		default:
 			flags.IntSlice(field.Flag, nil, field.Help)
 		}
-		under(flags, field.Heading, field.Flag)
+		help.Under(flags, field.Heading, field.Flag)
 		*f = append(*f, axisFlag{flags.Lookup(field.Flag), field.List})
 	}
 }
@@ -84,8 +85,8 @@ func (f *scheduleFlags) register(flags *pflag.FlagSet) {
 		"repeat until the 95% confidence interval is within this share of the median, e.g. 5%")
 	flags.StringVar(&f.untilFigure, "until-figure", "", "figure whose interval --until-ci checks (default "+plan.DefaultUntil+")")
 	flags.IntVar(&f.most, "max-repetitions", 0, "with --until-ci: maximum launches of a cell (default 5 times --repetitions)")
-	under(flags, "Repetitions", "until-ci until-figure max-repetitions")
-	under(flags, "What to run", "container")
+	help.Under(flags, "Repetitions", "until-ci until-figure max-repetitions")
+	help.Under(flags, "What to run", "container")
 }
 
 // change applies the flags to the plan.
@@ -143,13 +144,13 @@ func presetSizes(name string) []string {
 func (f *presetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.preset, "preset", "",
 		"built-in plan instead of PLAN: "+strings.Join(plans.Names(), ", ")+" (see llmparity help presets)")
-	under(flags, "What to run", "preset")
+	help.Under(flags, "What to run", "preset")
 	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "prompt lengths in tokens")
 	flags.IntSliceVar(&f.gen, "gen-toks", nil, "output lengths in tokens")
 	flags.IntSliceVar(&f.lengths, "seqlens", nil, "preset seqlen: prompt lengths in tokens, e.g. 64,128,256")
 	flags.IntVar(&f.short, "short", 0, "preset mixed: length of short prompts in tokens")
 	flags.IntVar(&f.long, "long", 0, "preset mixed: length of long prompts in tokens")
-	under(flags, "Sizes of presets", "prompt-toks gen-toks seqlens short long")
+	help.Under(flags, "Sizes of presets", "prompt-toks gen-toks seqlens short long")
 }
 
 // builtIn is the preset's plan, or the default one.
@@ -170,7 +171,7 @@ func (f *presetFlags) check(given func(string) bool, args []string) error {
 		return fault.New(fault.Usage, "use one of them", "--preset %s and the plan %s", f.preset, args[0])
 	}
 	if given("preset") && !slices.Contains(plans.Names(), f.preset) {
-		return fault.New(fault.Usage, didYouMean(f.preset, plans.Names()), "unknown preset %q", f.preset)
+		return fault.New(fault.Usage, help.DidYouMean(f.preset, plans.Names()), "unknown preset %q", f.preset)
 	}
 	takes := presetSizes(f.preset)
 	for _, size := range []struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/compare/gate"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/gates"
@@ -29,7 +30,7 @@ func (f *checkFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.agreement, "min-agreement", "",
 		"limit: smallest allowed share of the output in which engines generate the same tokens, e.g. 100%")
 	flags.StringVar(&f.thresholds, "thresholds", "", "YAML file with the contents of a plan's \"gate\", instead of the run's")
-	under(flags, "Checks", checkNames)
+	help.Under(flags, "Checks", checkNames)
 }
 
 // given tells whether any of the flags was.

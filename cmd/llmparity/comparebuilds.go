@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/gates"
 	"llmparity/internal/kit/fault"
 )
@@ -65,7 +66,7 @@ Docs: docs/howto/compare-builds.md`, buildLaunches),
 	f.register(c)
 	flags := c.Flags()
 	f.checks.register(flags)
-	annotate(flags, common, "", ofBuilds+" "+checkNames)
+	help.Annotate(flags, help.Common, "", ofBuilds+" "+checkNames)
 	helpAllFlag(flags, &f.helpAll)
 	flags.Lookup("model").Usage += " (default tiny)"
 	flags.Lookup("prompt").Usage += fmt.Sprintf(" (default %q)", defaultPrompt)
@@ -77,7 +78,7 @@ Docs: docs/howto/compare-builds.md`, buildLaunches),
 			for _, flag := range unlisted {
 				flag.Hidden = false
 			}
-			helpOf(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
+			help.Of(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
 			return nil
 		}
 		return f.compareBuilds(c, args[0], args[1])

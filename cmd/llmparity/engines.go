@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/browser"
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/resolve"
 	"llmparity/internal/engine"
@@ -73,30 +74,30 @@ func (s shared) Set(text string) error {
 }
 
 // addFlag defines a flag for a value, under a heading. The first engine with a flag of this name describes it.
-func addFlag(flags *pflag.FlagSet, title, name string, to any, help string) {
+func addFlag(flags *pflag.FlagSet, title, name string, to any, usage string) {
 	if have := flags.Lookup(name); have != nil {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
-		addFlag(own, title, name, to, help)
+		addFlag(own, title, name, to, usage)
 		have.Value = shared{have.Value, own.Lookup(name).Value}
 		return
 	}
 	switch to := to.(type) {
 	case *string:
-		flags.StringVar(to, name, *to, help)
+		flags.StringVar(to, name, *to, usage)
 	case *int:
-		flags.IntVar(to, name, *to, help)
+		flags.IntVar(to, name, *to, usage)
 	case *uint64:
-		flags.Uint64Var(to, name, *to, help)
+		flags.Uint64Var(to, name, *to, usage)
 	case *float64:
-		flags.Float64Var(to, name, *to, help)
+		flags.Float64Var(to, name, *to, usage)
 	case *bool:
-		flags.BoolVar(to, name, *to, help)
+		flags.BoolVar(to, name, *to, usage)
 	case *[]string:
-		flags.StringArrayVar(to, name, *to, help)
+		flags.StringArrayVar(to, name, *to, usage)
 	case *plan.Duration:
-		flags.DurationVar((*time.Duration)(to), name, time.Duration(*to), help)
+		flags.DurationVar((*time.Duration)(to), name, time.Duration(*to), usage)
 	}
-	under(flags, title, name)
+	help.Under(flags, title, name)
 }
 
 // isPlace reports whether a flag only says where a part of an engine is.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/browser"
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/predict/estimate"
@@ -116,7 +117,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.OutputLen, "output-len", 0, "output length in tokens")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences per request (default 1)")
 	p.IntVar(&s.Concurrency, "concurrency", 0, "concurrent requests (default 1)")
-	under(p, "Request", "context input-len output-len batch-size concurrency")
+	help.Under(p, "Request", "context input-len output-len batch-size concurrency")
 
 	p.Float64Var(&f.RAMGiB, "ram-gb", 0, "RAM in GiB that the engine may use (default: the free RAM of this machine)")
 	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory in GiB that the engine may use on each GPU (default: the free memory of this machine's GPUs)")
@@ -126,13 +127,13 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.Float64Var(&f.Machine.BufferMiB, "max-buffer-mb", 0, "WebGPU limit maxBufferSize in MiB (default: on the CPU SwiftShader's limit, on a GPU the limit that WebLLM requests)")
 	p.Float64Var(&f.Machine.BindingMiB, "max-binding-mb", 0, "WebGPU limit maxStorageBufferBindingSize in MiB")
 	p.BoolVar(&f.Machine.NoF16, "no-shader-f16", false, "assume a WebGPU adapter without shader-f16")
-	under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
+	help.Under(p, "Machine", "ram-gb gpu-memory-gb gpu-layers tensor-parallel-size adapter max-buffer-mb max-binding-mb no-shader-f16")
 
 	p.StringVar(&s.DType, "dtype", "", "dtype of activations and unquantized weights: float32, float16 or bfloat16 (default: the model's dtype)")
 	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "KV cache dtype, e.g. float16, fp8, q8_0 (default: as \"run\" starts the engine)")
 	p.StringVar(&s.Quantization, "quantization", "", "format of weights, e.g. awq, gptq, fp8, q4_k_m, q4f16_1 (default: the model's format)")
 	p.IntVar(&s.GroupSize, "group-size", 0, "awq, gptq: number of values that share a scale (default 128)")
-	under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
+	help.Under(p, "Data types", "dtype kv-cache-dtype quantization group-size")
 
 	var own []string
 	for _, o := range estimate.Settings() {
@@ -142,7 +143,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 		}
 		own = append(own, o.Flag)
 	}
-	under(p, "Engine settings", strings.Join(own, " "))
+	help.Under(p, "Engine settings", strings.Join(own, " "))
 
 	p.Float64Var(&n.Parameters, "model-params", 0, "number of parameters, e.g. 6.7e9")
 	p.IntVar(&n.Layers, "num-layers", 0, "number of layers")
@@ -152,7 +153,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&n.HeadDim, "head-dim", 0, "size of a head (default: hidden size / heads)")
 	p.IntVar(&n.Vocab, "vocab-size", 0, "size of the vocabulary")
 	p.IntVar(&n.Intermediate, "intermediate-size", 0, "size of the feed-forward layer")
-	under(p, "Model without a file",
+	help.Under(p, "Model without a file",
 		"model-params num-layers num-heads num-kv-heads hidden-size head-dim vocab-size intermediate-size")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/baseline"
@@ -59,11 +60,11 @@ Docs: docs/howto/gate-in-ci.md`,
 	flags.StringVar(&f.baseline, "baseline", "",
 		"baseline run: a saved name or a run's folder (default: the other side of 'run --against', else the plan's gate.baseline)")
 	storeFlag(c, &f.store)
-	under(flags, "Gate", "baseline store")
+	help.Under(flags, "Gate", "baseline store")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats, ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "file to write instead of standard output")
-	under(flags, "Output", "format output")
+	help.Under(flags, "Output", "format output")
 	return c
 }
 
@@ -75,7 +76,7 @@ var gateRenderers = map[string]func(io.Writer, *gates.Outcome) error{"table": re
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	render := gateRenderers[f.format]
 	if render == nil {
-		return fault.New(fault.Usage, didYouMean(f.format, gateFormats), "unknown format %q", f.format)
+		return fault.New(fault.Usage, help.DidYouMean(f.format, gateFormats), "unknown format %q", f.format)
 	}
 	s := &sides{}
 	if f.baseline == "" {
@@ -167,7 +168,7 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&f.judge.Inconclusive), "inconclusive", "",
 		"what an inconclusive gate does: error (exit code 5), warn or off (default error)")
 	flags.StringVar(&f.judge.NoBaseline, "no-baseline", "", "ok: pass if there is no baseline run (default: inconclusive)")
-	under(flags, "Gate", "detect under-test inconclusive no-baseline")
+	help.Under(flags, "Gate", "detect under-test inconclusive no-baseline")
 }
 
 // given tells whether any of the flags was.

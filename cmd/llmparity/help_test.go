@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/kit/fault"
 )
 
@@ -37,7 +38,7 @@ func every(*pflag.Flag) bool { return true }
 
 func helpText(c *cobra.Command) string {
 	var b bytes.Buffer
-	helpOf(c, &b, every)
+	help.Of(c, &b, every)
 	return b.String()
 }
 
@@ -51,7 +52,7 @@ func TestHelpIsShortAndComplete(t *testing.T) {
 	for _, c := range append(commands(), root()) {
 		text := helpText(c)
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > help.Width {
 				t.Errorf("%s --help: line of %d columns: %s", c.CommandPath(), n, line)
 			}
 		}
@@ -110,7 +111,7 @@ func TestRunHelpShowsCommonFlags(t *testing.T) {
 
 func TestFlagsOfOtherToolsAreOurs(t *testing.T) {
 	lightTest(t)
-	for _, same := range otherTools {
+	for _, same := range help.OtherTools {
 		if !slices.ContainsFunc(commands(), func(c *cobra.Command) bool { return c.Flags().Lookup(same[0]) != nil }) {
 			t.Errorf("%s: no command has --%s", same[1], same[0])
 		}
@@ -142,7 +143,7 @@ func TestReferenceOfCommands(t *testing.T) {
 	b.WriteString("\nExit codes: [exit-codes.md](exit-codes.md).\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "\n## %s\n\n", c.CommandPath())
-		text := docsFile.ReplaceAllStringFunc(description(c), func(file string) string {
+		text := docsFile.ReplaceAllStringFunc(help.Description(c), func(file string) string {
 			rel, err := filepath.Rel("docs/reference", file)
 			check(t, err)
 			return "[" + file + "](" + filepath.ToSlash(rel) + ")"
@@ -157,12 +158,12 @@ func TestReferenceOfCommands(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\n```sh\n%s\n```\n", strings.Join(examples, "\n"))
 		title := ""
-		for _, f := range sorted(c.Flags(), every) {
+		for _, f := range help.Sorted(c.Flags(), every) {
 			if f.Name == "help" {
 				continue
 			}
-			if headingOf(f) != title {
-				title = headingOf(f)
+			if help.HeadingOf(f) != title {
+				title = help.HeadingOf(f)
 				fmt.Fprintf(&b, "\n**%s**\n\n| flag | value | default | |\n|---|---|---|---|\n", title)
 			}
 			name := "`--" + f.Name + "`"

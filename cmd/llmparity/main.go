@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
@@ -81,7 +82,7 @@ func root() *cobra.Command {
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          subcommands,
+		Args:          help.Subcommands,
 		// Before cobra does it itself, whose error would not be one of usage.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if writesJSON(c) {
@@ -92,19 +93,19 @@ func root() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.SetHelpFunc(printHelp)
-	c.SetUsageFunc(func(c *cobra.Command) error { printHelp(c, nil); return nil })
+	c.SetHelpFunc(help.Print)
+	c.SetUsageFunc(func(c *cobra.Command) error { help.Print(c, nil); return nil })
 	c.SetVersionTemplate("llmparity {{.Version}}\n")
-	c.SetHelpCommand(helpCommand())
+	c.SetHelpCommand(help.Command())
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command
 	}{
 		{"Measure", []*cobra.Command{runCommand(), watchCommand(), profilerCommand(), estimateCommand()}},
 		{"Compare", []*cobra.Command{compareBuildsCommand(), bisectCommand(), reportCommand(), compareCommand(),
-			gateCommand(), baselineCommand(), validateCommand(), compareEstimatesCommand()}},
+			gateCommand(), baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
-		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
+		{"Setup", []*cobra.Command{doctorCommand(), noiseCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},
 	} {
 		c.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
@@ -115,14 +116,14 @@ func root() *cobra.Command {
 	}
 	c.SetHelpCommandGroupID("Setup")
 	c.SetCompletionCommandGroupID("Setup")
-	c.AddCommand(exitCodesTopic(), presetsTopic(), versionCommand())
+	c.AddCommand(help.ExitCodes(), help.Presets(), versionCommand())
 	complete(c)
 	return c
 }
 
 // parent is a command that only has subcommands.
 func parent(use, short string, below ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: subcommands,
+	c := &cobra.Command{Use: use, Short: short, Args: help.Subcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(below...)
 	return c
@@ -182,12 +183,12 @@ func usage(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
-	help := fmt.Sprintf("see \"%s --help\"", c.CommandPath())
+	see := fmt.Sprintf("see \"%s --help\"", c.CommandPath())
 	switch exclusive := exclusiveFlags.FindStringSubmatch(err.Error()); {
 	case errors.As(err, &unknown):
-		return meantFlag(c, unknown)
+		return help.Meant(c, unknown)
 	case errors.As(err, &empty):
-		return fault.New(fault.Usage, help, "--%s needs a value", empty.GetFlag().Name)
+		return fault.New(fault.Usage, see, "--%s needs a value", empty.GetFlag().Name)
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		what, known := map[string]string{"int": "a whole number", "ints": "whole numbers", "intSlice": "whole numbers",
@@ -201,7 +202,7 @@ func usage(c *cobra.Command, err error) error {
 		return fault.New(fault.Usage, "use one of them", "--%s cannot be combined",
 			strings.ReplaceAll(exclusive[1], " ", " and --"))
 	}
-	return fault.New(fault.Usage, help, "%s", err)
+	return fault.New(fault.Usage, see, "%s", err)
 }
 
 // exclusiveFlags matches cobra's error about flags that exclude each other.

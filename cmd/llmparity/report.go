@@ -19,6 +19,7 @@ import (
 
 	"llmparity/browser/chrome"
 	"llmparity/browser/find"
+	"llmparity/cmd/llmparity/help"
 	"llmparity/compare"
 	"llmparity/compare/gate"
 	"llmparity/internal/kinds"
@@ -292,7 +293,7 @@ func (f *formatFlags) chosen() (*format, error) {
 	}
 	at := slices.IndexFunc(formats(), func(known format) bool { return known.name == f.name })
 	if at < 0 {
-		return nil, fault.New(fault.Usage, didYouMean(f.name, formatNames()), "unknown format %q", f.name)
+		return nil, fault.New(fault.Usage, help.DidYouMean(f.name, formatNames()), "unknown format %q", f.name)
 	}
 	known := &formats()[at]
 	if known.text == nil && f.out == "" {
@@ -355,7 +356,7 @@ func (f *figureFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.all, "all-launches", false, "draw memory over time for each launch, not only for the launch nearest to the median")
 	flags.StringVar(&f.chrome, "chrome", "", "browser to draw figures with: a path or "+strings.Join(find.Brands, ", ")+
 		" (default $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
-	under(flags, "Figures", "figures figures-dir all-launches chrome")
+	help.Under(flags, "Figures", "figures figures-dir all-launches chrome")
 }
 
 // write draws the chosen figures in one browser. It writes nothing unless all can be drawn.

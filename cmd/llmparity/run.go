@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/assets/charts"
+	"llmparity/cmd/llmparity/help"
 	"llmparity/compare"
 	"llmparity/compare/explain"
 	"llmparity/compare/gate"
@@ -86,7 +87,7 @@ Plans: docs/howto/write-a-plan.md`,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.again = again(c.Flags())
 			if f.helpAll {
-				helpOf(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
+				help.Of(c, c.OutOrStdout(), func(*pflag.Flag) bool { return true })
 				return nil
 			}
 			if f.resume != "" {
@@ -128,27 +129,27 @@ func (f *runFlags) register(c *cobra.Command) {
 		"one engine to run, beside those of --engines, e.g. 'exec:./my-engine --flag' (docs/howto/add-an-engine.md); repeatable")
 	flags.IntVar(&f.threads, "threads", 1, threadsHelp())
 	flags.StringVar(&f.chosen().Settings.Mirror, "mirror", "", mirrorHelp)
-	under(flags, "What to run", "model engines engine threads mirror")
+	help.Under(flags, "What to run", "model engines engine threads mirror")
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "prompt, passed to the model as it is, or with --chat in its chat template; repeatable")
 	flags.BoolVar(&f.chat, "chat", false, "render each prompt as a user's message in the model's own chat template")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "number of tokens to generate")
 	flags.IntVar(&f.context, "context", 0, contextHelp+"; several: --contexts 1024,4096")
-	under(flags, "Request", "prompt chat max-tokens context")
+	help.Under(flags, "Request", "prompt chat max-tokens context")
 	f.presetFlags.register(flags)
 	f.axisFlags.register(flags)
 	flags.StringToStringVar(&f.reference, referenceFlag, nil, referenceHelp)
-	under(flags, "What to run", referenceFlag)
+	help.Under(flags, "What to run", referenceFlag)
 	f.scheduleFlags.register(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing; show what would be measured (the cells), its predicted memory, and what is missing on this machine")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing if any cell cannot run here")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch cells even if they are predicted to run out of memory")
 	flags.BoolVar(&f.allowFallback, "allow-fallback", false, allowFallbackHelp)
-	under(flags, "Before the run", "dry-run strict no-check-oom allow-fallback")
+	help.Under(flags, "Before the run", "dry-run strict no-check-oom allow-fallback")
 	flags.StringVar(&f.resume, "resume", "", "folder of an interrupted run: measure the missing launches")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume: also repeat failed launches")
 	flags.BoolVar(&f.allowChanged, "allow-changed", false,
 		"with --resume: continue even if llmparity, an engine or a browser has changed")
-	under(flags, "Resume", "resume retry-failed allow-changed")
+	help.Under(flags, "Resume", "resume retry-failed allow-changed")
 	flags.StringVar(&f.baseline, "baseline", "", "baseline run to compare with: a saved name or a run's folder; if the plan's gate has no tolerances: "+
 		(*gates.Gate)(nil).Against().Tolerances())
 	flags.StringVar(&f.against, "against", "",
@@ -156,7 +157,7 @@ func (f *runFlags) register(c *cobra.Command) {
 			"with the gate; may contain flags, e.g. 'plan.yaml --chrome /opt/chrome-155/chrome'")
 	flags.BoolVar(&f.aa, "aa", false,
 		"with --against: also measure the baseline side a second time; the report shows this machine noise beside each difference")
-	under(flags, "Gate", "baseline against aa")
+	help.Under(flags, "Gate", "baseline against aa")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.out, "out", "results", "folder for results; each run gets a subfolder")
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
@@ -169,12 +170,12 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.BoolVar(&f.noCheck, "no-check", false, "do not check the engines' log-probabilities of a short text")
 	flags.BoolVar(&f.checkReference, "check-reference", false,
 		"check them against llmparity's reference implementation, too: GGUF files of up to 200 million parameters")
-	under(flags, "Output", "out quiet json")
-	under(flags, "Correctness", "no-check check-reference parity text-of")
-	under(flags, "Quality", "quality quality-of")
+	help.Under(flags, "Output", "out quiet json")
+	help.Under(flags, "Correctness", "no-check check-reference parity text-of")
+	help.Under(flags, "Quality", "quality quality-of")
 	f.profileFlags.register(flags)
 	f.engineFlags.register(flags, ofPlans)
-	annotate(flags, common, "", runCommon)
+	help.Annotate(flags, help.Common, "", runCommon)
 }
 
 // start carries out a plan, or with --dry-run shows it.
@@ -414,11 +415,11 @@ func (f *profileFlags) register(flags *pflag.FlagSet) {
 	f.kinds = map[engine.Profile]*bool{}
 	for _, k := range profileKinds {
 		f.kinds[k.kind] = flags.Bool(string(k.kind), false, k.what)
-		under(flags, "Profiles for Chrome DevTools", string(k.kind))
+		help.Under(flags, "Profiles for Chrome DevTools", string(k.kind))
 	}
 	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)},
 		"phases to profile: "+strings.Join(phaseNames(), ", "))
-	under(flags, "Profiles for Chrome DevTools", "profile-phases")
+	help.Under(flags, "Profiles for Chrome DevTools", "profile-phases")
 }
 
 // profiles returns the profiles that were chosen.
@@ -431,7 +432,8 @@ func (f *profileFlags) profiles() (run.Profiles, error) {
 	}
 	for _, name := range f.phases {
 		if !slices.Contains(phaseNames(), name) {
-			return p, fault.New(fault.Usage, didYouMean(name, phaseNames()), "--profile-phases: unknown phase %q", name)
+			return p, fault.New(fault.Usage, help.DidYouMean(name, phaseNames()),
+				"--profile-phases: unknown phase %q", name)
 		}
 		p.Phases = append(p.Phases, record.Phase(name))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/cmd/llmparity/help"
 	"llmparity/docs/reference/schemas"
 	"llmparity/internal/kit/fault"
 )
@@ -28,7 +29,7 @@ func schemaCommand() *cobra.Command {
 			}
 			text, err := schemas.Text(args[0])
 			if err != nil {
-				return fault.New(fault.Usage, didYouMean(args[0], schemas.Names()), "unknown schema %q", args[0])
+				return fault.New(fault.Usage, help.DidYouMean(args[0], schemas.Names()), "unknown schema %q", args[0])
 			}
 			_, err = c.OutOrStdout().Write(text)
 			return err

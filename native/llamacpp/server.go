@@ -37,8 +37,8 @@ type server struct {
 }
 
 // environment is ours without llama-server's variables, each of which would set an option. The key is passed here
-// because arguments are visible to all users, and a process's environment only to its owner. A container's variables are
-// its own.
+// because arguments are visible to all users, and a process's environment only to its owner. A container's variables
+// are its own.
 func (c Config) environment(key string) (env []string) {
 	if c.in == nil {
 		env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })

@@ -23,9 +23,9 @@ var Kind = &engine.Kind{
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(c.(*Config).with(s))
 	},
-	Inside: true, Shared: []string{"threads", "container"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
-	KVTypes: Memory.KVTypes,
-	Memory:  Memory, Presets: []string{"engines", "matrix"}, Colour: 3,
+	Inside: true, Shared: []string{"threads", "container"}, Axes: []string{engine.AxisThreads},
+	DTypes: []string{"f32", "f16"}, KVTypes: Memory.KVTypes,
+	Memory: Memory, Presets: []string{"engines", "matrix"}, Colour: 3,
 	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
 	Program: func(c engine.Config, s engine.Settings) (string, error) {
 		if own := c.(*Config).with(s); own.URL == "" {

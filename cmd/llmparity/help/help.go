@@ -1,4 +1,7 @@
-package main
+// Package help prints the help of commands, and suggests the flag or command that was meant.
+//
+// It knows no command itself: everything comes from cobra.
+package help
 
 import (
 	"fmt"
@@ -17,17 +20,17 @@ import (
 	"llmparity/reports/plain"
 )
 
-// helpWidth is the number of columns that help keeps to.
-const helpWidth = 100
+// Width is the number of columns that help keeps to.
+const Width = 100
 
-// Annotations of flags: the heading that a flag stands under, and whether a short help shows it.
-const heading, common = "heading", "common"
+// Common is the annotation of flags that a short help shows, and heading that of the heading a flag stands under.
+const heading, Common = "heading", "common"
 
-// under puts flags, whose names are separated by blanks, under a heading of the command's help.
-func under(flags *pflag.FlagSet, title, names string) { annotate(flags, heading, title, names) }
+// Under puts flags, whose names are separated by blanks, under a heading of the command's help.
+func Under(flags *pflag.FlagSet, title, names string) { Annotate(flags, heading, title, names) }
 
-// annotate panics for a flag that does not exist: the command's definition contradicts itself.
-func annotate(flags *pflag.FlagSet, key, value, names string) {
+// Annotate panics for a flag that does not exist: the command's definition contradicts itself.
+func Annotate(flags *pflag.FlagSet, key, value, names string) {
 	for name := range strings.FieldsSeq(names) {
 		if err := flags.SetAnnotation(name, key, []string{value}); err != nil {
 			panic(err)
@@ -35,8 +38,8 @@ func annotate(flags *pflag.FlagSet, key, value, names string) {
 	}
 }
 
-// headingOf returns the heading that a flag stands under.
-func headingOf(f *pflag.Flag) string {
+// HeadingOf returns the heading that a flag stands under.
+func HeadingOf(f *pflag.Flag) string {
 	if title := f.Annotations[heading]; title != nil {
 		return title[0]
 	}
@@ -51,9 +54,9 @@ type shownAs struct {
 
 func (v shownAs) Type() string { return v.name }
 
-// sorted returns the flags that help shows, by heading: the command's own headings in the order in which they were
+// Sorted returns the flags that help shows, by heading: the command's own headings in the order in which they were
 // first used, then those of engines.
-func sorted(flags *pflag.FlagSet, only func(*pflag.Flag) bool) (all []*pflag.Flag) {
+func Sorted(flags *pflag.FlagSet, only func(*pflag.Flag) bool) (all []*pflag.Flag) {
 	titles := []string{"Flags"}
 	flags.SortFlags = false
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -65,14 +68,14 @@ func sorted(flags *pflag.FlagSet, only func(*pflag.Flag) bool) (all []*pflag.Fla
 			shown.Value, shown.DefValue = shownAs{f.Value, "string"}, ""
 		}
 		all = append(all, &shown)
-		titles = append(titles, headingOf(f))
+		titles = append(titles, HeadingOf(f))
 	})
 	ofEngine := func(title string) int {
 		return 1 + slices.IndexFunc(kinds.All.Sections(), func(k *engine.Kind) bool { return k.Title == title })
 	}
 	slices.SortStableFunc(titles, func(a, b string) int { return ofEngine(a) - ofEngine(b) })
 	slices.SortStableFunc(all, func(a, b *pflag.Flag) int {
-		return slices.Index(titles, headingOf(a)) - slices.Index(titles, headingOf(b))
+		return slices.Index(titles, HeadingOf(a)) - slices.Index(titles, HeadingOf(b))
 	})
 	return all
 }
@@ -85,9 +88,9 @@ func printFlags(w io.Writer, all []*pflag.Flag) {
 		set.AddFlag(f)
 	}
 	title, n := "", 0
-	for line := range strings.Lines(set.FlagUsagesWrapped(helpWidth)) {
+	for line := range strings.Lines(set.FlagUsagesWrapped(Width)) {
 		if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") { // a flag begins
-			if next := headingOf(all[n]); next != title {
+			if next := HeadingOf(all[n]); next != title {
 				title = next
 				fmt.Fprintf(w, "\n%s:\n", title)
 			}
@@ -97,16 +100,16 @@ func printFlags(w io.Writer, all []*pflag.Flag) {
 	}
 }
 
-// printHelp is the help of every command.
-func printHelp(c *cobra.Command, _ []string) {
-	helpOf(c, c.OutOrStdout(), func(f *pflag.Flag) bool {
-		return f.Annotations[common] != nil || c.Flags().Lookup("help-all") == nil
+// Print is the help of every command.
+func Print(c *cobra.Command, _ []string) {
+	Of(c, c.OutOrStdout(), func(f *pflag.Flag) bool {
+		return f.Annotations[Common] != nil || c.Flags().Lookup("help-all") == nil
 	})
 }
 
-// helpOf prints a command's help with some of its flags.
-func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
-	fmt.Fprintln(w, filled(description(c)))
+// Of prints a command's help with some of its flags.
+func Of(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
+	fmt.Fprintln(w, filled(Description(c)))
 	if c.Runnable() && c.HasParent() && !c.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nUsage:\n  %s\n", c.UseLine())
 		if c.Flags().Lookup("help-all") != nil {
@@ -118,15 +121,15 @@ func helpOf(c *cobra.Command, w io.Writer, only func(*pflag.Flag) bool) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
 	}
 	if c.HasParent() {
-		printFlags(w, sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
+		printFlags(w, Sorted(c.Flags(), func(f *pflag.Flag) bool { return f.Name != "help" && only(f) }))
 		return
 	}
 	fmt.Fprint(w, "\nTry:  llmparity run\nHelp: llmparity COMMAND --help, llmparity help exit-codes|presets\n"+
 		"Docs: docs/README.md\n")
 }
 
-// description is a command's long text, or a sentence of the short one.
-func description(c *cobra.Command) string {
+// Description is a command's long text, or a sentence of the short one.
+func Description(c *cobra.Command) string {
 	if c.Long == "" {
 		return c.Short + "."
 	}
@@ -138,13 +141,13 @@ func filled(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !strings.Contains(p, "\n  ") {
-			paragraphs[i] = strings.Join(plain.Fold(strings.ReplaceAll(p, "\n", " "), helpWidth), "\n")
+			paragraphs[i] = strings.Join(plain.Fold(strings.ReplaceAll(p, "\n", " "), Width), "\n")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// printCommands lists subcommands by group.
+// printCommands lists Subcommands by group.
 func printCommands(c *cobra.Command, w io.Writer) {
 	if !c.HasAvailableSubCommands() {
 		return
@@ -166,8 +169,8 @@ func printCommands(c *cobra.Command, w io.Writer) {
 	}
 }
 
-// otherTools maps our flags to those of other tools (llama.cpp, Ollama, vLLM, hyperfine, k6) that mean the same.
-var otherTools = [][2]string{
+// OtherTools maps our flags to those of other tools (llama.cpp, Ollama, vLLM, hyperfine, k6) that mean the same.
+var OtherTools = [][2]string{
 	{"model", "m model-id model-path hf hf-repo"}, {"prompt", "p text input file f"},
 	{"max-tokens", "n n-predict predict num-predict max-new-tokens max-length max-output-tokens"},
 	{"input-len", "n-prompt prompt-len random-input-len"}, {"output-len", "n-gen gen-len random-output-len"},
@@ -186,8 +189,8 @@ var otherTools = [][2]string{
 	{"max", "fail-on"}, {"details", "verbose v"}, {"live", "watch"}, {"preset", "plan config"},
 }
 
-// meantFlag suggests a flag of a command for one that it does not have.
-func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
+// Meant suggests a flag of a command for one that it does not have.
+func Meant(c *cobra.Command, err *pflag.NotExistError) error {
 	name, dashes := err.GetSpecifiedName(), "--"
 	if short := err.GetSpecifiedShortnames(); short != "" {
 		name, dashes = short, "-"
@@ -199,7 +202,7 @@ func meantFlag(c *cobra.Command, err *pflag.NotExistError) error {
 		}
 	})
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	all, others, do := append([][2]string{{plain, plain}}, otherTools...), owners(c, plain), ""
+	all, others, do := append([][2]string{{plain, plain}}, OtherTools...), owners(c, plain), ""
 	same := slices.IndexFunc(all, func(same [2]string) bool {
 		return slices.Contains(strings.Fields(same[1]), plain) && slices.Contains(names, "--"+same[0])
 	})
@@ -234,8 +237,8 @@ func owners(c *cobra.Command, flag string) (names []string) {
 	return names
 }
 
-// subcommands refuses arguments of a command that only has subcommands, and suggests one of these.
-func subcommands(c *cobra.Command, args []string) error {
+// Subcommands refuses arguments of a command that only has Subcommands, and suggests one of these.
+func Subcommands(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -257,15 +260,15 @@ func subcommands(c *cobra.Command, args []string) error {
 		"llmparity "))
 }
 
-// helpCommand prints the help of a command or of a topic.
-func helpCommand() *cobra.Command {
+// Command prints the help of a command or of a topic.
+func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",
 		Short: "Help about a command; topics: exit-codes, presets",
 		RunE: func(c *cobra.Command, args []string) error {
 			of, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return subcommands(of, append(rest, args...))
+				return Subcommands(of, append(rest, args...))
 			}
 			of.InitDefaultHelpFlag()
 			return of.Help()
@@ -285,21 +288,21 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// presetsTopic is what `llmparity help presets` prints.
-func presetsTopic() *cobra.Command {
+// Presets is what `llmparity help presets` prints.
+func Presets() *cobra.Command {
 	text := "Presets: built-in plans for llmparity run --preset NAME\n"
 	for _, name := range plans.Names() {
 		what, err := plans.What(name)
 		if err != nil {
 			panic(err) // it is in Names
 		}
-		text += plain.Wrap(what, fmt.Sprintf("  %-12s  ", name), strings.Repeat(" ", 16), helpWidth)
+		text += plain.Wrap(what, fmt.Sprintf("  %-12s  ", name), strings.Repeat(" ", 16), Width)
 	}
 	return &cobra.Command{Use: "presets", Short: "Built-in plans", Long: text}
 }
 
-// exitCodesTopic is what `llmparity help exit-codes` prints.
-func exitCodesTopic() *cobra.Command {
+// ExitCodes is what `llmparity help exit-codes` prints.
+func ExitCodes() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Exit codes\n")
 	for _, c := range fault.Codes {
@@ -311,12 +314,12 @@ func exitCodesTopic() *cobra.Command {
 		"\"doctor --json\" have the class in a field of its own.\n\nClass                 Exit code\n")
 	for _, c := range fault.Classes {
 		first := fmt.Sprintf("  %-20s %-3d  ", c.Kind, c.Kind.ExitCode())
-		b.WriteString(plain.Wrap(strings.ReplaceAll(c.Meaning, "`", ""), first, strings.Repeat(" ", 28), helpWidth))
+		b.WriteString(plain.Wrap(strings.ReplaceAll(c.Meaning, "`", ""), first, strings.Repeat(" ", 28), Width))
 	}
 	return &cobra.Command{Use: "exit-codes", Short: "Exit codes and classes of errors", Long: b.String()}
 }
 
-// didYouMean suggests one of some names, and lists all.
-func didYouMean(name string, names []string) string {
+// DidYouMean suggests one of some names, and lists all.
+func DidYouMean(name string, names []string) string {
 	return strings.TrimSpace(nearest.Question(name, names) + " available: " + strings.Join(names, ", "))
 }

@@ -16,9 +16,9 @@ import (
 )
 
 // BenchmarkProfiler compares the browser's CPU time with and without the profiler, in alternating pairs: while the tiny
-// model generates, and while an engine only waits, which a busy machine disturbs less. What sampling adds to waiting must
-// be at most 2% of what generating takes in the same time. The watch over blocks, which wakes an idle page 50 times a
-// second, is counted apart.
+// model generates, and while an engine only waits, which a busy machine disturbs less. What sampling adds to waiting
+// must be at most 2% of what generating takes in the same time. The watch over blocks, which wakes an idle page 50
+// times a second, is counted apart.
 func BenchmarkProfiler(b *testing.B) {
 	const tokens, wait = 200, 3 // seconds
 	a := openApp(b)

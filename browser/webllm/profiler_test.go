@@ -17,6 +17,8 @@ import (
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/browser/serve"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/check"
 	"llmparity/internal/record"
 	"llmparity/internal/record/foreign"
@@ -147,9 +149,12 @@ func (a *app) saved(t *testing.T) (name, text string) {
 func TestProfiler(t *testing.T) {
 	m := tinyModel(t)
 	s, probe := idle(t)
+	ledger := enginetest.Source(t, probe.Attached(), browser.MethodLedger, "page").(sample.Peaker)
+	check.Err(t, ledger.ResetPeak(watched(t))) // other tests allocated more
 	loads(t, s, m)
 	ids, usage := says(t, s, 9)
-	want := probe.Figures(t, browser.MethodLedger, "page")
+	want := enginetest.Read(t, ledger)
+	want["page_peak_bytes"] = want["phase_peak_bytes"]
 	inside := probe.Values(t, chrome.MethodHeap)
 	unloaded(t, s, probe)
 

@@ -14,7 +14,7 @@ import (
 	"llmparity/reports/section"
 )
 
-// tracked are the figures that dashboards get: those of benchstat for which one direction is better.
+// tracked are the figures that trackers of benchmarks get: those of benchstat for which one direction is better.
 func tracked() []*figure.Row {
 	return figure.Columns(func(r *figure.Row) bool { return r.Bench != "" && r.Better != figure.Neither })
 }

@@ -169,15 +169,15 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-func TestDocsHaveAtMost24000Words(t *testing.T) {
+func TestDocsHaveAtMost26000Words(t *testing.T) {
 	words := 0
 	for path, text := range pages(t) {
 		if strings.HasPrefix(path, "docs/") && !strings.HasPrefix(path, "docs/reference/") {
 			words += len(strings.Fields(text))
 		}
 	}
-	if words > 24000 {
-		t.Errorf("%d words outside docs/reference, the limit is 24,000", words)
+	if words > 26000 {
+		t.Errorf("%d words outside docs/reference, the limit is 26,000", words)
 	}
 	t.Log(words, "words")
 }

@@ -46,6 +46,9 @@ var (
 // and report; one without takes what is left.
 type Colours map[string]int
 
+// Style is the style sheet of reports, for other pages.
+func Style() string { return reportCSS }
+
 // HTML writes one file with everything in it. Its content security policy forbids the browser to fetch anything and to
 // run any script whose hash it does not list, so a hostile label stays a label.
 func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {

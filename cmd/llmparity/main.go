@@ -100,7 +100,7 @@ func root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure", []*cobra.Command{runCommand(), watchCommand(), estimateCommand()}},
+		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), estimateCommand()}},
 		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
 			baselineCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},

@@ -38,9 +38,10 @@ var drivers = []drives{
 }
 
 // byHand drives the browser of a person who has opened llmparity's own page.
-var byHand = drives{name: "The page", launch: func(ctx context.Context, _ string, o driver.Options) (driver.Tab, error) {
-	return o.Hand.Tab(ctx, o)
-}, relay: "relay=calls", noAdapter: "choose an engine that computes in WebAssembly, such as wllama, or another browser"}
+var byHand = drives{name: "The page", relay: "relay=calls",
+	launch: func(ctx context.Context, _ string, o driver.Options) (driver.Tab, error) {
+		return o.Hand.Tab(ctx, o)
+	}, noAdapter: "choose an engine that computes in WebAssembly, such as wllama, or another browser"}
 
 // drives returns what drives the configured browser, whose program is at path.
 func (c Config) drives(path string) drives {

@@ -41,7 +41,8 @@ function relay(worker) {
 
 const here = async () => (await import("./host.js")).start(show);
 
-const started = new URLSearchParams(location.search).get("thread") === "worker" ? inWorker() : here();
+const query = new URLSearchParams(location.search);
+const started = query.get("thread") === "worker" ? inWorker() : here();
 started.catch(({ message }) => show(message)); // awaiting callers get the error too
 
 const storage = () => import("./storage.js");
@@ -58,3 +59,5 @@ globalThis.llmparityPage = {
   health, memory, spin, ready: () => started.then(() => true),
   usage: async () => (await storage()).usage(), halve: async (inPlace) => { await (await storage()).halve(inPlace); return true; },
 };
+
+if (query.get("relay") === "calls") import("./hand.js");

@@ -72,15 +72,14 @@ type Server struct {
 	stop    context.CancelFunc
 	ended   sync.WaitGroup // what visitors started
 
-	mu       sync.Mutex
-	last     int // number of a site, run or file
-	visitors map[*visitor]bool
-	sites    map[int]http.Handler
-	uploads  map[string]string // files by their titles
-	runs     []*Run
-	took     map[string]bool // browsers that have run the plan
-	turns    map[string]chan struct{}
-	done     chan *Run // runs of the plan
+	mu      sync.Mutex
+	last    int // number of a site or file
+	sites   map[int]http.Handler
+	uploads map[string]string // files by their titles
+	runs    []*Run
+	took    map[string]bool          // browsers that have run the plan
+	turns   map[string]chan struct{} // by machine
+	done    chan *Run                // runs of the plan
 }
 
 // Start starts the server.
@@ -89,8 +88,8 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fault.WriteError(err, os.TempDir(), "set TMPDIR to another folder")
 	}
-	s := &Server{Options: o, scratch: scratch, visitors: map[*visitor]bool{}, sites: map[int]http.Handler{},
-		uploads: map[string]string{}, took: map[string]bool{}, turns: map[string]chan struct{}{}, done: make(chan *Run, 64)}
+	s := &Server{Options: o, scratch: scratch, sites: map[int]http.Handler{}, uploads: map[string]string{},
+		took: map[string]bool{}, turns: map[string]chan struct{}{}, done: make(chan *Run, 64)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.Server, err = gate.Listen(o.Gate, s.pages()); err != nil {
 		s.stop()
@@ -109,8 +108,8 @@ func (s *Server) Close() error {
 
 // Welcome says where the page is.
 func (s *Server) Welcome() string {
-	text := fmt.Sprintf("The page is at %s/\nWhoever has this address can measure here. Ctrl-C ends it; runs that are not saved go with it.",
-		s.Base)
+	text := fmt.Sprintf("The page is at %s/\nWhoever has this address can measure here. Ctrl-C ends it; runs that "+
+		"are not saved go with it.", s.Base)
 	if s.Fingerprint != "" {
 		text += "\nIts certificate has the SHA-256 fingerprint " + s.Fingerprint + "; accept it once in the browser.\n" +
 			code(s.Base+"/")
@@ -143,7 +142,7 @@ func (s *Server) pages() http.Handler {
 
 // policy lets the page load what we serve, and have frames of it. Charts set styles by script, which it allows.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' %s; " +
-	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"frame-src %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page serves what the person sees, under a policy of its own.
 func (s *Server) page(of http.Handler) http.Handler {
@@ -152,7 +151,7 @@ func (s *Server) page(of http.Handler) http.Handler {
 		if r.TLS != nil {
 			line = "wss://" + r.Host
 		}
-		w.Header().Set("Content-Security-Policy", fmt.Sprintf(policy, line))
+		w.Header().Set("Content-Security-Policy", fmt.Sprintf(policy, line, s.Origins()))
 		of.ServeHTTP(w, r)
 	})
 }
@@ -192,7 +191,19 @@ func (s *Server) site(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	http.StripPrefix("/site/"+n, site).ServeHTTP(w, r)
+	http.StripPrefix("/site/"+n, site).ServeHTTP(framed{w, s.Origins()}, r)
+}
+
+// framed is an answer that the person's page, and no other, may have in a frame, also under another name of ours.
+type framed struct {
+	http.ResponseWriter
+	by string
+}
+
+func (f framed) WriteHeader(status int) {
+	f.Header().Add("Content-Security-Policy", "frame-ancestors "+f.by)
+	f.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	f.ResponseWriter.WriteHeader(status)
 }
 
 // Collect waits until so many browsers have run the plan, or the time is over. It returns the folders of their runs.

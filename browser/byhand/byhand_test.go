@@ -27,14 +27,13 @@ import (
 
 func TestMain(m *testing.M) { childtest.Main(m) }
 
-// started serves the page, with a run that does.
-func started(t *testing.T, plan []string, run func(ctx context.Context, hand driver.Hand, args []string, events io.Writer) error) *Server {
+type runs func(ctx context.Context, hand driver.Hand, args []string, events, notes io.Writer) error
+
+// started serves the page.
+func started(t *testing.T, plan []string, run runs) *Server {
 	t.Helper()
 	s, err := Start(Options{Engines: []Engine{{Name: "stub", Title: "the stub", Args: []string{"--engines=stub"}}},
-		Models: []string{"tiny"}, Out: t.TempDir(), Plan: plan, Say: func(text string) { t.Log(text) },
-		Run: func(ctx context.Context, hand driver.Hand, args []string, events, _ io.Writer) error {
-			return run(ctx, hand, args, events)
-		}})
+		Models: []string{"tiny"}, Out: t.TempDir(), Plan: plan, Say: func(text string) { t.Log(text) }, Run: run})
 	check.Err(t, err)
 	t.Cleanup(func() { check.Also(t, s.Close()) })
 	return s
@@ -55,7 +54,8 @@ func opened(t *testing.T, s *Server, about map[string]any) somebody {
 	check.Err(t, err)
 	t.Cleanup(func() { _ = socket.CloseNow() })
 	p := somebody{t, socket}
-	all := map[string]any{"id": "one", "agent": "Mozilla/5.0 Chrome/156.0", "platform": "Test", "now": time.Now().UnixMilli()}
+	all := map[string]any{"id": "one", "agent": "Mozilla/5.0 Chrome/156.0", "platform": "Test",
+		"now": time.Now().UnixMilli()}
 	for key, value := range about {
 		all[key] = value
 	}
@@ -98,19 +98,20 @@ func (p somebody) hearsText(kind string, want ...string) {
 
 // chosen is a request, with changes.
 func chosen(change map[string]any) map[string]any {
-	r := map[string]any{"engine": "stub", "model": "tiny", "prompt": "a", "maxTokens": 4, "context": 64, "launches": 1, "thread": "page"}
+	r := map[string]any{"engine": "stub", "model": "tiny", "prompt": "a", "maxTokens": 4, "context": 64,
+		"launches": 1, "thread": "page"}
 	for key, value := range change {
 		r[key] = value
 	}
 	return r
 }
 
-func nothing(context.Context, driver.Hand, []string, io.Writer) error { return nil }
+func nothing(context.Context, driver.Hand, []string, io.Writer, io.Writer) error { return nil }
 
 // What a page sends is a value: it names only what is offered, and cannot become a flag.
 func TestWhatAPageMayAsk(t *testing.T) {
 	var got []string
-	s := started(t, nil, func(_ context.Context, _ driver.Hand, args []string, _ io.Writer) error {
+	s := started(t, nil, func(_ context.Context, _ driver.Hand, args []string, _, _ io.Writer) error {
 		got = args
 		return nil
 	})
@@ -186,9 +187,10 @@ func TestUploads(t *testing.T) {
 		if size < 0 {
 			size = int64(len(c.body))
 		}
-		status, text := sends(t, s, name, size, io.MultiReader(bytes.NewReader(c.body), &endless{size - int64(len(c.body))}))
-		if status != http.StatusUnprocessableEntity && !strings.Contains(text, "broken pipe") && !strings.Contains(text, "reset") ||
-			status != 0 && (!strings.Contains(text, c.want) || strings.Contains(text, "\n")) {
+		rest := &endless{size - int64(len(c.body))}
+		status, text := sends(t, s, name, size, io.MultiReader(bytes.NewReader(c.body), rest))
+		ended := strings.Contains(text, "broken pipe") || strings.Contains(text, "reset") // before all was sent
+		if status != http.StatusUnprocessableEntity && !ended || status != 0 && (!strings.Contains(text, c.want) || strings.Contains(text, "\n")) {
 			t.Errorf("%s: %d %q, want %q", name, status, text, c.want)
 		}
 	}
@@ -217,7 +219,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 // waits opens a frame and waits for an answer that does not come.
-func waits(ctx context.Context, hand driver.Hand, _ []string, events io.Writer) error {
+func waits(ctx context.Context, hand driver.Hand, _ []string, events, _ io.Writer) error {
 	tab, err := hand.Tab(ctx, driver.Options{})
 	if err != nil {
 		return err
@@ -231,8 +233,8 @@ func waits(ctx context.Context, hand driver.Hand, _ []string, events io.Writer) 
 // A page that is closed in mid-run, and one that stops, end their own measurement, with a line.
 func TestPagesThatLeave(t *testing.T) {
 	ends := make(chan error, 2)
-	s := started(t, nil, func(ctx context.Context, hand driver.Hand, args []string, events io.Writer) error {
-		err := waits(ctx, hand, args, events)
+	s := started(t, nil, func(ctx context.Context, hand driver.Hand, args []string, events, notes io.Writer) error {
+		err := waits(ctx, hand, args, events, notes)
 		ends <- err
 		return err
 	})
@@ -257,7 +259,7 @@ func TestPagesThatLeave(t *testing.T) {
 
 // Each browser runs the plan once, and one whose clock is off takes part.
 func TestCollect(t *testing.T) {
-	s := started(t, []string{"plan.yaml"}, func(_ context.Context, _ driver.Hand, args []string, events io.Writer) error {
+	runs := func(_ context.Context, _ driver.Hand, args []string, events, _ io.Writer) error {
 		if args[0] != "plan.yaml" {
 			return fmt.Errorf("it runs %q", args)
 		}
@@ -267,7 +269,8 @@ func TestCollect(t *testing.T) {
 		}
 		fmt.Fprintf(events, "{\"kind\":\"recording\",\"record\":%q}\n", dir)
 		return os.WriteFile(filepath.Join(dir, "summary.csv"), []byte("engine,model\nstub,tiny\n"), 0o600)
-	})
+	}
+	s := started(t, []string{"plan.yaml"}, runs)
 	collected := make(chan []string)
 	go func() { collected <- s.Collect(t.Context(), 2, time.Minute) }()
 	one := opened(t, s, nil)

@@ -88,15 +88,9 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	l.ctx, l.end = context.WithCancelCause(s.ctx)
 	v := &visitor{server: s, line: l}
 	v.ours, v.theirs = gate.Ends(r.Context())
-	s.mu.Lock()
-	s.visitors[v] = true
-	s.mu.Unlock()
 	l.read(v.hear)
 	l.end(errClosed)
-	_ = socket.CloseNow()
-	s.mu.Lock()
-	delete(s.visitors, v)
-	s.mu.Unlock()
+	_ = socket.CloseNow() // it may be closed already
 }
 
 // read passes on messages until the line ends. Answers go to who waits for them, after all that was sent before them.

@@ -78,7 +78,8 @@ var products = []struct {
 	{"Edge", regexp.MustCompile(`Edg\w*/([\d.]+)`)}, {"Opera", regexp.MustCompile(`OPR/([\d.]+)`)},
 	{"Samsung Internet", regexp.MustCompile(`SamsungBrowser/([\d.]+)`)},
 	{"Firefox", regexp.MustCompile(`(?:Firefox|FxiOS)/([\d.]+)`)},
-	{"Chrome", regexp.MustCompile(`(?:Chrome|CriOS)/([\d.]+)`)}, {"Safari", regexp.MustCompile(`Version/([\d.]+).*Safari/`)},
+	{"Chrome", regexp.MustCompile(`(?:Chrome|CriOS)/([\d.]+)`)},
+	{"Safari", regexp.MustCompile(`Version/([\d.]+).*Safari/`)},
 }
 
 // product is the browser that a user agent names.
@@ -265,10 +266,11 @@ func (v *visitor) measure(ctx context.Context, args []string) error {
 	}
 	defer free()
 	s := v.server
-	r := &Run{ID: s.number(), Who: v.who()}
+	r := &Run{Who: v.who()}
 	out := &events{visitor: v, run: r}
 	notes := &lines{each: func(text string) { v.line.send(&toPage{Note: text}) }}
-	err = s.Run(ctx, v, slices.Concat(args, []string{"--json=true", "--out=" + s.scratch}), &lines{each: out.line}, notes)
+	args = slices.Concat(args, []string{"--json=true", "--out=" + s.scratch})
+	err = s.Run(ctx, v, args, &lines{each: out.line}, notes)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -277,6 +279,7 @@ func (v *visitor) measure(ctx context.Context, args []string) error {
 	}
 	r.read(err)
 	s.mu.Lock()
+	r.ID = len(s.runs) + 1
 	s.runs = append(s.runs, r)
 	all := s.shown()
 	s.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -165,6 +166,16 @@ func Listen(o Options, site http.Handler) (*Server, error) {
 	return s, nil
 }
 
+// Origins are those of the server by all its names, separated by spaces, as policies have them.
+func (s *Server) Origins() string {
+	scheme, _, _ := strings.Cut(s.Base, "://")
+	var out []string
+	for _, host := range slices.Sorted(maps.Keys(s.hosts)) {
+		out = append(out, scheme+"://"+host)
+	}
+	return strings.Join(out, " ")
+}
+
 // Close ends the server.
 func (s *Server) Close() error { return s.http.Close() }
 
@@ -215,8 +226,7 @@ func (s *Server) guarded(scheme string, site http.Handler) http.Handler {
 			refuse(w, http.StatusMisdirectedRequest, "this server has another name")
 		case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 			refuse(w, http.StatusNotFound, "not found")
-		case origin != "" && origin != scheme+"://"+r.Host,
-			origin == "" && (r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != ""):
+		case origin != scheme+"://"+r.Host && (origin != "" || changes(r)):
 			refuse(w, http.StatusForbidden, "another site asks")
 		case c == nil || !s.line.knows(c):
 			refuse(w, http.StatusServiceUnavailable, "too many connections")
@@ -224,6 +234,11 @@ func (s *Server) guarded(scheme string, site http.Handler) http.Handler {
 			inside.ServeHTTP(w, r)
 		}
 	})
+}
+
+// changes reports whether a request does more than read: then a browser says where it is from.
+func changes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != ""
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {

@@ -39,8 +39,9 @@ func started(t *testing.T, o gate.Options) *gate.Server {
 
 // client makes connections of its own, which end with the test.
 func client(t *testing.T) *http.Client {
+	stays := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: time.Minute}
+		CheckRedirect: stays, Timeout: time.Minute}
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -117,7 +118,8 @@ func TestSlowConnections(t *testing.T) {
 	_ = answer.Body.Close()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse); grown > 16<<20 {
+	used := func(m runtime.MemStats) int64 { return int64(m.HeapInuse + m.StackInuse) }
+	if grown := used(after) - used(before); grown > 16<<20 {
 		t.Errorf("%d slow connections take %.1f MiB", slow, float64(grown)/(1<<20))
 	}
 	if took := time.Since(begin); answer.StatusCode != 200 || took > 5*time.Second {
@@ -153,7 +155,8 @@ func TestCertificate(t *testing.T) {
 	if given.Fingerprint != prints[0] {
 		t.Error("the given certificate is not used")
 	}
-	if _, err := gate.Listen(gate.Options{Listen: "127.0.0.1:0", Certificate: path}, http.NotFoundHandler()); fault.Of(err) != fault.Usage {
+	half := gate.Options{Listen: "127.0.0.1:0", Certificate: path}
+	if _, err := gate.Listen(half, http.NotFoundHandler()); fault.Of(err) != fault.Usage {
 		t.Errorf("a certificate without a key: %v", err)
 	}
 }

@@ -170,7 +170,8 @@ func (f *pageFlags) conclude(stdout io.Writer, dirs []string) error {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return fault.New(fault.Run, "open the page in a browser, or wait longer with --for", "no browser has run the plan")
+		return fault.New(fault.Run, "open the page in a browser, or wait longer with --for",
+			"no browser has run the plan")
 	}
 	result := compare.With(comparison(), runs...)
 	if err := reports.Comparison(stdout, result); err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
@@ -31,9 +33,10 @@ func newHand(t *testing.T, more ...chromedp.ExecAllocatorOption) hand {
 	path, err := find.Chrome("")
 	check(t, err)
 	home := shortDir(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(filepath.Join(home, "profile")),
-		chromedp.Flag("headless", "new"), chromedp.Flag("enable-unsafe-webgpu", true),
-		chromedp.Flag("use-webgpu-adapter", "swiftshader"), chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.UserDataDir(filepath.Join(home, "profile")), chromedp.Flag("headless", "new"),
+		chromedp.Flag("enable-unsafe-webgpu", true), chromedp.Flag("use-webgpu-adapter", "swiftshader"),
+		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -44,6 +47,14 @@ func newHand(t *testing.T, more ...chromedp.ExecAllocatorOption) hand {
 	ctx, _ = chromedp.NewContext(ctx)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
 	check(t, chromedp.Do(ctx))
+	check(t, chromedp.Listen(ctx, func(event any) { // on another goroutine, also when the test has ended
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			fmt.Fprintln(os.Stderr, "the page throws:", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+		case *log.EventEntryAdded:
+			fmt.Fprintln(os.Stderr, "the page's log:", e.Entry.Text, e.Entry.URL)
+		}
+	}))
 	return hand{t, ctx}
 }
 
@@ -86,13 +97,17 @@ func (h hand) reads(element, want string) string {
 // types types a value into a field.
 func (h hand) types(field, value string) {
 	h.Helper()
-	check(h, chromedp.Do(h.ctx, chromedp.SetValue(field, ""), chromedp.SendKeys(field, value)))
+	sees[bool](h, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", field))
+	check(h, chromedp.Do(h.ctx, chromedp.KeyEvent(value)))
 }
 
 // chooses chooses an option.
 func (h hand) chooses(field, value string) {
 	h.Helper()
-	check(h, chromedp.Do(h.ctx, chromedp.SetValue(field, value)))
+	if !sees[bool](h, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.value = %q; return e.value === %[2]q; })()",
+		field, value)) {
+		h.Fatalf("%s has no %q", field, value)
+	}
 }
 
 func (h hand) clicks(element string) {
@@ -142,7 +157,7 @@ func pageServed(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
 }
 
 // patience is a watchdog.
-var patience = 3 * time.Minute
+var patience = time.Minute
 
 var pageAddress = regexp.MustCompile(`https?://\S+/[A-Z2-7]{26}/`)
 

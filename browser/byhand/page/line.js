@@ -1,76 +1,81 @@
-// The connection to llmparity. What it asks of an engine's page is called in a frame, which is new for each launch, and answered.
-
-import { call } from "./own/call.js";
+// The connection to llmparity. What it asks of an engine's page is asked of a frame, which is new for each launch, and answered.
 
 const soon = 150; // ms: how long an engine may take to free its memory when a person stops it
 const again = 1500; // ms until the page connects again
+const loads = 20000; // ms for which a frame may load
+
+// The frame has another name of this machine, if there is one: then it is another site, and browsers give it a process of its own.
+const site = new URL(location.href);
+site.hostname = { "127.0.0.1": "localhost", localhost: "127.0.0.1" }[site.hostname] ?? site.hostname;
+
+const within = (ms, work) => Promise.race([work, new Promise((done) => setTimeout(done, ms))]);
 
 export function connect(hear, seen, about) {
-  let socket, frame, entered;
+  let socket, frame, last = 0;
+  const waiting = new Map(); // what the frame is asked, by number
   const line = { closed: true, send, stop };
 
   function send(message) {
     if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   }
 
-  // watched passes on what the frame's page reports and throws.
-  function watched(inside) {
-    inside.llmparityEvent = (report) => {
-      send({ report });
-      look.report(report);
-    };
-    inside.addEventListener("error", ({ message }) => send({ threw: message || "an error without a message" }));
-    inside.addEventListener("unhandledrejection", ({ reason }) => send({ threw: String(reason) }));
-    const { error } = inside.console;
-    inside.console.error = (...words) => {
-      send({ said: words.map(String).join(" ").slice(0, 2000) });
-      error.apply(inside.console, words);
-    };
+  addEventListener("message", ({ data, source, origin }) => {
+    if (source !== frame?.contentWindow || origin !== site.origin) return;
+    const { id, json, thrown, opened } = data;
+    if (!id && !opened) {
+      send(data);
+      if (data.report) look.report(data.report);
+      return;
+    }
+    const { resolve, reject } = waiting.get(opened ? 0 : id) ?? {};
+    waiting.delete(opened ? 0 : id);
+    if (thrown === undefined) resolve?.(json);
+    else reject?.(thrown);
+  });
+
+  const answered = (id) => new Promise((resolve, reject) => { waiting.set(id, { resolve, reject }); });
+
+  // ask asks the frame.
+  function ask(message) {
+    if (!frame) throw new Error("no engine's page is open");
+    frame.contentWindow.postMessage({ ...message, id: ++last }, site.origin);
+    return answered(last);
   }
 
-  const open = (path) => new Promise((resolve, reject) => {
+  async function open(path) {
     shut();
     frame = document.createElement("iframe");
-    frame.title = "The engine that is measured";
-    frame.tabIndex = -1;
-    frame.allow = "cross-origin-isolated";
-    frame.onload = () => {
-      try {
-        watched(frame.contentWindow);
-        resolve(true);
-      } catch { // it shows an error of the browser's
-        reject(new Error("the engine's page does not load"));
-      }
-    };
-    frame.src = new URL(path, location.href).href;
+    Object.assign(frame, { title: "The engine that is measured", tabIndex: -1, allow: "cross-origin-isolated", src: new URL(path, site).href });
+    const opened = answered(0).then(() => true);
     document.getElementById("frame").append(frame);
-  });
+    if (!await within(loads, opened)) throw new Error("the engine's page does not load");
+  }
 
   function shut() {
     frame?.remove();
-    frame = entered = undefined;
+    frame = undefined;
+    for (const { reject } of waiting.values()) reject("the frame of the engine was removed");
+    waiting.clear();
   }
 
-  // answer calls something in a thread of the frame, and returns its JSON as a text.
-  async function answer({ call: what, thread }) {
-    if (!frame) throw new Error("no engine's page is open");
-    const inside = frame.contentWindow;
-    if (thread === "worker") return inside.llmparityRelay(what);
-    return JSON.stringify(await call(what, inside));
+  // free destroys what the engine has on the GPU, and returns the ledger's bytes; undefined if the engine is busy.
+  async function free() {
+    if (!frame) return 0;
+    const json = await within(soon, ask({ frees: true })).catch(() => undefined);
+    return json && JSON.parse(json).ledger.figures.live_bytes;
+  }
+
+  async function answer({ open: path, call, thread }) {
+    if (path) return open(path);
+    if (call) return ask({ call, thread });
+    await free();
+    shut();
   }
 
   async function handle(message) {
     const { id } = message;
-    if (!id) {
-      for (const [kind, content] of Object.entries(message)) hear[kind]?.(content);
-      return;
-    }
     try {
-      let json;
-      if (message.open) json = String(await open(message.open));
-      else if (message.shut) json = String(await free() ?? null);
-      else json = await answer(message);
-      if (message.shut) shut();
+      const json = await answer(message);
       if (message.call) look.answer(message.call, json);
       socket.send(`{"id":${id},"json":${json || "null"}}`);
     } catch (e) {
@@ -81,7 +86,8 @@ export function connect(hear, seen, about) {
   // look shows what passes by, so that nothing is read only to be shown.
   const look = {
     report(text) {
-      const { ledger } = JSON.parse(text);
+      const { ledger, tokens } = JSON.parse(text);
+      for (let i = 1; i < tokens?.length; i += 2) seen.token(tokens[i]);
       if (ledger) seen.ledger(ledger[1]);
     },
     answer(what, json) {
@@ -92,29 +98,11 @@ export function connect(hear, seen, about) {
     },
   };
 
-  // briefly waits for what may take long.
-  const briefly = (work) => Promise.race([Promise.resolve(work).catch(() => {}), new Promise((done) => setTimeout(done, soon / 3))]);
-
-  // free destroys what the engine has on the GPU, and returns the ledger's bytes; undefined if the engine is busy.
-  async function free() {
-    if (!frame?.contentWindow.llmparityPage) return frame ? undefined : 0;
-    const inside = frame.contentWindow, there = inside.llmparity;
-    const freed = async () => {
-      if (there) {
-        await briefly(there.giveUp());
-        return (await there.reading()).ledger.figures.live_bytes;
-      }
-      await briefly(inside.llmparityRelay("llmparity.giveUp()"));
-      return JSON.parse(await inside.llmparityRelay("llmparity.reading()")).ledger.figures.live_bytes;
-    };
-    return Promise.race([freed().catch(() => undefined), new Promise((done) => setTimeout(done, soon))]);
-  }
-
   // stop frees the engine's memory and removes the frame at once, whatever llmparity does meanwhile.
   async function stop() {
+    send({ stop: true });
     const bytes = await free();
     shut();
-    send({ stop: true });
     return bytes;
   }
 
@@ -125,11 +113,10 @@ export function connect(hear, seen, about) {
       line.closed = false;
       send({ about: { ...own, now: Date.now() } });
     };
-    let last = Promise.resolve(); // messages without a number are heard in order
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
-      if (message.id) handle(message);
-      else last = last.then(() => handle(message));
+      if (message.id) return handle(message);
+      for (const [kind, content] of Object.entries(message)) hear[kind]?.(content);
     };
     socket.onclose = () => {
       const was = line.closed;

@@ -13,7 +13,7 @@ const make = (tag, text, attributes = {}) => {
 };
 const MiB = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-let engines = [], measuring = false, stopping, gpu = true;
+let measuring = false, stopping, gpu = true, times = []; // of tokens in this phase
 const memory = plot($("chart"));
 
 function say(text, bad = false) {
@@ -44,8 +44,7 @@ const fill = (select, options) => {
 const doing = { baseline: "baseline", load: "load", warmup: "warm-up", measure: "generate", idle: "idle", unload: "unload" };
 
 const hear = {
-  hello({ engines: all, models, plan, runs }) {
-    engines = all;
+  hello({ engines, models, plan, runs }) {
     fill($("engine"), engines.map((e) => [e.name, e.title + (e.webgpu && !gpu ? " (needs WebGPU)" : ""), e.webgpu && !gpu]));
     fill($("model"), models.map((name) => [name, name.replace(/^.*[/\\]/, "")]));
     table(runs ?? []);
@@ -66,10 +65,7 @@ const hear = {
       memory.phase(doing[e.phase] ?? e.phase);
       say(`${e.engine}: ${doing[e.phase] ?? e.phase}`);
     }
-    if (e.kind === "tokens") {
-      $("tokens").textContent = `${e.token} of ${e.tokens}`;
-      if (e.tokens_per_s) $("rate").textContent = e.tokens_per_s.toPrecision(3);
-    }
+    if (e.kind === "phase") times = [];
     if (e.kind === "scoring") say(`${e.engine}: checking its log-probabilities`);
     if (e.kind === "ended" && e.error) note(`launch ${e.launch}: ${e.error}`);
   },
@@ -105,6 +101,12 @@ const seen = {
     $("ledger").textContent = MiB(bytes);
     $("ledger").dataset.bytes = bytes;
     memory.add("WebGPU memory", bytes / 2 ** 20);
+  },
+  token(at) {
+    times.push(at);
+    $("tokens").textContent = times.length;
+    const took = (at - times[0]) / 1000;
+    $("rate").textContent = took > 0 ? ((times.length - 1) / took).toPrecision(3) : "–";
   },
   wasm(bytes) { $("wasm").textContent = MiB(bytes); memory.add("WebAssembly", bytes / 2 ** 20); },
   heap(bytes) { $("heap").textContent = MiB(bytes); memory.add("JavaScript heap", bytes / 2 ** 20); },
@@ -200,8 +202,13 @@ function keep(run) {
   for (const [format, text] of [["csv", "Export CSV"], ["json", "JSON"], ["html", "Report"]]) {
     td.append(make("a", text, { href: `runs/${run.id}/${format}`, download: "", "aria-label": `${text} of run ${run.id}` }));
   }
-  const button = make("button", run.saved ? "Saved" : "Save as a run", { type: "button", "aria-label": `Save run ${run.id}` });
-  button.disabled = Boolean(run.saved);
+  const button = make("button", "", { type: "button" });
+  const label = () => {
+    button.textContent = run.saved ? "Saved" : "Save as a run";
+    button.setAttribute("aria-label", `${button.textContent}: ${run.id}`);
+    button.disabled = Boolean(run.saved);
+  };
+  label();
   button.addEventListener("click", async () => {
     button.disabled = true;
     const answer = await fetch(`runs/${run.id}/save`, { method: "POST" }).catch(() => undefined);
@@ -210,7 +217,7 @@ function keep(run) {
       return say(answer ? (await answer.text()).trim() : "llmparity is not there.", true);
     }
     run.saved = (await answer.json()).saved;
-    button.textContent = "Saved";
+    label();
     say(`Run ${run.id} is saved in ${run.saved}.`);
   });
   td.append(button);

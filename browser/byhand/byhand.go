@@ -74,6 +74,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	last    int // number of a site or file
+	open    map[*line]bool
 	sites   map[int]http.Handler
 	uploads map[string]string // files by their titles
 	runs    []*Run
@@ -88,8 +89,9 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fault.WriteError(err, os.TempDir(), "set TMPDIR to another folder")
 	}
-	s := &Server{Options: o, scratch: scratch, sites: map[int]http.Handler{}, uploads: map[string]string{},
-		took: map[string]bool{}, turns: map[string]chan struct{}{}, done: make(chan *Run, 64)}
+	s := &Server{Options: o, scratch: scratch, open: map[*line]bool{}, sites: map[int]http.Handler{},
+		uploads: map[string]string{}, took: map[string]bool{}, turns: map[string]chan struct{}{},
+		done: make(chan *Run, 64)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if s.Server, err = gate.Listen(o.Gate, s.pages()); err != nil {
 		s.stop()
@@ -111,8 +113,8 @@ func (s *Server) Welcome() string {
 	text := fmt.Sprintf("The page is at %s/\nWhoever has this address can measure here. Ctrl-C ends it; runs that "+
 		"are not saved go with it.", s.Base)
 	if s.Fingerprint != "" {
-		text += "\nIts certificate has the SHA-256 fingerprint " + s.Fingerprint + "; accept it once in the browser.\n" +
-			code(s.Base+"/")
+		text += fmt.Sprintf("\nIts certificate has the SHA-256 fingerprint %s; accept it once in the browser.\n%s",
+			s.Fingerprint, code(s.Base+"/"))
 	}
 	return text
 }
@@ -141,8 +143,8 @@ func (s *Server) pages() http.Handler {
 }
 
 // policy lets the page load what we serve, and have frames of it. Charts set styles by script, which it allows.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' %s; " +
-	"frame-src %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self' %s; frame-src %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page serves what the person sees, under a policy of its own.
 func (s *Server) page(of http.Handler) http.Handler {

@@ -88,8 +88,14 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	l.ctx, l.end = context.WithCancelCause(s.ctx)
 	v := &visitor{server: s, line: l}
 	v.ours, v.theirs = gate.Ends(r.Context())
+	s.mu.Lock()
+	s.open[l] = true
+	s.mu.Unlock()
 	l.read(v.hear)
 	l.end(errClosed)
+	s.mu.Lock()
+	delete(s.open, l)
+	s.mu.Unlock()
 	_ = socket.CloseNow() // it may be closed already
 }
 

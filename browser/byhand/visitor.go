@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
@@ -268,7 +269,11 @@ func (v *visitor) measure(ctx context.Context, args []string) error {
 	s := v.server
 	r := &Run{Who: v.who()}
 	out := &events{visitor: v, run: r}
-	notes := &lines{each: func(text string) { v.line.send(&toPage{Note: text}) }}
+	notes := &lines{each: func(text string) {
+		if !strings.HasPrefix(text, "to continue: ") { // what is not saved cannot be resumed
+			v.line.send(&toPage{Note: text})
+		}
+	}}
 	args = slices.Concat(args, []string{"--json=true", "--out=" + s.scratch})
 	err = s.Run(ctx, v, args, &lines{each: out.line}, notes)
 	if cause := context.Cause(ctx); cause != nil {
@@ -281,9 +286,11 @@ func (v *visitor) measure(ctx context.Context, args []string) error {
 	s.mu.Lock()
 	r.ID = len(s.runs) + 1
 	s.runs = append(s.runs, r)
-	all := s.shown()
+	all, open := s.shown(), slices.Collect(maps.Keys(s.open))
 	s.mu.Unlock()
-	v.line.send(&toPage{Runs: all})
+	for _, l := range open { // this page may have been loaded again meanwhile
+		l.send(&toPage{Runs: all})
+	}
 	if s.Plan != nil && err == nil {
 		s.done <- r
 	} else if s.Plan != nil {

@@ -30,6 +30,15 @@ func (h hand) short() {
 	h.types("#maxTokens", "8")
 }
 
+// waits waits for the end of a measurement.
+func (h hand) waits() {
+	h.Helper()
+	sees[bool](h, `new Promise((done) => {
+		const look = () => document.body.dataset.state === "idle" ? done(true) : setTimeout(look, 50);
+		look();
+	})`)
+}
+
 // Every engine on every backend runs, from the page's thread and from a worker.
 func TestPageEveryEngine(t *testing.T) {
 	browserTest(t)
@@ -42,8 +51,7 @@ func TestPageEveryEngine(t *testing.T) {
 			h.chooses("#engine", engine)
 			h.chooses("#thread", thread)
 			h.clicks("#start")
-			h.reads("body[data-state=measuring]", "")
-			sees[bool](h, `new Promise((done) => { const look = () => document.body.dataset.state === "idle" ? done(true) : setTimeout(look, 50); look(); })`)
+			h.waits()
 			status := h.text("#status")
 			if engine == "wllama webgpu" { // SwiftShader has no shader-f16
 				mentions(t, status, "wllama")
@@ -118,7 +126,7 @@ func TestPageTroubles(t *testing.T) {
 	long(h)
 	took, said := h.stops()
 	t.Logf("Stop while it generates: %v, %s", took, said)
-	h.reads("body[data-state=idle]", "")
+	h.waits()
 
 	h.offline(true)
 	h.clicks("#runs button")
@@ -129,12 +137,13 @@ func TestPageTroubles(t *testing.T) {
 
 	h.clicks("#start")
 	h.reads("#phase", "load")
+	time.Sleep(400 * time.Millisecond) // it is somewhere in the load
 	took, said = h.stops()
 	if took > 200*time.Millisecond || !strings.HasPrefix(said, "Stopped") {
 		t.Errorf("Stop while it loads took %v: %s", took, said)
 	}
 	t.Logf("Stop while it loads: %v, %s", took, said)
-	h.reads("body[data-state=idle]", "")
+	h.waits()
 	h.short()
 	h.clicks("#start")
 	h.reads("#status", "Done.")

@@ -112,6 +112,7 @@ func (h hand) chooses(field, value string) {
 
 func (h hand) clicks(element string) {
 	h.Helper()
+	sees[bool](h, fmt.Sprintf("document.querySelector(%q).scrollIntoView({ block: 'center' }), true", element))
 	check(h, chromedp.Do(h.ctx, chromedp.Click(element)))
 }
 

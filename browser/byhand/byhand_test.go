@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/draw"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	qr "github.com/piglig/go-qr"
 
 	"llmparity/browser/driver"
 	"llmparity/internal/engine"
@@ -285,5 +288,26 @@ func TestCollect(t *testing.T) {
 	late.hears("runs")
 	if dirs := <-collected; len(dirs) != 2 || filepath.Dir(dirs[0]) != s.Out {
 		t.Errorf("collected %v", dirs)
+	}
+}
+
+// The code in the terminal leads to the page, as a reader of such codes sees it.
+func TestCode(t *testing.T) {
+	const address = "https://192.168.178.23:8443/Z5AOBCCTYDR6PLPCUSUQQ3I7DU/"
+	rows := strings.Split(strings.TrimSuffix(code(address), "\n"), "\n")
+	const dot = 4 // pixels of the picture
+	picture := image.NewGray(image.Rect(0, 0, dot*len([]rune(rows[0])), 2*dot*len(rows)))
+	for y, row := range rows {
+		for x, r := range []rune(row) {
+			for n, light := range []bool{r == '█' || r == '▀', r == '█' || r == '▄'} {
+				if light {
+					at := image.Rect(dot*x, dot*(2*y+n), dot*(x+1), dot*(2*y+n+1))
+					draw.Draw(picture, at, image.White, image.Point{}, draw.Src)
+				}
+			}
+		}
+	}
+	if got, err := qr.Decode(picture); err != nil || got != address {
+		t.Errorf("%q, %v", got, err)
 	}
 }

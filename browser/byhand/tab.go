@@ -108,6 +108,9 @@ func (t *Tab) ask(ctx context.Context, m *toPage) (json.RawMessage, error) {
 	if err == nil {
 		return text, nil
 	}
+	if t.visitor.line.ctx.Err() != nil {
+		t.Lose(engine.Fail(record.Crash, "%w", errClosed)) // it may be noticed here first
+	}
 	return nil, t.Meaning(ctx, err, "")
 }
 

@@ -137,7 +137,8 @@ func TestCertificate(t *testing.T) {
 		check.Err(t, err)
 		_ = answer.Body.Close()
 		sum := sha256.Sum256(answer.TLS.PeerCertificates[0].Raw)
-		if is := strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":"); s.Fingerprint != is || answer.StatusCode != 200 {
+		is := strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
+		if s.Fingerprint != is || answer.StatusCode != 200 {
 			t.Errorf("%d, fingerprint %s, want %s", answer.StatusCode, s.Fingerprint, is)
 		}
 		prints = append(prints, s.Fingerprint)

@@ -183,7 +183,8 @@ func (f *pageFlags) conclude(stdout io.Writer, dirs []string) error {
 	}
 	fmt.Fprintf(stdout, "\nreport   %s\n", path)
 	if len(runs) < f.collect {
-		return fault.New(fault.Run, "wait longer with --for", "%d of %d browsers have run the plan", len(runs), f.collect)
+		return fault.New(fault.Run, "wait longer with --for", "%d of %d browsers have run the plan", len(runs),
+			f.collect)
 	}
 	return nil
 }

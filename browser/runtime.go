@@ -36,8 +36,6 @@ type Served struct {
 	InPlace bool
 	// OnCPU: it computes in WebAssembly whatever the adapter is, so no GPU is looked for.
 	OnCPU bool
-	// Elsewhere: it does not always compute on the WebGPU adapter, so none is needed, and Ran reports the device.
-	Elsewhere bool
 }
 
 // Stage is a stage of a load: its name, as the script marks it, and how its limits are measured.

@@ -90,7 +90,7 @@ func (s *Session) begin(ctx context.Context) (err error) {
 
 // adapts finds the adapter. Engines that need none may have none.
 func (s *Session) adapts(ctx context.Context) (err error) {
-	needless := s.served.Elsewhere || s.served.Site.Elsewhere
+	needless := s.served.Elsewhere
 	if s.Adapter, err = s.Device(ctx); needless && fault.Of(err) == fault.NoAdapter {
 		return nil
 	}

@@ -33,6 +33,12 @@ async function writeTexture(texture) {
   await device.queue.onSubmittedWorkDone();
 }
 
+function filled(description) {
+  const memory = new WebAssembly.Memory(description);
+  new Uint8Array(memory.buffer).fill(filling);
+  return memory;
+}
+
 // answer sends the worker a message and returns its answer.
 const answer = (message) => new Promise((resolve, reject) => {
   worker.onmessage = resolve;
@@ -45,11 +51,8 @@ const kinds = {
   "arrays": (bytes) => pieces(16, bytes, (n) => new Array(n / 4).fill(filling)),
   "buffers": (bytes) => pieces(16, bytes, (n) => new Uint8Array(n).fill(filling)),
   "worker-buffers": (bytes) => answer({ bytes }),
-  "wasm": (bytes) => pieces(1, bytes, (n) => {
-    const memory = new WebAssembly.Memory({ initial: n / 65536 });
-    new Uint8Array(memory.buffer).fill(filling);
-    return memory;
-  }),
+  "wasm": (bytes) => pieces(1, bytes, (n) => filled({ initial: n / 65536 })),
+  "wasm-shared": (bytes) => pieces(1, bytes, (n) => filled({ initial: n / 65536, maximum: n / 65536, shared: true })),
   "wasm-untouched": (bytes) => pieces(1, bytes, (n) => new WebAssembly.Memory({ initial: n / 65536 })),
   "gpu-buffers": async (bytes) => {
     pieces(4, bytes, storage);

@@ -10,10 +10,10 @@ import (
 	"llmparity/internal/kit/check"
 )
 
-// BenchmarkPerturbation generates with the ledger and all samplers, and without any, in two open browsers.
+// BenchmarkPerturbation generates with all samplers and without, and with the ledger and without.
 func BenchmarkPerturbation(b *testing.B) {
 	m := enginetest.TinyModel(b)
-	ready := func(ledger bool) enginetest.Side {
+	open := func(ledger bool) enginetest.Side {
 		probe := &enginetest.Probe{}
 		e := New(Config{Settings: browser.Defaults()}, engine.Settings{Threads: 1, Cache: b.TempDir()})
 		r, err := newRuntime(e)
@@ -25,12 +25,10 @@ func BenchmarkPerturbation(b *testing.B) {
 		}
 		s, err := browser.Start(b.Context(), e.browser(), r, probe)
 		check.Err(b, err)
-		b.Cleanup(func() { check.Also(b, s.Close()) })
 		enginetest.Load(b, s, m)
 		return enginetest.Side{Session: s, Probe: probe}
 	}
-	p := enginetest.Perturbed{Pairs: 32,
-		Request: engine.Request{Prompt: "The quick brown fox", MaxTokens: 100, IgnoreEOS: true}}
-	p.On, p.Off = ready(true), ready(false)
+	p := enginetest.Perturbed{Open: open, Launches: 6, Pairs: 6,
+		Request: engine.Request{Prompt: "The quick brown fox", MaxTokens: 400, IgnoreEOS: true}}
 	p.Run(b)
 }

@@ -113,10 +113,9 @@ func (r *pageRuntime) Page() browser.Served {
 	info := record.EngineInfo{Name: Name, Version: assets.Version, Origin: record.BuiltIn, Computes: "onnxruntime",
 		Parts:  map[string]string{record.BundlePart: r.sha256},
 		Policy: map[string]string{"backend": c.backend(), "prompt_cache": "off"}}
-	return browser.Served{Info: info, Scripts: scripts, Stages: stages, Elsewhere: c.backend() == Wasm,
-		OnCPU: c.backend() == Wasm,
+	return browser.Served{Info: info, Scripts: scripts, Stages: stages, OnCPU: c.backend() == Wasm,
 		Site: browser.Site{Handler: r, Title: title, Imports: title + " " + assets.Version, Classify: classify,
-			Do: "run make setup and build again"}}
+			Elsewhere: c.backend() == Wasm, Do: "run make setup and build again"}}
 }
 
 // Messages of errors of the script, transformers.js and ONNX Runtime.

@@ -10,9 +10,9 @@ import (
 	"llmparity/internal/kit/check"
 )
 
-// BenchmarkPerturbation generates with the ledger and all samplers, and without any, in two open browsers.
+// BenchmarkPerturbation generates with all samplers and without, and with the ledger and without.
 func BenchmarkPerturbation(b *testing.B) {
-	ready := func(ledger bool) enginetest.Side {
+	open := func(ledger bool) enginetest.Side {
 		probe, e := &enginetest.Probe{}, with(WASM, 1)
 		r, err := e.runtime()
 		check.Err(b, err)
@@ -23,12 +23,10 @@ func BenchmarkPerturbation(b *testing.B) {
 		}
 		s, err := browser.Start(b.Context(), e.browser(), r, probe)
 		check.Err(b, err)
-		b.Cleanup(func() { check.Also(b, s.Close()) })
 		enginetest.Load(b, s, enginetest.TinyModel(b))
 		return enginetest.Side{Session: s, Probe: probe}
 	}
-	p := enginetest.Perturbed{Pairs: 32,
+	p := enginetest.Perturbed{Open: open, Launches: 6, Pairs: 6,
 		Request: engine.Request{Prompt: "The quick brown fox", MaxTokens: 500, IgnoreEOS: true}}
-	p.On, p.Off = ready(true), ready(false)
 	p.Run(b)
 }

@@ -30,6 +30,9 @@ func (p *Program) tree(o Options) (*proc.Tree, error) {
 		}, o.Attach, true)
 }
 
+// In reports whether the program runs in a container.
+func (p *Program) In() bool { return p.in != nil }
+
 // PID returns the process's number on this machine; in a container, that of the first process found there.
 func (p *Program) PID() int {
 	if p.in != nil {

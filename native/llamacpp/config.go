@@ -191,7 +191,7 @@ func (c Config) fits(ctx context.Context, b identity, flags []flag) error {
 	if _, err := b.fitted(flags); err != nil || c.GPULayers == 0 || c.Fallback {
 		return err
 	}
-	lines, err := b.program.Ask(ctx, b.path, "--list-devices", environment(""))
+	lines, err := b.program.Ask(ctx, b.path, "--list-devices", c.environment(""))
 	if err == nil && !slices.ContainsFunc(lines, func(line string) bool { // a name, a colon and a description
 		name, _, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		return ok && !strings.ContainsAny(name, " \t") && name != "BLAS" && name != "warning"

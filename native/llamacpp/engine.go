@@ -118,11 +118,11 @@ func (l *Engine) identify(ctx context.Context) (identity, error) {
 		return identity{}, err
 	}
 	b, err := l.known.Of(path, func(sha256 string) (identity, error) {
-		v, err := p.Version(ctx, path, environment(""), versionLine)
+		v, err := p.Version(ctx, path, l.config.environment(""), versionLine)
 		if err != nil {
 			return identity{}, err
 		}
-		help, err := p.Ask(ctx, path, "--help", environment(""))
+		help, err := p.Ask(ctx, path, "--help", l.config.environment(""))
 		return identity{program: p, path: path, version: v, sha256: sha256, options: listed(help),
 			libraries: LibrariesSHA256(l.config.in.Outside(path))}, err
 	})

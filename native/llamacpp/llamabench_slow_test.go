@@ -114,7 +114,7 @@ func llamaBench(b *testing.B, path string, m models.Model, prompt int) speed {
 			"-b", strconv.Itoa(c.Batch), "-ub", strconv.Itoa(c.UBatch),
 			"-fa", c.flashAttention(), "-ctk", c.cacheK(), "-ctv", c.cacheV(), "-ngl", "0", "-dev", "none", "--offline")
 		cmd := exec.CommandContext(b.Context(), path, args...)
-		cmd.Env = environment("")
+		cmd.Env = Config{}.environment("")
 		out, err := cmd.Output()
 		if err != nil {
 			b.Fatalf("%s: %v", cmd, err)

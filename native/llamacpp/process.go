@@ -84,7 +84,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m models
 	}
 	run.read = newLogReader(func(line string) { run.hear(line, r.MaxTokens, s.context) })
 	cmd := exec.Command(s.binary.path, given...)
-	cmd.Env = environment("")
+	cmd.Env = Config{}.environment("")
 	if _, err := cmd.StdinPipe(); err != nil { // stays empty, and closes when the process or we end
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}

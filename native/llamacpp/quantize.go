@@ -90,7 +90,7 @@ func (q Quantizer) Write(ctx context.Context, path, in, out, to string) (warning
 func talk(ctx context.Context, path string, args ...string) ([]string, error) {
 	cmd := exec.Command(path, args...)
 	tail := &child.Tail{Max: 1 << 20}
-	cmd.Stdout, cmd.Stderr, cmd.Env = tail, tail, environment("")
+	cmd.Stdout, cmd.Stderr, cmd.Env = tail, tail, Config{}.environment("")
 	p, err := child.Start(ctx, cmd)
 	if err != nil {
 		return nil, fault.New(fault.NoLlamaServer, "name llama.cpp's program", "%s does not start: %v", path, err)

@@ -37,9 +37,12 @@ type server struct {
 }
 
 // environment is ours without llama-server's variables, each of which would set an option. The key is passed here
-// because arguments are visible to all users, and a process's environment only to its owner.
-func environment(key string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })
+// because arguments are visible to all users, and a process's environment only to its owner. A container's variables are
+// its own.
+func (c Config) environment(key string) (env []string) {
+	if c.in == nil {
+		env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })
+	}
 	if key != "" {
 		env = append(env, "LLAMA_API_KEY="+key)
 	}
@@ -65,10 +68,7 @@ func startServer(c Config, b identity, m models.Model, port int, p engine.Probe)
 		}
 	})
 	cmd := exec.Command(b.path, s.args...)
-	cmd.Env = environment(s.client.Key)
-	if c.in != nil { // a container's variables are its own
-		cmd.Env = []string{"LLAMA_API_KEY=" + s.client.Key}
-	}
+	cmd.Env = c.environment(s.client.Key)
 	// the process outlives the Load that starts it
 	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "llama-server",
 		Log: p.Log("llama-server"), Keep: 16 << 10, Read: s.read, Role: "server", Attach: p.Attach, In: c.in})

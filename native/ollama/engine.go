@@ -28,6 +28,7 @@ import (
 	"llmparity/internal/models"
 	"llmparity/internal/models/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/place"
 	"llmparity/native/program"
 	"llmparity/native/wire"
 )
@@ -47,6 +48,8 @@ type Config struct {
 	// server that we start, otherwise 15m.
 	KeepAlive string
 	GPU       bool // a server that we start may use a GPU
+
+	in *place.Place // where a server is started; nil: on this machine
 
 	// Slots is how many requests run at a time, 1 unless set. A server that we start has a context for each; one that
 	// is already running has its own number, and queues the others.
@@ -120,7 +123,7 @@ type Ollama struct {
 
 // New makes the engine without searching for anything.
 func New(c Config) *Ollama {
-	o := &Ollama{config: c}
+	o := &Ollama{config: c, known: program.Known[identity]{In: c.in}}
 	if u, err := ParseURL(c.URL); err == nil { // else Check reports the error
 		o.client = newClient(u)
 		o.depot = c.depot(o.client)
@@ -139,6 +142,11 @@ func (o *Ollama) Caps() engine.Caps {
 		c.Served, c.Isolation = true, record.OfServer
 	}
 	return c
+}
+
+// Room returns how much memory its container leaves.
+func (o *Ollama) Room(ctx context.Context) (free int64, how string, ok bool) {
+	return o.config.in.Room(ctx)
 }
 
 // Check finds Ollama and the model.
@@ -310,5 +318,6 @@ func (o *Ollama) Settings(m models.Model) map[string]string {
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}
+	o.config.in.Describe(s)
 	return s
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/models"
+	"llmparity/native/place"
 	"llmparity/native/program"
 )
 
@@ -22,7 +23,7 @@ var Kind = &engine.Kind{
 	New: func(_ string, c engine.Config, s engine.Settings) engine.Engine {
 		return New(c.(*Config).with(s))
 	},
-	Shared: []string{"threads"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
+	Inside: true, Shared: []string{"threads", "container"}, Axes: []string{engine.AxisThreads}, DTypes: []string{"f32", "f16"},
 	KVTypes: Memory.KVTypes,
 	Memory:  Memory, Presets: []string{"engines", "matrix"}, Colour: 3,
 	Runs: func(dtype string) string { return "uses the file as it is, in " + dtype + ", with an f16 KV cache" },
@@ -61,6 +62,9 @@ func (c *Config) Fields() []engine.Field {
 // with applies the settings that all engines share.
 func (c Config) with(s engine.Settings) Config {
 	c.Cache, c.Threads, c.Slots, c.PromptCache = s.Cache, s.Threads, s.Slots, s.Keep
+	if c.URL == "" {
+		c.in = place.In(s.Container)
+	}
 	if s.KVDType != "" {
 		c.KVType = s.KVDType
 	}

@@ -46,6 +46,17 @@ func (s *session) provide(ctx context.Context, m models.Model, l *loaded) (diges
 // model, and Ollama only reads it.
 func (s *session) hand(ctx context.Context, path, sum string) error {
 	blobs := filepath.Join(s.own.dir, "models", "blobs")
+	if in := s.config.in; in != nil {
+		const link = `mkdir -p "$1" && ln -s "$2" "$1/$3"`
+		inside, err := in.Path(ctx, path)
+		if err == nil {
+			_, err = in.Says(ctx, "sh", "-c", link, "sh", blobs, inside, "sha256-"+sum)
+		}
+		if err != nil {
+			err = s.client.upload(ctx, path, sum)
+		}
+		return err
+	}
 	whole, err := filepath.Abs(path)
 	if err = errors.Join(err, os.MkdirAll(blobs, 0o755)); err == nil {
 		err = os.Symlink(whole, filepath.Join(blobs, "sha256-"+sum))

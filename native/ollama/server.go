@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,7 +28,8 @@ import (
 type server struct {
 	*launch.Program
 	client  *client
-	dir     string // its home and model store, removed with it
+	dir     string // its home and model store
+	remove  func() // removes them
 	address string // with its port
 	pid     int    // of the process that answers: a child, if the program is a script
 	said    *logReader
@@ -66,31 +68,50 @@ func (c Config) variables() []string {
 
 // startServer starts the process; it does not answer yet.
 func startServer(c Config, b identity, p engine.Probe, port int) (*server, error) {
-	dir, err := child.Scratch(Name)
+	dir, remove, err := c.scratch()
 	if err != nil {
 		return nil, err
+	}
+	s := &server{dir: dir, remove: remove, said: newLogReader(),
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	s.client = newClient(&url.URL{Scheme: "http", Host: s.address})
+	cmd := exec.Command(b.path, "serve")
+	cmd.Env = append(c.variables(), "HOME="+path.Join(dir, "home"), "OLLAMA_MODELS="+path.Join(dir, "models"),
+		"OLLAMA_HOST="+s.address)
+	if c.in == nil { // a container's variables are its own
+		cmd.Env, cmd.Dir = slices.Concat(environment(c.GPU), cmd.Env), dir
+	}
+	s.client.HTTP = c.in.Client()
+	// the process outlives the Open that starts it
+	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
+		Keep: 32 << 10, Read: s.said, In: c.in})
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// scratch makes a folder where the server runs, with one for its home and one for models.
+func (c Config) scratch() (dir string, remove func(), err error) {
+	if c.in != nil {
+		const make = `d=$(mktemp -d) && mkdir "$d/home" "$d/models" && echo "$d"`
+		said, err := c.in.Says(context.Background(), "sh", "-c", make)
+		dir = child.LastLine(said)
+		return dir, func() {
+			_, _ = c.in.Says(context.Background(), "sh", "-c", `rm -rf "$1"`, "sh", dir) // the container may have ended
+		}, err
+	}
+	if dir, err = child.Scratch(Name); err != nil {
+		return "", nil, err
 	}
 	for _, sub := range []string{"home", "models"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			_ = os.RemoveAll(dir) // report the first error
-			return nil, err
+			return "", nil, err
 		}
 	}
-	s := &server{dir: dir, said: newLogReader(),
-		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	s.client = newClient(&url.URL{Scheme: "http", Host: s.address})
-	cmd := exec.Command(b.path, "serve")
-	cmd.Env = slices.Concat(environment(c.GPU), c.variables(), []string{"HOME=" + filepath.Join(dir, "home"),
-		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_HOST=" + s.address})
-	cmd.Dir = dir
-	// the process outlives the Open that starts it
-	s.Program, err = launch.Start(context.Background(), cmd, launch.Options{Name: "Ollama", Log: p.Log(Name),
-		Keep: 32 << 10, Read: s.said})
-	if err != nil {
-		removeAll(dir)
-		return nil, err
-	}
-	return s, nil
+	return dir, func() { removeAll(dir) }, nil
 }
 
 // ready waits until the server answers, and returns its version.
@@ -110,6 +131,9 @@ func (s *server) ready(ctx context.Context) (version string, err error) {
 		return "", err
 	}
 	s.pid = s.PID() // of a script, perhaps, that started the server
+	if s.In() {
+		return version, nil
+	}
 	if pid, err := proc.PIDOfListener(ctx, s.address); err == nil {
 		if ours := child.Descendants(s.pid); ours != nil && !slices.Contains(ours, pid) {
 			return "", child.ErrPortTaken
@@ -157,7 +181,7 @@ var telling = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't
 // stop ends the server, its runner and all other descendants.
 func (s *server) stop() {
 	s.End(0) // it has nothing to save
-	removeAll(s.dir)
+	s.remove()
 }
 
 // removeAll retries for a second, because a runner that is being killed may still write.
@@ -182,14 +206,14 @@ func summary(lines []string) string {
 // PathVariable is the environment variable for the path of ollama.
 const PathVariable = "LLMPARITY_OLLAMA"
 
-func ollamaProgram() program.Program {
+func (c Config) program() program.Program {
 	return program.Program{Names: []string{"ollama"}, Build: "ollama/current", Flag: "--ollama", Variable: PathVariable,
-		Kind: fault.NoOllama,
-		Do:   "run `scripts/setup ollama`, put it on PATH, set --ollama, or name a running server with --ollama-url"}
+		In: c.in, Kind: fault.NoOllama,
+		Do: "run `scripts/setup ollama`, put it on PATH, set --ollama, or name a running server with --ollama-url"}
 }
 
 // Find searches for ollama at the given path, then on PATH, then in the cache.
-func Find(c Config) (string, error) { return ollamaProgram().Find(c.Path, c.Cache) }
+func Find(c Config) (string, error) { return c.program().Find(c.Path, c.Cache) }
 
 // identity describes a program.
 type identity struct{ path, version, sha256 string }
@@ -202,14 +226,16 @@ func (o *Ollama) binary(ctx context.Context) (identity, error) {
 		return identity{}, err
 	}
 	return o.known.Of(path, func(sha256 string) (identity, error) {
-		home, err := child.Scratch("ollama-version") // it creates a key
+		home, remove, err := o.config.scratch() // it creates a key
 		if err != nil {
 			return identity{}, err
 		}
-		defer os.RemoveAll(home)
-		// no server listens on the discard port
-		env := append(environment(false), "HOME="+home, "OLLAMA_HOST=127.0.0.1:9")
-		v, err := ollamaProgram().Version(ctx, path, env, versionLine)
+		defer remove()
+		own := []string{"HOME=" + home, "OLLAMA_HOST=127.0.0.1:9"} // no server listens on the discard port
+		if o.config.in == nil {                                    // a container's variables are its own
+			own = append(environment(false), own...)
+		}
+		v, err := o.config.program().Version(ctx, path, own, versionLine)
 		return identity{path, v, sha256}, err
 	})
 }

@@ -35,8 +35,8 @@ func (s *session) newBody(r engine.Request) *body {
 		b.fields["ignore_eos"] = true
 	}
 	options := map[string]bool{"include_usage": true}
-	if k == vllm || k == sglang {
-		options[perChunk] = true // token counts with each chunk
+	if (k == vllm || k == sglang) && !s.tellsIDs() {
+		options[perChunk] = true // token counts with each chunk, which ids make needless: each costs the server time
 		b.optional = append(b.optional, perChunk)
 	}
 	b.fields["stream_options"] = options

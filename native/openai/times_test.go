@@ -216,8 +216,9 @@ func TestTokenIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := vllmish(t, "0.32.0", func(w http.ResponseWriter, body map[string]any) {
-				if body["return_token_ids"] != true {
-					http.Error(w, "not requested", http.StatusBadRequest)
+				options, _ := body["stream_options"].(map[string]any)
+				if body["return_token_ids"] != true || options["continuous_usage_stats"] != nil {
+					http.Error(w, "not what is needed", http.StatusBadRequest)
 					return
 				}
 				for _, text := range c.reads {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -100,10 +101,10 @@ func (p Program) Unfit(format string, args ...any) *engine.Failure {
 }
 
 // Ask runs the program with one argument and returns what it prints. That also shows whether it runs here. env is its
-// whole environment.
+// whole environment; in a container, what it has beside the container's.
 func (p Program) Ask(ctx context.Context, path, question string, env []string) ([]string, error) {
 	if p.In != nil {
-		said, err := p.In.Says(ctx, path, question)
+		said, err := p.In.Says(ctx, slices.Concat([]string{"env"}, env, []string{path, question})...)
 		if err != nil {
 			return nil, p.Unfit("%s %s failed in container %s: %v", path, question, p.In, err)
 		}

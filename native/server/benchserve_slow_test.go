@@ -33,7 +33,7 @@ func (l load) over(o load) load {
 // The requests of both sides.
 const (
 	loadInput, loadOutput = 64, 32
-	loadRequests          = 12 // for each client
+	loadRequests          = 40 // for each client
 )
 
 // prompts have about loadInput tokens, each with another beginning.
@@ -81,16 +81,16 @@ func benchServe(b *testing.B, url string, m models.Model, dir string, clients in
 	b.Helper()
 	out := b.TempDir()
 	cmd := exec.CommandContext(b.Context(), program(b), "bench", "serve", "--backend", "openai", "--base-url",
-		strings.TrimSuffix(url, "/v1"),
-		"--model", m.Name, "--tokenizer", dir, "--dataset-name", "random", "--random-input-len",
+		url, "--model", m.Name, "--tokenizer", dir, "--dataset-name", "random", "--random-input-len",
 		strconv.Itoa(loadInput),
 		"--random-output-len", strconv.Itoa(loadOutput), "--num-prompts", strconv.Itoa(loadRequests*clients),
 		"--max-concurrency", strconv.Itoa(clients), "--ignore-eos", "--temperature", "0", "--disable-tqdm",
-		"--save-result",
-		"--result-dir", out, "--result-filename", "r.json")
+		"--save-result", "--result-dir", out, "--result-filename", "r.json")
 	cmd.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, text[max(0, len(text)-2000):])
+	text, err := cmd.CombinedOutput()
+	text = text[max(0, len(text)-2000):]
+	if err != nil {
+		b.Fatalf("%v: %s", err, text)
 	}
 	var r struct {
 		TTFT       float64 `json:"median_ttft_ms"`
@@ -100,9 +100,22 @@ func benchServe(b *testing.B, url string, m models.Model, dir string, clients in
 	}
 	check.Err(b, json.Unmarshal(check.Read(b, filepath.Join(out, "r.json")), &r))
 	if r.Completed != loadRequests*clients {
-		b.Fatalf("%d requests completed", r.Completed)
+		b.Fatalf("%d requests completed: %s", r.Completed, text)
 	}
 	return load{r.TTFT, r.TPOT, r.Throughput}
+}
+
+// address is that of the server whose processes are sampled, from its command line.
+func address(b *testing.B, p *enginetest.Probe) string {
+	b.Helper()
+	for _, s := range p.Attached() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.Describe().PID))
+		if args := strings.Split(string(line), "\x00"); err == nil && slices.Contains(args, "--port") {
+			return "http://127.0.0.1:" + args[slices.Index(args, "--port")+1]
+		}
+	}
+	b.Fatal("no process of the server has a port")
+	return ""
 }
 
 // BenchmarkAgainstBenchServe compares our client with vLLM's, in alternating runs on one server. The interval of the
@@ -119,7 +132,7 @@ func BenchmarkAgainstBenchServe(b *testing.B) {
 	check.Err(b, e.Prepare(b.Context(), m, func(string) {}))
 	session, p := enginetest.Open(b, e)
 	enginetest.Load(b, session, m)
-	url, dir := p.Engine().Parts["url"], models.FolderOf(m)
+	url, dir := address(b, p), models.FolderOf(m)
 	b.ReportMetric(0, "ns/op") // meaningless here
 	for _, clients := range []int{1, 4, 8} {
 		var ratios []load

@@ -142,7 +142,7 @@ RuntimeError: Engine core initialization failed. See root cause above.'; exit 1`
 		"killed": {func() engine.Engine { return command(t, script(t, "kill -9 $$")+" {model} {port}") }, fault.Run,
 			record.Crash, []string{"was killed while it loaded tiny-llama-2x128 (signal: killed)"}},
 		"killed worker": {func() engine.Engine {
-			return command(t, script(t, `echo 'ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down'; exit 1`)+" {model} {port}")
+			return command(t, script(t, `echo 'RuntimeError: queue is closed'; echo 'ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down'; exit 1`)+" {model} {port}")
 		}, fault.Run, record.Crash, []string{"died unexpectedly"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,17 +76,21 @@ var (
 		`(?:^|\s)((?:\w+\.)*\w*(?:Error|Exception): .+)|(?:^|\s)error: (.+)|(GGML_ASSERT\(.+)`)
 	// passedOn are exceptions that only say that another process had one.
 	passedOn = regexp.MustCompile(`Engine core initialization failed|See root cause above|EngineDeadError|See stack trace|` +
-		`WorkerProc initialization failed|RayTaskError`)
+		`WorkerProc initialization failed|RayTaskError|RuntimeError: cancelled`)
 )
 
-// reason is the line of the log that says most about the end: the first that names a cause, but not of an earlier,
-// survived trouble; else the last words.
+// reason is the line of the log that says most about the end: that of a killed worker, whose exceptions may come before
+// it; else the first that names a cause, but not of an earlier, survived trouble; else the last words.
 func (p *process) reason() string {
 	lines := p.Tail.Lines(2000)
-	for _, line := range lines {
-		if m := reasons.FindStringSubmatch(line); m != nil && !passedOn.MatchString(line) && !strings.Contains(line,
-			" WARNING ") {
-			return short(m[1] + m[2] + m[3] + m[4])
+	for _, telling := range []*regexp.Regexp{killed, reasons} {
+		for _, line := range lines {
+			if !telling.MatchString(line) || passedOn.MatchString(line) || strings.Contains(line, " WARNING ") {
+				continue
+			}
+			if m := reasons.FindStringSubmatch(line); m != nil {
+				return short(m[1] + m[2] + m[3] + m[4])
+			}
 		}
 	}
 	return short(logs.LastWords(lines))

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -22,19 +23,17 @@ const (
 	mostCPU     = 1.02 // in the middle
 )
 
-// A pair is rounds generations of either kind, alternating, so that slow changes affect both equally.
-const rounds = 4
-
-// Perturbed is how decoding with all sources sampled was compared with decoding that is not measured, in alternating
-// generations of two sessions. A paused sampler still wakes for its ticks, some ten microseconds of CPU time each, on
-// the unmeasured side too.
+// Perturbed is how decoding that is measured was compared with decoding that is not. Two launches of one build differ
+// by more than a measurement costs, so samplers are switched on and off within a launch, in turns that affect both
+// equally. A paused sampler still wakes for its ticks, some ten microseconds of CPU time each. The ledger is there
+// from a launch's start to its end: what it costs is found between launches, and less surely.
 type Perturbed struct {
-	On, Off Side
-	Pairs   int
-	Request engine.Request
+	Open            func(ledger bool) Side // closed by Run
+	Launches, Pairs int                    // of each kind, and in each launch
+	Request         engine.Request
 }
 
-// Side is a session with a model and what it reported. That of Off is not read.
+// Side is a session with a model and what it reported.
 type Side struct {
 	Session engine.Session
 	Probe   *Probe
@@ -45,46 +44,82 @@ func (p Perturbed) Run(b *testing.B) {
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
 		nil)
 	check.Err(b, err)
-	for _, s := range []Side{p.On, p.Off} {
-		p.decode(b, s) // warm-up
+	var samplers, ledger ratios
+	for i := range p.Launches {
+		within, between := p.launch(b, w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: i + 1}))
+		samplers.speed, samplers.cpu = append(samplers.speed, within.speed...), append(samplers.cpu, within.cpu...)
+		ledger.speed = append(ledger.speed, stats.Median(between.speed))
+		ledger.cpu = append(ledger.cpu, stats.Median(between.cpu))
 	}
-	// One sampler for all, which reads at its usual times but pauses when nothing is measured.
-	rec := w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: 1})
+	check.Err(b, w.Close(record.OK))
+	b.ReportMetric(0, "ns/op")
+	speed, cpu := samplers.report(b, "samplers")
+	_, kept := ledger.report(b, "ledger")
+	if speed.Lo < leastSpeed || stats.Median(samplers.speed) < middleSpeed {
+		b.Errorf("sampled, an engine decodes at %.3f (%.3f to %.3f) of the speed that it has unsampled, want %.2f and "+
+			"at least %.2f", stats.Median(samplers.speed), speed.Lo, speed.Hi, middleSpeed, leastSpeed)
+	}
+	if got := stats.Median(samplers.cpu); got > mostCPU {
+		b.Errorf("sampled, a token takes %.4f times the CPU time (%.4f to %.4f), want at most %.2f", got, cpu.Lo, cpu.Hi,
+			mostCPU)
+	}
+	if kept.Lo > mostCPU {
+		b.Errorf("with the ledger, a token takes %.4f to %.4f times the CPU time, want at most %.2f", kept.Lo, kept.Hi,
+			mostCPU)
+	}
+}
+
+// ratios are those of pairs: speeds, measured to unmeasured, and CPU times.
+type ratios struct{ speed, cpu []float64 }
+
+func (r *ratios) add(with, without cost) {
+	r.speed = append(r.speed, without.wall.Seconds()/with.wall.Seconds())
+	r.cpu = append(r.cpu, with.cpu.Seconds()/without.cpu.Seconds())
+}
+
+func (r *ratios) report(b *testing.B, of string) (speed, cpu *stats.Interval) {
+	for name, values := range map[string][]float64{"speed": r.speed, "cpu": r.cpu} {
+		in := stats.MedianInterval(values, stats.Confidence)
+		b.ReportMetric(stats.Median(values), of+"-"+name)
+		b.ReportMetric(in.Lo, of+"-"+name+"-low")
+		b.ReportMetric(in.Hi, of+"-"+name+"-high")
+	}
+	return stats.MedianInterval(r.speed, stats.Confidence), stats.MedianInterval(r.cpu, stats.Confidence)
+}
+
+// launch compares generations with samplers and without them in one browser, and with the ledger and without it, both
+// unsampled, in two.
+func (p Perturbed) launch(b *testing.B, rec *record.Recording) (samplers, ledger ratios) {
+	with, bare := p.Open(true), p.Open(false)
+	defer func() { check.Err(b, errors.Join(with.Session.Close(), bare.Session.Close())) }()
+	// One sampler, which reads at its usual times but pauses when nothing is sampled.
 	sampler := sample.New(b.Context(), rec)
-	for _, s := range p.On.Probe.Attached() {
+	for _, s := range with.Probe.Attached() {
 		sampler.Attach(s)
 	}
 	sampler.Pause()
-	var speeds, costs []float64
+	for _, s := range []Side{with, bare, with, bare} { // compilers of a page warm up
+		p.decode(b, s)
+	}
 	for range p.Pairs {
-		var with, without cost
-		for i := range 2 * rounds {
-			if i%4 == 0 || i%4 == 3 {
+		var sampled, paused, without cost
+		for i := range 6 {
+			switch i {
+			case 0, 5:
 				sampler.Resume()
-				with.add(p.decode(b, p.On))
+				sampled.add(p.decode(b, with))
 				sampler.Pause()
-			} else {
-				without.add(p.decode(b, p.Off))
+			case 1, 4:
+				paused.add(p.decode(b, with))
+			default:
+				without.add(p.decode(b, bare))
 			}
 		}
-		speeds = append(speeds, without.wall.Seconds()/with.wall.Seconds())
-		costs = append(costs, with.cpu.Seconds()/without.cpu.Seconds())
+		samplers.add(sampled, paused)
+		ledger.add(paused, without)
 	}
 	rec.End(record.OK, "", nil, sampler.Stop())
-	check.Err(b, w.Close(record.OK))
-	speed, cpu := stats.MedianInterval(speeds, stats.Confidence), stats.MedianInterval(costs, stats.Confidence)
-	for name, value := range map[string]float64{"speed": stats.Median(speeds), "speed-low": speed.Lo,
-		"speed-high": speed.Hi, "cpu": stats.Median(costs), "cpu-low": cpu.Lo, "cpu-high": cpu.Hi, "ns/op": 0} {
-		b.ReportMetric(value, name)
-	}
-	if speed.Lo < leastSpeed || stats.Median(speeds) < middleSpeed {
-		b.Errorf("measured, an engine decodes at %.3f (%.3f to %.3f) of the speed that it has unmeasured, want %.2f and "+
-			"at least %.2f", stats.Median(speeds), speed.Lo, speed.Hi, middleSpeed, leastSpeed)
-	}
-	if got := stats.Median(costs); got > mostCPU {
-		b.Errorf("measured, a token takes %.4f times the CPU time (%.4f to %.4f), want at most %.2f", got, cpu.Lo, cpu.Hi,
-			mostCPU)
-	}
+	return samplers, ledger
 }
 
 // cost is what generations took between their first tokens and their last, and of CPU time in all.

@@ -72,9 +72,16 @@ type group struct {
 
 	busy    chan struct{} // full during a pass
 	reading record.Sample // of the current pass; reused, so that a tick does not allocate
+	scanned []scanned     // by the current pass, if it is a scan; reused
 
 	mu      sync.Mutex // not held during reads
 	members []*member
+}
+
+// scanned is a reading that is recorded only with its total.
+type scanned struct {
+	id      int
+	reading record.Sample
 }
 
 // member is a source in its group, whose lock guards the flags.
@@ -312,7 +319,7 @@ type kind int
 const (
 	onTick kind = iota
 	atEdge
-	scanning // records only a total above the highest of the phase
+	scanning // records only what raises the highest total of the phase
 	marking  // records a reading that ends no phase
 )
 
@@ -342,6 +349,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 		runtime.LockOSThread() // to measure its CPU time
 		defer runtime.UnlockOSThread()
 	}
+	g.scanned = g.scanned[:0]
 	read, before := 0, threadCPU()
 	for _, m := range g.all() {
 		if !g.begin(m) {
@@ -363,7 +371,11 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 			spent += time.Since(begin)
 			s.lose(ctx, g, m, err)
 		}
-		if err != nil || why == scanning {
+		if err != nil {
+			continue
+		}
+		if why == scanning {
+			g.scanned = append(g.scanned, scanned{m.id, *reading})
 			continue
 		}
 		read++
@@ -378,7 +390,11 @@ func (s *Sampler) pass(ctx context.Context, g *group, why kind, ended record.Pha
 	}
 	cpu = threadCPU() - before
 	s.spend(g, read, spent, cpu)
-	s.sum(g, why, &total)
+	if s.sum(g, why, &total) {
+		for _, r := range g.scanned {
+			s.sink.Sample(r.id, r.reading)
+		}
+	}
 	return spent, cpu
 }
 

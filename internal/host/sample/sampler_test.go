@@ -20,7 +20,8 @@ import (
 type sink struct {
 	mu       sync.Mutex
 	sources  []record.Source
-	samples  []int // source numbers
+	samples  []int       // source numbers
+	ends     []time.Time // of the samples
 	totals   []record.Total
 	warnings []record.Warning
 }
@@ -32,10 +33,10 @@ func (s *sink) Source(src record.Source) int {
 	return len(s.sources)
 }
 
-func (s *sink) Sample(source int, _ record.Sample) {
+func (s *sink) Sample(source int, r record.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.samples = append(s.samples, source)
+	s.samples, s.ends = append(s.samples, source), append(s.ends, r.End)
 }
 
 func (s *sink) Total(t record.Total) {

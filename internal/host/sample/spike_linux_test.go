@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,6 +117,20 @@ func TestSpikeRaisesPeakOfPhase(t *testing.T) {
 	for _, dense := range []bool{true, false} {
 		if got := p.spike(t, dense, 100, time.Second); got < 95 || got > 105 {
 			t.Errorf("dense %v: 100 MiB for a second raise the phase's peak by %.1f MiB", dense, got)
+		}
+	}
+}
+
+// Totals that scans record, too: otherwise a launch that ends after one looks as if its samples were cut off.
+func TestEveryTotalHasItsReadings(t *testing.T) {
+	p := newSpiked(t)
+	for range 3 {
+		p.spike(t, true, 100, 300*time.Millisecond)
+	}
+	p.sampler.Stop()
+	for _, total := range p.out.totals {
+		if total.Method == record.MethodStatm && !slices.ContainsFunc(p.out.ends, total.End.Equal) {
+			t.Errorf("a total of %d MiB has no reading of a process", total.RSS/record.MiB)
 		}
 	}
 }

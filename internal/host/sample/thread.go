@@ -236,15 +236,15 @@ func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
 	return g.end(m) && err == nil && r.Shared != record.Absent
 }
 
-// sum records the total of a pass, and before it a hidden peak.
-func (s *Sampler) sum(g *group, why kind, total *record.Total) {
+// sum records the total of a pass, and before it a hidden peak. A scan's total is recorded if it is the highest.
+func (s *Sampler) sum(g *group, why kind, total *record.Total) (recorded bool) {
 	if total.Processes == 0 {
-		return
+		return false
 	}
 	switch g.method {
 	case record.MethodStatm:
 		if higher := s.carry.carry(total); why == scanning && !higher {
-			return
+			return false
 		}
 	case record.MethodSmapsRollup:
 		if hidden, was := s.carry.done(total); was {
@@ -252,4 +252,5 @@ func (s *Sampler) sum(g *group, why kind, total *record.Total) {
 		}
 	}
 	s.sink.Total(*total)
+	return true
 }

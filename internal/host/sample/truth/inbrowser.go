@@ -7,6 +7,7 @@ func InBrowser() Table {
 		{ID: "buffers", Name: "ArrayBuffers"},
 		{ID: "worker-buffers", Name: "a worker's ArrayBuffers"},
 		{ID: "wasm", Name: "WebAssembly memory"},
+		{ID: "wasm-shared", Name: "WebAssembly memory of threads"},
 		{ID: "wasm-untouched", Name: "WebAssembly memory, untouched"},
 		{ID: "gpu-buffers", Name: "WebGPU buffers", gpu: true},
 		{ID: "gpu-buffers-untouched", Name: "WebGPU buffers, untouched", gpu: true},
@@ -26,12 +27,12 @@ func InBrowser() Table {
 		{ID: "worker/heap_usage.backing_storage_bytes", Who: "worker", Figure: "heap_usage backing_storage_bytes",
 			wants: wants{"worker-buffers": all}},
 		{ID: "page/user_agent_memory.total_bytes", Who: "page", Figure: "user_agent_memory total_bytes",
-			wants: wants{"arrays": all, "buffers": all, "worker-buffers": all}},
+			wants: wants{"arrays": all, "buffers": all, "worker-buffers": all, "wasm-shared": all}},
 		{ID: "page/wasm_memory.memory_bytes", Who: "page", Figure: "wasm_memory memory_bytes",
-			wants: wants{"wasm": exact, "wasm-untouched": exact}},
+			wants: wants{"wasm": exact, "wasm-shared": exact, "wasm-untouched": exact}},
 		{ID: "page/webgpu_ledger.live_bytes", Who: "page", Figure: "webgpu_ledger live_bytes", wants: onGPU},
 	}
-	inRenderer := wants{"arrays": all, "buffers": all, "worker-buffers": all, "wasm": all}
+	inRenderer := wants{"arrays": all, "buffers": all, "worker-buffers": all, "wasm": all, "wasm-shared": all}
 	// in the GPU process, which computes on the CPU
 	onSoftware := wants{"gpu-buffers": all, "gpu-buffers-untouched": all, "gpu-textures": all}
 	everything := wants{}

@@ -102,7 +102,9 @@ func Start(o Options) (*Server, error) {
 
 // Close ends all measurements and removes what was not saved.
 func (s *Server) Close() error {
+	s.mu.Lock()
 	s.stop()
+	s.mu.Unlock()
 	err := s.Server.Close()
 	s.ended.Wait()
 	return errors.Join(err, os.RemoveAll(s.scratch))

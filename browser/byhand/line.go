@@ -79,6 +79,16 @@ var errClosed = errors.New("the page was closed or loaded again, or its connecti
 
 // connect is the page's end of the line.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	ends := s.ctx.Err() != nil
+	if !ends {
+		s.ended.Add(1)
+		defer s.ended.Done()
+	}
+	s.mu.Unlock()
+	if ends {
+		return
+	}
 	socket, err := websocket.Accept(w, r, nil) // it compares the origin, too
 	if err != nil {
 		return // it has answered

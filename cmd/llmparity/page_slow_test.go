@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,9 +20,11 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"llmparity/browser/chrome"
 	"llmparity/browser/driver"
 	"llmparity/browser/find"
 	"llmparity/browser/firefox"
+	"llmparity/internal/host/child"
 	"llmparity/internal/models/tiny"
 )
 
@@ -202,6 +205,34 @@ func TestPageForAll(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A device that is lost ends its launch with a line. The next launch has another one, and earlier results stay.
+func TestPageLosesItsDevice(t *testing.T) {
+	browserTest(t)
+	_, address := pageServed(t)
+	h := newHand(t)
+	h.opens(address)
+	h.types("#launches", "1")
+	h.types("#maxTokens", "400")
+	h.clicks("#start")
+	h.reads("#phase", "generate")
+	killed := 0
+	for _, pid := range child.Descendants(chromedp.FromContext(h.ctx).Browser.Process().Pid) {
+		if chrome.TypeOf(pid) == "gpu-process" {
+			check(t, syscall.Kill(pid, syscall.SIGKILL))
+			killed++
+		}
+	}
+	if killed != 1 {
+		t.Fatalf("killed %d GPU processes", killed)
+	}
+	h.reads("#notes", "device was lost")
+	h.waits()
+	h.short()
+	h.clicks("#start")
+	h.reads("#status", "Done.")
+	mentions(t, h.text("#runs"), "device-lost")
 }
 
 // Firefox, which no DevTools of ours drive here, runs wllama and reads its own memory; its processes are sampled.

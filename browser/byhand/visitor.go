@@ -133,7 +133,9 @@ func (v *visitor) meet(a About) {
 		h.Models = append(h.Models, title)
 	}
 	again := s.took[a.ID]
-	s.took[a.ID] = s.took[a.ID] || s.Plan != nil
+	if s.Plan != nil && a.ID != "" { // else the browser keeps nothing
+		s.took[a.ID] = true
+	}
 	s.mu.Unlock()
 	v.line.send(&toPage{Hello: &h})
 	if by := time.Until(time.UnixMilli(int64(a.Now))); by.Abs() > clocksDiffer {
@@ -291,11 +293,16 @@ func (v *visitor) measure(ctx context.Context, args []string) error {
 	for _, l := range open { // this page may have been loaded again meanwhile
 		l.send(&toPage{Runs: all})
 	}
-	if s.Plan != nil && err == nil {
-		s.done <- r
-	} else if s.Plan != nil {
+	switch {
+	case s.Plan == nil:
+	case err != nil:
 		s.Say(fmt.Sprintf("%s: %s", r.Who, fault.OneLine(err.Error())))
 		s.forget(v)
+	default:
+		select {
+		case s.done <- r:
+		case <-s.ctx.Done():
+		}
 	}
 	return err
 }

@@ -43,12 +43,18 @@ export function connect(hear, seen, about) {
   }
 
   async function open(path) {
+    if (await opens(path)) return;
+    site.hostname = location.hostname; // the other name does not lead here
+    if (!await opens(path)) throw new Error("the engine's page does not load");
+  }
+
+  async function opens(path) {
     shut();
     frame = document.createElement("iframe");
     Object.assign(frame, { title: "The engine that is measured", tabIndex: -1, allow: "cross-origin-isolated", src: new URL(path, site).href });
     const opened = answered(0).then(() => true);
     document.getElementById("frame").append(frame);
-    if (!await within(loads, opened)) throw new Error("the engine's page does not load");
+    return within(loads, opened);
   }
 
   function shut() {

@@ -176,6 +176,15 @@ func TestPageByHand(t *testing.T) {
 		t.Errorf("the text is %q", text)
 	}
 	mentions(t, h.text("#runs"), "webllm, tiny", "Decode, tok/s", "Peak memory, MiB", "Weights, MiB", "Chrome/")
+	exported := func(n int) string {
+		return sees[string](h, fmt.Sprintf("fetch(document.querySelectorAll('#runs a')[%d].href).then((r) => r.text())", n))
+	}
+	if text := exported(0); !strings.HasPrefix(text, "timestamp,label,pid,rss_mb,vms_mb,") {
+		t.Errorf("the CSV begins with %.200s", text)
+	} else {
+		mentions(t, text, "heap_used_mb", ",page,", ",renderer,", ",gpu-process,", ",measure,")
+	}
+	decoded[map[string]any](t, exported(1))
 	h.clicks("#runs button")
 	h.reads("#status", "is saved in")
 	dirs, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "*", "run.json"))

@@ -14,7 +14,7 @@ export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 # their own groups ($LLMPARITY_TESTS, cmd/llmparity/main_test.go).
 PACKAGES = $(eval PACKAGES := $(shell go list ./...))$(PACKAGES)
 BROWSERS = llmparity/browser llmparity/browser/webllm llmparity/browser/wllama llmparity/browser/transformersjs llmparity/browser/firefox
-PAGES = llmparity/reports llmparity/cmd/llmparity
+PAGES = llmparity/reports llmparity/reports/dashboard llmparity/cmd/llmparity
 SERVERS = $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/internal/models/modellib
 RACED = $(filter-out $(SERVERS),$(filter llmparity/native/% llmparity/examples/% $(addprefix llmparity/internal/,\
 	bench/% engine engine/% host/% record record/% models/catalogue models/npm),$(PACKAGES)))

@@ -228,7 +228,7 @@ func Unlike(name string, a, b *Cell) verdict.Reason {
 // comparedOf lists the figures of two cells that have ratios. Imported rows have memory only.
 func comparedOf(a, b *Cell) []string {
 	if a.Foreign() || b.Foreign() {
-		return []string{figure.PeakRSS, figure.PeakHeap}
+		return []string{figure.PeakRSS, figure.PeakHeap, figure.PeakWebGPU}
 	}
 	if a.Load != nil && b.Load != nil {
 		names := compared(true)

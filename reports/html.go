@@ -46,9 +46,6 @@ var (
 // and report; one without takes what is left.
 type Colours map[string]int
 
-// Style is the style sheet of reports, for other pages.
-func Style() string { return reportCSS }
-
 // HTML writes one file with everything in it. Its content security policy forbids the browser to fetch anything and to
 // run any script whose hash it does not list, so a hostile label stays a label.
 func (own Colours) HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
@@ -239,3 +236,6 @@ func hashOf(script string) string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// Style is the report's style sheet, for other pages.
+func Style() string { return reportCSS }

@@ -89,11 +89,14 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 	}
 	texts := map[string]string{"page": pageOf(t, res, runs...)}
 	for name, render := range formats {
-		if name != "terminal" && !strings.HasPrefix(name, "gate") { // at the end of a run
+		// The terminal's end of a run has the gravest. Bencher's format has no place for any.
+		if name != "terminal" && name != "Bencher" && !strings.HasPrefix(name, "gate") {
 			texts[name] = rendered(t, func(w io.Writer) error { return render(w, res) })
 		}
 	}
-	texts["Markdown"] = strings.Join(reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, texts["Markdown"]), ""), "\n")
+	for _, name := range []string{"Markdown", "llama-bench"} {
+		texts[name] = strings.Join(reportstest.Lines(t, "<body>"+reportstest.AsHTML(t, texts[name]), ""), "\n")
+	}
 	for name, text := range texts {
 		text = words(html.UnescapeString(text))
 		for _, w := range res.Warnings {
@@ -107,7 +110,10 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 // formats has all but the page, which needs the runs, too.
 var formats = map[string]func(io.Writer, *compare.Result) error{
 	"terminal": reports.Table, "details": reports.Details, "Markdown": reports.Markdown, "JUnit": reports.JUnit,
-	"benchstat": reports.Benchstat, "JSON": reports.ResultJSON, "gate terminal": ofGate(reports.GateTable),
+	"benchstat": reports.Benchstat, "JSON": reports.ResultJSON, "Bencher": reports.Bencher,
+	"smaller": reports.SmallerIsBetter, "bigger": reports.BiggerIsBetter,
+	"llama-bench": reports.LlamaBench, "llama-bench JSONL": reports.LlamaBenchJSONL,
+	"gate terminal": ofGate(reports.GateTable),
 	"gate Markdown": ofGate(reports.GateMarkdown), "gate JUnit": ofGate(reports.GateJUnit)}
 
 func ofGate(render func(io.Writer, *gates.Outcome) error) func(io.Writer, *compare.Result) error {
@@ -117,14 +123,15 @@ func ofGate(render func(io.Writer, *gates.Outcome) error) func(io.Writer, *compa
 // inGolden lists, for each result, the formats and page sections in its golden file: those with something of its own.
 var inGolden = map[string][]string{
 	"alone": {"terminal"}, "busy": {"terminal", "ratios"}, "empty": {"terminal", "Markdown", "page", "JUnit"},
-	"few": {"terminal", "page", "benchstat"}, "predicted": {"terminal", "details", "Markdown", "risk", "components",
+	"few": {"terminal", "page", "benchstat", "Bencher", "smaller", "bigger", "llama-bench", "llama-bench JSONL"},
+	"predicted": {"terminal", "details", "Markdown", "risk", "components",
 		"forecast",
 		"JUnit"},
 	"forms": {"terminal", "answer", "quality"}, "forms-broken": {"terminal", "Markdown", "quality"},
 	"gate":    {"terminal", "Markdown", "gate", "JUnit", "gate terminal", "gate Markdown", "gate JUnit"},
 	"gpus":    {"terminal", "hardware"},
 	"grouped": {"terminal", "Markdown", "ratios"}, "hostile": {"terminal", "details", "Markdown", "page", "JUnit",
-		"benchstat"},
+		"benchstat", "Bencher", "smaller", "bigger", "llama-bench", "llama-bench JSONL"},
 	"inside": {"terminal", "details"}, "lost": {"terminal", "JUnit"}, "machine": {"identity", "environment"},
 	"matrix":  {"terminal", "Markdown", "support"},
 	"mixed":   {"terminal", "Markdown", "answer", "timeline", "memory", "warnings", "JUnit", "benchstat"},

@@ -178,7 +178,7 @@ func fresh(t *testing.T, c Config) (*session, *keeping) {
 }
 
 // watched returns a context with a watchdog.
-func watched(t *testing.T) context.Context {
+func watched(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx

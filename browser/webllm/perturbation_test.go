@@ -8,7 +8,8 @@ import (
 	"llmparity/internal/kit/check"
 )
 
-// BenchmarkPerturbation generates with all samplers and without, and with the ledger and without. A software adapter, which computes on the samplers' cores, is the worst case.
+// BenchmarkPerturbation generates with all samplers and without, and with the ledger and without. A software adapter,
+// which computes on the samplers' cores, is the worst case.
 func BenchmarkPerturbation(b *testing.B) {
 	m := tinyModel(b)
 	open := func(ledger bool) enginetest.Side {

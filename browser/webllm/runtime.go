@@ -21,8 +21,11 @@ import (
 //go:embed scripts
 var embedded embed.FS
 
-// scripts are the engine's: engine.js calls WebLLM and wraps its private parts, scoring.js scores texts.
+// scripts are the engine's: engine.js calls WebLLM, tokens.js wraps its private parts, scoring.js scores texts.
 var scripts, _ = fs.Sub(embedded, "scripts") // it exists
+
+// Scripts returns the engine's scripts. tokens.js can be used outside of llmparity's page.
+func Scripts() fs.FS { return scripts }
 
 // pageRuntime is WebLLM in a page, which serves one model at a time.
 type pageRuntime struct {

@@ -29,7 +29,9 @@ func TestFormatsWriteToTheRightPlace(t *testing.T) {
 	b := comparetest.Write(t, root, "b", comparetest.Native(2))
 	before, page := filesIn(t, a), readFile(t, "../../docs/reference/formats.md")
 	begins := map[string]string{"json": "{\n", "markdown": "## ", "benchstat": "Unit ",
-		"junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,"}
+		"junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,",
+		"bencher": "{\n", "llama-bench": "| model",
+		"customSmallerIsBetter": "[\n", "customBiggerIsBetter": "[\n", "llama-bench-jsonl": `{"build_commit":`}
 	for _, command := range [][]string{{"report", a}, {"compare", a, b}} {
 		for _, f := range formats() {
 			if !strings.Contains(page, "\n| `"+f.name+"` |") {

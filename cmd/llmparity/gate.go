@@ -80,7 +80,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	s := &sides{}
 	if f.baseline == "" {
 		var err error
-		if s, err = openSides(dir); err != nil {
+		if s, err = openSides(dir, false); err != nil {
 			return err
 		}
 		if len(s.runs) > 1 {

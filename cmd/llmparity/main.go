@@ -100,11 +100,12 @@ func root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), estimateCommand()}},
-		{"Compare", []*cobra.Command{compareBuildsCommand(), reportCommand(), compareCommand(), gateCommand(),
-			baselineCommand(), validateCommand(), compareEstimatesCommand()}},
+		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), profilerCommand(),
+			estimateCommand()}},
+		{"Compare", []*cobra.Command{compareBuildsCommand(), bisectCommand(), reportCommand(), compareCommand(),
+			gateCommand(), baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},
-		{"Setup", []*cobra.Command{doctorCommand(), cacheCommand(), planCommand(), reproduceCommand(),
+		{"Setup", []*cobra.Command{doctorCommand(), noiseCommand(), cacheCommand(), planCommand(), reproduceCommand(),
 			schemaCommand()}},
 	} {
 		c.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

@@ -37,10 +37,11 @@ func reportCommand() *cobra.Command {
 	var figures figureFlags
 	options := comparison()
 	c := &cobra.Command{
-		Use:   "report DIR",
+		Use:   "report {DIR | FILE.csv}",
 		Short: "Render a run again: terminal, HTML, CSV, JSON, Parquet",
 		Long: `Print the result of a run and write its report.html again. DIR is the run's folder. Each folder of
-'run --against' stands for both sides.
+'run --against' stands for both sides. FILE.csv is a memory log of another program; its report is
+FILE.html.
 
 Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures.md`,
 		Example: `  llmparity report results/latest --details
@@ -51,7 +52,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if err != nil {
 				return err
 			}
-			s, err := openSides(args[0])
+			s, err := openSides(args[0], true)
 			if err != nil {
 				return err
 			}
@@ -59,8 +60,10 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 				return err
 			}
 			defer frugal()()
-			result := s.compare(options)
-			if result.Gate, err = gate.Saved(s.run().Dir, result); err != nil {
+			result, folder, page := s.compare(options), args[0], filepath.Join(args[0], "report.html")
+			if s.logged() {
+				folder, page = filepath.Dir(args[0]), strings.TrimSuffix(args[0], filepath.Ext(args[0]))+".html"
+			} else if result.Gate, err = gate.Saved(s.run().Dir, result); err != nil {
 				return err
 			}
 			if slices.Equal(figures.names, []string{"list"}) {
@@ -72,7 +75,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 				if err := format.write(c.OutOrStdout(), as.out, result, s.runs...); err != nil {
 					return err
 				}
-				return figures.write(c, args[0], result, s.runs...)
+				return figures.write(c, folder, result, s.runs...)
 			}
 			show := reports.Table
 			if details {
@@ -81,22 +84,22 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 			if err := show(c.OutOrStdout(), result); err != nil {
 				return err
 			}
-			out := cmp.Or(as.out, filepath.Join(args[0], "report.html"))
+			out := cmp.Or(as.out, page)
 			if err := writeHTML(out, "name another file with -o", result, s.runs...); err != nil {
 				return err
 			}
 			places(c.OutOrStdout(), args[0], out, result, details)
-			if err := figures.write(c, args[0], result, s.runs...); err != nil {
+			if err := figures.write(c, folder, result, s.runs...); err != nil {
 				return err
 			}
 			if profile {
-				return writeProfiles(c, args[0], compare.With(options, s.run()), s.run())
+				return writeProfiles(c, folder, compare.With(options, s.run()), s.run())
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVarP(&as.out, "output", "o", "",
-		"HTML file to write (default DIR/report.html); with --format: file or folder to write")
+		"HTML file to write (default DIR/report.html, or FILE.html); with --format: file or folder to write")
 	c.Flags().BoolVar(&profile, "profile", false, "also write a memory profile of each cell: DIR/profile-CELL-ENGINE.json")
 	as.register(c)
 	c.Flags().StringToStringVar(&options.Reference, referenceFlag, nil, referenceHelp)
@@ -108,7 +111,7 @@ Formats: docs/reference/formats.md. Figures for a paper: docs/howto/draw-figures
 	return c
 }
 
-// openRun reads a run's folder, or for compare also a memory log (CSV) of another program.
+// openRun reads a run's folder, or if logs is set also a memory log (CSV) of another program.
 func openRun(path string, logs bool) (*record.Run, error) {
 	info, err := os.Stat(path)
 	isFile := err == nil && !info.IsDir()
@@ -120,7 +123,7 @@ func openRun(path string, logs bool) (*record.Run, error) {
 	}
 	if isFile {
 		return nil, fault.New(fault.Usage,
-			"name a run's folder; for a CSV file of another program use llmparity compare "+path,
+			"name a run's folder; for a CSV file of another program use llmparity report "+path,
 			"%s is not a run's folder", path)
 	}
 	return record.Open(path)
@@ -205,6 +208,11 @@ func formats() []format {
 		{name: "bibtex", text: alone(reports.BibTeX)},
 		{name: "benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", text: alone(reports.JUnit)},
+		{name: "bencher", text: alone(reports.Bencher)},
+		{name: "customSmallerIsBetter", text: alone(reports.SmallerIsBetter)},
+		{name: "customBiggerIsBetter", text: alone(reports.BiggerIsBetter)},
+		{name: "llama-bench", text: alone(reports.LlamaBench)},
+		{name: "llama-bench-jsonl", text: alone(reports.LlamaBenchJSONL)},
 		{name: "html", text: colours().HTML},
 		{name: csvFormat, text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
 		{name: "parquet", file: parquet.Write, suffix: ".parquet"},

@@ -284,7 +284,7 @@ func remarkBusy(show *progress.Progress, dir string) {
 
 // concludeRun shows what a run found, writes its report, and judges it by a gate, if there is one.
 func (f *runFlags) concludeRun(dir string, checks *gates.Gate, stdout io.Writer) (report string, judged, shown error) {
-	s, err := openSides(dir)
+	s, err := openSides(dir, false)
 	if err != nil {
 		return "", nil, err
 	}

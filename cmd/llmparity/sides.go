@@ -364,11 +364,11 @@ type sides struct {
 	noise *record.Run   // the baseline side once more; nil: it was measured once
 }
 
-// openSides reads a run's folder, and the folders of its other sides.
-func openSides(dir string) (*sides, error) {
+// openSides reads a run's folder, and the folders of its other sides; if logs is set, also another program's log.
+func openSides(dir string, logs bool) (*sides, error) {
 	of, ok := runfolder.SidesOf(dir)
 	if !ok || of.Run == "" {
-		r, err := openRun(dir, false)
+		r, err := openRun(dir, logs)
 		return &sides{runs: []*record.Run{r}}, err
 	}
 	s := &sides{}
@@ -392,6 +392,12 @@ func (s *sides) run() *record.Run { return s.runs[len(s.runs)-1] }
 func (s *sides) compare(o compare.Rules) *compare.Result {
 	o.Noise = s.noise
 	return compare.With(o, s.runs...)
+}
+
+// logged reports whether this is no run but the memory log of another program.
+func (s *sides) logged() bool {
+	cells := s.run().Cells
+	return len(cells) > 0 && cells[0].Model.Format == record.Foreign
 }
 
 // folders are those of all sides.

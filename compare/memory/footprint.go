@@ -204,7 +204,9 @@ func Figures(attempts []*record.Attempt) []evidence.Figure {
 			out[i].How += reusedHow
 		}
 	}
-	out = append(out, heapFigure(attempts)...)
+	out = append(out, imported(attempts, figure.PeakHeap, "The heap is not the memory of a process", heapValue)...)
+	out = append(out, imported(attempts, figure.PeakWebGPU, "WebGPU was asked for so much; what the driver adds is not known",
+		"webgpu_bytes", "webgpu_peak_bytes")...)
 	if len(peak.Values) > 0 || len(rss.Values) == 0 {
 		return out
 	}
@@ -359,15 +361,15 @@ func foreign(attempts []*record.Attempt) bool {
 	})
 }
 
-// heapFigure is the highest imported heap, if any.
-func heapFigure(attempts []*record.Attempt) []evidence.Figure {
-	f := evidence.New(figure.PeakHeap)
+// imported is the highest of some imported values, if there are any. what says what the figure is not.
+func imported(attempts []*record.Attempt, name, what string, values ...string) []evidence.Figure {
+	f := evidence.New(name)
 	f.Method = record.MethodForeign
-	f.How += ". " + written + ". The heap is not the memory of a process"
+	f.How += ". " + written + ". " + what
 	for _, a := range attempts {
 		peak := math.NaN()
 		for _, m := range a.Metrics {
-			if m.Name == heapValue && a.Sources[m.Source].Method == record.MethodForeign {
+			if slices.Contains(values, m.Name) && a.Sources[m.Source].Method == record.MethodForeign {
 				peak = evidence.MaxKnown(peak, evidence.Mebi(m.Value))
 			}
 		}

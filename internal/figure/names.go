@@ -95,8 +95,11 @@ const (
 	PerplexityRatio = "perplexity_ratio"
 )
 
-// PeakHeap is the name of the figure that another program's heap_used_mb gives.
-const PeakHeap = "peak_js_heap"
+// Figures that another program's columns give: heap_used_mb, and gpu_mb with gpu_peak_mb.
+const (
+	PeakHeap   = "peak_js_heap"
+	PeakWebGPU = "peak_webgpu"
+)
 
 // Times of a traffic's requests. Each launch has percentiles of them: Percentile(Queueing, 0.99) names a figure.
 const (

@@ -141,9 +141,15 @@ func (v *View) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	foreign := v.Res.Cells[cell].Foreign()
 	if foreign {
 		add("RSS sum", series(a.Totals, zero, rss(record.MethodForeign)), v.Colour(cell), 3, "solid")
-		add("JavaScript heap", series(a.Metrics, zero, func(m *record.MetricRow) (int64, float64) {
-			return m.NS, m.Value / record.MiB
-		}), v.Colour(cell), 2, "dashed")
+		for _, line := range []struct{ name, value, kind string }{
+			{"JavaScript heap", "heap_used_bytes", "dashed"}, {"WebGPU memory", "webgpu_bytes", "dotted"}} {
+			add(line.name, series(a.Metrics, zero, func(m *record.MetricRow) (int64, float64) {
+				if m.Name != line.value {
+					return m.NS, math.NaN()
+				}
+				return m.NS, m.Value / record.MiB
+			}), v.Colour(cell), 2, line.kind)
+		}
 	} else {
 		add("total PSS", series(a.Totals, zero, func(t *record.TotalRow) (int64, float64) { return t.NS, t.PSS }),
 			v.Colour(cell), 3, "solid")

@@ -65,6 +65,11 @@ What llmparity writes, column by column. [Read a run's files](../howto/read-a-ru
 | ` + "`bibtex`" + ` | BibTeX entries of the runs and of llmparity | the same |
 | ` + "`benchstat`" + ` | Go's benchmark format, one line a launch | the same |
 | ` + "`junit`" + ` | test cases: launches, repeatability, parity, predictions | the same |
+| ` + "`bencher`" + ` | Bencher's Metric Format: medians and intervals; it has no place for warnings | the same |
+| ` + "`customSmallerIsBetter`" + ` | for github-action-benchmark: the figures of which less is better | the same |
+| ` + "`customBiggerIsBetter`" + ` | those of which more is better | the same |
+| ` + "`llama-bench`" + ` | llama-bench's table: ` + "`pp512`" + ` is the prefill, ` + "`tg127 @ d512`" + ` the decode of 128 tokens after 512 | the same |
+| ` + "`llama-bench-jsonl`" + ` | its rows; a sample is a launch, and what the record lacks is null | the same |
 | ` + "`html`" + ` | the report, one file | the same |
 | ` + "`csv`" + ` | ` + "`summary.csv`" + `; with ` + "`-o`" + ` all six tables | standard output, or the folder of ` + "`-o`" + ` |
 | ` + "`parquet`" + ` | all six tables, typed | the folder of ` + "`-o`" + ` |

@@ -1,6 +1,7 @@
 // WebLLM as an engine of llmparity's page; host.js says what is called when.
 
 import { host } from "../host.js";
+import { pipelineOf, watchTokens } from "./tokens.js";
 
 let webllm; // the bundle's module
 let engine;
@@ -72,8 +73,9 @@ export async function load({ model, library, id, window, overrides, storage }) {
     logLevel: "WARN",
   });
   await engine.reload(id);
-  pipeline = privateParts(engine, id);
-  watchTokens(pipeline);
+  pipeline = pipelineOf(engine, id);
+  watchPrompts(pipeline);
+  watchTokens(pipeline, sampled, (ids) => { if (run) run.promptIDs = ids; });
 }
 
 // giveUp makes WebLLM stop downloading.
@@ -82,53 +84,21 @@ export async function giveUp() {
   await engine?.unload();
 }
 
-// promptSteps are the pipeline's functions that use the prompt's ids, newest first, and how to get the ids from their
-// results.
-const promptSteps = [
-  ["forwardPrefill", ({ promptTokenIds }) => promptTokenIds], // 0.2.86
-  ["getInputData", ([data]) => data.filter(Array.isArray).flat()], // to 0.2.85
-];
-
-// privateParts returns the pipeline, and fails with a clear error if WebLLM's private parts have changed.
-function privateParts(engine, id) {
-  const p = engine.loadedModelIdToPipeline?.get?.(id);
-  for (const [name, there] of Object.entries({
-    "completions": engine.completions,
-    "loadedModelIdToPipeline.get(id)": p,
-    "pipeline.processNextToken": typeof p?.processNextToken === "function",
-    "pipeline.forwardPrefill": promptSteps.some(([step]) => typeof p?.[step] === "function"),
-    "pipeline.tokenizer.encode": typeof p?.tokenizer?.encode === "function",
-  })) {
-    if (!there) throw new Error(`this WebLLM build has no engine.${name}, which this page needs`);
-  }
-  return p;
-}
-
-// watchTokens wraps the functions of this pipeline that get every sampled token and the prompt's final ids. WebLLM
-// encodes a raw prompt without the tokens that the model requires before every text; this adds them.
-function watchTokens(p) {
+// watchPrompts gives prompts the tokens that the model requires before every text, which WebLLM leaves out of a raw prompt, or the
+// ids that the host gives.
+function watchPrompts(p) {
   const encode = p.tokenizer.encode;
   p.tokenizer.encode = function (text, ...rest) {
     const ids = encode.call(this, text, ...rest);
     if (text !== run?.prompt) return ids;
     return Int32Array.from(run.given ?? [...first(p), ...ids]);
   };
-  const next = p.processNextToken;
-  p.processNextToken = function (id, ...rest) {
-    if (run?.scoring) run.scoring.sampled(id);
-    else if (run) host.token(id);
-    return next.call(this, id, ...rest);
-  };
-  const [step, ids] = promptSteps.find(([step]) => typeof p[step] === "function");
-  const original = p[step];
-  const keep = (result) => {
-    if (run) run.promptIDs = ids(result);
-    return result;
-  };
-  p[step] = function (...args) {
-    const result = original.apply(this, args);
-    return result instanceof Promise ? result.then(keep) : keep(result);
-  };
+}
+
+// sampled takes every token that WebLLM has sampled.
+function sampled(id) {
+  if (run?.scoring) run.scoring.sampled(id);
+  else if (run) host.token(id);
 }
 
 const first = (p) => p.config?.prompt_prefix_token_ids ?? [];

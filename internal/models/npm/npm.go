@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,6 +102,27 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 		return "", fmt.Errorf("npm reported success for %s %s but left no archive", name, version)
 	}
 	return found[0], nil
+}
+
+// Versions lists the published versions of a package.
+func Versions(ctx context.Context, name string) ([]string, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.Command("npm", "view", name, "versions", "--json", "--silent", "--fetch-retries", "1")
+	cmd.Dir = os.TempDir() // outside any package of the user
+	var out strings.Builder
+	cmd.Stdout = &out
+	p, err := child.Start(limited, cmd)
+	if err != nil {
+		return nil, fault.Wrap(fault.NoBundle, err, "install npm", "cannot run npm")
+	}
+	<-p.Done()
+	var versions []string
+	if err := json.Unmarshal([]byte(out.String()), &versions); err != nil || p.Err() != nil {
+		return nil, fault.New(fault.NoBundle, "this needs a network connection; or list the versions yourself",
+			"npm does not list the versions of %s", name)
+	}
+	return slices.DeleteFunc(versions, func(v string) bool { return !exact.MatchString(v) }), nil
 }
 
 // failure turns npm's error into one line.

@@ -81,3 +81,17 @@ func TestExtract(t *testing.T) {
 		}
 	}
 }
+
+// What npm prints is a list of versions; without a registry there is none.
+func TestVersions(t *testing.T) {
+	dir := t.TempDir()
+	check.Script(t, `echo '["0.2.9", "0.2.10", "0.3.0-rc1", "../x"]'`, dir, "npm")
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if got, err := Versions(t.Context(), name); err != nil || strings.Join(got, " ") != "0.2.9 0.2.10 0.3.0-rc1" {
+		t.Errorf("%v %v", got, err)
+	}
+	check.Script(t, `exit 1`, dir, "npm")
+	if _, err := Versions(t.Context(), name); fault.Of(err) != fault.NoBundle {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,6 +1,7 @@
 // Package foreign reads memory figures that other programs wrote: CSV with the columns timestamp, label, pid, rss_mb,
-// vms_mb and heap_used_mb, in any order and among others. `llmparity watch` writes them, too. A file becomes a run: a
-// label is a cell with one launch, a pid is a source.
+// vms_mb and heap_used_mb, in any order and among others. `llmparity watch` writes them, too, and the module that
+// `llmparity profiler` writes adds gpu_mb and gpu_peak_mb. A file becomes a run: a label is a cell with one launch, a
+// pid is a source.
 //
 // Model, prompt, device, load times and the method of reading are unknown, and the run says so. Sizes are read as MiB,
 // times without a zone as UTC. The whole file is in memory.
@@ -30,6 +31,8 @@ const (
 	rssColumn   = "rss_mb"
 	vmsColumn   = "vms_mb"
 	heapColumn  = "heap_used_mb"
+	gpuColumn   = "gpu_mb"      // allocated by WebGPU
+	peakColumn  = "gpu_peak_mb" // the most of it since the row before
 	// Also written by watch, because pids are reused.
 	startColumn = "start"
 	nameColumn  = "name"
@@ -77,6 +80,7 @@ type row struct {
 	label          string
 	who            who
 	rss, vms, heap float64
+	gpu, peak      float64
 }
 
 // who identifies a process.
@@ -212,7 +216,8 @@ func (f *file) row(line int, fields []string) (row, error) {
 	for _, size := range []struct {
 		column string
 		into   *float64
-	}{{rssColumn, &r.rss}, {vmsColumn, &r.vms}, {heapColumn, &r.heap}} { // a fixed order for warnings
+	}{{rssColumn, &r.rss}, {vmsColumn, &r.vms}, {heapColumn, &r.heap}, {gpuColumn, &r.gpu},
+		{peakColumn, &r.peak}} { // a fixed order for warnings
 		if *size.into, err = f.size(line, fields, size.column); err != nil {
 			return r, err
 		}

@@ -13,8 +13,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// Heap is the name of the values in heap_used_mb.
-const Heap = "heap_used_bytes"
+// Heap is the name of the values in heap_used_mb, GPU of those in gpu_mb, and GPUPeak of those in gpu_peak_mb.
+const (
+	Heap    = "heap_used_bytes"
+	GPU     = "webgpu_bytes"
+	GPUPeak = "webgpu_peak_bytes"
+)
 
 // run converts rows to a run, with a cell for each label in order of appearance.
 func (f *file) run(rows []row, sum string) *record.Run {
@@ -72,9 +76,14 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 		}
 		last[id] = r.ns
 		a.Samples = append(a.Samples, record.SampleRow{Source: id, NS: r.ns, RSS: r.rss, VMS: r.vms, PSS: math.NaN()})
-		if !math.IsNaN(r.heap) {
-			a.Metrics = append(a.Metrics,
-				record.MetricRow{Source: id, NS: r.ns, Name: Heap, Value: r.heap * record.MiB})
+		for _, m := range []struct {
+			name string
+			mib  float64
+		}{{Heap, r.heap}, {GPU, r.gpu}, {GPUPeak, r.peak}} {
+			if !math.IsNaN(m.mib) {
+				a.Metrics = append(a.Metrics,
+					record.MetricRow{Source: id, NS: r.ns, Name: m.name, Value: m.mib * record.MiB})
+			}
 		}
 	}
 	f.totals(a, last)

@@ -15,6 +15,7 @@ require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/minio/md5-simd v1.1.2
 	github.com/parquet-go/parquet-go v0.32.0
+	github.com/piglig/go-qr v1.1.0
 	github.com/polyfloyd/go-errorlint v1.8.0
 	github.com/prometheus/procfs v0.23.0
 	github.com/rogpeppe/go-internal v1.16.0

@@ -42,7 +42,7 @@ func (p *Page) Device(ctx context.Context) (record.Device, error) {
 	if info == nil {
 		do := p.driver.noAdapter
 		switch {
-		case p.tab.Facts().Attached:
+		case p.config.Launch.Attach != "":
 			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
 		case p.config.Adapter.Software() && p.driver.noSoftware != "":
 			do = p.driver.noSoftware

@@ -20,7 +20,7 @@ type drives struct {
 	launch func(context.Context, string, driver.Options) (driver.Tab, error)
 	ways   func(goos string) []hardware.Way // in which it may reach a GPU
 
-	relay bool // the page passes on what its worker is asked
+	relay string // how the page passes on what its worker is asked; empty: it need not
 
 	before int64 // memory of all its processes with a page that has no model yet; 0: what engines say
 
@@ -31,16 +31,30 @@ type drives struct {
 
 // drivers has every kind of browser. The first that knows a program drives it; Chrome has many relatives.
 var drivers = []drives{
-	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, true, 540 << 20, false,
+	{"Firefox", firefox.Is, firefox.Check, firefox.Launch, firefox.Ways, "relay", 540 << 20, false,
 		"install Mesa's Vulkan drivers for --adapter lavapipe (Debian: apt install mesa-vulkan-drivers), or use Chrome", ""},
-	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, false, 0, true,
+	{"Chrome", func(string) bool { return true }, chrome.Check, chrome.Launch, chrome.Ways, "", 0, true,
 		"try --adapter swiftshader", "use a newer Chrome, which includes SwiftShader for WebGPU"},
+}
+
+// byHand drives the browser of a person who has opened llmparity's own page.
+var byHand = drives{name: "The page", relay: "relay=calls",
+	launch: func(ctx context.Context, _ string, o driver.Options) (driver.Tab, error) {
+		return o.Hand.Tab(ctx, o)
+	}, noAdapter: "choose an engine that computes in WebAssembly, such as wllama, or another browser"}
+
+// drives returns what drives the configured browser, whose program is at path.
+func (c Config) drives(path string) drives {
+	if c.Launch.Hand != nil {
+		return byHand
+	}
+	return driverOf(path)
 }
 
 // Foreseen reports whether what a software adapter can is known before the browser runs.
 func (c Config) Foreseen() bool {
 	path, err := c.Find()
-	return err != nil || driverOf(path).foreseen
+	return err != nil || c.drives(path).foreseen
 }
 
 // Held is how an engine holds models in the chosen browser.

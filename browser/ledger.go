@@ -65,7 +65,7 @@ func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	state, err := Call[struct {
 		Ledger ledgerReading `json:"ledger"`
 		Held   int64         `json:"held"`
-	}](ctx, l.page, "Promise.resolve(llmparityLedger.read()).then((ledger) => ({ ledger, held: llmparity.held() }))")
+	}](ctx, l.page, "llmparity.reading()")
 	if err != nil {
 		return l.page.unread(ctx, err)
 	}

@@ -48,7 +48,7 @@ type Config struct {
 
 // Find returns the browser to start; empty if one is attached.
 func (c Config) Find() (string, error) {
-	if c.Launch.Attach != "" {
+	if c.Launch.Running() {
 		return "", nil
 	}
 	path, err := find.Chrome(c.Chrome)
@@ -129,13 +129,13 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	if err != nil {
 		return nil, err
 	}
-	server, err := serve.Loopback(s.Handler)
+	server, err := c.serves(s.Handler)
 	if err != nil {
 		return nil, err
 	}
 	once := func(c Config) (*Page, error) { return openOnce(ctx, path, c, s, server, to.Warn) }
 	p, err := openIn(ctx, c, path, func(c Config) (p *Page, err error) {
-		return p, engine.Repeat(ctx, to, strings.ToLower(driverOf(path).name), func() error {
+		return p, engine.Repeat(ctx, to, strings.ToLower(c.drives(path).name), func() error {
 			p, err = once(c)
 			return err
 		})
@@ -149,9 +149,17 @@ func Open(ctx context.Context, c Config, s Site, to engine.Teller) (*Page, error
 	return p, nil
 }
 
+// serves serves a site where the browser reaches it.
+func (c Config) serves(site http.Handler) (*serve.Server, error) {
+	if c.Launch.Hand != nil {
+		return c.Launch.Hand.Serve(site)
+	}
+	return serve.Loopback(site)
+}
+
 func openOnce(ctx context.Context, path string, config Config, site Site, s *serve.Server, warn func(record.Warning)) (
 	*Page, error) {
-	p := &Page{config: config, site: site, path: path, driver: driverOf(path), server: s, warn: warn,
+	p := &Page{config: config, site: site, path: path, driver: config.drives(path), server: s, warn: warn,
 		news: make(chan struct{}, 1), watchdog: cmp.Or(config.Watchdog, engine.Watchdog),
 		thread:    cmp.Or(config.Thread, PageThread),
 		processes: processes{attached: map[int][]func(){}, workers: map[string]bool{}}}
@@ -200,8 +208,8 @@ func (p *Page) begin(ctx context.Context, limit time.Duration) error {
 
 func (p *Page) navigate(ctx context.Context) error {
 	url := fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread, p.config.Power)
-	if p.driver.relay {
-		url += "&relay"
+	if p.driver.relay != "" {
+		url += "&" + p.driver.relay
 	}
 	err := p.tab.Open(ctx, p.server.Base, url)
 	if err != nil {
@@ -209,7 +217,7 @@ func (p *Page) navigate(ctx context.Context) error {
 	}
 	found := make(chan error, 1)
 	go func() { found <- p.tab.Identify(ctx) }()
-	_, err = callIn[bool](ctx, p, PageThread, "llmparityPage.started.then(() => true)")
+	_, err = callIn[bool](ctx, p, PageThread, "llmparityPage.ready()")
 	unfound := <-found
 	if err != nil {
 		var thrown *engine.Failure

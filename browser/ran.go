@@ -29,7 +29,7 @@ func (p *Page) Got(rows ...ran.Row) {
 func (s *Session) granted(ctx context.Context) error {
 	rows := s.offer.Got
 	if asked := s.offer.Threads; asked > 1 {
-		shared, err := Call[bool](ctx, s.Page, `typeof SharedArrayBuffer === "function" && crossOriginIsolated`)
+		shared, err := Call[bool](ctx, s.Page, "llmparity.shares()")
 		if err != nil {
 			return err
 		}
@@ -70,10 +70,9 @@ func (s *Session) computes(ctx context.Context) (done func() error) {
 
 // work asks the page and the kernel.
 func (s *Session) work(ctx context.Context) (work, error) {
-	const dispatches = "Promise.resolve(llmparityLedger.read()).then(({ figures }) => figures.dispatch_count ?? -1)"
 	w := work{dispatches: -1, gpu: -1, page: -1}
 	var err error
-	if w.dispatches, err = Call[float64](ctx, s.Page, dispatches); err != nil {
+	if w.dispatches, err = Call[float64](ctx, s.Page, "llmparity.dispatches()"); err != nil {
 		return w, fmt.Errorf("reading what WebGPU computed: %w", err)
 	}
 	roles, err := s.tab.Roles(ctx)

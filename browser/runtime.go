@@ -77,7 +77,7 @@ type Ran struct {
 // Caps are those of engines in a browser: the caller adds its own.
 func (c Config) Caps() engine.Caps {
 	isolation := record.OfLaunch
-	if c.Launch.Attach != "" {
+	if c.Launch.Running() {
 		isolation = record.OfTab
 	}
 	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation}

@@ -49,6 +49,9 @@ func (s *Settings) Fields() []engine.Field {
 	}
 }
 
+// ByHand makes the browser that of a person who has opened llmparity's own page.
+func (s *Settings) ByHand(h driver.Hand) { s.Launch.Hand = h }
+
 // Check refuses contradictory flags.
 func (s *Settings) Check() error {
 	if s.Adapter == string(Lavapipe) && s.Chrome+s.Launch.Attach != "" && !firefox.Is(s.Chrome) {

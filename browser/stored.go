@@ -36,8 +36,8 @@ func (c Config) CheckKeeps(title string, can ...string) error {
 			title, k.In)
 	case !k.Fills():
 		return nil
-	case c.Launch.Attach != "":
-		return fault.New(fault.NotSupported, "omit --attach",
+	case c.Launch.Running():
+		return fault.New(fault.NotSupported, "omit it, or --attach",
 			"stored %s needs a browser with a profile of its own", k.Before)
 	case k.In == record.NoStorage || k.In == record.CrossOrigin:
 		return fault.New(fault.NotSupported, "use another storage", "stored %s cannot be combined with storage %s",

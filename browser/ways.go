@@ -18,7 +18,7 @@ var memory = hardware.Memory{Path: filepath.Join(cache.Dir(os.Getenv), hardware.
 
 // openIn opens the page as configured, or if a GPU is asked for, in the first way that has one.
 func openIn(ctx context.Context, c Config, path string, open func(Config) (*Page, error)) (*Page, error) {
-	if c.Adapter != GPU || c.Launch.Attach != "" {
+	if c.Adapter != GPU || c.Launch.Running() {
 		return open(c)
 	}
 	ways := slices.DeleteFunc(driverOf(path).ways(runtime.GOOS), func(w hardware.Way) bool {

@@ -182,4 +182,12 @@ async function unload() {
   show("Ready: no model is loaded.");
 }
 
-globalThis.llmparity = { held, now, adapter, load, ran: () => ask("ran"), giveUp, generate, score, interrupt: () => engine.interrupt(), unload };
+// reading is the ledger's, with the number of tokens in the KV cache. An engine may have a ledger in a worker of its own.
+const reading = async () => ({ ledger: await globalThis.llmparityLedger.read(), held: held() });
+
+const dispatches = async () => (await globalThis.llmparityLedger.read()).figures.dispatch_count ?? -1;
+
+// shares tells whether threads can share memory.
+const shares = () => typeof SharedArrayBuffer === "function" && crossOriginIsolated;
+
+globalThis.llmparity = { held, now, adapter, reading, dispatches, shares, load, ran: () => ask("ran"), giveUp, generate, score, interrupt: () => engine.interrupt(), unload };

@@ -41,7 +41,23 @@ function relay(worker) {
 
 const here = async () => (await import("./host.js")).start(show);
 
-const started = new URLSearchParams(location.search).get("thread") === "worker" ? inWorker() : here();
+const query = new URLSearchParams(location.search);
+const started = query.get("thread") === "worker" ? inWorker() : here();
 started.catch(({ message }) => show(message)); // awaiting callers get the error too
 
-globalThis.llmparityPage = { started, health, storage: () => import("./storage.js") };
+const storage = () => import("./storage.js");
+
+// memory is the JavaScript heap, where the browser tells it to a page.
+const memory = () => performance.memory && { used: performance.memory.usedJSHeapSize, total: performance.memory.totalJSHeapSize };
+
+// spin keeps the page's process busy for a time, so that it can be found among others.
+function spin(ms) {
+  for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+globalThis.llmparityPage = {
+  health, memory, spin, ready: () => started.then(() => true),
+  usage: async () => (await storage()).usage(), halve: async (inPlace) => { await (await storage()).halve(inPlace); return true; },
+};
+
+if (query.get("relay") === "calls") import("./hand.js");

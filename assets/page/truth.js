@@ -101,4 +101,4 @@ async function giveBack() {
 }
 
 globalThis.llmparity = { adapter, prepare, take, giveBack, drop, flush, held: () => -1 }; // no KV cache
-globalThis.llmparityPage = { started: Promise.resolve() };
+globalThis.llmparityPage = { ready: async () => true };

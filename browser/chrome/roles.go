@@ -29,7 +29,7 @@ func (t *Tab) Roles(ctx context.Context) (map[int]string, error) {
 	}
 	roles := map[int]string{}
 	for _, pid := range t.Members() {
-		roles[pid] = typeOf(pid)
+		roles[pid] = TypeOf(pid)
 	}
 	for _, i := range info.ProcessInfo {
 		roles[int(i.ID)] = roleOf(i.Type)
@@ -57,8 +57,8 @@ func roleOf(kind string) string {
 	return kind
 }
 
-// typeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
-func typeOf(pid int) string {
+// TypeOf returns the type of a Chrome child from its command line, such as zygote or utility, if there is /proc.
+func TypeOf(pid int) string {
 	// A renderer forked from a zygote separates its arguments by spaces.
 	for _, arg := range strings.Fields(strings.Join(proc.CommandLine(pid), " ")) {
 		if kind, ok := strings.CutPrefix(arg, "--type="); ok {

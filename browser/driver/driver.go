@@ -10,8 +10,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
+	"llmparity/browser/serve"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/sample"
 )
@@ -33,6 +35,18 @@ type Launch struct {
 	Headed bool     // with a window, on a private display if there is none
 	Attach string   // HOST:PORT or ws://… of a running browser; nothing is started
 	Flags  []string // NAME[=VALUE]: flags in addition to ours
+	Hand   Hand     // opens pages where a person has opened llmparity's own; nil: nobody has
+}
+
+// Running reports whether the browser runs already, so that none is started.
+func (l Launch) Running() bool { return l.Attach != "" || l.Hand != nil }
+
+// Hand is a person's browser, in which llmparity's own page is open. Package byhand has it.
+type Hand interface {
+	// Serve serves a site to that browser.
+	Serve(http.Handler) (*serve.Server, error)
+	// Tab returns what takes the place of a tab: a frame of the page. Its Close leaves the browser as it is.
+	Tab(context.Context, Options) (Tab, error)
 }
 
 // Options are how a browser is started.

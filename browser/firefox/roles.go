@@ -156,6 +156,15 @@ func kindOf(line []string) string {
 	return line[len(line)-1]
 }
 
+// TypeOf returns the role of a child of Firefox from its command line, if there is /proc.
+func TypeOf(pid int) string {
+	role := roleOf(kindOf(proc.CommandLine(pid)))
+	if role == "other-renderer" {
+		return "renderer"
+	}
+	return role
+}
+
 // roleOf converts Firefox's names to ours. Pages have many kinds, such as web and webCOOP+COEP.
 func roleOf(kind string) string {
 	switch kind {

@@ -17,8 +17,11 @@ import (
 // Server serves a site on loopback, only to those who know the token in the path.
 type Server struct {
 	Base string // http://127.0.0.1:port/token
-	http *http.Server
+	end  func() error
 }
+
+// At is a site that another server serves at an address, until end.
+func At(base string, end func() error) *Server { return &Server{base, end} }
 
 // Loopback starts a server on a free port.
 func Loopback(site http.Handler) (*Server, error) {
@@ -27,19 +30,18 @@ func Loopback(site http.Handler) (*Server, error) {
 		return nil, fmt.Errorf("listening on loopback: %w", err)
 	}
 	token := "/" + rand.Text()
-	s := &Server{Base: "http://" + l.Addr().String() + token}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, site))
-	s.http = &http.Server{Handler: isolated(mux), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = s.http.Serve(l) }() // until close
-	return s, nil
+	server := &http.Server{Handler: Isolated(mux), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(l) }() // until close
+	return &Server{"http://" + l.Addr().String() + token, server.Close}, nil
 }
 
 // offline restricts the page to running what we serve, compiling wasm, and talking to us.
 const offline = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' data:; img-src data:; style-src 'self'"
 
-// isolated makes the page cross-origin isolated, which gives its clock microsecond precision.
-func isolated(next http.Handler) http.Handler {
+// Isolated makes the page cross-origin isolated, which gives its clock microsecond precision.
+func Isolated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -48,7 +50,8 @@ func isolated(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		policy := offline
-		if path.Base(r.URL.Path) == "worker.js" && r.URL.Query().Has("relay") { // it evaluates the host's expressions
+		if path.Base(r.URL.Path) == "worker.js" && r.URL.Query().Has("relay") &&
+			r.URL.Query().Get("relay") == "" { // it evaluates the host's expressions
 			policy = strings.Replace(offline, "script-src", "script-src 'unsafe-eval'", 1)
 		}
 		h.Set("Content-Security-Policy", policy)
@@ -83,4 +86,4 @@ func Folder(files fs.FS) http.Handler {
 }
 
 // Close frees the port.
-func (s *Server) Close() error { return s.http.Close() }
+func (s *Server) Close() error { return s.end() }

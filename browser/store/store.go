@@ -56,8 +56,8 @@ func New() (string, error) { return child.Scratch("store") }
 
 // Functions of the page, which assets/page/storage.js has.
 const (
-	CallUsage = "llmparityPage.storage().then(s => s.usage())"
-	CallHalve = "llmparityPage.storage().then(s => s.halve(%v)).then(() => true)" // whether files are written in place
+	CallUsage = "llmparityPage.usage()"
+	CallHalve = "llmparityPage.halve(%v)" // whether files are written in place
 )
 
 // Usage is what the page reports about its storage.

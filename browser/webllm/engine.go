@@ -294,7 +294,7 @@ func (w *WebLLM) software() bool {
 }
 
 func (w *WebLLM) softwareForSure() bool {
-	return w.config.Launch.Attach == "" && browser.Adapter(w.config.Adapter).Software()
+	return !w.config.Launch.Running() && browser.Adapter(w.config.Adapter).Software()
 }
 
 // Target says what packages are made for here. If that depends on an uncertain adapter, the browser is started once to

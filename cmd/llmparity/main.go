@@ -101,7 +101,8 @@ func root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure", []*cobra.Command{runCommand(), watchCommand(), profilerCommand(), estimateCommand()}},
+		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), profilerCommand(),
+			estimateCommand()}},
 		{"Compare", []*cobra.Command{compareBuildsCommand(), bisectCommand(), reportCommand(), compareCommand(),
 			gateCommand(), baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},
 		{"Models", []*cobra.Command{modelCommand(), generateCommand()}},

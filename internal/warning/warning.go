@@ -116,7 +116,7 @@ var Table = []Row{
 	{"already-running", "The server or browser was running before the launch. Other clients, other models or a model " +
 		"loaded earlier may affect time and memory.",
 		"Let llmparity start the engine, or make sure that nobody else uses it.",
-		[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile"}},
+		[]string{"already-loaded", "left-behind", "slot-unsure", "attached-flags", "attached-profile", "by-hand"}},
 	{"profiled", "A profiler ran. Times and memory are not comparable with those of launches without a profiler.",
 		"Measure again without profiling.", nil},
 	{Traffic, "Requests were sent late or were served one at a time, or each turn of a conversation computed the earlier turns again.",

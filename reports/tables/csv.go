@@ -4,11 +4,13 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"llmparity/compare"
+	"llmparity/internal/record"
 )
 
 // CSV writes a table of an export: a header, and lines that hold a row each.
@@ -64,4 +66,10 @@ func Summary(w io.Writer, res *compare.Result) error {
 		return err
 	}
 	return CSV(w, t)
+}
+
+// Samples writes samples.csv, a row a reading of memory.
+func Samples(w io.Writer, res *compare.Result, runs ...*record.Run) error {
+	all := Of(res, runs...)
+	return CSV(w, all[slices.IndexFunc(all, func(t Table) bool { return t.Name == "samples" })])
 }

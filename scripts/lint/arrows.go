@@ -47,7 +47,7 @@ var importers = map[string]string{
 	"assets/transformersjs":  "browser/transformersjs",
 	"assets/page":            "assets/profiler browser",
 	"assets/profiler":        "cmd",
-	"assets/charts":          "cmd internal/bench/doctor reports",
+	"assets/charts":          "browser/byhand cmd internal/bench/doctor reports",
 	"assets/plans":           "cmd internal/bench/doctor scripts/reference",
 	"assets/modellib":        "internal/models/modellib",
 	"docs/reference/schemas": "cmd scripts/reference",

@@ -27,6 +27,20 @@ func PIDOfListener(ctx context.Context, address string) (int, error) {
 	return answering(endOf(conn.LocalAddr()), endOf(conn.RemoteAddr()))
 }
 
+// PIDOfPeer returns the process on this machine at the other end of a connection that we accepted.
+func PIDOfPeer(ours, theirs net.Addr) (int, error) {
+	all, err := sockets.Connections("tcp")
+	if err != nil {
+		return 0, fmt.Errorf("finding the process at %v: %w", theirs, err)
+	}
+	for _, c := range all {
+		if c.Pid != 0 && end(c.Laddr) == endOf(theirs) && end(c.Raddr) == endOf(ours) {
+			return int(c.Pid), nil
+		}
+	}
+	return 0, fmt.Errorf("no process found at %v on this machine", theirs)
+}
+
 func endOf(a net.Addr) netip.AddrPort {
 	p := a.(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())

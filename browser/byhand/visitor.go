@@ -1,0 +1,394 @@
+package byhand
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/browser/driver"
+	"llmparity/browser/serve"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/models"
+	"llmparity/internal/models/tokenizer"
+)
+
+// About is what the page knows of its browser and device.
+type About struct {
+	ID       string  `json:"id"` // of the browser, which keeps it
+	Agent    string  `json:"agent"`
+	Platform string  `json:"platform"`
+	Cores    int     `json:"cores"`
+	Memory   float64 `json:"memory"` // GiB, rounded by the browser; 0: not told
+	Screen   string  `json:"screen"`
+	Adapter  string  `json:"adapter"`
+	Now      float64 `json:"now"` // ms since the Unix epoch
+}
+
+// Request is what a person chose.
+type Request struct {
+	Engine    string `json:"engine"`
+	Model     string `json:"model"`
+	Prompt    string `json:"prompt"`
+	MaxTokens int    `json:"maxTokens"`
+	Context   int    `json:"context"`
+	Launches  int    `json:"launches"`
+	Thread    string `json:"thread"`
+}
+
+// visitor is a page that is open somewhere.
+type visitor struct {
+	server       *Server
+	line         *line
+	ours, theirs net.Addr // ends of the connection
+	mu           sync.Mutex
+	about        About
+	cancel       context.CancelCauseFunc // ends the measurement; nil: there is none
+	tab          *Tab                    // nil: no frame is open
+	vocabulary   *tokenizer.Tokenizer    // of the model; nil: its tokens are not shown
+	generated    []int                   // tokens so far
+}
+
+var _ driver.Hand = (*visitor)(nil)
+
+// host is the machine that the browser is on.
+func (v *visitor) host() string {
+	name, _, _ := net.SplitHostPort(v.theirs.String())
+	return name
+}
+
+// who names the browser and its device.
+func (v *visitor) who() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return fmt.Sprintf("%s on %s", product(v.about.Agent), v.about.Platform)
+}
+
+var products = []struct {
+	name string
+	of   *regexp.Regexp
+}{
+	{"Edge", regexp.MustCompile(`Edg\w*/([\d.]+)`)}, {"Opera", regexp.MustCompile(`OPR/([\d.]+)`)},
+	{"Samsung Internet", regexp.MustCompile(`SamsungBrowser/([\d.]+)`)},
+	{"Firefox", regexp.MustCompile(`(?:Firefox|FxiOS)/([\d.]+)`)},
+	{"Chrome", regexp.MustCompile(`(?:Chrome|CriOS)/([\d.]+)`)},
+	{"Safari", regexp.MustCompile(`Version/([\d.]+).*Safari/`)},
+}
+
+// product is the browser that a user agent names.
+func product(agent string) string {
+	for _, p := range products {
+		if m := p.of.FindStringSubmatch(agent); m != nil {
+			return p.name + "/" + m[1]
+		}
+	}
+	return "an unknown browser"
+}
+
+// hear handles what the page says by itself. It must be fast.
+func (v *visitor) hear(m *fromPage) {
+	v.mu.Lock()
+	tab := v.tab
+	v.mu.Unlock()
+	switch {
+	case m.About != nil:
+		v.meet(*m.About)
+	case m.Report != "" && tab != nil:
+		v.shows(m.Report)
+		tab.reported(m.Report)
+	case m.Threw != "" && tab != nil:
+		tab.threw(m.Threw)
+	case m.Said != "" && tab != nil:
+		tab.said(m.Said)
+	case m.Start != nil:
+		v.start(*m.Start)
+	case m.Stop:
+		v.stop()
+	}
+}
+
+// clocksDiffer is by how much clocks may differ before it is said. Times are the server's in any case.
+const clocksDiffer = 5 * time.Second
+
+// meet says what there is to choose, or that the plan begins.
+func (v *visitor) meet(a About) {
+	for _, text := range []*string{&a.ID, &a.Agent, &a.Platform, &a.Screen, &a.Adapter} {
+		*text = limited(fault.OneLine(*text), 300)
+	}
+	v.mu.Lock()
+	v.about = a
+	v.mu.Unlock()
+	s := v.server
+	s.mu.Lock()
+	h := hello{s.Engines, slices.Clone(s.Models), s.Plan != nil, s.shown()}
+	for title := range s.uploads {
+		h.Models = append(h.Models, title)
+	}
+	again := s.took[a.ID]
+	if s.Plan != nil && a.ID != "" { // else the browser keeps nothing
+		s.took[a.ID] = true
+	}
+	s.mu.Unlock()
+	v.line.send(&toPage{Hello: &h})
+	if by := time.Until(time.UnixMilli(int64(a.Now))); by.Abs() > clocksDiffer {
+		v.line.send(&toPage{Note: fmt.Sprintf("This device's clock differs from llmparity's by %v. Times in the record are "+
+			"llmparity's.", by.Abs().Round(time.Second))})
+	}
+	switch {
+	case s.Plan == nil:
+	case again:
+		v.line.send(&toPage{Ended: &ended{"this browser has run the plan already; each browser runs it once"}})
+	default:
+		v.begin(s.Plan, nil)
+	}
+}
+
+func limited(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most])
+	}
+	return text
+}
+
+// Bounds of what a person may ask for.
+const (
+	mostTokens   = 1 << 17
+	mostLaunches = 1000
+)
+
+// start starts what a person chose.
+func (v *visitor) start(r Request) {
+	args, path, err := v.server.arguments(r)
+	if err != nil {
+		v.line.send(&toPage{Ended: &ended{fault.OneLine(err.Error())}})
+		return
+	}
+	v.begin(args, func() { v.reads(path) })
+}
+
+// arguments are those of `llmparity run`, and the model's file. What a page sends is a value, never a flag, and it
+// names only models that are offered.
+func (s *Server) arguments(r Request) (args []string, path string, err error) {
+	s.mu.Lock()
+	uploaded := s.uploads[r.Model]
+	s.mu.Unlock()
+	refuse := func(format string, a ...any) error { return fault.New(fault.Usage, "", format, a...) }
+	at := slices.IndexFunc(s.Engines, func(e Engine) bool { return e.Name == r.Engine })
+	switch {
+	case at < 0:
+		return nil, "", refuse("there is no engine %q", r.Engine)
+	case uploaded == "" && !slices.Contains(s.Models, r.Model):
+		return nil, "", refuse("there is no model %q", r.Model)
+	case r.Prompt == "":
+		return nil, "", refuse("the prompt is empty")
+	case r.MaxTokens < 1 || r.MaxTokens > mostTokens || r.Context < 1 || r.Context > mostTokens:
+		return nil, "", refuse("tokens and context must be 1 to %d", mostTokens)
+	case r.Launches < 1 || r.Launches > mostLaunches:
+		return nil, "", refuse("launches must be 1 to %d", mostLaunches)
+	case r.Thread != string(driver.PageThread) && r.Thread != string(driver.WorkerThread):
+		return nil, "", refuse("there is no thread %q", r.Thread)
+	}
+	if path = uploaded; path == "" {
+		path = r.Model
+	}
+	return slices.Concat(s.Engines[at].Args, []string{"--model=" + path, "--prompt=" + r.Prompt,
+		fmt.Sprintf("--max-tokens=%d", r.MaxTokens), fmt.Sprintf("--context=%d", r.Context),
+		fmt.Sprintf("--repetitions=%d", r.Launches), "--thread=" + r.Thread}), path, nil
+}
+
+// reads reads the model's vocabulary, to show the text as it comes.
+func (v *visitor) reads(name string) {
+	path, err := models.Path(name)
+	if err != nil {
+		return // the run says so
+	}
+	t, err := models.Tokenizer(models.Model{Model: named(path), Path: path})
+	if err != nil {
+		return // it is shown when it is complete
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.vocabulary = t
+}
+
+// begin measures on a goroutine of its own, unless something is measured in this page.
+func (v *visitor) begin(args []string, before func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.cancel != nil {
+		v.line.send(&toPage{Note: "A measurement is running in this page. Stop it first."})
+		return
+	}
+	ctx, cancel := context.WithCancelCause(v.line.ctx)
+	v.cancel, v.vocabulary, v.generated = cancel, nil, nil
+	v.server.ended.Go(func() {
+		if before != nil {
+			before()
+		}
+		err := v.measure(ctx, args)
+		v.mu.Lock()
+		v.cancel = nil
+		v.mu.Unlock()
+		cancel(nil)
+		end := &ended{}
+		if err != nil {
+			end.Error = fault.OneLine(err.Error())
+		}
+		v.line.send(&toPage{Ended: end})
+	})
+}
+
+var errStopped = fault.New(fault.Interrupted, "", "stopped by hand")
+
+// stop ends the measurement. The page has freed the engine's memory and removed the frame by itself.
+func (v *visitor) stop() {
+	v.mu.Lock()
+	cancel, tab := v.cancel, v.tab
+	v.mu.Unlock()
+	if cancel != nil {
+		cancel(errStopped)
+	}
+	if tab != nil {
+		tab.Lose(driver.ErrClosed)
+	}
+}
+
+// measure waits until no other page on the same machine measures, runs, and keeps what came of it.
+func (v *visitor) measure(ctx context.Context, args []string) error {
+	free, err := v.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
+	s := v.server
+	r := &Run{Who: v.who()}
+	out := &events{visitor: v, run: r}
+	notes := &lines{each: func(text string) {
+		if !strings.HasPrefix(text, "to continue: ") { // what is not saved cannot be resumed
+			v.line.send(&toPage{Note: text})
+		}
+	}}
+	args = slices.Concat(args, []string{"--json=true", "--out=" + s.scratch})
+	err = s.Run(ctx, v, args, &lines{each: out.line}, notes)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if r.dir == "" {
+		return err
+	}
+	r.read(err)
+	s.mu.Lock()
+	r.ID = len(s.runs) + 1
+	s.runs = append(s.runs, r)
+	all, open := s.shown(), slices.Collect(maps.Keys(s.open))
+	s.mu.Unlock()
+	for _, l := range open { // this page may have been loaded again meanwhile
+		l.send(&toPage{Runs: all})
+	}
+	switch {
+	case s.Plan == nil:
+	case err != nil:
+		s.Say(fmt.Sprintf("%s: %s", r.Who, fault.OneLine(err.Error())))
+		s.forget(v)
+	default:
+		select {
+		case s.done <- r:
+		case <-s.ctx.Done():
+		}
+	}
+	return err
+}
+
+// forget lets a browser run the plan again.
+func (s *Server) forget(v *visitor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.took, v.about.ID)
+}
+
+// turn waits for the turn of this page among those of its machine.
+func (v *visitor) turn(ctx context.Context) (free func(), err error) {
+	s := v.server
+	s.mu.Lock()
+	turns := s.turns[v.host()]
+	if turns == nil {
+		turns = make(chan struct{}, 1)
+		s.turns[v.host()] = turns
+	}
+	s.mu.Unlock()
+	free = func() { <-turns }
+	select {
+	case turns <- struct{}{}:
+		return free, nil
+	default:
+	}
+	v.line.send(&toPage{Note: "Another page on this device is measuring. This one begins when that has ended."})
+	select {
+	case turns <- struct{}{}:
+		return free, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Serve serves a site to this page.
+func (v *visitor) Serve(site http.Handler) (*serve.Server, error) {
+	path, end := v.server.mount(site)
+	return serve.At(v.server.Base+path, end), nil
+}
+
+// shownTokens is how many of the last tokens are shown as they come.
+const shownTokens = 2048
+
+// shows shows the text of tokens as they come.
+func (v *visitor) shows(report string) {
+	var told struct {
+		Tokens []float64 `json:"tokens"`
+	}
+	if json.Unmarshal([]byte(report), &told) != nil || len(told.Tokens) == 0 {
+		return
+	}
+	v.mu.Lock()
+	if v.vocabulary == nil {
+		v.mu.Unlock()
+		return
+	}
+	for i := 0; i < len(told.Tokens); i += 2 {
+		if id := int(told.Tokens[i]); id >= 0 && id < len(v.vocabulary.Tokens) {
+			v.generated = append(v.generated, id)
+		}
+	}
+	text := v.vocabulary.Decode(v.generated[max(0, len(v.generated)-shownTokens):])
+	v.mu.Unlock()
+	v.line.send(&toPage{Text: strings.ToValidUTF8(text, "\ufffd")})
+}
+
+// lines calls each with every line that is written.
+type lines struct {
+	each func(string)
+	rest string
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.rest += string(text)
+	for {
+		line, rest, found := strings.Cut(l.rest, "\n")
+		if !found {
+			return len(text), nil
+		}
+		l.rest = rest
+		if line != "" {
+			l.each(line)
+		}
+	}
+}
+
+var _ io.Writer = (*lines)(nil)

@@ -100,5 +100,8 @@ async function giveBack() {
   await flush();
 }
 
-globalThis.llmparity = { adapter, prepare, take, giveBack, drop, flush, held: () => -1 }; // no KV cache
+// reading is as in host.js; there is no KV cache.
+const reading = async () => ({ ledger: await globalThis.llmparityLedger.read(), held: -1 });
+
+globalThis.llmparity = { adapter, reading, prepare, take, giveBack, drop, flush, held: () => -1 };
 globalThis.llmparityPage = { ready: async () => true };

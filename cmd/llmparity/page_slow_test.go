@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"llmparity/browser/find"
 	"llmparity/browser/firefox"
 	"llmparity/internal/host/child"
+	kitcheck "llmparity/internal/kit/check"
 	"llmparity/internal/models/tiny"
 )
 
@@ -220,7 +220,7 @@ func TestPageLosesItsDevice(t *testing.T) {
 	killed := 0
 	for _, pid := range child.Descendants(chromedp.FromContext(h.ctx).Browser.Process().Pid) {
 		if chrome.TypeOf(pid) == "gpu-process" {
-			check(t, syscall.Kill(pid, syscall.SIGKILL))
+			check(t, kitcheck.Kill(pid))
 			killed++
 		}
 	}

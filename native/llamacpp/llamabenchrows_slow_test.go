@@ -30,7 +30,7 @@ func TestRowsOfLlamaBench(t *testing.T) {
 	theirs := func(format string) []byte {
 		cmd := exec.CommandContext(t.Context(), path, "-m", model, "-p", "8", "-n", "4", "-d", "16", "-r", "1",
 			"-t", "1", "-o", format)
-		cmd.Env = environment("")
+		cmd.Env = Config{}.environment("")
 		out, err := cmd.Output()
 		check.Err(t, err)
 		return out

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
 )
 
@@ -117,7 +118,7 @@ func (b branch) commit(ctx context.Context, blob, file string) (added, again boo
 	if err != nil {
 		return false, false, err
 	}
-	dir, err := os.MkdirTemp("", "llmparity-history-")
+	dir, err := child.Scratch("history")
 	if err != nil {
 		return false, false, err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/host/child"
 	"llmparity/internal/kit/check"
 )
 
@@ -49,6 +50,7 @@ func write(how, where, from string) {
 // TestKilledWritersLoseNothing kills writers at random moments, in a folder and in a branch. What they said they had
 // added is there and whole, what is there can be read, and a killed merge can be repeated.
 func TestKilledWritersLoseNothing(t *testing.T) {
+	t.Cleanup(child.Sweep) // folders that the killed ones left
 	times := 6
 	if check.Slow {
 		times = 200

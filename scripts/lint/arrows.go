@@ -83,7 +83,7 @@ var imports = map[string]string{
 	"compare/cost":             "compare/evidence compare/ratio internal/figure internal/stats",
 	"compare/ship":             "compare/evidence compare/ratio internal/stats",
 	"compare/hardware":         "compare/evidence compare/explain internal/record internal/stats",
-	"internal/history":         "internal/kit internal/stats",
+	"internal/history":         "internal/host/child internal/kit internal/stats",
 	"internal/history/collect": "compare internal/axis internal/figure internal/history internal/kit internal/record internal/stats",
 	"internal/history/change":  "",
 	"internal/stats":           "",

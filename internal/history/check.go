@@ -12,6 +12,7 @@ import (
 
 	"llmparity/internal/history/change"
 	"llmparity/internal/kit/workers"
+	"llmparity/internal/stats"
 )
 
 // Verdict is what a change is.
@@ -244,7 +245,7 @@ func (l *Log) finding(s *Series, points []int, values change.Series, c change.Ch
 		for _, i := range points[from:to] {
 			all = append(all, s.Points[i].Value)
 		}
-		return change.Median(all)
+		return stats.Median(all)
 	}
 	head, last := &l.Runs[s.Points[points[c.At]].Run], &l.Runs[s.Points[points[c.At-1]].Run]
 	f := &Finding{Machine: s.Machine, Cell: s.Cell.Label, Figure: s.Figure.Name, Title: s.Figure.Title,

@@ -85,7 +85,7 @@ var imports = map[string]string{
 	"compare/hardware":         "compare/evidence compare/explain internal/record internal/stats",
 	"internal/history":         "internal/host/child internal/kit internal/stats",
 	"internal/history/collect": "compare internal/axis internal/figure internal/history internal/kit internal/record internal/stats",
-	"internal/history/change":  "",
+	"internal/history/change":  "internal/stats",
 	"internal/stats":           "",
 	"internal/warning":         "",
 	"internal/axis":            "internal/dtype internal/record",

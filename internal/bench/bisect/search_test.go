@@ -8,21 +8,21 @@ import (
 	"llmparity/internal/kit/check"
 )
 
-// oracle simulates versions: a change by a factor at a place, between launches a noise, and moods of the machine that
+// oracle simulates versions: a change by a factor at a place, between launches a noise, and swings of the machine that
 // last for ten launches.
 type oracle struct {
-	random    *rand.Rand
-	at        int // the first bad version; 0: no change
-	change    float64
-	noise     float64
-	tail      bool // long tails: a twentieth of the launches takes up to half as long again
-	mood, now float64
-	launches  int
+	random     *rand.Rand
+	at         int // the first bad version; 0: no change
+	change     float64
+	noise      float64
+	tail       bool // long tails: a twentieth of the launches takes up to half as long again
+	swing, now float64
+	launches   int
 }
 
 func (o *oracle) value(version int) float64 {
 	if o.launches%10 == 0 {
-		o.now = math.Exp(o.mood * o.random.NormFloat64())
+		o.now = math.Exp(o.swing * o.random.NormFloat64())
 	}
 	o.launches++
 	v := 100 * o.now * math.Exp(o.noise*o.random.NormFloat64())
@@ -66,7 +66,7 @@ func TestSearchFindsTheChange(t *testing.T) {
 		{"quiet", oracle{change: -0.1, noise: 0.01}},
 		{"noise", oracle{change: -0.1, noise: 0.05}},
 		{"long tails", oracle{change: -0.1, noise: 0.04, tail: true}},
-		{"moods", oracle{change: -0.1, noise: 0.03, mood: 0.05}},
+		{"swings", oracle{change: -0.1, noise: 0.03, swing: 0.05}},
 		{"faster", oracle{change: 0.25, noise: 0.08}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,14 +100,14 @@ func TestSearchFindsTheChange(t *testing.T) {
 // Without a change, one is hardly ever found: the level is 5%.
 func TestSearchFindsNoChange(t *testing.T) {
 	all := seeds(400)
-	for _, o := range []oracle{{noise: 0.02}, {noise: 0.05, tail: true}, {noise: 0.03, mood: 0.05}} {
+	for _, o := range []oracle{{noise: 0.02}, {noise: 0.05, tail: true}, {noise: 0.03, swing: 0.05}} {
 		count := map[Outcome]int{}
 		for seed := range uint64(all) {
 			one := o
 			one.random = rand.New(rand.NewPCG(seed, 99))
 			count[search(Defaults(), 10, nil, &one).Outcome]++
 		}
-		t.Logf("noise %g, moods %g: %v", o.noise, o.mood, count)
+		t.Logf("noise %g, swings %g: %v", o.noise, o.swing, count)
 		if count[Found] > all*5/100 || o.noise == 0.02 && count[None] < all*99/100 {
 			t.Error("too many changes are found, or too few ruled out")
 		}

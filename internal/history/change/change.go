@@ -12,8 +12,8 @@
 package change
 
 import (
+	"llmparity/internal/stats"
 	"math"
-	"slices"
 )
 
 const (
@@ -226,7 +226,7 @@ func suspected(s Series, sc *scan, found []Change) (Change, bool) {
 // beyond is how much less likely it is that runs are as far out as these, and not only as far as the farthest before.
 // Ranks can't tell. It assumes that tails fall as those of Student's distribution with three degrees of freedom do.
 func beyond(before, after []float64) float64 {
-	mid := Median(before)
+	mid := stats.Median(before)
 	most, least := 0.0, math.Inf(1)
 	for _, v := range before {
 		most = max(most, math.Abs(v-mid))
@@ -253,21 +253,7 @@ func (s Series) more(before, behind int, up bool, budget float64) int {
 // spread is a robust standard deviation. Values that are mostly equal have one of a millionth, so that any other value
 // stands out.
 func spread(values []float64) float64 {
-	mid := Median(values)
-	far := make([]float64, len(values))
-	for i, v := range values {
-		far[i] = math.Abs(v - mid)
-	}
-	return max(Median(far)*1.4826, math.Abs(mid)*1e-6, 1e-9)
-}
-
-// Median is NaN for no values.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	return max(stats.RobustDeviation(values), math.Abs(stats.Median(values))*1e-6, 1e-9)
 }
 
 // Middle is the mean of the middle half of sorted values: nearly as precise as the mean if they are normal, and as
@@ -275,7 +261,7 @@ func Median(values []float64) float64 {
 func Middle(sorted []float64) float64 {
 	out := len(sorted) / 4
 	if out == 0 {
-		return Median(sorted)
+		return stats.Median(sorted)
 	}
 	sum := 0.0
 	for _, v := range sorted[out : len(sorted)-out] {

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"llmparity/internal/stats"
 	"math"
 	"slices"
 )
@@ -33,8 +34,8 @@ func place(s Series, all []Change, i int) {
 func clipped(values []float64, at int) []float64 {
 	out := slices.Clone(values)
 	a, b := values[:at], values[at:]
-	low := min(Median(a)-3*spread(a), Median(b)-3*spread(b))
-	high := max(Median(a)+3*spread(a), Median(b)+3*spread(b))
+	low := min(stats.Median(a)-3*spread(a), stats.Median(b)-3*spread(b))
+	high := max(stats.Median(a)+3*spread(a), stats.Median(b)+3*spread(b))
 	for i, v := range out {
 		out[i] = max(low, min(high, v))
 	}
@@ -85,7 +86,7 @@ func measure(s Series, c *Change) {
 	n, m := float64(len(before)), float64(len(behind))
 	// Below about ten pairs nothing is rejected, and the interval is all of them.
 	out := int(max(0, n*m/2-1.96*math.Sqrt(n*m*(n+m+1)/12)))
-	c.Percent, c.Lo, c.Hi = s.size(Median(all)), s.size(all[out]), s.size(all[len(all)-1-out])
+	c.Percent, c.Lo, c.Hi = s.size(stats.Median(all)), s.size(all[out]), s.size(all[len(all)-1-out])
 }
 
 // size is a difference of values for people.

@@ -33,7 +33,7 @@ func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	said := map[string][]reply{} // by engine
-	all := append(bothEngines(), new(engineFlags).chosen().Engine(huggingface.Name))
+	all := append(bothEngines(), new(engineFlags).chosen().Engine(huggingface.Name), eagerVLLM())
 	for _, e := range all {
 		session := load(t, ctx, e, m)
 		for _, p := range prompts {

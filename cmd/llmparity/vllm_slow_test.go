@@ -3,12 +3,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/models/tiny/tinytest"
 	"llmparity/native/server"
@@ -35,6 +38,26 @@ func TestVLLMBesideLlamaCPP(t *testing.T) {
 		t.Errorf("%v ran", ran)
 	}
 	mentions(t, details(t, cmd.Dir), "identical: 24 of 24 token ids")
+}
+
+// vLLM chooses the reference's tokens with random models of other families, on every prompt.
+func TestVLLMRunsFamilies(t *testing.T) {
+	lightTest(t)
+	for _, name := range []string{"qwen3", "gemma3, two bases and linear scaling"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			feature, m := featureNamed(t, ctx, name)
+			answersLikeReference(t, ctx, load(t, ctx, eagerVLLM(), m), m.Path, feature.Prompts())
+		})
+	}
+}
+
+// eagerVLLM is vLLM without compilation, which takes minutes.
+func eagerVLLM() engine.Engine {
+	c := new(engineFlags).chosen()
+	c.Config(server.VLLM).(*server.Config).Args = "--enforce-eager"
+	return c.Engine(server.VLLMName)
 }
 
 // deployed is a plan in the form of another tool, for two models.

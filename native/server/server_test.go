@@ -144,6 +144,9 @@ RuntimeError: Engine core initialization failed. See root cause above.'; exit 1`
 		"killed worker": {func() engine.Engine {
 			return command(t, script(t, `echo 'RuntimeError: queue is closed'; echo 'ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down'; exit 1`)+" {model} {port}")
 		}, fault.Run, record.Crash, []string{"died unexpectedly"}},
+		"killed worker without its exit code": {func() engine.Engine {
+			return command(t, script(t, `echo '(EngineCore pid=2110) ERROR 11-30 14:38:22 [multiproc_executor.py:315] Worker proc VllmWorker-0 died unexpectedly (exit code: None), shutting down executor.'; echo 'RuntimeError: cancelled'; exit 1`)+" {model} {port}")
+		}, fault.Run, record.Crash, []string{"Worker proc VllmWorker-0 died unexpectedly"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := c.e()

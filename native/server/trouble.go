@@ -70,9 +70,10 @@ func (p *process) died(m models.Model) error {
 
 var (
 	portTaken = regexp.MustCompile(`(?i)address already in use|couldn't bind|errno 98`)
-	killed    = regexp.MustCompile(`died unexpectedly \(exit code: -`)
+	// killed is a worker that a signal ended. vLLM writes None where it looks before the system has the exit code.
+	killed = regexp.MustCompile(`died unexpectedly \(exit code: (?:-|None)`)
 	// reasons find the cause in a log: of a worker that died, of Python's exceptions, and of wrong arguments.
-	reasons = regexp.MustCompile(`(\S+ proc \S+ died unexpectedly \(exit code: -?\d+\))|` +
+	reasons = regexp.MustCompile(`(\S+ proc \S+ died unexpectedly \(exit code: (?:-?\d+|None)\))|` +
 		`(?:^|\s)((?:\w+\.)*\w*(?:Error|Exception): .+)|(?:^|\s)error: (.+)|(GGML_ASSERT\(.+)`)
 	// passedOn are exceptions that only say that another process had one.
 	passedOn = regexp.MustCompile(`Engine core initialization failed|See root cause above|EngineDeadError|See stack trace|` +

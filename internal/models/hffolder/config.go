@@ -61,7 +61,7 @@ type config struct {
 	Quantized json.RawMessage `json:"quantization_config,omitempty"`
 }
 
-// real is a number that has a point in JSON, because transformers refuses integers.
+// real is a number that has a point in JSON, because transformers and vLLM refuse integers.
 type real float64
 
 // MarshalJSON writes it with a point or an exponent.
@@ -78,9 +78,9 @@ type scaling struct {
 	Type      string    `json:"rope_type,omitempty"`
 	Old       string    `json:"type,omitempty"`
 	Base      float64   `json:"rope_theta,omitempty"`
-	Factor    float64   `json:"factor,omitempty"`
-	Low       float64   `json:"low_freq_factor,omitempty"`
-	High      float64   `json:"high_freq_factor,omitempty"`
+	Factor    real      `json:"factor,omitempty"`
+	Low       real      `json:"low_freq_factor,omitempty"`
+	High      real      `json:"high_freq_factor,omitempty"`
 	Original  int       `json:"original_max_position_embeddings,omitempty"`
 	Long      []float64 `json:"long_factor,omitempty"`
 	Short     []float64 `json:"short_factor,omitempty"`
@@ -296,8 +296,8 @@ func (c config) rotation(a *gguf.Architecture) error {
 func (s scaling) llama3(a gguf.Architecture) (out []float64) {
 	for i := range a.HeadDim / 2 {
 		wave := 2 * math.Pi * math.Pow(a.RopeBase, 2*float64(i)/float64(a.HeadDim))
-		smooth := min(1, max(0, (float64(s.Original)/wave-s.Low)/(s.High-s.Low)))
-		out = append(out, 1/((1-smooth)/s.Factor+smooth))
+		smooth := min(1, max(0, (float64(s.Original)/wave-float64(s.Low))/float64(s.High-s.Low)))
+		out = append(out, 1/((1-smooth)/float64(s.Factor)+smooth))
 	}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is part of the names of cached folders. Raise it when Write changes its output.
-const Version = 1
+const Version = 2
 
 // pieceBytes is roughly how much of a tensor is in memory at a time.
 const pieceBytes = 1 << 20
@@ -211,7 +211,7 @@ func (c *config) rotate(a gguf.Architecture, decimal func(float64) float64) {
 			Original: a.Long.Context, Magnitude: new(decimal(a.Long.Magnitude))}
 	case len(factors) == 0:
 	case !slices.ContainsFunc(factors, func(v float64) bool { return v != factors[0] }):
-		c.Scaling = &scaling{Type: "linear", Factor: factors[0]}
+		c.Scaling = &scaling{Type: "linear", Factor: real(factors[0])}
 	default:
 		c.Scaling = &scaling{Type: "longrope", Short: factors, Long: factors, Factor: 1, Magnitude: &one,
 			Original: a.ContextLength}

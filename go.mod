@@ -13,6 +13,7 @@ require (
 	github.com/dlclark/regexp2 v1.11.4
 	github.com/go-echarts/go-echarts/v2 v2.6.7
 	github.com/goccy/go-yaml v1.19.2
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/minio/md5-simd v1.1.2
 	github.com/parquet-go/parquet-go v0.32.0
 	github.com/piglig/go-qr v1.1.0

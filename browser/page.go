@@ -37,6 +37,7 @@ type Config struct {
 	Adapter Adapter // empty: Auto
 	Power   string  // power preference of the adapter; empty: as the engine asks
 	Thread  Thread  // PageThread (or empty), WorkerThread
+	Kernels bool    // the page can time WebGPU kernels, for a profile
 	Keeps   Keeps   // where the page keeps its model
 	// Watchdog is how long the event loop of the engine's thread may be blocked; 0: engine.Watchdog. Waiting for the
 	// GPU does not block it, and other blocking work is short: a large tokenizer takes some seconds on a slow machine.
@@ -210,6 +211,9 @@ func (p *Page) navigate(ctx context.Context) error {
 	url := fmt.Sprintf("%s/%s?thread=%s&power=%s", p.server.Base, p.site.Page, p.thread, p.config.Power)
 	if p.driver.relay != "" {
 		url += "&" + p.driver.relay
+	}
+	if p.config.Kernels {
+		url += "&kernels"
 	}
 	err := p.tab.Open(ctx, p.server.Base, url)
 	if err != nil {

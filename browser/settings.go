@@ -22,6 +22,7 @@ type Settings struct {
 	Adapter string
 	Power   string // power preference; empty: as the engine asks
 	Thread  string
+	kernels bool
 }
 
 // Defaults returns the settings of who chooses nothing.
@@ -51,6 +52,12 @@ func (s *Settings) Fields() []engine.Field {
 
 // ByHand makes the browser that of a person who has opened llmparity's own page.
 func (s *Settings) ByHand(h driver.Hand) { s.Launch.Hand = h }
+
+// Deepen has the page time WebGPU kernels. Timestamps are exact only with the browser's developer features.
+func (s *Settings) Deepen() {
+	s.kernels = true
+	s.Launch.Flags = append(s.Launch.Flags, "enable-webgpu-developer-features")
+}
 
 // Check refuses contradictory flags.
 func (s *Settings) Check() error {
@@ -99,7 +106,7 @@ func (s *Settings) Backends(wasm, webgpu string) []engine.Section {
 // Browser is the browser to start or to attach to.
 func (s *Settings) Browser(watchdog time.Duration) Config {
 	return Config{Chrome: s.Chrome, Launch: s.Launch, Adapter: Adapter(s.Adapter), Power: s.Power,
-		Thread: Thread(s.Thread), Watchdog: watchdog}
+		Thread: Thread(s.Thread), Watchdog: watchdog, Kernels: s.kernels}
 }
 
 // What package driver calls by these names.

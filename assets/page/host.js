@@ -83,6 +83,7 @@ const held = () => ask("held") ?? -1;
 // start imports the engine; say displays its status.
 export async function start(say) {
   show = say;
+  if (globalThis.GPUDevice && new URLSearchParams(location.search).has("kernels")) await import("./kernels.js");
   engine = await import("./engine/engine.js");
   await ask("start");
   show("Ready: no model is loaded.");

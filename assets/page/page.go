@@ -13,7 +13,7 @@ import (
 	"io/fs"
 )
 
-//go:embed index.html page.js worker.js host.js call.js hand.js adapter.js health.js ledger.js scores.js storage.js truth.html truth.js truth-worker.js
+//go:embed index.html page.js worker.js host.js call.js hand.js adapter.js health.js kernels.js ledger.js scores.js storage.js truth.html truth.js truth-worker.js
 var files embed.FS
 
 // Truth is the path of the page that allocates memory of known sizes, without an engine.

@@ -101,7 +101,7 @@ func root() *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), profilerCommand(),
+		{"Measure", []*cobra.Command{runCommand(), pageCommand(), watchCommand(), profileCommand(), profilerCommand(),
 			estimateCommand()}},
 		{"Compare", []*cobra.Command{compareBuildsCommand(), bisectCommand(), reportCommand(), compareCommand(),
 			gateCommand(), baselineCommand(), historyCommand(), validateCommand(), compareEstimatesCommand()}},

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"llmparity/internal/depth"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
@@ -195,6 +196,15 @@ type Profiler interface {
 	// must be called once. An error of either is not a reason to abandon the launch.
 	Profile(ctx context.Context, kinds []Profile) (finish func(ctx context.Context, prefix string) error, err error)
 }
+
+// DeepProfiler is a session that can time its own operators.
+type DeepProfiler interface {
+	// Deep generates once with its operators timed. What else it has goes into files whose names begin with prefix.
+	Deep(ctx context.Context, r Request, prefix string) (depth.Profile, error)
+}
+
+// ErrShallow is returned by a session that cannot time its operators here.
+var ErrShallow = errors.New("the engine computes where its operators cannot be timed")
 
 // Failure is an error with a class for the record. A crash makes pending calls fail at once.
 type Failure struct {

@@ -36,8 +36,14 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "huggingface"
 
+//go:embed deep.py
+var deep []byte
+
 //go:embed runner.py
-var runner []byte
+var generating []byte
+
+// runner is the whole program: what profiles comes before what calls it.
+var runner = slices.Concat(deep, generating)
 
 // runnerSHA256 identifies the runner in records.
 var runnerSHA256 = func() string {
@@ -157,13 +163,14 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	return &session{Session: s, Scorer: s.(engine.Scorer)}, nil
+	return &session{Session: s, Scorer: s.(engine.Scorer), DeepProfiler: s.(engine.DeepProfiler)}, nil
 }
 
 // session is a session of the protocol that loads the folder of a GGUF.
 type session struct {
 	engine.Session
 	engine.Scorer
+	engine.DeepProfiler
 
 	mu   sync.Mutex
 	lock *os.File // of the folder in the cache

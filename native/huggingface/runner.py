@@ -27,10 +27,23 @@ for name, value in {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_
 answers = os.fdopen(os.dup(1), "wb", buffering=0)
 os.dup2(2, 1)
 
+imported = threading.Event()
+
+
+def importing():
+    """Says that the program lives, while libraries are imported, which may take minutes: the first request is hello."""
+    while not imported.wait(5):
+        answers.write(b'{"id":1,"event":"alive"}\n')
+
+
+threading.Thread(target=importing, daemon=True).start()
+
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast  # noqa: E402
 from transformers.generation.streamers import BaseStreamer  # noqa: E402
+
+imported.set()
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -329,19 +342,29 @@ class Model:
             settings["do_sample"] = False
         # generate() fills in from the model's own what is not set here, such as penalties and the tokens that end a text.
         self.model.generation_config = transformers.GenerationConfig(**settings)
-        self.cache = None  # frees that of the request before
-        self.cache = self.new_cache()
+        def run(streamer):
+            self.cache = None  # frees that of the request before
+            self.cache = self.new_cache()
+            with torch.inference_mode():
+                self.model.generate(input_ids=ids, attention_mask=mask, past_key_values=self.cache, streamer=streamer,
+                                    stopping_criteria=transformers.StoppingCriteriaList([Stop(rows, self.wire)]))
+
         begin = time.monotonic_ns()
-        with torch.inference_mode(), self.watched(width):
-            self.model.generate(input_ids=ids, attention_mask=mask, past_key_values=self.cache,
-                                streamer=Streamer(rows, self.eos, self.wire),
-                                stopping_criteria=transformers.StoppingCriteriaList([Stop(rows, self.wire)]))
+        streamer, profile = Streamer(rows, self.eos, self.wire), {}
+        if request.get("profile"):
+            deep = Deep(self.model, request["profile"], self.device, DTYPES[self.asked].itemsize)
+            deep.run(streamer, run)
+            deep.calls(lambda: run(None))
+            profile["profile"] = deep.answer()
+        else:
+            with self.watched(width):
+                run(streamer)
         reported["total_ms"] = (time.monotonic_ns() - begin) / 1e6
         results = [{"finish": row.finish or "length", "prompt_ids": row.prompt, "generated": len(row.ids), "reported": reported}
                    for row in rows]
         if self.wire.stopped():
             raise Refusal("cancelled", "cancelled")
-        self.wire.answer("done", held=self.sizes(), **({"rows": results} if batch else results[0]))
+        self.wire.answer("done", held=self.sizes(), **profile, **({"rows": results} if batch else results[0]))
 
     def new_cache(self):
         if VERSION >= (4, 56):
@@ -379,7 +402,8 @@ def hello(options, request):
             options.device = "cpu"
     device["detail"]["torch_device"] = options.device
     return {"protocol": 1, "name": "transformers", "version": f"{transformers.__version__} (torch {torch.__version__})",
-            "device": device, "caps": {"ids": True, "exact": True, "ignore_eos": True, "scores": True}, "formats": ["hf"],
+            "device": device, "caps": {"ids": True, "exact": True, "ignore_eos": True, "scores": True, "profiles": True},
+            "formats": ["hf"],
             "clock": "monotonic" if request.get("clock") == "monotonic" else "", "policy": {"prompt_cache": "off"},
             "parts": {"torch": torch.__version__, "transformers": transformers.__version__, "python": sys.version.split()[0]}}
 

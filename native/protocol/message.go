@@ -97,6 +97,9 @@ type message struct {
 	Row  int       `json:"row"`
 	Rows []message `json:"rows"`
 
+	// done, of generate with a profile
+	Profile *profile `json:"profile"`
+
 	// error
 	Class   string `json:"class"`
 	Message string `json:"message"`
@@ -125,6 +128,7 @@ type caps struct {
 	IgnoreEOS   bool `json:"ignore_eos"`
 	PromptCache bool `json:"prompt_cache"`
 	Scores      bool `json:"scores"`
+	Profiles    bool `json:"profiles"`
 }
 
 // String lists the capabilities.

@@ -60,7 +60,8 @@ var imports = map[string]string{
 	"internal/record": "internal/dtype internal/kit",
 	"internal/host":   "internal/kit internal/record internal/stats",
 	"internal/models": "assets/modellib internal/dtype internal/host internal/kit internal/record",
-	"internal/engine": "internal/host internal/kit internal/models internal/record",
+	"internal/engine": "internal/depth internal/host internal/kit internal/models internal/record",
+	"internal/depth":  "",
 	"compare":         "internal/axis internal/dtype internal/figure internal/gates internal/kit internal/record internal/stats internal/warning",
 	"compare/answer":  "compare internal/axis internal/figure internal/gates internal/record internal/stats internal/warning",
 	"compare/gate": "compare internal/axis internal/baseline internal/figure internal/gates internal/kit internal/record " +
@@ -101,6 +102,7 @@ var imports = map[string]string{
 	"reports/paper":  "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
 	"reports/chart":  "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
 	"reports/plain":  "compare internal/record",
+	"reports/flame":  "internal/depth",
 }
 
 // againstArrows finds imports that the tables do not have.

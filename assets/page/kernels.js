@@ -1,0 +1,190 @@
+// Times of WebGPU kernels, for a profile. host.js imports it only then, before the engine: each dispatch gets a compute pass of its
+// own, with a timestamp at either end, which takes time. Nothing is timed until on() is called.
+//
+// Passes of the engine that have timestamps of their own lose them. Kernels of indirect dispatches are timed like others.
+
+const now = () => performance.timeOrigin + performance.now();
+
+const { createBindGroup, createComputePipeline, createComputePipelineAsync, createShaderModule } = GPUDevice.prototype;
+const { createQuerySet, createBuffer, createCommandEncoder } = GPUDevice.prototype;
+const { beginComputePass } = GPUCommandEncoder.prototype;
+
+const names = new Map(); // kernel -> its number
+const kernelOf = new WeakMap(); // pipeline -> its kernel's number
+const deviceOf = new WeakMap(); // command encoder -> its device
+const boundOf = new WeakMap(); // bind group -> bytes
+const labelOf = new WeakMap(); // shader module -> its label
+
+let timing = false;
+let made = { modules: 0, moduleMs: 0, pipelines: 0, pipelineMs: 0 };
+let chunks = []; // of timestamps: { device, set, dispatches }
+let answers = []; // when a buffer was mapped, and how many dispatches had been recorded when that was asked for, in turn
+let recorded = 0; // dispatches
+const perChunk = 2048; // WebGPU allows 4096 timestamps in a set
+
+// request adds the feature that timestamps need.
+const { requestDevice } = GPUAdapter.prototype;
+GPUAdapter.prototype.requestDevice = function (wanted) {
+  const requiredFeatures = [...(wanted?.requiredFeatures ?? [])];
+  if (this.features.has("timestamp-query")) requiredFeatures.push("timestamp-query");
+  return requestDevice.call(this, { ...wanted, requiredFeatures: [...new Set(requiredFeatures)] });
+};
+
+function numberOf(name) {
+  if (!names.has(name)) names.set(name, names.size);
+  return names.get(name);
+}
+
+// named notes which kernel a pipeline runs: its own label, or the name of its shader or of its function.
+function named(pipeline, { label, compute: { module, entryPoint } }) {
+  const plain = !entryPoint || /^(main|main_|cs_main)$/.test(entryPoint);
+  kernelOf.set(pipeline, numberOf(plain ? label || labelOf.get(module) || "main" : entryPoint));
+  return pipeline;
+}
+
+function timed(count, ms, act) {
+  const begin = now();
+  const done = (result) => {
+    made[count]++;
+    made[ms] += now() - begin;
+    return result;
+  };
+  const result = act();
+  return result instanceof Promise ? result.then(done) : done(result);
+}
+
+GPUDevice.prototype.createShaderModule = function (descriptor) {
+  const module = timed("modules", "moduleMs", () => createShaderModule.call(this, descriptor));
+  labelOf.set(module, descriptor.label);
+  return module;
+};
+GPUDevice.prototype.createComputePipeline = function (descriptor) {
+  return named(timed("pipelines", "pipelineMs", () => createComputePipeline.call(this, descriptor)), descriptor);
+};
+GPUDevice.prototype.createComputePipelineAsync = function (descriptor) {
+  return timed("pipelines", "pipelineMs", () => createComputePipelineAsync.call(this, descriptor)).then((p) => named(p, descriptor));
+};
+GPUDevice.prototype.createBindGroup = function (descriptor) {
+  const group = createBindGroup.call(this, descriptor);
+  let bytes = 0;
+  for (const { resource } of descriptor.entries) {
+    const buffer = resource.buffer ?? resource;
+    if (buffer instanceof GPUBuffer) bytes += resource.size ?? buffer.size - (resource.offset ?? 0);
+  }
+  boundOf.set(group, bytes);
+  return group;
+};
+GPUDevice.prototype.createCommandEncoder = function (...args) {
+  const encoder = createCommandEncoder.apply(this, args);
+  deviceOf.set(encoder, this);
+  return encoder;
+};
+
+// A buffer is mapped after what was submitted before it was asked for. That bounds the difference of the clocks.
+const { mapAsync } = GPUBuffer.prototype;
+GPUBuffer.prototype.mapAsync = function (...args) {
+  const result = mapAsync.apply(this, args), before = recorded;
+  if (timing) result.then(() => answers.push(now(), before), () => {});
+  return result;
+};
+
+// place returns the next pair of timestamps of a device.
+function place(device) {
+  let chunk = chunks.findLast((c) => c.device === device);
+  if (!chunk || chunk.dispatches.length === perChunk) {
+    chunk = { device, set: createQuerySet.call(device, { type: "timestamp", count: 2 * perChunk }), dispatches: [] };
+    chunks.push(chunk);
+  }
+  return chunk;
+}
+
+// Pass stands for a compute pass. Each dispatch becomes a real one.
+class Pass {
+  #encoder; #descriptor; #pipeline; #groups = new Map();
+
+  constructor(encoder, descriptor) {
+    this.#encoder = encoder;
+    this.#descriptor = descriptor;
+    this.label = descriptor?.label ?? "";
+  }
+
+  setPipeline(pipeline) { this.#pipeline = pipeline; }
+
+  setBindGroup(index, ...group) { this.#groups.set(index, group); }
+
+  dispatchWorkgroups(...size) { this.#run((pass) => pass.dispatchWorkgroups(...size)); }
+
+  dispatchWorkgroupsIndirect(...from) { this.#run((pass) => pass.dispatchWorkgroupsIndirect(...from)); }
+
+  pushDebugGroup() {}
+
+  popDebugGroup() {}
+
+  insertDebugMarker() {}
+
+  end() {}
+
+  #run(dispatch) {
+    const { set, dispatches } = place(deviceOf.get(this.#encoder));
+    const at = 2 * dispatches.length;
+    const pass = beginComputePass.call(this.#encoder, { ...this.#descriptor, timestampWrites:
+      { querySet: set, beginningOfPassWriteIndex: at, endOfPassWriteIndex: at + 1 } });
+    let bytes = 0;
+    for (const [index, group] of this.#groups) {
+      pass.setBindGroup(index, ...group);
+      bytes += boundOf.get(group[0]) ?? 0;
+    }
+    pass.setPipeline(this.#pipeline);
+    dispatch(pass);
+    pass.end();
+    recorded++;
+    dispatches.push([kernelOf.get(this.#pipeline) ?? numberOf("unnamed"), now(), bytes]);
+  }
+}
+
+GPUCommandEncoder.prototype.beginComputePass = function (descriptor) {
+  const device = deviceOf.get(this);
+  if (!timing || !device?.features.has("timestamp-query")) return beginComputePass.call(this, descriptor);
+  return new Pass(this, descriptor);
+};
+
+// stamps reads the timestamps of a chunk, in nanoseconds of the GPU's clock.
+async function stamps({ device, set, dispatches }) {
+  const size = 16 * dispatches.length;
+  const buffer = (usage) => createBuffer.call(device, { size, usage });
+  const from = buffer(GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC), to = buffer(GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
+  const encoder = createCommandEncoder.call(device);
+  encoder.resolveQuerySet(set, 0, 2 * dispatches.length, from, 0);
+  encoder.copyBufferToBuffer(from, 0, to, 0, size);
+  device.queue.submit([encoder.finish()]);
+  await mapAsync.call(to, GPUMapMode.READ);
+  const values = new BigUint64Array(to.getMappedRange().slice(0));
+  [from, to].forEach((b) => b.destroy());
+  set.destroy();
+  return values;
+}
+
+globalThis.llmparityKernels = {
+  on() {
+    timing = true;
+    [chunks, answers, recorded] = [[], [], 0];
+    return true;
+  },
+
+  // take ends the timing. A dispatch is its kernel, when it was recorded, its bound bytes, and when the GPU began and ended it,
+  // in nanoseconds after the first; one that was never submitted has no times.
+  async take() {
+    timing = false;
+    const out = [];
+    let first;
+    for (const chunk of chunks.splice(0)) {
+      const values = await stamps(chunk);
+      chunk.dispatches.forEach(([kernel, at, bytes], i) => {
+        const [begin, end] = [values[2 * i], values[2 * i + 1]];
+        if (end) first ??= begin;
+        out.push([kernel, at, bytes, ...(end ? [Number(begin - first), Number(end - first)] : [-1, -1])]);
+      });
+    }
+    return { kernels: [...names.keys()], dispatches: out, answers, made };
+  },
+};

@@ -1,0 +1,117 @@
+package deepen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"llmparity/internal/depth"
+	"llmparity/internal/kit/fault"
+	"llmparity/internal/record"
+)
+
+// hertz is how often stacks are sampled: not a divisor of common periods.
+const hertz = 99
+
+// sampler is a running perf.
+type sampler struct {
+	cmd  *exec.Cmd
+	said bytes.Buffer
+	dir  string
+}
+
+// monotonic is the kernel's clock, by which perf stamps samples.
+func monotonic() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it never fails
+	return time.Duration(t.Nano())
+}
+
+// sampling starts perf on processes. Stacks are unwound from copies of the stack, because programs are built without
+// frame pointers.
+func sampling(ctx context.Context, pids []int) (*sampler, error) {
+	path, err := exec.LookPath("perf")
+	if err != nil {
+		return nil, fault.New(fault.Run, "install it (Debian: apt install linux-perf)",
+			"stacks are sampled with perf, which is not here")
+	}
+	dir, err := os.MkdirTemp("", "llmparity-perf-")
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, pid := range pids {
+		list = append(list, strconv.Itoa(pid))
+	}
+	s := &sampler{dir: dir}
+	s.cmd = exec.CommandContext(ctx, path, "record", "-q", "-F", strconv.Itoa(hertz), "-e", "cpu-clock", "-k",
+		"CLOCK_MONOTONIC", "--call-graph", "dwarf,16384", "-p", strings.Join(list, ","), "-o",
+		filepath.Join(dir, "data"))
+	s.cmd.Stderr = &s.said
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
+	s.cmd.WaitDelay = 20 * time.Second
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	time.Sleep(300 * time.Millisecond) // until it has opened its events
+	return s, nil
+}
+
+// stop ends perf and returns the stacks of each phase.
+func (s *sampler) stop(ctx context.Context, phases []phase) (map[string]*depth.Stacks, error) {
+	defer os.RemoveAll(s.dir)
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	_ = s.cmd.Wait() // it ends by the signal
+	data := filepath.Join(s.dir, "data")
+	if info, err := os.Stat(data); err != nil || info.Size() == 0 {
+		return nil, fault.New(fault.Run, "run as root, or set kernel.perf_event_paranoid to 1",
+			"perf could not sample: %s", fault.OneLine(s.said.String()))
+	}
+	cmd := exec.CommandContext(ctx, s.cmd.Path, "script", "--no-inline", "-i", data, "-F",
+		"comm,pid,tid,time,event,ip,sym,symoff,dso")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("perf script: %w: %s", err, fault.OneLine(said.String()))
+	}
+	out := map[string]*depth.Stacks{}
+	for _, name := range []string{record.Prefill, record.Decode} {
+		out[name] = depth.NewStacks(time.Second / hertz)
+		if err := depth.ReadPerf(bytes.NewReader(text), out[name], func(at time.Duration) bool {
+			return slices.ContainsFunc(phases, func(p phase) bool {
+				return p.name == name && p.begin <= at && at < p.end
+			})
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// phase is a stretch of the monotonic clock.
+type phase struct {
+	name       string
+	begin, end time.Duration
+}
+
+// merged adds up the stacks of all phases, each below its name.
+func merged(all map[string]*depth.Stacks) *depth.Stacks {
+	out := depth.NewStacks(time.Second / hertz)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for stack, n := range all[name].Seen {
+			out.Add([]string{name, stack}, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+// Package flame writes profiles as a page: the roles of kernels, each engine's kernels, and flame graphs that can be
+// searched and enlarged. It needs no network. It can't show a profile over time; trace files can.
+package flame
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+
+	"llmparity/internal/depth"
+)
+
+//go:embed flame.js
+var script string
+
+//go:embed flame.css
+var style string
+
+var page = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>{{.Title}}</title>
+<style>{{.Base}}{{.Style}}</style>
+<main>
+<h1>{{.Title}}</h1>
+<p>Width is time. What a function calls is above it. {{if .Compares}}Red: a larger share than before; blue: a smaller one. {{end}}Select a function to enlarge it.</p>
+<p><label>Find <input id="search" type="search"></label> <button id="back" type="button" hidden>Show all</button></p>
+<p id="words" aria-live="polite"></p>
+<div id="flame" class="flame"></div>
+</main>
+<script type="application/json" id="data">{{.Data}}</script>
+<script>{{.Script}}</script>
+</html>
+`))
+
+// Page returns what writes a flame graph as a page in a style. before is that of an earlier profile; nil: none.
+func Page(base string) func(w io.Writer, title string, stacks, before *depth.Stacks) error {
+	return func(w io.Writer, title string, stacks, before *depth.Stacks) error {
+		data := map[string]any{"stacks": stacks.Seen, "seconds": stacks.Every.Seconds()}
+		if before != nil {
+			data["other"] = before.Seen
+		}
+		text, err := json.Marshal(data)
+		if err != nil {
+			return fmt.Errorf("writing the flame graph: %w", err)
+		}
+		return page.Execute(w, map[string]any{"Title": title, "Base": template.CSS(base), "Style": template.CSS(style),
+			"Compares": before != nil, "Data": template.JS(text), "Script": template.JS(script)})
+	}
+}

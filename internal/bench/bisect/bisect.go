@@ -45,8 +45,12 @@ type entry struct {
 	Failed  string   `json:"failed,omitempty"`
 }
 
+// Schema identifies the form of an answer as JSON.
+const Schema = "llmparity.bisect/1"
+
 // Answer is a conclusion with the names of versions.
 type Answer struct {
+	Schema string `json:"schema"`
 	Question
 	Conclusion
 	GoodVersion string            `json:"good_version"`
@@ -155,7 +159,7 @@ func (st *state) names(versions []int) (out []string) {
 }
 
 func (st *state) answer(c Conclusion) *Answer {
-	a := &Answer{Question: st.Question, Conclusion: c, GoodVersion: st.Question.Versions[c.Good],
+	a := &Answer{Schema: Schema, Question: st.Question, Conclusion: c, GoodVersion: st.Question.Versions[c.Good],
 		BadVersion: st.Question.Versions[c.Bad], Launches: st.measure, Skipped: st.skipped}
 	for v, name := range st.Question.Versions {
 		if slices.ContainsFunc(st.known.Launches, func(l Launch) bool { return l.Version == v }) {

@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 )
 
 // simulated is a search over ten versions with a planted change.
@@ -45,6 +47,10 @@ func TestSearchContinues(t *testing.T) {
 	}
 	check.Has(t, want.Text("decode speed", 0.05), "0.2.81 changed decode speed: -", "against 0.2.80", "95% CI",
 		fmt.Sprint(want.Launches, " launches of "))
+
+	document, err := json.Marshal(want)
+	check.Err(t, err)
+	schematest.Valid(t, "bisect", document)
 
 	folder, o := t.TempDir(), planted(7)
 	path := filepath.Join(folder, file)

@@ -40,7 +40,7 @@ func written(t *testing.T) (dir string) {
 				Subject: hostile},
 			Environment: map[string]string{"kernel": fmt.Sprint(i / 50)},
 			Cells: []history.Cell{{Key: "a", Label: "WebLLM " + hostile, Control: new(1),
-				Environment: map[string]string{"engine": fmt.Sprintf("WebLLM 0.2.%d (npm)", 84+i/60)}},
+				Environment: map[string]string{"engine": fmt.Sprintf("WebLLM 0.2.%d (npm)", 84+i/95)}},
 				{Key: "b", Label: "control", Fixed: true}},
 			Figures: []history.Figure{{Name: "decode_tps", Title: "decode " + hostile, Unit: "tokens/s",
 				Better: "higher",
@@ -203,8 +203,8 @@ func TestPagesInABrowser(t *testing.T) {
 		// Where another version of WebLLM ran, the command runs as it stands.
 		chosen, err := url.ParseQuery(hash)
 		check.Err(t, err)
-		chosen.Set("a", runs[41])
-		chosen.Set("b", runs[90])
+		chosen.Set("a", runs[91])
+		chosen.Set("b", runs[97])
 		p.goTo(t, dir, file, chosen.Encode(), width)
 		ask[bool](t, p, drawn)
 		command = ask[string](t, p, `document.getElementById("bisect").textContent`)

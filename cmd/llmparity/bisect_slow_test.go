@@ -15,7 +15,7 @@ import (
 )
 
 // The versions of WebLLM from npm that run the tiny model's library, of which the oldest is 0.2.80. From one on, a busy
-// loop of 10 ms a token is planted: that one is named. Without it, no version is. Other programs hardly change CPU
+// loop of 30 ms a token is planted: that one is named. Without it, no version is. Other programs hardly change CPU
 // time.
 func TestBisectFindsAStall(t *testing.T) {
 	browserTest(t)
@@ -34,7 +34,7 @@ func TestBisectFindsAStall(t *testing.T) {
 				"--min-effect", "8%", "--json", "--", "--max-tokens", "96")
 			for v, text := range builds {
 				if planted > 0 && v >= planted {
-					text = stalled(t, text, 10)
+					text = stalled(t, text, 30)
 				}
 				put(t, cmd.Dir, fmt.Sprintf("builds/0.2.%d.js", v), text)
 			}

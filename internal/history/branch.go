@@ -112,7 +112,7 @@ func (b branch) put(ctx context.Context, folder, name string, text []byte) (bool
 		select {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
-		case <-time.After(time.Duration(i) * 20 * time.Millisecond):
+		case <-time.After(time.Duration(i) * 10 * time.Millisecond):
 		}
 	}
 	if lock := b.lock(ctx); lock != "" {

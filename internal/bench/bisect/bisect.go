@@ -141,6 +141,7 @@ func (st *state) take(e entry) {
 	v := slices.Index(st.Question.Versions, e.Version)
 	st.measure++
 	if e.Failed == "" {
+		delete(st.failed, v) // a version that can be measured is not skipped for a hiccup in each of two rounds
 		st.known.Launches = append(st.known.Launches, Launch{v, e.Round, e.Value})
 		st.left = slices.DeleteFunc(st.left, func(of int) bool { return of == v })
 		return

@@ -25,6 +25,7 @@ import (
 	"llmparity/internal/axis"
 	"llmparity/internal/figure"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/safe"
 	"llmparity/internal/record"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -310,11 +311,11 @@ func figureIndex(figures []Figure) []byte {
 		b.WriteString("\nThere is nothing to draw.\n")
 	}
 	for _, f := range figures {
-		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, inert(plain.Line(f.Title)), f.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, safe.Markdown(plain.Line(f.Title)), f.Name)
 		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption},
 			{"Drawn from", f.Source}} {
 			if row[1] != "" {
-				fmt.Fprintf(&b, "- %s: %s\n", row[0], inert(plain.Line(row[1])))
+				fmt.Fprintf(&b, "- %s: %s\n", row[0], safe.Markdown(plain.Line(row[1])))
 			}
 		}
 		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)

@@ -12,6 +12,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/internal/figure"
+	"llmparity/internal/kit/safe"
 	"llmparity/internal/record"
 	"llmparity/internal/stats"
 	"llmparity/reports/plain"
@@ -235,12 +236,12 @@ func LlamaBench(w io.Writer, res *compare.Result) error {
 		if r.Threads != nil {
 			threads = strconv.Itoa(*r.Threads)
 		}
-		fmt.Fprintf(&b, "| %-30s | %10s | %10s | %-10s | %7s | %15s | %20s |\n", inert(r.Type), size, params,
-			inert(plain.Line(r.Engine)), threads, r.test(), fmt.Sprintf("%.2f ± %.2f", r.AvgTS, r.StdDevTS))
+		fmt.Fprintf(&b, "| %-30s | %10s | %10s | %-10s | %7s | %15s | %20s |\n", safe.Markdown(r.Type), size, params,
+			safe.Markdown(plain.Line(r.Engine)), threads, r.test(), fmt.Sprintf("%.2f ± %.2f", r.AvgTS, r.StdDevTS))
 	}
 	for _, r := range rows {
 		for _, text := range r.Warnings {
-			fmt.Fprintf(&b, "\nwarning: %s\n", inert(text))
+			fmt.Fprintf(&b, "\nwarning: %s\n", safe.Markdown(text))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"llmparity/internal/kit/check"
+	"llmparity/internal/kit/safe"
 	"llmparity/reports/plain"
 	"llmparity/reports/reportstest"
 )
@@ -27,7 +28,7 @@ func FuzzInert(f *testing.F) {
 		if want == "" {
 			return
 		}
-		text := inert(plain.Line(s))
+		text := safe.Markdown(plain.Line(s))
 		doc := "p: " + text + "\n\n" + text + "\n\n- " + text + "\n\n| head | other |\n|---|---|\n| " + text +
 			" | o |\n"
 		root, err := html.Parse(strings.NewReader(reportstest.AsHTML(t, doc)))

@@ -206,7 +206,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 // The gate that the guide shows is valid.
 func TestGuideForCIIsValid(t *testing.T) {
 	lightTest(t)
-	gates := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
+	gates := regexp.MustCompile("(?s)```yaml\n(gate:.*?)```").FindAllStringSubmatch(
 		readFile(t, "../../docs/howto/gate-in-ci.md"), -1)
 	for _, m := range gates {
 		g, err := plan.ParseGate([]byte(m[1]), "docs/howto/gate-in-ci.md")

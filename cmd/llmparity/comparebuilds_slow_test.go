@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +13,18 @@ import (
 	"llmparity/internal/kit/fault"
 )
 
-// stalled is WebLLM's module with a busy loop of 3 ms in each decode step.
-func stalled(t *testing.T, module string) string {
+// stalled is WebLLM's module with a busy loop of so many milliseconds in each decode step. Versions before 0.2.86
+// sample in decodeStep itself.
+func stalled(t *testing.T, module string, ms int) string {
 	t.Helper()
-	const step = "    sampleDecodeStep(genConfig_1) {"
+	const step = "    decodeStep(genConfig) {"
 	before, after, found := strings.Cut(module, step)
 	head, tail, timed := strings.Cut(after, "const tstart = performance.now();")
 	if !found || !timed {
 		t.Fatal("the module has no decode step")
 	}
-	return before + step + head + "const tstart = performance.now(); while (performance.now() - tstart < 3) {}" + tail
+	loop := fmt.Sprintf("const tstart = performance.now(); while (performance.now() - tstart < %d) {}", ms)
+	return before + step + head + loop + tail
 }
 
 // A build with a planted stall of 3 ms a token fails, in the first line of the output and of the page; an equal one
@@ -32,7 +35,7 @@ func TestCompareBuildsFindsAStall(t *testing.T) {
 	check(t, err)
 	cmd := program(t, "compare-builds", "main.js", "pr.js", "--aa", "--inconclusive", "warn")
 	for name, text := range map[string]string{"main.js": string(module), "same.js": string(module),
-		"pr.js": stalled(t, string(module))} {
+		"pr.js": stalled(t, string(module), 3)} {
 		put(t, cmd.Dir, name, text)
 	}
 	stdout, said, code := output(t, cmd)

@@ -11,9 +11,11 @@ import (
 
 	"llmparity/compare/comparetest"
 	"llmparity/docs/reference/schemas"
+	"llmparity/internal/bench/bisect"
 	"llmparity/internal/bench/doctor"
 	"llmparity/internal/bench/progress"
 	"llmparity/internal/bench/reproduce"
+	"llmparity/internal/history"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/schematest"
 	"llmparity/internal/predict/fit"
@@ -119,6 +121,12 @@ func TestSchemas(t *testing.T) {
 	schematest.Published(t, "reproduce", reproduce.Reproduction{},
 		schematest.Options{ID: reproduce.Schema, Title: "what reproduce --json prints",
 			Const: map[string]string{"Reproduction.schema": reproduce.Schema}}, *update, how)
+	schematest.Published(t, "bisect", bisect.Answer{},
+		schematest.Options{ID: bisect.Schema, Title: "what bisect --json prints",
+			Const: map[string]string{"Answer.schema": bisect.Schema}}, *update, how)
+	schematest.Published(t, "history-check", history.Report{},
+		schematest.Options{ID: history.ReportSchema, Title: "what history check --json prints",
+			Const: map[string]string{"Report.schema": history.ReportSchema}}, *update, how)
 	schematest.Published(t, "events", progress.Line{},
 		schematest.Options{ID: progress.Schema, Title: "a line of what run --json prints",
 			Const: map[string]string{"Line.schema": progress.Schema}}, *update, how)

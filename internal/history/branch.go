@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
@@ -103,13 +104,37 @@ func (b branch) put(ctx context.Context, folder, name string, text []byte) (bool
 		return false, err
 	}
 	const tries = 20 // others may add runs at the same time
-	for range tries {
+	for i := range tries {
 		added, again, err := b.commit(ctx, blob, folder+"/"+name)
 		if !again {
 			return added, err
 		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(time.Duration(i) * 10 * time.Millisecond):
+		}
+	}
+	if lock := b.lock(ctx); lock != "" {
+		return false, fault.New(fault.Run, "if no git runs there, one was killed: rm "+lock, "branch %s is locked by %s",
+			b.name, lock)
 	}
 	return false, fault.New(fault.Run, "try again", "branch %s changed all the time", b.name)
+}
+
+// lock is the file with which git locks the branch; empty: it is not locked. It does not say whose it is.
+func (b branch) lock(ctx context.Context) string {
+	path, err := b.git(ctx, nil, nil, "rev-parse", "--git-path", b.ref()+".lock")
+	if err != nil {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(b.top(), path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 // commit adds a file to the branch. again says that the branch changed meanwhile.
@@ -152,7 +177,7 @@ func (b branch) commit(ctx context.Context, blob, file string) (added, again boo
 		old = strings.Repeat("0", len(made)) // it must not exist
 	}
 	if _, err = b.git(ctx, nil, nil, "update-ref", b.ref(), made, old); err != nil {
-		if now, lost := b.head(ctx); lost == nil && now != head {
+		if now, lost := b.head(ctx); lost == nil && (now != head || b.lock(ctx) != "") {
 			return false, true, nil
 		}
 		return false, false, err

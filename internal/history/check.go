@@ -48,8 +48,9 @@ type Finding struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Absolute bool    `json:"absolute,omitempty"`
-	Ratio    bool    `json:"ratio,omitempty"` // of ratios to the control cell
-	Before   float64 `json:"before"`          // the median of runs before it
+	Ratio    bool    `json:"ratio,omitempty"`  // of ratios to the control cell
+	Beside   bool    `json:"beside,omitempty"` // of ratios to the cells beside it; those to the control agree
+	Before   float64 `json:"before"`           // the median of runs before it
 	After    float64 `json:"after"`
 	Runs     int     `json:"runs"` // behind it
 	// Chance is how likely a dashboard without changes shows one as clear within a month.
@@ -69,8 +70,12 @@ func (f *Finding) Series() *Series { return f.series }
 // At is the number of the first point behind the change.
 func (f *Finding) At() int { return f.change.At }
 
+// ReportSchema identifies the form of a report as JSON.
+const ReportSchema = "llmparity.history-check/1"
+
 // Report is what a check finds.
 type Report struct {
+	Schema   string     `json:"schema"`
 	Findings []*Finding `json:"findings"`
 	Runs     int        `json:"runs"`
 	Series   int        `json:"series"` // that were tested
@@ -94,14 +99,23 @@ func (r *Report) Alarms() (n int) {
 
 // Check tests all series.
 func (l *Log) Check(ctx context.Context) (*Report, error) {
-	r := &Report{Runs: len(l.Runs), Broken: l.Broken, Month: change.Monthly, Findings: []*Finding{}}
+	r := &Report{Schema: ReportSchema, Runs: len(l.Runs), Broken: l.Broken, Month: change.Monthly,
+		Findings: []*Finding{}}
 	tested := slices.Clone(l.Series)
 	tested = slices.DeleteFunc(tested, func(s *Series) bool { return !s.Figure.Tested })
 	alike := l.alike(tested)
 	found := make([][]*Finding, len(tested))
 	needed := make([]int, len(tested))
-	err := workers.Each(ctx, runtime.NumCPU(), len(tested), func(_ context.Context, i int) error {
-		found[i], needed[i] = l.find(tested[i], alike)
+	groups := grouped(tested)
+	err := workers.Each(ctx, runtime.NumCPU(), len(groups), func(_ context.Context, g int) error {
+		beside := l.beside(tested, groups[g])
+		for at, i := range groups[g] {
+			var own []float64
+			if beside != nil {
+				own = beside[at]
+			}
+			found[i], needed[i] = l.find(tested[i], alike, own)
+		}
 		return nil
 	})
 	if err != nil {
@@ -230,9 +244,15 @@ func (l *Log) tested(s *Series, alike []int) (points []int, out change.Series) {
 	return points, out
 }
 
-// find lists the changes of a series, and says how many runs it needs before it can have one.
-func (l *Log) find(s *Series, alike []int) (out []*Finding, needed int) {
+// find lists the changes of a series, and says how many runs it needs before it can have one. beside is what it has, by
+// run, beside other cells; nil: nothing.
+func (l *Log) find(s *Series, alike []int, beside []float64) (out []*Finding, needed int) {
 	points, values := l.tested(s, alike)
+	if beside != nil && values.Log {
+		for _, i := range points {
+			values.Beside = append(values.Beside, beside[s.Points[i].Run])
+		}
+	}
 	for _, c := range change.Find(values) {
 		out = append(out, l.finding(s, points, values, c))
 	}
@@ -250,7 +270,7 @@ func (l *Log) finding(s *Series, points []int, values change.Series, c change.Ch
 	head, last := &l.Runs[s.Points[points[c.At]].Run], &l.Runs[s.Points[points[c.At-1]].Run]
 	f := &Finding{Machine: s.Machine, Cell: s.Cell.Label, Figure: s.Figure.Name, Title: s.Figure.Title,
 		Unit: s.Figure.Unit, Percent: c.Percent, Low: c.Lo, High: c.Hi, Absolute: !values.Log,
-		Ratio: s.ratio(), Before: level(c.From, c.At), After: level(c.At, c.To),
+		Ratio: s.ratio(), Beside: c.Beside, Before: level(c.From, c.At), After: level(c.At, c.To),
 		Runs: c.To - c.At, Chance: c.Chance, Since: head.Commit, Last: last.Commit, Run: head.ID, series: s}
 	f.Worse = s.Figure.Better == "higher" && c.Percent < 0 || s.Figure.Better == "lower" && c.Percent > 0
 	f.ID = hash(s.Key + f.Run)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 )
 
 // suffix ends the names of files of runs.
@@ -48,13 +49,13 @@ func (r *Run) Encode() (name string, text []byte, err error) {
 	fmt.Fprintf(&b, "{\"launches\":%d}\n", len(r.Launches))
 	sum := sha256.Sum256(b.Bytes())
 	// A folder in git that grows by a file a run stays readable: names are in the order of commits.
-	name = fmt.Sprintf("%s-%s-%s%s", r.When().UTC().Format("20060102T150405Z"), safe(r.Commit.Short()),
+	name = fmt.Sprintf("%s-%s-%s%s", r.When().UTC().Format("20060102T150405Z"), inName(r.Commit.Short()),
 		hex.EncodeToString(sum[:4]), suffix)
 	return name, b.Bytes(), nil
 }
 
-// safe is a text as a part of a file's name.
-func safe(text string) string {
+// inName is a text as a part of a file's name.
+func inName(text string) string {
 	return string(bytes.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
 			return c
@@ -66,31 +67,76 @@ func safe(text string) string {
 var errCut = errors.New("it was cut: its last line is missing")
 
 // Decode reads a file.
-func Decode(text []byte) (*Run, error) {
+func Decode(text []byte) (*Run, error) { return new(reader).decode(text) }
+
+// reader reads many files. Ten thousand heads name the same cells and figures: equal lists are read once, and shared.
+type reader struct {
+	lock    sync.Mutex
+	cells   map[string][]Cell
+	figures map[string][]Figure
+}
+
+// listed is a list that was read before, or reads it.
+func listed[T any](r *reader, of *map[string][]T, text json.RawMessage) ([]T, error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if out, known := (*of)[string(text)]; known || len(text) == 0 {
+		return out, nil
+	}
+	var out []T
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, err
+	}
+	if *of == nil {
+		*of = map[string][]T{}
+	}
+	(*of)[string(text)] = out
+	return out, nil
+}
+
+// head reads a file's first line.
+func (r *reader) head(line []byte) (h Head, err error) {
+	var w struct {
+		*Head
+		Cells   json.RawMessage `json:"cells"`
+		Figures json.RawMessage `json:"figures"`
+	}
+	w.Head = &h
+	if err = json.Unmarshal(line, &w); err == nil {
+		h.Cells, err = listed(r, &r.cells, w.Cells)
+	}
+	if err == nil {
+		h.Figures, err = listed(r, &r.figures, w.Figures)
+	}
+	return h, err
+}
+
+func (r *reader) decode(text []byte) (*Run, error) {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
-	r := &Run{}
-	if err := json.Unmarshal(line, &r.Head); err != nil {
+	head, err := r.head(line)
+	if err != nil {
 		return nil, fmt.Errorf("its first line is not that of a run: %w", err)
 	}
-	if r.Schema != Schema {
-		return nil, fmt.Errorf("its schema is %q, and this version reads %q", r.Schema, Schema)
+	if head.Schema != Schema {
+		return nil, fmt.Errorf("its schema is %q, and this version reads %q", head.Schema, Schema)
 	}
-	all := make([]float64, 0, bytes.Count(rest, []byte{'\n'})*len(r.Figures))
+	lines := bytes.Count(rest, []byte{'\n'})
+	out := &Run{Head: head, Launches: make([]Launch, 0, lines)}
+	all := make([]float64, 0, lines*len(head.Figures))
 	for len(rest) > 0 {
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		if len(line) > 0 && line[0] == '{' {
-			return r, r.ends(line, rest)
+			return out, out.ends(line, rest)
 		}
 		from := len(all)
 		var l Launch
-		var err error
 		if l.Cell, l.Number, all, err = numbers(line, all); err != nil {
 			return nil, err
 		}
-		if l.Values = all[from:]; len(l.Values) != len(r.Figures) || l.Cell < 0 || l.Cell >= len(r.Cells) {
-			return nil, fmt.Errorf("launch %d does not fit its first line", len(r.Launches)+1)
+		if l.Values = all[from:]; len(l.Values) != len(head.Figures) || l.Cell < 0 || l.Cell >= len(head.Cells) {
+			return nil, fmt.Errorf("launch %d does not fit its first line", len(out.Launches)+1)
 		}
-		r.Launches = append(r.Launches, l)
+		out.Launches = append(out.Launches, l)
 	}
 	return nil, errCut
 }
@@ -119,10 +165,16 @@ func numbers(line []byte, to []float64) (cell, launch int, values []float64, err
 	}
 	line = line[1 : len(line)-1]
 	for i := 0; len(line) > 0; i++ {
-		var field []byte
-		field, line, _ = bytes.Cut(line, []byte(","))
-		v := math.NaN()
-		if string(field) != "null" {
+		field := line
+		if end := bytes.IndexByte(line, ','); end >= 0 {
+			field, line = line[:end], line[end+1:]
+		} else {
+			line = nil
+		}
+		v, plain := decimal(field)
+		if !plain && string(field) == "null" {
+			v = math.NaN()
+		} else if !plain {
 			if v, err = strconv.ParseFloat(string(field), 64); err != nil {
 				return 0, 0, nil, fmt.Errorf("a launch has a value that is no number: %q", field)
 			}
@@ -137,4 +189,39 @@ func numbers(line []byte, to []float64) (cell, launch int, values []float64, err
 		}
 	}
 	return cell, launch, to, nil
+}
+
+// powers are those of ten that a float64 has exactly.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// decimal reads a number of at most fifteen digits without an exponent: both parts of digits / power are exact then, so
+// one division rounds as strconv does.
+func decimal(field []byte) (v float64, ok bool) {
+	digits, n, places := uint64(0), 0, -1
+	for i, c := range field {
+		switch {
+		case c >= '0' && c <= '9':
+			digits = digits*10 + uint64(c-'0')
+			n++
+			if places >= 0 {
+				places++
+			}
+		case c == '.' && places < 0 && n > 0:
+			places = 0
+		case c == '-' && i == 0:
+		default:
+			return 0, false
+		}
+	}
+	if n == 0 || n > 15 || places == 0 {
+		return 0, false
+	}
+	v = float64(digits)
+	if places > 0 {
+		v /= powers[places]
+	}
+	if field[0] == '-' {
+		v = -v
+	}
+	return v, true
 }

@@ -148,25 +148,22 @@ func (r *Run) Summaries() []Summary {
 	return out
 }
 
-var (
-	rankLock sync.Mutex
-	ranks    = map[int]int{}
-)
+// ranks are results of rank, which takes long.
+var ranks sync.Map
 
 // rank is which of so many sorted launches is the lower end of the median's interval, from 0.
 func rank(n int) int {
-	rankLock.Lock()
-	defer rankLock.Unlock()
-	r, known := ranks[n]
-	if !known {
-		numbers := make([]float64, n)
-		for i := range numbers {
-			numbers[i] = float64(i)
-		}
-		if of := stats.MedianInterval(numbers, stats.Confidence); of != nil {
-			r = int(of.Lo)
-		}
-		ranks[n] = r
+	if r, known := ranks.Load(n); known {
+		return r.(int)
 	}
+	numbers := make([]float64, n)
+	for i := range numbers {
+		numbers[i] = float64(i)
+	}
+	r := 0
+	if of := stats.MedianInterval(numbers, stats.Confidence); of != nil {
+		r = int(of.Lo)
+	}
+	ranks.Store(n, r)
 	return r
 }

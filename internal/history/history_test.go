@@ -254,7 +254,7 @@ func TestStepsAreRegressions(t *testing.T) {
 	check.Err(t, r.Markdown(&marked))
 	check.Has(t, text.String(), "1 regression in 2 series of 60 runs", "REGRESSION", "decode, WebLLM, tiny, mouse",
 		"Jane <script>")
-	check.Has(t, marked.String(), `Make it \| \*worse\*`, "Jane &lt;script>")
+	check.Has(t, marked.String(), `Make it \| \*worse\*`, `Jane &lt;script\>`)
 	if strings.Contains(text.String()+marked.String(), "\x1b") {
 		t.Error("a subject steers the terminal")
 	}

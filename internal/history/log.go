@@ -75,10 +75,10 @@ func (s *Store) Read(ctx context.Context) (*Log, error) {
 	}
 	slices.SortFunc(all, func(a, b kept) int { return before(&a.head, &b.head) })
 	l := &Log{Runs: make([]Head, len(all)), Broken: broken}
-	bySeries := l.series(all)
+	tables := l.series(all)
 	for i, one := range all {
 		l.Runs[i] = one.head
-		take(int32(i), &l.Runs[i], one.summaries, bySeries)
+		take(int32(i), &l.Runs[i], one.summaries, tables)
 		all[i] = kept{}
 	}
 	slices.SortStableFunc(l.Series, inOrder)
@@ -99,82 +99,84 @@ func inOrder(a, b *Series) int {
 // identity tells series apart: machine, cell and figure.
 type identity [3]string
 
-func (h *Head) identity(m Summary) identity {
-	return identity{h.Machine, h.Cells[m.Cell].Key, h.Figures[m.Name].Name}
+// layout is what decides the series of all summaries of a run. Runs that were read together share equal lists.
+type layout struct {
+	machine string
+	cells   *Cell
+	figures *Figure
 }
 
+// table has the series of a layout, by cell and figure.
+type table []*Series
+
+func (h *Head) layout() layout { return layout{h.Machine, &h.Cells[0], &h.Figures[0]} }
+
+func (h *Head) at(m Summary) int { return int(m.Cell)*len(h.Figures) + int(m.Name) }
+
 // series makes all series, with room for their points: lists that grow take twice the memory.
-func (l *Log) series(all []kept) map[identity]*Series {
-	points := map[identity]int{}
-	var inOrder []identity
+func (l *Log) series(all []kept) map[layout]table {
+	by, out := map[identity]*Series{}, map[layout]table{}
+	points := map[*Series]int{}
 	for i := range all {
+		h := &all[i].head
+		if len(all[i].summaries) == 0 {
+			continue
+		}
+		t, known := out[h.layout()]
+		if !known {
+			t = make(table, len(h.Cells)*len(h.Figures))
+			out[h.layout()] = t
+		}
 		for _, m := range all[i].summaries {
-			id := all[i].head.identity(m)
-			if points[id]++; points[id] == 1 {
-				inOrder = append(inOrder, id)
+			if t[h.at(m)] == nil {
+				id := identity{h.Machine, h.Cells[m.Cell].Key, h.Figures[m.Name].Name}
+				if by[id] == nil {
+					by[id] = &Series{Key: hash(strings.Join(id[:], "\x00")), Machine: h.Machine}
+					l.Series = append(l.Series, by[id])
+				}
+				t[h.at(m)] = by[id]
 			}
+			points[t[h.at(m)]]++
 		}
 	}
-	out := map[identity]*Series{}
-	for _, id := range inOrder {
-		s := &Series{Key: hash(strings.Join(id[:], "\x00")), Machine: id[0], Points: make([]Point, 0, points[id])}
-		out[id] = s
-		l.Series = append(l.Series, s)
+	for s, n := range points {
+		s.Points = make([]Point, 0, n)
 	}
 	return out
 }
 
 // take adds a run's summaries to their series.
-func take(at int32, head *Head, summaries []Summary, bySeries map[identity]*Series) {
-	values := map[[2]int32]float64{} // of control cells
+func take(at int32, head *Head, summaries []Summary, of map[layout]table) {
+	if len(summaries) == 0 {
+		return
+	}
+	t := of[head.layout()]
+	values := make([]float64, len(t)) // of control cells
+	for i := range values {
+		values[i] = math.NaN()
+	}
 	for _, m := range summaries {
 		if head.Cells[m.Cell].Fixed {
-			values[[2]int32{m.Cell, m.Name}] = m.Middle
+			values[head.at(m)] = m.Middle
 		}
 	}
 	for _, m := range summaries {
-		s := bySeries[head.identity(m)]
+		s := t[head.at(m)]
 		s.Cell, s.Figure = head.Cells[m.Cell], head.Figures[m.Name] // as the newest run names them
 		p := Point{Run: at, N: m.N, Value: m.Value, Low: m.Low, High: m.High, Middle: m.Middle, Control: math.NaN()}
 		if c := s.Cell.Control; c != nil && *c != int(m.Cell) && s.Figure.Ratio {
-			if v, ok := values[[2]int32{int32(*c), m.Name}]; ok {
-				p.Control = v
-			}
+			p.Control = values[*c*len(head.Figures)+int(m.Name)]
 		}
 		s.Points = append(s.Points, p)
 	}
 }
 
-// sharing makes equal texts and lists share their memory: ten thousand heads name the same cells.
+// sharing makes equal texts and environments share their memory. Equal cells and figures do since they were read.
 type sharing map[string]any
 
 func (s sharing) head(h *Head) {
 	h.Machine = s.text(h.Machine)
 	h.Environment = s.facts(h.Environment)
-	var cells strings.Builder
-	for i := range h.Cells {
-		c := &h.Cells[i]
-		c.Environment = s.facts(c.Environment)
-		cells.WriteString("cells\x00" + c.Key + "\x00" + c.Label + "\x00" + told(c.Environment) + "\x00")
-		if c.Control != nil {
-			cells.WriteByte(byte('0' + *c.Control%64))
-		}
-		if c.Fixed {
-			cells.WriteByte('!')
-		}
-	}
-	h.Cells = shared(s, cells.String(), h.Cells)
-	var figures strings.Builder
-	for _, f := range h.Figures {
-		figures.WriteString("figures\x00" + f.Name + "\x00" + f.Title + "\x00" + f.Unit + "\x00" + f.Better)
-		if f.Tested {
-			figures.WriteByte('!')
-		}
-		if f.Ratio {
-			figures.WriteByte('/')
-		}
-	}
-	h.Figures = shared(s, figures.String(), h.Figures)
 }
 
 func shared[T any](s sharing, key string, v T) T {

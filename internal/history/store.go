@@ -123,12 +123,13 @@ type Broken struct {
 // Each reads all runs, several at a time, and lists the files that can't be read.
 func (s *Store) Each(ctx context.Context, do func(*Run)) (broken []Broken, err error) {
 	var lock sync.Mutex
+	var all reader
 	err = s.each(ctx, runs, func(name string, text []byte) {
 		id, ok := strings.CutSuffix(name, suffix)
 		if !ok {
 			return
 		}
-		r, err := Decode(text)
+		r, err := all.decode(text)
 		if err != nil {
 			lock.Lock()
 			defer lock.Unlock()

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/safe"
 	"llmparity/internal/kit/words"
 )
 
@@ -89,7 +90,9 @@ func (f *Finding) From() string {
 // details are the lines below a finding's first.
 func (f *Finding) details() []string {
 	of := ""
-	if f.Ratio {
+	if f.Beside {
+		of = ", of the ratio to the cells beside it"
+	} else if f.Ratio {
 		of = ", of the ratio to the control cell"
 	}
 	out := []string{
@@ -180,7 +183,7 @@ func (r *Report) Text(w io.Writer) error {
 	for _, n := range r.Notes() {
 		fmt.Fprintln(b, n)
 	}
-	_, err := io.WriteString(w, printable(b.String()))
+	_, err := io.WriteString(w, safe.Text(b.String()))
 	return err
 }
 
@@ -194,40 +197,24 @@ func (r *Report) Markdown(w io.Writer) error {
 	for _, f := range r.Findings {
 		more := []string{f.Sure()}
 		if f.Why != "" {
-			more = append(more, f.Why)
+			more = append(more, safe.Markdown(f.Why))
 		}
 		for _, c := range f.Confirm {
-			more = append(more, "confirm: `"+strings.ReplaceAll(c, "`", "'")+"`")
+			more = append(more, "confirm: `"+strings.NewReplacer("`", "'", "|", `\|`).Replace(c)+"`")
 		}
-		cells := []string{string(f.Verdict) + " `" + f.ID + "`", escaped(f.Where()),
-			f.Size() + " (" + f.Interval() + ")", escaped(f.From()), strings.Join(more, "; ")}
+		cells := []string{string(f.Verdict) + " `" + f.ID + "`", safe.Markdown(f.Where()),
+			f.Size() + " (" + f.Interval() + ")", safe.Markdown(f.From()), strings.Join(more, "; ")}
 		for i := range cells {
-			cells[i] = strings.ReplaceAll(fault.OneLine(cells[i]), "|", `\|`)
+			cells[i] = fault.OneLine(cells[i])
 		}
 		fmt.Fprintln(b, "| "+strings.Join(cells, " | ")+" |")
 	}
 	fmt.Fprintln(b)
 	for _, n := range r.Notes() {
-		fmt.Fprintln(b, "- "+escaped(n))
+		fmt.Fprintln(b, "- "+safe.Markdown(n))
 	}
-	_, err := io.WriteString(w, printable(b.String()))
+	_, err := io.WriteString(w, safe.Text(b.String()))
 	return err
-}
-
-// escaped makes a text plain in Markdown: a commit's subject may come from anyone.
-func escaped(text string) string {
-	return strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "<", "&lt;", "&", "&amp;",
-		"@", "@\u200b", "#", "\\#").Replace(text)
-}
-
-// printable removes what could steer a terminal.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f && c < 0xa0 || c >= 0x202a && c <= 0x202e {
-			return '�'
-		}
-		return c
-	}, text)
 }
 
 // List writes the runs of a log, the newest last.
@@ -254,7 +241,7 @@ func (l *Log) List(w io.Writer, store string) error {
 	return nil
 }
 
-func clean(text string) string { return printable(fault.OneLine(text)) }
+func clean(text string) string { return safe.Text(fault.OneLine(text)) }
 
 // Show writes a run with the figures of its cells: the newest of a commit, or the one of a file's name.
 func (l *Log) Show(ctx context.Context, w io.Writer, name string) error {

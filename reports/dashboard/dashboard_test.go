@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -38,7 +39,8 @@ func written(t *testing.T) (dir string) {
 			Commit: history.Commit{SHA: fmt.Sprintf("%07x%s", 0xabc000+i, hostile), Time: at, Author: hostile,
 				Subject: hostile},
 			Environment: map[string]string{"kernel": fmt.Sprint(i / 50)},
-			Cells: []history.Cell{{Key: "a", Label: "WebLLM " + hostile, Control: new(1)},
+			Cells: []history.Cell{{Key: "a", Label: "WebLLM " + hostile, Control: new(1),
+				Environment: map[string]string{"engine": fmt.Sprintf("WebLLM 0.2.%d (npm)", 84+i/95)}},
 				{Key: "b", Label: "control", Fixed: true}},
 			Figures: []history.Figure{{Name: "decode_tps", Title: "decode " + hostile, Unit: "tokens/s",
 				Better: "higher",
@@ -147,11 +149,23 @@ func (p *tab) drag(t *testing.T) {
 	}
 }
 
+// runsIn are the names of the runs of pages.
+func runsIn(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	_, list, _ := strings.Cut(string(check.Read(t, filepath.Join(dir, "runs.js"))), "(")
+	var runs [][]any
+	check.Err(t, json.NewDecoder(strings.NewReader(list)).Decode(&runs))
+	for _, r := range runs {
+		out = append(out, r[6].(string))
+	}
+	return out
+}
+
 // TestPagesInABrowser opens the pages from a folder, on a phone and on a wide screen: nothing overflows, no name runs,
 // nothing is fetched from elsewhere, and links and drags show what they should.
 func TestPagesInABrowser(t *testing.T) {
 	dir := written(t)
-	p := open(t)
+	p, runs := open(t), runsIn(t, dir)
 	for _, width := range []int64{390, 1240} {
 		p.goTo(t, dir, "index.html", "", width)
 		if over := ask[int](t, p, overflow); over > 0 {
@@ -172,7 +186,8 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 		p.drag(t)
 		command := ask[string](t, p, `document.getElementById("bisect").textContent`)
-		if !regexp.MustCompile(`^llmparity bisect --good '.*' --bad '.*' --axis git --figure decode_tps$`).MatchString(command) {
+		if !regexp.MustCompile(`^llmparity bisect --good '.*' --bad '.*' --axis git --figure decode_tps --build 'COMMAND \{\}' ` +
+			`--at 'FILE-\{\}\.js'$`).MatchString(command) {
 			t.Errorf("command %q", command)
 		}
 		if n := ask[int](t, p, `document.querySelectorAll("#chosen a[href^='https://ci.example/runs/']").length`); n != 2 {
@@ -184,6 +199,17 @@ func TestPagesInABrowser(t *testing.T) {
 		ask[bool](t, p, drawn)
 		if again := ask[string](t, p, `document.getElementById("bisect").textContent`); again != command {
 			t.Errorf("opened again: %q, was %q", again, command)
+		}
+		// Where another version of WebLLM ran, the command runs as it stands.
+		chosen, err := url.ParseQuery(hash)
+		check.Err(t, err)
+		chosen.Set("a", runs[91])
+		chosen.Set("b", runs[97])
+		p.goTo(t, dir, file, chosen.Encode(), width)
+		ask[bool](t, p, drawn)
+		command = ask[string](t, p, `document.getElementById("bisect").textContent`)
+		if command != "llmparity bisect --good 0.2.84 --bad 0.2.85 --axis webllm --figure decode_tps" {
+			t.Errorf("command %q", command)
 		}
 		if ask[bool](t, p, `"owned" in window || document.images.length > 0`) {
 			t.Error("a name ran as a script")

@@ -6,11 +6,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"llmparity/compare/evidence"
 	"llmparity/compare/growth"
+	"llmparity/internal/kit/safe"
 	"llmparity/internal/record"
 )
 
@@ -51,37 +51,8 @@ func Spread(f evidence.Figure) string {
 	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half, 'f', 1, 64), ".0") + "%" + mark
 }
 
-// Clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is
-// spelt out.
-func Clean(s string) string {
-	safe := func(r rune) bool { return r != utf8.RuneError && (r == '\n' || !hidden(r)) }
-	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case safe(r):
-			b.WriteRune(r)
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == utf8.RuneError:
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
-}
-
-// Line is clean in one line.
-func Line(s string) string { return strings.ReplaceAll(Clean(s), "\n", `\n`) }
+// Line is a text that is safe to look at, in one line.
+func Line(s string) string { return strings.ReplaceAll(safe.Text(s), "\n", `\n`) }
 
 // Shorten cuts a line to so many characters.
 func Shorten(s string, width int) string {

@@ -5,16 +5,6 @@ import (
 	"testing"
 )
 
-func TestCleanSpellsOutControls(t *testing.T) {
-	for in, want := range map[string]string{"plain, ünïcode שלום": "plain, ünïcode שלום", "a\x1b[2Jb": `a\x1b[2Jb`,
-		"\u202eabc": `\u202eabc`, "a\nb": "a\nb",
-		"bad\xffbyte": `bad\xffbyte`, "kept \ufffd": "kept \ufffd", "c1 \u009b": `c1 \x9b`, "tab\t": `tab\x09`} {
-		if got := Clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // A word that is longer than a line goes on in the next one, behind its indent.
 func TestWrapFoldsLongWords(t *testing.T) {
 	for in, want := range map[string]string{"one two three": "- one two\n  three\n",

@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/evidence"
 	"llmparity/compare/parity"
+	"llmparity/internal/kit/safe"
 	"llmparity/internal/kit/words"
 	"llmparity/reports/chart"
 	"llmparity/reports/plain"
@@ -165,8 +166,8 @@ func newParityBlock(v *chart.View, i int, p parity.Parity) parityBlock {
 	b := parityBlock{Parity: p, Number: i + 1,
 		A: plain.Line(v.Res.Cells[p.A].Label), B: plain.Line(v.Res.Cells[p.B].Label),
 		ColourA: template.CSS(v.Colour(p.A)), ColourB: template.CSS(v.Colour(p.B)),
-		Title: "The first tokens", Common: plain.Clean(p.TextA[:p.Shared]), RestA: plain.Clean(p.TextA[p.Shared:]),
-		RestB: plain.Clean(p.TextB[p.Shared:])}
+		Title: "The first tokens", Common: safe.Text(p.TextA[:p.Shared]), RestA: safe.Text(p.TextA[p.Shared:]),
+		RestB: safe.Text(p.TextB[p.Shared:])}
 	a, c := textsOf(v.Res, p.A), textsOf(v.Res, p.B)
 	longest := max(len(p.IDsA), len(p.IDsB))
 	from := 0

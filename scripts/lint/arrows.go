@@ -101,7 +101,7 @@ var imports = map[string]string{
 	"reports/sides":  "compare internal/figure internal/gates internal/kit internal/stats reports/plain",
 	"reports/paper":  "compare internal/axis internal/figure internal/kit internal/record reports/plain reports/section",
 	"reports/chart":  "compare internal/axis internal/figure internal/gates internal/record internal/stats reports/plain",
-	"reports/plain":  "compare internal/record",
+	"reports/plain":  "compare internal/kit internal/record",
 	"reports/flame":  "internal/depth",
 }
 

@@ -45,8 +45,12 @@ type entry struct {
 	Failed  string   `json:"failed,omitempty"`
 }
 
+// Schema identifies the form of an answer as JSON.
+const Schema = "llmparity.bisect/1"
+
 // Answer is a conclusion with the names of versions.
 type Answer struct {
+	Schema string `json:"schema"`
 	Question
 	Conclusion
 	GoodVersion string            `json:"good_version"`
@@ -137,6 +141,7 @@ func (st *state) take(e entry) {
 	v := slices.Index(st.Question.Versions, e.Version)
 	st.measure++
 	if e.Failed == "" {
+		delete(st.failed, v) // a version that can be measured is not skipped for a hiccup in each of two rounds
 		st.known.Launches = append(st.known.Launches, Launch{v, e.Round, e.Value})
 		st.left = slices.DeleteFunc(st.left, func(of int) bool { return of == v })
 		return
@@ -155,7 +160,7 @@ func (st *state) names(versions []int) (out []string) {
 }
 
 func (st *state) answer(c Conclusion) *Answer {
-	a := &Answer{Question: st.Question, Conclusion: c, GoodVersion: st.Question.Versions[c.Good],
+	a := &Answer{Schema: Schema, Question: st.Question, Conclusion: c, GoodVersion: st.Question.Versions[c.Good],
 		BadVersion: st.Question.Versions[c.Bad], Launches: st.measure, Skipped: st.skipped}
 	for v, name := range st.Question.Versions {
 		if slices.ContainsFunc(st.known.Launches, func(l Launch) bool { return l.Version == v }) {

@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 
 	"llmparity/internal/kit/check"
 	"llmparity/internal/kit/fault"
+	"llmparity/internal/kit/schematest"
 )
 
 // simulated is a search over ten versions with a planted change.
@@ -32,6 +34,23 @@ func simulated(t *testing.T, folder string, o *oracle) *Search {
 	return s
 }
 
+// A version that fails once in every round, and then does not, is no version that can't be measured.
+func TestSearchForgivesSingleFailures(t *testing.T) {
+	s := simulated(t, t.TempDir(), planted(7))
+	measure, tries := s.Measure, 0
+	s.Measure = func(ctx context.Context, version string) (float64, string, error) {
+		if tries++; version == "0.2.81" && tries%2 == 1 {
+			return 0, "", errors.New("a hiccup")
+		}
+		return measure(ctx, version)
+	}
+	a, err := s.Do(t.Context())
+	check.Err(t, err)
+	if a.Outcome != Found || a.BadVersion != "0.2.81" || len(a.Skipped) > 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
 func planted(seed uint64) *oracle {
 	return &oracle{random: rand.New(rand.NewPCG(seed, 1)), at: 4, change: -0.1, noise: 0.02}
 }
@@ -45,6 +64,10 @@ func TestSearchContinues(t *testing.T) {
 	}
 	check.Has(t, want.Text("decode speed", 0.05), "0.2.81 changed decode speed: -", "against 0.2.80", "95% CI",
 		fmt.Sprint(want.Launches, " launches of "))
+
+	document, err := json.Marshal(want)
+	check.Err(t, err)
+	schematest.Valid(t, "bisect", document)
 
 	folder, o := t.TempDir(), planted(7)
 	path := filepath.Join(folder, file)

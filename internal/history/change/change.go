@@ -37,6 +37,7 @@ type Change struct {
 	Percent, Lo, Hi float64
 	// Chance is how likely a dashboard without changes shows one as clear as this, or clearer, within a month.
 	Chance float64
+	Beside bool // it is measured beside other cells
 	// Suspected marks what is not an alarm yet: too few runs behind it. More is how many further runs can decide.
 	Suspected bool
 	More      int
@@ -48,6 +49,8 @@ type Series struct {
 	Budget []float64
 	Log    bool // values are logarithms
 	Worse  int  // 1 if larger values are worse, -1 if smaller ones; 0: neither
+	// Beside has, if Values are ratios to a control cell, those to the cells beside it; NaN: a run has none.
+	Beside []float64
 }
 
 // toWorse is the part of the budget that changes for the worse have. The rest is for those for the better, which hurt
@@ -72,6 +75,9 @@ func (s Series) odds(p float64, up bool, runs int) float64 {
 
 // Find lists the changes of a series in order; a suspected one can only be the last.
 func Find(s Series) []Change {
+	if s.Beside != nil {
+		return both(s)
+	}
 	var out []Change
 	sc := newScan(s.Values)
 	for i := range s.Values {
@@ -100,8 +106,11 @@ type scan struct {
 	counts     []int32 // by the first run behind the change, from start
 }
 
+// room is for counts of so many runs: each run that is forgotten leaves a place before the others.
+const room = 8 * Window
+
 func newScan(values []float64) *scan {
-	return &scan{values: values, counts: make([]int32, 0, Window+1)}
+	return &scan{values: values, counts: make([]int32, 0, min(room, len(values)+1))}
 }
 
 func (sc *scan) runs() int { return sc.end - sc.start }
@@ -109,26 +118,36 @@ func (sc *scan) runs() int { return sc.end - sc.start }
 // add takes the next run.
 func (sc *scan) add(i int) {
 	if sc.runs() == Window {
-		sc.drop()
+		sc.slide(i)
+		return
 	}
 	x, larger := sc.values[i], int32(0)
-	for k := range sc.counts {
+	values := sc.values[sc.start:][:len(sc.counts)]
+	for k, v := range values {
 		sc.counts[k] += larger // of the runs before start+k
-		larger += order(sc.values[sc.start+k], x)
+		larger += order(v, x)
 	}
 	sc.counts = append(sc.counts, larger)
 	sc.end = i + 1
 }
 
-// drop forgets the oldest run.
-func (sc *scan) drop() {
-	x, larger := sc.values[sc.start], int32(0)
-	for k := len(sc.counts) - 1; k > 0; k-- {
-		larger += order(x, sc.values[sc.start+k])
-		sc.counts[k] -= larger
+// slide takes the next run and forgets the oldest.
+func (sc *scan) slide(i int) {
+	x, y := sc.values[sc.start], sc.values[i]
+	// Pairs of the oldest with runs from start+k on, and of the next with those before.
+	gone, larger := sc.counts[1], int32(0)
+	values := sc.values[sc.start+1:][:Window-1]
+	counts := sc.counts[1:][:Window-1]
+	for k, v := range values {
+		counts[k] += larger - gone
+		gone -= order(x, v)
+		larger += order(v, y)
 	}
-	sc.counts = append(sc.counts[:0], sc.counts[1:]...)
-	sc.start++
+	if cap(counts) == len(counts) {
+		counts = append(make([]int32, 0, room), counts...)
+	}
+	sc.counts = append(counts, larger)
+	sc.start, sc.end = sc.start+1, i+1
 }
 
 // order is 2 if b is larger than a, 1 if they are equal. It has no branch, which would be guessed wrong half the time.
@@ -153,32 +172,39 @@ func (sc *scan) restart(at, last int) {
 func (sc *scan) best(s Series, budget float64) (at int, least float64) {
 	n := sc.runs()
 	least = 1
-	// Tails of ranks are lighter than normal ones: the same p has a smaller z, by less than a half for large sides.
+	try := func(k int) {
+		if odds := sc.odds(s, k); odds < least {
+			at, least = sc.start+k, odds
+		}
+	}
+	counts := sc.counts[:n]
+	scale := float64(n+1) / 3
+	for k := Before; k <= n-After; k++ {
+		if k == exactly+1 && k < n-exactly {
+			k = n - exactly // large sides are looked at below
+		}
+		m := float64(k * (n - k))
+		if d := m - float64(counts[k]); d*d > 4*scale*m { // d is twice how far from the middle, p a twentieth
+			try(k)
+		}
+	}
+	// Among large sides odds follow z, and take long to compute. Tails of ranks are lighter than normal ones: the same
+	// p has a smaller z, by less than a half.
 	large := math.Sqrt2*math.Erfcinv(min(2*budget, 1)) - 0.5
 	var center [2]int
 	var most [2]float64
-	for k := Before; k <= n-After; k++ {
-		few, m := min(k, n-k), float64(k*(n-k))
-		d := m - float64(sc.counts[k]) // twice how far from the middle
-		scale := m * float64(n+1) / 3
-		if few > exactly { // among large sides odds follow z, and take long to compute
-			if d*d > large*large*scale {
-				way := int(one(d < 0))
-				if z := d * d / scale; z > most[way] {
-					center[way], most[way] = k, z
-				}
-			}
-		} else if d*d > 4*scale { // p is a twentieth
-			if odds := sc.odds(s, k); odds < least {
-				at, least = sc.start+k, odds
+	for k := exactly + 1; k < n-exactly; k++ {
+		m := float64(k * (n - k))
+		if d := m - float64(counts[k]); d*d > large*large*scale*m {
+			way := int(one(d < 0))
+			if z := d * d / m; z > most[way] {
+				center[way], most[way] = k, z
 			}
 		}
 	}
 	for way, k := range center {
 		if most[way] > 0 {
-			if odds := sc.odds(s, k); odds < least {
-				at, least = sc.start+k, odds
-			}
+			try(k)
 		}
 	}
 	return at, least

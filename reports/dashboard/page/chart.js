@@ -160,9 +160,23 @@ const llmparity = (() => {
     }
     if (b === undefined) return;
     const [x, y] = [run(a), run(b)];
-    box.append(make("p", {}, commit(y)),
-      make("p", { class: "code", id: "bisect" }, `llmparity bisect --good ${quoted(x.sha)} --bad ${quoted(y.sha)} --axis git --figure ${quoted(view.name)}`),
+    const [command, missing] = bisect(x, y, a, b);
+    box.append(make("p", {}, commit(y)), make("p", { class: "code", id: "bisect" }, command), make("p", { class: "quiet" }, missing),
       make("p", { class: "quiet" }, `Between them: git log ${x.sha.slice(0, 10)}..${y.sha.slice(0, 10)}`));
+  }
+
+  // bisect is the command that finds what changed the figure between two runs, and what is to be filled in. It searches
+  // versions of WebLLM where another one ran, commits otherwise: how these are built no history knows.
+  function bisect(x, y, a, b) {
+    const webllm = /^engine WebLLM (\d+\.\d+\.\d+)\b.*→ WebLLM (\d+\.\d+\.\d+)\b/;
+    const seen = lines.flatMap((l) => l.marks.filter((m) => l.points[m.at].run > a && l.points[m.at].run <= b)).flatMap((m) => m.what)
+      .map((text) => webllm.exec(text)).filter(Boolean);
+    const plan = "It measures the tiny model. To measure this cell, add -- and a plan with it alone.";
+    if (seen.length && seen[0][1] !== seen.at(-1)[2]) {
+      return [`llmparity bisect --good ${seen[0][1]} --bad ${seen.at(-1)[2]} --axis webllm --figure ${quoted(view.name)}`, plan];
+    }
+    return [`llmparity bisect --good ${quoted(x.sha)} --bad ${quoted(y.sha)} --axis git --figure ${quoted(view.name)} --build 'COMMAND {}' --at 'FILE-{}.js'`,
+      `Fill in COMMAND, which builds WebLLM at commit {}, and FILE, which it writes. ${plan}`];
   }
 
   // lists has the changes below the chart.

@@ -204,7 +204,7 @@ func perfFrame(line string) string {
 		name = name[:at]
 	}
 	if name == "[unknown]" || name == "" {
-		name = "[" + file[strings.LastIndexByte(file, '/')+1:] + "]"
+		name = "[" + strings.Trim(file[strings.LastIndexByte(file, '/')+1:], "[]") + "]"
 	}
 	return strings.ReplaceAll(name, ";", ":")
 }

@@ -27,7 +27,7 @@ var page = template.Must(template.New("").Parse(`<!doctype html>
 <style>{{.Base}}{{.Style}}</style>
 <main>
 <h1>{{.Title}}</h1>
-<p>Width is time. What a function calls is above it. {{if .Compares}}Red: a larger share than before; blue: a smaller one. {{end}}Select a function to enlarge it.</p>
+<p>Width is time. What a function calls is below it. {{if .Compares}}Red: a larger share than before; blue: a smaller one; grey: a change that may be chance. {{end}}Select a function to enlarge it.</p>
 <p><label>Find <input id="search" type="search"></label> <button id="back" type="button" hidden>Show all</button></p>
 <p id="words" aria-live="polite"></p>
 <div id="flame" class="flame"></div>

@@ -1,4 +1,4 @@
-// A flame graph: the time of a function is its width, and what it calls is above it. Click a function to enlarge it, type to find
+// A flame graph: the time of a function is its width, and what it calls is below it. Click a function to enlarge it, type to find
 // one. Between two profiles, colour is the change of a function's share.
 "use strict";
 
@@ -31,6 +31,14 @@ let shown = root;
 
 const share = (node) => node.value / Math.max(1, root.value);
 const change = (node) => share(node) - node.before / Math.max(1, root.before);
+
+// certain tells whether a change is more than chance, as far as samples can tell: more than two standard errors.
+function certain(node) {
+  const sampled = (part, all) => { const p = part / Math.max(1, all); return (p * (1 - p)) / Math.max(1, all); };
+  const error = Math.sqrt(sampled(node.value, root.value) + sampled(node.before, root.before));
+  return data.seconds < 0.001 || Math.abs(change(node)) > 2 * error; // shorter ones are times, not counts
+}
+
 const percent = (v) => `${(100 * v).toFixed(1)}%`;
 
 function describe(node) {
@@ -38,8 +46,9 @@ function describe(node) {
   return `${node.name}: ${time}, ${percent(share(node))}${compares ? `, ${change(node) < 0 ? "" : "+"}${percent(change(node))}` : ""}`;
 }
 
-// colourOf is warm by name; of a comparison red where the share grew and blue where it fell.
+// colourOf is warm by name; of a comparison red where the share grew, blue where it fell, and grey where that may be chance.
 function colourOf(node) {
+  if (compares && !certain(node)) return "hsl(0 0% 90%)";
   if (compares) {
     const c = Math.max(-1, Math.min(1, change(node) * 10));
     return c >= 0 ? `hsl(10 85% ${92 - 40 * c}%)` : `hsl(215 80% ${92 + 40 * c}%)`;
@@ -60,7 +69,7 @@ function draw() {
     const hit = found && node.name.toLowerCase().includes(found);
     box.type = "button";
     box.className = hit ? "hit" : "";
-    box.style.cssText = `left:${100 * left}%;width:${100 * width}%;bottom:${depth * rowHeight}px;background:${hit ? "#a5f" : colourOf(node)}`;
+    box.style.cssText = `left:${100 * left}%;width:${100 * width}%;top:${depth * rowHeight}px;background:${hit ? "#a5f" : colourOf(node)}`;
     box.textContent = node.name;
     box.title = describe(node);
     box.onclick = () => { shown = node; draw(); };

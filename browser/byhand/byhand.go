@@ -35,14 +35,6 @@ var embedded embed.FS
 // files are the page that a person sees.
 var files, _ = fs.Sub(embedded, "page") // it exists
 
-// Engine is one that a person can choose, on a device.
-type Engine struct {
-	Name   string   `json:"name"`
-	Title  string   `json:"title"`
-	WebGPU bool     `json:"webgpu"` // it needs WebGPU
-	Args   []string `json:"-"`      // of `llmparity run`
-}
-
 // Options are what a server offers.
 type Options struct {
 	Engines []Engine

@@ -25,11 +25,13 @@ import (
 
 // Run is a run of this server's, as the table shows it.
 type Run struct {
-	ID    int                 `json:"id"`
-	Who   string              `json:"who"`             // browser and device
-	Error string              `json:"error,omitempty"` // a line
-	Saved string              `json:"saved,omitempty"` // folder; empty: it goes with the server
-	Cells []map[string]string `json:"cells"`           // columns of summary.csv
+	ID     int                 `json:"id"`
+	Who    string              `json:"who"`              // browser and device
+	Engine string              `json:"engine,omitempty"` // title of the one that was chosen; empty: a plan has it
+	Asked  string              `json:"asked,omitempty"`  // what else was chosen
+	Error  string              `json:"error,omitempty"`  // a line
+	Saved  string              `json:"saved,omitempty"`  // folder; empty: it goes with the server
+	Cells  []map[string]string `json:"cells"`            // columns of summary.csv
 
 	dir string
 }

@@ -147,7 +147,7 @@ func (v *visitor) meet(a About) {
 	case again:
 		v.line.send(&toPage{Ended: &ended{"this browser has run the plan already; each browser runs it once"}})
 	default:
-		v.begin(s.Plan, nil)
+		v.begin(&Run{}, s.Plan, nil)
 	}
 }
 
@@ -166,12 +166,15 @@ const (
 
 // start starts what a person chose.
 func (v *visitor) start(r Request) {
-	args, path, err := v.server.arguments(r)
+	s := v.server
+	args, path, err := s.arguments(r)
 	if err != nil {
 		v.line.send(&toPage{Ended: &ended{fault.OneLine(err.Error())}})
 		return
 	}
-	v.begin(args, func() { v.reads(path) })
+	at := slices.IndexFunc(s.Engines, func(e Engine) bool { return e.Name == r.Engine })
+	run := &Run{Engine: s.Engines[at].Title, Asked: fmt.Sprintf("%d tokens, context %d, %s", r.MaxTokens, r.Context, r.Thread)}
+	v.begin(run, args, func() { v.reads(path) })
 }
 
 // arguments are those of `llmparity run`, and the model's file. What a page sends is a value, never a flag, and it
@@ -220,7 +223,7 @@ func (v *visitor) reads(name string) {
 }
 
 // begin measures on a goroutine of its own, unless something is measured in this page.
-func (v *visitor) begin(args []string, before func()) {
+func (v *visitor) begin(r *Run, args []string, before func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.cancel != nil {
@@ -233,7 +236,7 @@ func (v *visitor) begin(args []string, before func()) {
 		if before != nil {
 			before()
 		}
-		err := v.measure(ctx, args)
+		err := v.measure(ctx, r, args)
 		v.mu.Lock()
 		v.cancel = nil
 		v.mu.Unlock()
@@ -262,14 +265,14 @@ func (v *visitor) stop() {
 }
 
 // measure waits until no other page on the same machine measures, runs, and keeps what came of it.
-func (v *visitor) measure(ctx context.Context, args []string) error {
+func (v *visitor) measure(ctx context.Context, r *Run, args []string) error {
 	free, err := v.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer free()
 	s := v.server
-	r := &Run{Who: v.who()}
+	r.Who = v.who()
 	out := &events{visitor: v, run: r}
 	notes := &lines{each: func(text string) {
 		if !strings.HasPrefix(text, "to continue: ") { // what is not saved cannot be resumed

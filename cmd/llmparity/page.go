@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/browser"
 	"llmparity/browser/byhand"
 	"llmparity/browser/driver"
 	"llmparity/compare"
@@ -78,7 +77,8 @@ func (f *pageFlags) serve(c *cobra.Command, args []string) (err error) {
 	f.Gate.Cache, f.Style = engines.chosen().Settings.Cache, reports.Style()
 	f.Run, f.Export = runByHand, exportRun
 	f.Say = func(text string) { fmt.Fprintln(c.OutOrStdout(), text) }
-	f.offer()
+	f.Engines = byhand.EnginesOf(kinds.All)
+	f.Models = slices.Concat([]string{models.Tiny}, f.models, modelNames()[1:]) // a page may name no other
 	s, err := byhand.Start(f.Options)
 	if err != nil {
 		return err
@@ -95,32 +95,6 @@ func (f *pageFlags) serve(c *cobra.Command, args []string) (err error) {
 		return nil // the usual end
 	}
 	return f.conclude(c.OutOrStdout(), s.Collect(c.Context(), f.collect, f.within))
-}
-
-// offer lists engines that run in a browser, and models. A page may name no other.
-func (f *pageFlags) offer() {
-	for _, k := range kinds.All {
-		if !k.Browser {
-			continue
-		}
-		own, backends := []string{"--engines=" + k.Name}, 0
-		for _, field := range k.Config().Fields() {
-			if field.Key != "backend" {
-				continue
-			}
-			for _, value := range field.OneOf {
-				if backends++; value == "auto" {
-					continue
-				}
-				f.Engines = append(f.Engines, byhand.Engine{Name: k.Name + " " + value, Title: k.Title + ", " + value,
-					WebGPU: value == browser.WebGPU, Args: append(own, "--"+field.Flag+"="+value)})
-			}
-		}
-		if backends == 0 { // only WebGPU
-			f.Engines = append(f.Engines, byhand.Engine{Name: k.Name, Title: k.Title, WebGPU: true, Args: own})
-		}
-	}
-	f.Models = slices.Concat([]string{models.Tiny}, f.models, modelNames()[1:])
 }
 
 // runByHand is `llmparity run` in a person's browser.

@@ -93,7 +93,7 @@ export function connect(hear, seen, about) {
   const look = {
     report(text) {
       const { ledger, tokens } = JSON.parse(text);
-      for (let i = 1; i < tokens?.length; i += 2) seen.token(tokens[i]);
+      if (tokens?.length) seen.tokens(tokens.filter((_, i) => i % 2 === 1)); // the others are ids
       if (ledger) seen.ledger(ledger[1]);
     },
     answer(what, json) {

@@ -20,7 +20,7 @@ export const about = (async () => {
   const name = gpu ? [gpu.vendor, gpu.architecture, gpu.device, gpu.description].filter(Boolean).join(" ") || "unnamed adapter" : "";
   const cores = navigator.hardwareConcurrency ?? 0, memory = navigator.deviceMemory ?? 0;
   return {
-    webgpu: Boolean(gpu), who: `${platform()}, ${cores} cores${memory ? `, ${memory} GiB or more` : ""}. ${navigator.userAgent}`,
+    features: { webgpu: Boolean(gpu), "shader-f16": gpu?.features.includes("shader-f16") }, who: `${platform()}, ${cores} cores${memory ? `, ${memory} GiB or more` : ""}. ${navigator.userAgent}`,
     about: { id: id(), agent: navigator.userAgent, platform: platform(), cores, memory, screen: `${screen.width}x${screen.height}`, adapter: name },
   };
 })();
@@ -35,7 +35,7 @@ export function offers() {
       "No float16 shaders (shader-f16): models and settings in f16 cannot run. f32 can.")] : []),
     can(globalThis.isSecureContext && globalThis.crossOriginIsolated, "Threads and precise times (cross-origin isolation): yes",
       "The page is not isolated: one thread, and times are rounded."),
-    can(performance.memory, "Size of the JavaScript heap: yes", "The browser does not tell the size of its JavaScript heap: that figure is absent."),
+    can(performance.memory, "Size of the JavaScript heap: yes", "The browser does not tell the size of its JavaScript heap, so that figure is absent."),
     can(navigator.storage?.getDirectory, "Storage for models (OPFS): yes", "No file storage (OPFS): models are kept elsewhere, or loaded again each time."),
   ];
 }

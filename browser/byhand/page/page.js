@@ -3,18 +3,23 @@
 import { connect } from "./line.js";
 import { plot } from "./plot.js";
 import { about, offers } from "./offers.js";
+import { make, tabulate } from "./runs.js";
 
 const $ = (id) => document.getElementById(id);
-const make = (tag, text, attributes = {}) => {
-  const e = document.createElement(tag);
-  e.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
-  return e;
-};
 const MiB = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-let measuring = false, stopping, gpu = true, times = []; // of tokens in this phase
-const memory = plot($("chart"));
+let measuring = false, stopping, has = {}, titles = new Map(); // of engines
+let first = 0, tokens = 0, block = 0; // of this phase
+const shown = new Map(); // what is shown with the next drawing, because each one takes CPU time from what is measured
+const memory = plot($("chart"), () => {
+  for (const [id, text] of shown) $(id).textContent = text;
+  shown.clear();
+});
+
+function show(id, text) {
+  shown.set(id, text);
+  memory.soon();
+}
 
 function say(text, bad = false) {
   $("status").textContent = text;
@@ -28,9 +33,11 @@ const note = (text) => {
 };
 
 function busy(is) {
+  const focused = [$("start"), $("stop")].includes(document.activeElement);
   measuring = is;
   $("start").disabled = is || line.closed;
   $("stop").disabled = !is;
+  if (focused) $(is ? "stop" : "start").focus(); // a disabled button loses it
   document.body.dataset.state = is ? "measuring" : "idle";
 }
 
@@ -43,47 +50,59 @@ const fill = (select, options) => {
 // --- What llmparity sends.
 const doing = { baseline: "baseline", load: "load", warmup: "warm-up", measure: "generate", idle: "idle", unload: "unload" };
 
+const needs = { webgpu: "WebGPU", "shader-f16": "float16 shaders" };
+
 const hear = {
   hello({ engines, models, plan, runs }) {
-    fill($("engine"), engines.map((e) => [e.name, e.title + (e.webgpu && !gpu ? " (needs WebGPU)" : ""), e.webgpu && !gpu]));
+    titles = new Map(engines.map(({ name, title }) => [name.split(" ")[0], title.split(",")[0]]));
+    fill($("engine"), engines.map((e) => {
+      const lacks = e.needs?.find((feature) => !has[feature]);
+      return [e.name, e.title + (lacks ? ` (needs ${needs[lacks]})` : ""), lacks];
+    }));
     fill($("model"), models.map((name) => [name, name.replace(/^.*[/\\]/, "")]));
-    table(runs ?? []);
+    tabulate(runs ?? [], say);
     $("form").hidden = plan;
     busy(plan);
-    say(plan ? "This device takes part: the plan begins." : "Ready.");
+    say(plan ? "This device takes part. The plan begins." : "Ready.");
   },
 
   event(e) {
-    if (e.kind === "preparing") say(`${e.engine}: ${e.text}`);
+    const name = titles.get(e.engine) ?? e.engine;
+    if (e.kind === "preparing" && titles.has(e.engine)) say(`${name}: ${e.text}`);
+    else if (e.kind === "preparing") note(`${name}: ${e.text}`); // about the machine
     if (e.kind === "launched") {
+      $("memory").hidden = false;
       memory.begin();
-      $("launch").textContent = e.warmup ? "warm-up" : `${e.repetition} of ${e.repetitions}`;
-      for (const id of ["tokens", "rate", "text", "block"]) $(id).textContent = "";
+      block = 0;
+      show("launch", e.warmup ? "warm-up" : `${e.repetition} of ${e.repetitions}`);
+      for (const id of ["tokens", "rate", "text", "block"]) show(id, "");
     }
     if (e.kind === "phase") {
-      $("phase").textContent = doing[e.phase] ?? e.phase;
-      memory.phase(doing[e.phase] ?? e.phase);
-      say(`${e.engine}: ${doing[e.phase] ?? e.phase}`);
+      const phase = doing[e.phase] ?? e.phase;
+      $("phase").textContent = phase;
+      memory.phase(phase);
+      say(`${name}: ${phase}`);
+      tokens = 0;
     }
-    if (e.kind === "phase") times = [];
-    if (e.kind === "scoring") say(`${e.engine}: checking its log-probabilities`);
+    if (e.kind === "scoring") say(`${name}: checking its log-probabilities`);
     if (e.kind === "ended" && e.error) note(`launch ${e.launch}: ${e.error}`);
   },
 
-  text: (text) => { $("text").textContent = text; },
+  text: (text) => show("text", text),
   host(roles) {
-    for (const [id, role] of [["renderer", "renderer"], ["gpu", "gpu-process"]]) {
+    for (const [id, role, name] of [["renderer", "renderer", "page process, RSS"], ["gpu", "gpu-process", "GPU process, RSS"]]) {
       if (!(role in roles)) continue;
-      $(id).textContent = `${roles[role].toFixed(0)} MiB`;
-      memory.add({ renderer: "page process, RSS", gpu: "GPU process, RSS" }[id], roles[role]);
+      show(id, `${roles[role].toFixed(0)} MiB`);
+      memory.add(name, roles[role]);
     }
   },
-  runs: table,
+  runs: (runs) => tabulate(runs, say),
   note,
 
   async ended({ error }) {
     await stopping; // what it freed is said last
     busy(false);
+    memory.now();
     $("phase").textContent = "–";
     if (stopping) stopping = undefined;
     else say(error ? error : "Done.", Boolean(error));
@@ -98,19 +117,22 @@ const hear = {
 // --- What the engine's page read of itself on the way.
 const seen = {
   ledger(bytes) {
-    $("ledger").textContent = MiB(bytes);
-    $("ledger").dataset.bytes = bytes;
+    show("ledger", MiB(bytes));
     memory.add("WebGPU memory", bytes / 2 ** 20);
   },
-  token(at) {
-    times.push(at);
-    $("tokens").textContent = times.length;
-    const took = (at - times[0]) / 1000;
-    $("rate").textContent = took > 0 ? ((times.length - 1) / took).toPrecision(3) : "–";
+  tokens(times) {
+    if (tokens === 0) [first] = times;
+    tokens += times.length;
+    const took = (times.at(-1) - first) / 1000;
+    show("tokens", String(tokens));
+    show("rate", took > 0 ? ((tokens - 1) / took).toPrecision(3) : "–");
   },
-  wasm(bytes) { $("wasm").textContent = MiB(bytes); memory.add("WebAssembly", bytes / 2 ** 20); },
-  heap(bytes) { $("heap").textContent = MiB(bytes); memory.add("JavaScript heap", bytes / 2 ** 20); },
-  block(ms) { $("block").textContent = `${Math.max(ms, parseFloat($("block").textContent) || 0).toFixed(0)} ms`; },
+  wasm(bytes) { show("wasm", MiB(bytes)); memory.add("WebAssembly", bytes / 2 ** 20); },
+  heap(bytes) { show("heap", MiB(bytes)); memory.add("JavaScript heap", bytes / 2 ** 20); },
+  block(ms) {
+    block = Math.max(block, ms);
+    show("block", `${block.toFixed(0)} ms`);
+  },
 };
 
 const line = connect(hear, seen, about);
@@ -128,7 +150,7 @@ $("form").addEventListener("submit", (e) => {
   } });
 });
 
-$("stop").addEventListener("click", () => {
+function stop() {
   if (!measuring || stopping) return;
   $("stop").disabled = true;
   say("Stopping …");
@@ -136,10 +158,14 @@ $("stop").addEventListener("click", () => {
     if (bytes !== undefined) seen.ledger(bytes);
     say(bytes === undefined ? "Stopped. The engine was busy, so its thread was ended, which frees its memory." : `Stopped. WebGPU memory: ${MiB(bytes)}.`);
   });
-});
+}
+
+$("stop").addEventListener("click", stop);
+addEventListener("keydown", ({ key }) => { if (key === "Escape") stop(); });
 
 async function send(file) {
-  if (!file || measuring) return;
+  if (!file) return;
+  if (measuring) return note("Stop the measurement before you send a file.");
   say(`Sending ${file.name} …`);
   try {
     const answer = await fetch(`model/${encodeURIComponent(file.name)}`, { method: "PUT", body: file });
@@ -149,7 +175,7 @@ async function send(file) {
     $("model").value = model;
     say(`${model} is ready.`);
   } catch (e) {
-    say(e instanceof TypeError ? `${file.name} could not be sent: llmparity refused it or is not there.` : e.message, true);
+    say(e instanceof TypeError ? `${file.name} could not be sent: llmparity refused it or does not answer.` : e.message, true);
   }
 }
 
@@ -162,71 +188,9 @@ for (const name of ["dragover", "dragleave", "drop"]) {
   });
 }
 
-// --- Runs.
-const columns = [
-  ["decode_tokens_per_s", "Decode, tok/s"], ["ttft_ms", "Time to first token, ms"], ["load_time_ms", "Load, ms"],
-  ["peak_pss_mb", "Peak memory, MiB"], ["memory_increase_mb", "Memory increase, MiB"], ["model_weights_mb", "Weights, MiB"],
-  ["kv_cache_mb", "KV cache, MiB"], ["longest_block_ms", "Longest block, ms"],
-];
-const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-
-function figure(cell, name) {
-  const td = make("td", "", { class: "n" });
-  if (!(name in cell)) return td;
-  td.append(number.format(cell[name]));
-  const [low, high] = [cell[`${name}_lo`], cell[`${name}_hi`]];
-  if (low && high) td.append(make("small", `${number.format(low)} to ${number.format(high)}`));
-  return td;
-}
-
-function table(runs) {
-  const cells = runs.flatMap((run) => (run.cells?.length ? run.cells : [{}]).map((cell) => [run, cell]));
-  const has = columns.filter(([name]) => cells.some(([, cell]) => name in cell));
-  $("runs").hidden = cells.length === 0;
-  $("none").hidden = cells.length > 0;
-  $("runs").tHead.rows[0].replaceChildren(...["Run", "Engine and model", "Launches"].map((t) => make("th", t, { scope: "col" })),
-    ...has.map(([, title]) => make("th", title, { scope: "col", class: "n" })), make("th", "Keep", { scope: "col" }));
-  $("runs").tBodies[0].replaceChildren(...cells.map(([run, cell]) => {
-    const row = make("tr", "");
-    const name = make("th", String(run.id), { scope: "row" });
-    name.append(make("small", run.who));
-    const what = make("td", [cell.engine, cell.model].filter(Boolean).join(", "));
-    if (run.error || cell.failures || cell.refused) what.append(make("small", run.error ?? cell.refused ?? cell.failures, { class: "miss" }));
-    row.append(name, what, make("td", cell.launches_counted ?? ""), ...has.map(([column]) => figure(cell, column)), keep(run));
-    return row;
-  }));
-}
-
-function keep(run) {
-  const td = make("td", "");
-  for (const [format, text] of [["csv", "Export CSV"], ["json", "JSON"], ["html", "Report"]]) {
-    td.append(make("a", text, { href: `runs/${run.id}/${format}`, download: "", "aria-label": `${text} of run ${run.id}` }));
-  }
-  const button = make("button", "", { type: "button" });
-  const label = () => {
-    button.textContent = run.saved ? "Saved" : "Save as a run";
-    button.setAttribute("aria-label", `${button.textContent}: ${run.id}`);
-    button.disabled = Boolean(run.saved);
-  };
-  label();
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    const answer = await fetch(`runs/${run.id}/save`, { method: "POST" }).catch(() => undefined);
-    if (!answer?.ok) {
-      button.disabled = false;
-      return say(answer ? (await answer.text()).trim() : "llmparity is not there.", true);
-    }
-    run.saved = (await answer.json()).saved;
-    label();
-    say(`Run ${run.id} is saved in ${run.saved}.`);
-  });
-  td.append(button);
-  return td;
-}
-
 // --- What this browser offers is said before anything begins, and then llmparity hears of the page.
-about.then(({ webgpu, who }) => {
-  gpu = webgpu;
+about.then(({ features, who }) => {
+  has = features;
   $("who").textContent = who;
   $("offered").replaceChildren(...offers().map(([has, text]) => make("li", text, has ? {} : { class: "miss" })));
 });

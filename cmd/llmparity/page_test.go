@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,12 +23,12 @@ import (
 
 // hand is a person at a browser, which is as it comes but for a software adapter.
 type hand struct {
-	*testing.T
+	testing.TB
 	ctx context.Context
 }
 
 // newHand starts a browser.
-func newHand(t *testing.T, more ...chromedp.ExecAllocatorOption) hand {
+func newHand(t testing.TB, more ...chromedp.ExecAllocatorOption) hand {
 	t.Helper()
 	path, err := find.Chrome("")
 	check(t, err)
@@ -128,12 +128,11 @@ func (h hand) stops() (took time.Duration, said string) {
 }
 
 // pageServed runs `llmparity page`, and returns it and its address.
-func pageServed(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
+func pageServed(t testing.TB, args ...string) (cmd *exec.Cmd, address string) {
 	t.Helper()
 	cmd = program(t, append([]string{"page"}, args...)...)
-	out, err := cmd.StdoutPipe()
-	check(t, err)
-	cmd.Stderr = os.Stderr
+	out := &printed{address: make(chan string, 1)}
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	check(t, cmd.Start())
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
@@ -143,18 +142,38 @@ func pageServed(t *testing.T, args ...string) (cmd *exec.Cmd, address string) {
 			}
 		}
 	})
-	in := bufio.NewScanner(out)
-	for in.Scan() {
-		if m := pageAddress.FindString(in.Text()); m != "" {
-			go func() {
-				for in.Scan() {
-				}
-			}()
-			return cmd, m
+	select {
+	case address = <-out.address:
+	case <-time.After(patience):
+		t.Fatal("page prints no address")
+	}
+	return cmd, address
+}
+
+// printed is what `llmparity page` prints, with its address.
+type printed struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	address chan string
+}
+
+func (p *printed) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(text)
+	if m := pageAddress.FindString(p.text.String()); m != "" {
+		select {
+		case p.address <- m:
+		default: // it is known
 		}
 	}
-	t.Fatal("page prints no address")
-	return nil, ""
+	return len(text), nil
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 // patience is a watchdog.

@@ -85,7 +85,7 @@ const hear = {
       tokens = 0;
     }
     if (e.kind === "scoring") say(`${name}: checking its log-probabilities`);
-    if (e.kind === "ended" && e.error) note(`launch ${e.launch}: ${e.error}`);
+    if (e.kind === "ended" && e.error && !stopping) note(`launch ${e.launch}: ${e.error}`);
   },
 
   text: (text) => show("text", text),
@@ -152,7 +152,6 @@ $("form").addEventListener("submit", (e) => {
 
 function stop() {
   if (!measuring || stopping) return;
-  $("stop").disabled = true;
   say("Stopping …");
   stopping = line.stop().then((bytes) => {
     if (bytes !== undefined) seen.ledger(bytes);

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/host/child"
 	"llmparity/internal/host/sample"
 	"llmparity/internal/host/sample/proc"
 	"llmparity/internal/kit/check"
@@ -30,6 +31,7 @@ const (
 type Perturbed struct {
 	Open            func(ledger bool) Side // closed by Run
 	Launches, Pairs int                    // of each kind, and in each launch
+	SamplersAlone   bool                   // nothing is opened without the ledger
 	Request         engine.Request
 }
 
@@ -37,6 +39,7 @@ type Perturbed struct {
 type Side struct {
 	Session engine.Session
 	Probe   *Probe
+	Root    int // process, with what it started, whose CPU time counts; 0: those that the probe's sources read
 }
 
 // Run reports the ratios of speeds and of CPU time a token, measured to unmeasured, with their intervals.
@@ -48,13 +51,15 @@ func (p Perturbed) Run(b *testing.B) {
 	for i := range p.Launches {
 		within, between := p.launch(b, w.Begin(record.Cell{ID: 1}, record.Beginning{Repetition: i + 1}))
 		samplers.speed, samplers.cpu = append(samplers.speed, within.speed...), append(samplers.cpu, within.cpu...)
+		if p.SamplersAlone {
+			continue
+		}
 		ledger.speed = append(ledger.speed, stats.Median(between.speed))
 		ledger.cpu = append(ledger.cpu, stats.Median(between.cpu))
 	}
 	check.Err(b, w.Close(record.OK))
 	b.ReportMetric(0, "ns/op")
 	speed, cpu := samplers.report(b, "samplers")
-	_, kept := ledger.report(b, "ledger")
 	if speed.Lo < leastSpeed || stats.Median(samplers.speed) < middleSpeed {
 		b.Errorf("sampled, an engine decodes at %.3f (%.3f to %.3f) of the speed that it has unsampled, want %.2f and "+
 			"at least %.2f", stats.Median(samplers.speed), speed.Lo, speed.Hi, middleSpeed, leastSpeed)
@@ -63,7 +68,10 @@ func (p Perturbed) Run(b *testing.B) {
 		b.Errorf("sampled, a token takes %.4f times the CPU time (%.4f to %.4f), want at most %.2f", got, cpu.Lo, cpu.Hi,
 			mostCPU)
 	}
-	if kept.Lo > mostCPU {
+	if p.SamplersAlone {
+		return
+	}
+	if _, kept := ledger.report(b, "ledger"); kept.Lo > mostCPU {
 		b.Errorf("with the ledger, a token takes %.4f to %.4f times the CPU time, want at most %.2f", kept.Lo, kept.Hi,
 			mostCPU)
 	}
@@ -90,8 +98,18 @@ func (r *ratios) report(b *testing.B, of string) (speed, cpu *stats.Interval) {
 // launch compares generations with samplers and without them in one browser, and with the ledger and without it, both
 // unsampled, in two.
 func (p Perturbed) launch(b *testing.B, rec *record.Recording) (samplers, ledger ratios) {
-	with, bare := p.Open(true), p.Open(false)
-	defer func() { check.Err(b, errors.Join(with.Session.Close(), bare.Session.Close())) }()
+	with := p.Open(true)
+	bare := with
+	if !p.SamplersAlone {
+		bare = p.Open(false)
+	}
+	defer func() {
+		err := with.Session.Close()
+		if !p.SamplersAlone {
+			err = errors.Join(err, bare.Session.Close())
+		}
+		check.Err(b, err)
+	}()
 	// One sampler, which reads at its usual times but pauses when nothing is sampled.
 	sampler := sample.New(b.Context(), rec)
 	for _, s := range with.Probe.Attached() {
@@ -111,12 +129,16 @@ func (p Perturbed) launch(b *testing.B, rec *record.Recording) (samplers, ledger
 				sampler.Pause()
 			case 1, 4:
 				paused.add(p.decode(b, with))
-			default:
-				without.add(p.decode(b, bare))
+			case 2, 3:
+				if !p.SamplersAlone {
+					without.add(p.decode(b, bare))
+				}
 			}
 		}
 		samplers.add(sampled, paused)
-		ledger.add(paused, without)
+		if !p.SamplersAlone {
+			ledger.add(paused, without)
+		}
 	}
 	rec.End(record.OK, "", nil, sampler.Stop())
 	return samplers, ledger
@@ -139,7 +161,13 @@ func (p Perturbed) decode(b *testing.B, s Side) cost {
 // cpu is the CPU time of the session's processes.
 func (s Side) cpu() (all time.Duration) {
 	var pids []int
+	if s.Root != 0 {
+		pids = child.Descendants(s.Root)
+	}
 	for _, source := range s.Probe.Attached() {
+		if s.Root != 0 {
+			break
+		}
 		pids = append(pids, source.Describe().PID)
 	}
 	slices.Sort(pids)

@@ -28,10 +28,14 @@ async function free() {
   return ask("llmparity.reading()", thread);
 }
 
-addEventListener("message", async ({ data: { id, call: expression, thread, frees }, source }) => {
+// What engines store would stay in the person's browser.
+const emptied = async () => (await import("./storage.js")).empty();
+
+addEventListener("message", async ({ data: { id, call: expression, thread, frees, empties }, source }) => {
   if (source !== parent || !id) return;
   try {
-    tell({ id, json: frees ? await free() : await ask(expression, thread) });
+    if (empties) await emptied();
+    tell({ id, json: empties ? undefined : frees ? await free() : await ask(expression, thread) });
   } catch (e) {
     tell({ id, thrown: String(e) });
   }

@@ -89,6 +89,13 @@ export async function usage() {
   return { usage, quota, files: counts, crossOrigin: typeof navigator.crossOriginStorage?.getFileHandle === "function" };
 }
 
+// empty removes all files, also those of earlier pages of this origin.
+export async function empty() {
+  for (const kind of Object.keys(kinds)) {
+    for (const drop of await list(kind)) await drop();
+  }
+}
+
 // halve removes the last half of the files of each kind, which an interrupted download had not stored yet. An engine that
 // writes files in place has the last one cut short, too.
 export async function halve(inPlace) {

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/browser/find"
+	"llmparity/browser/store"
 	"llmparity/internal/host/child"
 )
 
@@ -108,6 +109,20 @@ func (h hand) chooses(field, value string) {
 		field, value)) {
 		h.Fatalf("%s has no %q", field, value)
 	}
+}
+
+// stored is how many bytes pages have stored in the browser.
+func (h hand) stored() (bytes int64) {
+	h.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", chromedp.FromContext(h.ctx).Browser.Process().Pid))
+	check(h, err)
+	for arg := range strings.SplitSeq(string(line), "\x00") {
+		profile, ok := strings.CutPrefix(arg, "--user-data-dir=")
+		if ok {
+			bytes += store.Folders{"WebStorage", "File System", "IndexedDB"}.Size(filepath.Join(profile, "Default"))
+		}
+	}
+	return bytes
 }
 
 func (h hand) clicks(element string) {
@@ -217,6 +232,10 @@ func TestPageByHand(t *testing.T) {
 	mentions(t, good(t, "report", dir, "--details"), "by hand, in this browser")
 	good(t, "compare", dir, dir)
 	good(t, "gate", dir, "--max", "peak_pss_mb=9000")
+
+	if left := h.stored(); left > 1<<20 {
+		t.Errorf("%d bytes are left in the browser", left)
+	}
 
 	h.types("#maxTokens", "400")
 	h.clicks("#start")

@@ -3,6 +3,7 @@
 const soon = 150; // ms: how long an engine may take to free its memory when a person stops it
 const again = 1500; // ms until the page connects again
 const loads = 20000; // ms for which a frame may load
+const empties = 5000; // ms for which it may remove what the engine stored
 
 // The frame has another name of this machine, if there is one: then it is another site, and browsers give it a process of its own.
 const site = new URL(location.href);
@@ -75,7 +76,14 @@ export function connect(hear, seen, about) {
     if (path) return open(path);
     if (call) return ask({ call, thread });
     await free();
-    shut();
+    await emptied();
+  }
+
+  // emptied removes what the engine stored in the browser, and then the frame.
+  async function emptied() {
+    const of = frame;
+    if (of) await within(empties, ask({ empties: true })).catch(() => {}); // as far as the browser lets it
+    if (frame === of) shut(); // else the next launch has begun
   }
 
   async function handle(message) {
@@ -104,11 +112,12 @@ export function connect(hear, seen, about) {
     },
   };
 
-  // stop frees the engine's memory and removes the frame at once, whatever llmparity does meanwhile.
+  // stop frees the engine's memory at once, whatever llmparity does meanwhile. A frame that does not answer is removed.
   async function stop() {
     send({ stop: true });
     const bytes = await free();
-    shut();
+    if (bytes === undefined) shut();
+    else emptied(); // meanwhile the page may go on
     return bytes;
   }
 

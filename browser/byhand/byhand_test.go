@@ -183,7 +183,7 @@ func TestUploads(t *testing.T) {
 		"picture.gguf": {[]byte("\x89PNG and more"), -1, "it is not a GGUF file"},
 		"empty.gguf":   {nil, -1, "not known"},
 		"short.gguf":   {good[:len(good)/2], -1, "cannot be used"},
-		"large.gguf":   {good, 1 << 39, "needs 512.00 GiB"},
+		"large.gguf":   {good, 1 << 39, "large.gguf has 512.00 GiB, and "},
 		"huge.gguf":    {good, 1 << 50, "too much"},
 	} {
 		size := c.size

@@ -19,8 +19,11 @@ import (
 )
 
 // here reports whether the browser is on this machine.
-func (v *visitor) here() bool {
-	ip := net.ParseIP(v.host())
+func (v *visitor) here() bool { return isHere(v.theirs) }
+
+func isHere(browser net.Addr) bool {
+	host, _, _ := net.SplitHostPort(browser.String())
+	ip := net.ParseIP(host)
 	if ip.IsLoopback() {
 		return true
 	}

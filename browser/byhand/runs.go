@@ -1,6 +1,7 @@
 package byhand
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"llmparity/assets/charts"
+	"llmparity/browser/gate"
 	"llmparity/internal/host/cache"
+	"llmparity/internal/host/machine"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
 	"llmparity/internal/models"
@@ -164,6 +167,15 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"model": title})
 }
 
+// fits refuses a file that this machine has no memory for, before it is read. What else takes memory is predicted later.
+func fits(ctx context.Context, title string, size int64) error {
+	if free, _, ok := machine.Room(ctx); ok && size > free {
+		return fault.New(fault.NotSupported, "choose a smaller one", "%s has %s, and %s of memory are free", title,
+			words.Size(size), words.Size(free))
+	}
+	return nil
+}
+
 // unsafe matches what a file's name here does not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
@@ -173,6 +185,11 @@ func (s *Server) receive(r *http.Request, title string, control *http.ResponseCo
 		return "", errors.New("the size of the file is not known")
 	case r.ContentLength > mostFile:
 		return "", fmt.Errorf("%s has %s, which is too much", title, words.Size(r.ContentLength))
+	}
+	if _, theirs := gate.Ends(r.Context()); isHere(theirs) {
+		if err := fits(r.Context(), title, r.ContentLength); err != nil {
+			return "", err
+		}
 	}
 	if err := cache.Free(s.scratch, r.ContentLength, "set TMPDIR to a folder on another disk"); err != nil {
 		return "", err

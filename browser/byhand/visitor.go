@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,6 +170,9 @@ const (
 func (v *visitor) start(r Request) {
 	s := v.server
 	args, path, err := s.arguments(r)
+	if info, missing := os.Stat(path); err == nil && missing == nil && v.here() { // models of the catalogue come later
+		err = fits(v.line.ctx, filepath.Base(path), info.Size())
+	}
 	if err != nil {
 		v.line.send(&toPage{Ended: &ended{fault.OneLine(err.Error())}})
 		return

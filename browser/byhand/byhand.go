@@ -1,10 +1,7 @@
 // Package byhand serves a page that a person opens in any browser, on this machine or on another device, to measure
 // engines there: choose, press Start, watch, save. It reaches browsers that no command can start.
 //
-// What is measured is measured as in other runs. The person's page takes the place of DevTools: it has a frame for each
-// launch, in which it opens the page of package browser, and passes on what that is asked and what it reports. So a
-// visitor is a driver.Hand, and a frame is a driver.Tab. What only DevTools see is absent. The processes of a browser
-// on this machine are found by its connection, and sampled from outside.
+// What is measured is measured as in other runs: package visitor makes a driver of the person's browser.
 package byhand
 
 import (
@@ -22,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"llmparity/browser/byhand/visitor"
 	"llmparity/browser/driver"
 	"llmparity/browser/gate"
 	"llmparity/browser/serve"
@@ -66,7 +64,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	last    int // number of a site or file
-	open    map[*line]bool
+	open    map[*visit]bool
 	sites   map[int]http.Handler
 	uploads map[string]string // files by their titles
 	runs    []*Run
@@ -81,7 +79,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fault.WriteError(err, os.TempDir(), "set TMPDIR to another folder")
 	}
-	s := &Server{Options: o, scratch: scratch, open: map[*line]bool{}, sites: map[int]http.Handler{},
+	s := &Server{Options: o, scratch: scratch, open: map[*visit]bool{}, sites: map[int]http.Handler{},
 		uploads: map[string]string{}, took: map[string]bool{}, turns: map[string]chan struct{}{},
 		done: make(chan *Run, 64)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -127,6 +125,7 @@ func (s *Server) pages() http.Handler {
 	mux.Handle("GET /", s.page(serve.Folder(files)))
 	mux.Handle("GET /own/", http.StripPrefix("/own", serve.Files(nil)))
 	mux.HandleFunc("GET /report.css", s.text("text/css", func() (string, error) { return s.Style, nil }))
+	mux.HandleFunc("GET /line.js", s.text("text/javascript", func() (string, error) { return visitor.Script, nil }))
 	mux.HandleFunc("GET /echarts.js", s.text("text/javascript", library))
 	mux.HandleFunc("GET /line", s.connect)
 	mux.HandleFunc("GET /site/{n}/", s.site)

@@ -20,6 +20,7 @@ import (
 	"github.com/coder/websocket"
 	qr "github.com/piglig/go-qr"
 
+	"llmparity/browser/byhand/visitor"
 	"llmparity/browser/driver"
 	"llmparity/internal/engine"
 	"llmparity/internal/host/child/childtest"
@@ -251,7 +252,7 @@ func TestPagesThatLeave(t *testing.T) {
 	other.says("start", chosen(nil))
 	other.hearsText("note", "Another page on this device is measuring")
 	check.Err(t, closed.socket.Close(websocket.StatusGoingAway, ""))
-	if err := <-ends; engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), errClosed.Error()) {
+	if err := <-ends; engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), visitor.ErrClosed.Error()) {
 		t.Errorf("a closed page: %v", err)
 	}
 	other.hears("call") // its turn has come

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"llmparity/assets/charts"
+	"llmparity/browser/byhand/visitor"
 	"llmparity/browser/gate"
 	"llmparity/internal/host/cache"
 	"llmparity/internal/host/machine"
@@ -79,8 +80,8 @@ var columns = regexp.MustCompile(`^(engine|engine_version|model|device|device_cl
 
 // events passes on a run's lines of JSON, without the paths of this machine.
 type events struct {
-	visitor *visitor
-	run     *Run
+	visit *visit
+	run   *Run
 }
 
 func (e *events) line(text string) {
@@ -95,11 +96,11 @@ func (e *events) line(text string) {
 		delete(event, key)
 	}
 	if event["kind"] == "launched" || event["phase"] == string(record.Measure) && event["kind"] == "phase" {
-		e.visitor.mu.Lock()
-		e.visitor.generated = nil
-		e.visitor.mu.Unlock()
+		e.visit.mu.Lock()
+		e.visit.generated = nil
+		e.visit.mu.Unlock()
 	}
-	e.visitor.line.send(&toPage{Event: event})
+	e.visit.Send(&toPage{Event: event})
 }
 
 // run finds a run by its number in a request.
@@ -154,7 +155,7 @@ const (
 
 // upload takes a model's file. What is no GGUF is refused when its first bytes are here.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
-	title := limited(fault.OneLine(filepath.Base(r.PathValue("name"))), 100)
+	title := visitor.Limited(fault.OneLine(filepath.Base(r.PathValue("name"))), 100)
 	path, err := s.receive(r, title, http.NewResponseController(w))
 	if err != nil {
 		w.Header().Set("Connection", "close")
@@ -186,7 +187,7 @@ func (s *Server) receive(r *http.Request, title string, control *http.ResponseCo
 	case r.ContentLength > mostFile:
 		return "", fmt.Errorf("%s has %s, which is too much", title, words.Size(r.ContentLength))
 	}
-	if _, theirs := gate.Ends(r.Context()); isHere(theirs) {
+	if _, theirs := gate.Ends(r.Context()); visitor.IsHere(theirs) {
 		if err := fits(r.Context(), title, r.ContentLength); err != nil {
 			return "", err
 		}

@@ -3,15 +3,23 @@
 package webllm
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"llmparity/assets/profiler"
+	"llmparity/internal/host/cache"
 	"llmparity/internal/kit/check"
+	"llmparity/internal/record"
 	"llmparity/internal/stats"
 )
 
@@ -79,6 +87,112 @@ func BenchmarkProfiler(b *testing.B) {
 	}
 	b.ReportMetric(share, "share")
 	b.ReportMetric(0, "ns/op")
+}
+
+// What the app saves is read by pandas, and by report and compare, with the same figures.
+func TestProfilerCSVIsRead(t *testing.T) {
+	a := openApp(t)
+	shown := a.pressed(t, prompt)
+	_, text := a.saved(t)
+	dir := t.TempDir()
+	check.Tree(t, dir, map[string]string{"app.csv": text})
+	requirements := check.Read(t, filepath.Join("..", "..", "scripts", "recompute", "requirements.txt"))
+	python := filepath.Join(cache.Dir(os.Getenv), "python", fmt.Sprintf("%x", sha256.Sum256([]byte(requirements)))[:12], "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		t.Fatalf("there is no %s: run `scripts/setup pandas`", python)
+	}
+	says := func(program string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s %q: %v", filepath.Base(program), args, err)
+		}
+		return string(out)
+	}
+	var got struct {
+		Rows, Tokens int
+		GPU, Heap    float64
+		Sorted       bool
+	}
+	check.Err(t, json.Unmarshal([]byte(says(python, "-B", "-c", `import json, pandas
+d = pandas.read_csv("app.csv", parse_dates=["timestamp"])
+print(json.dumps({"rows": len(d), "tokens": int(d.tokens.max()), "gpu": float(d.gpu_peak_mb.max()), "heap": float(d.heap_used_mb.max()),
+    "sorted": bool(d.timestamp.is_monotonic_increasing and str(d.timestamp.dt.tz) == "UTC" and d.pid.isna().all())}))`)), &got))
+	want := shown.Ledger["page_peak_bytes"] / record.MiB
+	if got.Rows != int(shown.Sampling.Samples) || got.Tokens != shown.Completions[0].Tokens || !got.Sorted || math.Abs(got.GPU-want) > 1e-5 {
+		t.Errorf("pandas reads %+v; the app has %+v and %g MiB", got, shown.Sampling, want)
+	}
+	program := filepath.Join(dir, "llmparity")
+	build, err := exec.Command("go", "build", "-o", program, "../../cmd/llmparity").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, build)
+	}
+	check.Has(t, says(program, "report", "app.csv"), "peak WebGPU")
+	for _, command := range [][]string{{"report", "app.csv"}, {"compare", "app.csv", "app.csv"}} {
+		var peak float64
+		_, err := fmt.Sscanf(strings.ReplaceAll(says(program, append(command, "--columns", "peak_webgpu_mb,peak_pss_mb")...), ",", " "), "peak_webgpu_mb peak_pss_mb\n%g", &peak)
+		check.Err(t, err)
+		if math.Abs(peak-want) > 1e-3*want {
+			t.Errorf("%s reads a peak of %g MiB, want %g", command[0], peak, want)
+		}
+	}
+}
+
+// The types are those of the module: the examples are TypeScript, too, and wrong calls are refused.
+func TestProfilerTypes(t *testing.T) {
+	const version = "5.9.3" // of TypeScript, which nothing else needs
+	dir := t.TempDir()
+	written, err := profiler.Files(Scripts())
+	check.Err(t, err)
+	files := map[string]string{"package.json": `{"private": true, "type": "module"}`}
+	for _, f := range written {
+		files[f.Name] = string(f.Text)
+	}
+	for name, text := range map[string]string{"readme": files["README.md"],
+		"howto": string(check.Read(t, filepath.Join("..", "..", "docs", "howto", "profile-your-app.md")))} {
+		_, code, ok := strings.Cut(text, "```js\n")
+		code, _, _ = strings.Cut(code, "```")
+		if !ok || !strings.Contains(code, "profiler.complete(") {
+			t.Fatalf("%s has no example", name)
+		}
+		files[name+".ts"] = code
+	}
+	files["own.ts"] = `import { WebLLMProfiler, type Sample, type Summary, type Completion } from "./webllm-profiler.js";
+import * as module from "./webllm-profiler.js";
+const stop = new AbortController();
+const p = new WebLLMProfiler("id", { samplingInterval: 50, onSample: (s: Sample) => s.gpu_mb?.toFixed(1), onToken: (n: number) => n,
+  label: "a", webllm: "./web-llm.js", engineConfig: { logLevel: "WARN" } });
+await p.initialize({ signal: stop.signal });
+const c: Completion = await p.complete("the", { max_gen_len: 5, ignore_eos: true, signal: stop.signal });
+const s: Summary = p.summary(), n: number = c.tokens, all: Sample[] = p.getSamples(), csv: string = p.toCSV();
+p.downloadCSV();
+p.downloadCSV("a.csv");
+await p.dispose();
+new WebLLMProfiler({ completions: { create: async () => ({}) }, interruptGenerate() {} });
+// @ts-expect-error
+new WebLLMProfiler(1);
+// @ts-expect-error
+new WebLLMProfiler("id", { samplingIntervall: 5 });
+// @ts-expect-error
+p.complete(5);
+// @ts-expect-error
+const wrong: number = all[0].heap_used_mb;
+export { s, n, csv, wrong, module };
+`
+	check.Tree(t, dir, files)
+	runs := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", args[0], err, out)
+		}
+	}
+	runs("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "typescript@"+version)
+	runs(filepath.Join("node_modules", ".bin", "tsc"), "--noEmit", "--strict", "--target", "es2023", "--module", "nodenext", "--lib", "es2023,dom,dom.iterable",
+		"own.ts", "readme.ts", "howto.ts")
 }
 
 // cpuTime is the CPU time of processes so far.

@@ -37,11 +37,12 @@ func (h hand) short() {
 	h.types("#maxTokens", "8")
 }
 
-// waits waits for the end of a measurement.
+// waits waits for the end of a measurement. It does not look again and again, which would take CPU time.
 func (h hand) waits() {
 	h.Helper()
 	sees[bool](h, `new Promise((done) => {
-		const look = () => document.body.dataset.state === "idle" ? done(true) : setTimeout(look, 50);
+		const look = () => document.body.dataset.state === "idle" && done(true);
+		new MutationObserver(look).observe(document.body, { attributes: true });
 		look();
 	})`)
 }
@@ -294,69 +295,88 @@ func TestPageByTLS(t *testing.T) {
 }
 
 // A run by hand and the same cell of `llmparity run` do not differ significantly, after correction for the number of
-// figures: not in speed, and not in memory that both read.
+// figures: not in speed from one in a browser of its own, and neither in speed nor in memory from one that attaches to
+// the same browser.
 func TestPageAgreesWithRun(t *testing.T) {
 	browserTest(t)
 	for engine, flags := range map[string][]string{
-		"webllm":      {"--engines", "webllm", "--adapter", "swiftshader"},
+		"webllm":      {"--engines", "webllm"},
 		"wllama wasm": {"--engines", "wllama", "--wllama-backend", "wasm"},
 	} {
 		t.Run(engine, func(t *testing.T) {
 			cmd, address := pageServed(t)
-			h := newHand(t)
+			h := newHand(t, chromedp.Flag("remote-debugging-port", "0"))
 			h.opens(address)
 			h.chooses("#engine", engine)
 			prompt := sees[string](h, "document.getElementById('prompt').value")
 			h.clicks("#start") // six launches
+			h.waits()
 			h.reads("#status", "Done.")
 			h.clicks("#runs tbody button")
 			h.reads("#status", "is saved in")
 			check(t, chromedp.Do(h.ctx, chromedp.Navigate("about:blank"))) // a page takes CPU time
-			well(t, resumed(cmd, slices.Concat([]string{"run"}, flags, []string{"--model", "tiny", "--prompt", prompt, "--max-tokens", "32",
-				"--context", "512", "--repetitions", "6", "--thread", "worker", "--out", "driven"})...))
 			dirs, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "*", "run.json"))
 			check(t, err)
-			driven := filepath.Join(cmd.Dir, "driven", "latest")
-			mentions(t, good(t, "compare", driven, filepath.Dir(dirs[0]), "--allow-different"), "same tokens, same scores")
-			o := compare.Defaults()
-			o.AllowDifferent = true
-			res := compare.With(o, opened(t, driven), opened(t, filepath.Dir(dirs[0])))
-			for _, x := range res.Comparisons[0].Ratios {
-				if x.Significant {
-					t.Errorf("%s differs: %s", x.Title, x.Verdict)
-				}
+			byHand := opened(t, filepath.Dir(dirs[0]))
+			flags = append(flags, "--model", "tiny", "--prompt", prompt, "--max-tokens", "32", "--context", "512", "--repetitions", "6", "--thread", "worker")
+			for name, more := range map[string][]string{"attached": {"--attach", h.devTools()}, "own": {"--adapter", "swiftshader"}} {
+				well(t, resumed(cmd, slices.Concat([]string{"run"}, flags, more, []string{"--out", name})...))
+				dir := filepath.Join(cmd.Dir, name, "latest")
+				mentions(t, good(t, "compare", dir, byHand.Dir, "--allow-different"), "same tokens, same scores")
+				o := compare.Defaults()
+				o.AllowDifferent = true
+				alike(t, name, compare.With(o, opened(t, dir), byHand))
 			}
-			alike(t, res.Cells[0], res.Cells[1])
 		})
 	}
 }
 
-// alike tests figures of two cells, also those of which a comparison gives no ratio because their browsers differ.
-func alike(t *testing.T, driven, byHand *compare.Cell) {
+// devTools is where the browser's DevTools are.
+func (h hand) devTools() string {
+	h.Helper()
+	text, err := os.ReadFile(filepath.Join(h.profile(), "DevToolsActivePort"))
+	check(h, err)
+	port, _, _ := strings.Cut(string(text), "\n")
+	return "127.0.0.1:" + port
+}
+
+// alike finds no significant difference between two runs: the comparison does not, and where both are in one browser,
+// neither does its test of figures of which it gives no ratio.
+func alike(t *testing.T, name string, res *compare.Result) {
 	t.Helper()
-	names := []string{figure.DecodeTPS, figure.TTFT, figure.PrefillTPS, figure.LoadTime, figure.LoadCPU, figure.TokenCPU,
-		figure.LongestBlock, figure.Increase, figure.ModelWeights, figure.KVCache}
+	ratios := res.Comparisons[0].Ratios
+	for _, x := range ratios {
+		t.Logf("%s: %-16s %8.4g, by hand %8.4g; p %.4f, corrected %.4f", name, x.Figure, x.Left.Median, x.Right.Median, x.Raw, x.P)
+		if x.Significant {
+			t.Errorf("%s: %s differs: %s", name, x.Title, x.Verdict)
+		}
+	}
+	if len(ratios) < 4 {
+		t.Errorf("%s: %d figures are compared", name, len(ratios))
+	}
+	if name != "attached" {
+		return
+	}
+	names := []string{figure.Increase, figure.LongestBlock, figure.LoadCPU, figure.TokenCPU}
 	tests := make([]stats.Test, len(names))
-	values := func(c *compare.Cell, name string) (out []float64) {
-		for _, v := range c.Figure(name).Values {
-			out = append(out, v.Value)
+	for i, of := range names {
+		var sides [2][]float64
+		for k, c := range res.Cells {
+			for _, v := range c.Figure(of).Values {
+				sides[k] = append(sides[k], v.Value)
+			}
 		}
-		if len(out) < stats.MinRuns {
-			t.Errorf("%s has %d values", name, len(out))
+		if len(sides[0]) < stats.MinRuns || len(sides[1]) < stats.MinRuns {
+			t.Fatalf("%s has %d and %d values", of, len(sides[0]), len(sides[1]))
 		}
-		return out
+		both := stats.NewSides(sides[0], sides[1])
+		tests[i] = both.Chance()
+		tests[i].Weight, tests[i].Same = 1, stats.OrderOf(both)
+		t.Logf("%s: %-16s p %.4f; %.4g, by hand %.4g", name, of, tests[i].P, sides[0], sides[1])
 	}
-	for i, name := range names {
-		sides := stats.NewSides(values(driven, name), values(byHand, name))
-		tests[i] = sides.Chance()
-		tests[i].Weight, tests[i].Same = 1, stats.OrderOf(sides)
-	}
-	corrected := stats.ByHolm.Correct(tests, func(t stats.Test) float64 { return t.P })
-	for i, name := range names {
-		t.Logf("%-16s p %.4f, corrected %.4f; %.4g, by hand %.4g", name, tests[i].P, corrected[i],
-			values(driven, name), values(byHand, name))
-		if corrected[i] <= stats.Alpha {
-			t.Errorf("%s differs significantly", name)
+	for i, p := range stats.ByHolm.Correct(tests, func(t stats.Test) float64 { return t.P }) {
+		if p <= stats.Alpha {
+			t.Errorf("%s: %s differs significantly", name, names[i])
 		}
 	}
 }

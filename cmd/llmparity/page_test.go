@@ -112,17 +112,22 @@ func (h hand) chooses(field, value string) {
 }
 
 // stored is how many bytes pages have stored in the browser.
-func (h hand) stored() (bytes int64) {
+func (h hand) stored() int64 {
+	h.Helper()
+	return store.Folders{"WebStorage", "File System", "IndexedDB"}.Size(filepath.Join(h.profile(), "Default"))
+}
+
+// profile is the browser's folder.
+func (h hand) profile() string {
 	h.Helper()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", chromedp.FromContext(h.ctx).Browser.Process().Pid))
 	check(h, err)
-	for arg := range strings.SplitSeq(string(line), "\x00") {
-		profile, ok := strings.CutPrefix(arg, "--user-data-dir=")
-		if ok {
-			bytes += store.Folders{"WebStorage", "File System", "IndexedDB"}.Size(filepath.Join(profile, "Default"))
-		}
+	_, rest, ok := strings.Cut(string(line), "--user-data-dir=")
+	if !ok {
+		h.Fatalf("the browser has no profile: %q", line)
 	}
-	return bytes
+	profile, _, _ := strings.Cut(rest, "\x00")
+	return profile
 }
 
 func (h hand) clicks(element string) {

@@ -113,6 +113,7 @@ func (s *Table) addFigures() {
 		increase := func(c *compare.Cell) evidence.Figure { return c.Points().Increase }
 		all = append(all, sideFigure{"increase", "MiB", increase})
 	}
+	all = append(all, sideFigure{"peak WebGPU", "MiB", named(figure.PeakWebGPU)}) // of imported rows
 	all = append(all, sideFigure{"load", "ms", named(figure.LoadTime)})
 	if s.cpu() != nil || s.computesOnCPU() {
 		all = append(all, sideFigure{cpuTitle, "ms", named(figure.TokenCPU)})

@@ -4,7 +4,7 @@ import "./echarts.js";
 
 const colours = ["--c0", "--p0", "--p1", "--p2", "--p3"];
 const most = 2400; // points a line
-const drawEvery = 500; // ms: drawing takes CPU time from what is measured
+const drawEvery = 1000; // ms: drawing takes CPU time from what is measured
 const left = 52, right = 16; // pixels beside the lines
 const letter = 6.5; // pixels of a phase's name
 

@@ -1,4 +1,4 @@
-package byhand
+package visitor
 
 import (
 	"context"
@@ -18,10 +18,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// here reports whether the browser is on this machine.
-func (v *visitor) here() bool { return isHere(v.theirs) }
+// Here reports whether the browser is on this machine.
+func (v *Visitor) Here() bool { return IsHere(v.theirs) }
 
-func isHere(browser net.Addr) bool {
+// IsHere reports whether an address is one of this machine's.
+func IsHere(browser net.Addr) bool {
 	host, _, _ := net.SplitHostPort(browser.String())
 	ip := net.ParseIP(host)
 	if ip.IsLoopback() {
@@ -35,8 +36,8 @@ func isHere(browser net.Addr) bool {
 }
 
 // process finds the browser, by the process that holds the other end of the connection.
-func (v *visitor) process(context.Context) (int, error) {
-	if !v.here() {
+func (v *Visitor) process(context.Context) (int, error) {
+	if !v.Here() {
 		return 0, errors.New("another device")
 	}
 	pid, err := proc.PIDOfPeer(v.ours, v.theirs)
@@ -121,8 +122,8 @@ func (t *Tab) Identify(ctx context.Context) error {
 	if first != 0 && took[first] >= spinLeast && took[first] > spinMore*second {
 		t.renderer.Store(int64(first))
 	} else {
-		t.visitor.line.send(&toPage{Note: "Other pages of this browser are busy, so which process has this one is not " +
-			"known. Figures include all pages. Close the others for better ones."})
+		t.visitor.Note("Other pages of this browser are busy, so which process has this one is not " +
+			"known. Figures include all pages. Close the others for better ones.")
 	}
 	t.show()
 	return nil
@@ -156,7 +157,7 @@ func (t *Tab) show() {
 					all[t.role(pid)] += float64(m.RSS) / record.MiB
 				}
 			}
-			t.visitor.line.send(&toPage{Host: all})
+			t.visitor.Send(map[string]any{"host": all}) // by role, in MiB
 			select {
 			case <-ctx.Done():
 				return

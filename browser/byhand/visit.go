@@ -6,34 +6,21 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"llmparity/browser/byhand/visitor"
 	"llmparity/browser/driver"
 	"llmparity/browser/serve"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models"
 	"llmparity/internal/models/tokenizer"
 )
-
-// About is what the page knows of its browser and device.
-type About struct {
-	ID       string  `json:"id"` // of the browser, which keeps it
-	Agent    string  `json:"agent"`
-	Platform string  `json:"platform"`
-	Cores    int     `json:"cores"`
-	Memory   float64 `json:"memory"` // GiB, rounded by the browser; 0: not told
-	Screen   string  `json:"screen"`
-	Adapter  string  `json:"adapter"`
-	Now      float64 `json:"now"` // ms since the Unix epoch
-}
 
 // Request is what a person chose.
 type Request struct {
@@ -46,72 +33,76 @@ type Request struct {
 	Thread    string `json:"thread"`
 }
 
-// visitor is a page that is open somewhere.
-type visitor struct {
-	server       *Server
-	line         *line
-	ours, theirs net.Addr // ends of the connection
-	mu           sync.Mutex
-	about        About
-	cancel       context.CancelCauseFunc // ends the measurement; nil: there is none
-	tab          *Tab                    // nil: no frame is open
-	vocabulary   *tokenizer.Tokenizer    // of the model; nil: its tokens are not shown
-	generated    []int                   // tokens so far
+// toPage is a message to the page; one part of it is set.
+type toPage struct {
+	Hello *hello         `json:"hello,omitempty"`
+	Event map[string]any `json:"event,omitempty"` // of the run
+	Text  string         `json:"text,omitempty"`  // generated so far
+	Runs  []Run          `json:"runs,omitempty"`
+	Ended *ended         `json:"ended,omitempty"`
 }
 
-var _ driver.Hand = (*visitor)(nil)
-
-// host is the machine that the browser is on.
-func (v *visitor) host() string {
-	name, _, _ := net.SplitHostPort(v.theirs.String())
-	return name
+// hello is what the page has to know.
+type hello struct {
+	Engines []Engine `json:"engines"`
+	Models  []string `json:"models"`
+	Plan    bool     `json:"plan"` // it runs the plan by itself
+	Runs    []Run    `json:"runs"`
 }
 
-// who names the browser and its device.
-func (v *visitor) who() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return fmt.Sprintf("%s on %s", product(v.about.Agent), v.about.Platform)
+// ended is how a measurement ended.
+type ended struct {
+	Error string `json:"error,omitempty"` // a line
 }
 
-var products = []struct {
-	name string
-	of   *regexp.Regexp
-}{
-	{"Edge", regexp.MustCompile(`Edg\w*/([\d.]+)`)}, {"Opera", regexp.MustCompile(`OPR/([\d.]+)`)},
-	{"Samsung Internet", regexp.MustCompile(`SamsungBrowser/([\d.]+)`)},
-	{"Firefox", regexp.MustCompile(`(?:Firefox|FxiOS)/([\d.]+)`)},
-	{"Chrome", regexp.MustCompile(`(?:Chrome|CriOS)/([\d.]+)`)},
-	{"Safari", regexp.MustCompile(`Version/([\d.]+).*Safari/`)},
+// visit is a page that is open, and what it measures.
+type visit struct {
+	*visitor.Visitor
+	server     *Server
+	mu         sync.Mutex
+	cancel     context.CancelCauseFunc // ends the measurement; nil: there is none
+	vocabulary *tokenizer.Tokenizer    // of the model; nil: its tokens are not shown
+	generated  []int                   // tokens so far
 }
 
-// product is the browser that a user agent names.
-func product(agent string) string {
-	for _, p := range products {
-		if m := p.of.FindStringSubmatch(agent); m != nil {
-			return p.name + "/" + m[1]
-		}
+// connect is the page's end of the line.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	ends := s.ctx.Err() != nil
+	if !ends {
+		s.ended.Add(1)
+		defer s.ended.Done()
 	}
-	return "an unknown browser"
+	s.mu.Unlock()
+	if ends {
+		return
+	}
+	of, err := visitor.Accept(s.ctx, w, r, func(site http.Handler) (*serve.Server, error) {
+		path, end := s.mount(site)
+		return serve.At(s.Base+path, end), nil
+	})
+	if err != nil {
+		return
+	}
+	v := &visit{Visitor: of, server: s}
+	s.mu.Lock()
+	s.open[v] = true
+	s.mu.Unlock()
+	v.Read(v.hear)
+	s.mu.Lock()
+	delete(s.open, v)
+	s.mu.Unlock()
 }
 
-// hear handles what the page says by itself. It must be fast.
-func (v *visitor) hear(m *fromPage) {
-	v.mu.Lock()
-	tab := v.tab
-	v.mu.Unlock()
+// hear handles what the page says by itself.
+func (v *visit) hear(m *visitor.Message) {
 	switch {
 	case m.About != nil:
 		v.meet(*m.About)
-	case m.Report != "" && tab != nil:
+	case m.Report != "":
 		v.shows(m.Report)
-		tab.reported(m.Report)
-	case m.Threw != "" && tab != nil:
-		tab.threw(m.Threw)
-	case m.Said != "" && tab != nil:
-		tab.said(m.Said)
 	case m.Start != nil:
-		v.start(*m.Start)
+		v.start(m.Start)
 	case m.Stop:
 		v.stop()
 	}
@@ -121,13 +112,7 @@ func (v *visitor) hear(m *fromPage) {
 const clocksDiffer = 5 * time.Second
 
 // meet says what there is to choose, or that the plan begins.
-func (v *visitor) meet(a About) {
-	for _, text := range []*string{&a.ID, &a.Agent, &a.Platform, &a.Screen, &a.Adapter} {
-		*text = limited(fault.OneLine(*text), 300)
-	}
-	v.mu.Lock()
-	v.about = a
-	v.mu.Unlock()
+func (v *visit) meet(a visitor.About) {
 	s := v.server
 	s.mu.Lock()
 	h := hello{s.Engines, slices.Clone(s.Models), s.Plan != nil, s.shown()}
@@ -139,25 +124,18 @@ func (v *visitor) meet(a About) {
 		s.took[a.ID] = true
 	}
 	s.mu.Unlock()
-	v.line.send(&toPage{Hello: &h})
+	v.Send(&toPage{Hello: &h})
 	if by := time.Until(time.UnixMilli(int64(a.Now))); by.Abs() > clocksDiffer {
-		v.line.send(&toPage{Note: fmt.Sprintf("This device's clock differs from llmparity's by %v. Times in the record are "+
-			"llmparity's.", by.Abs().Round(time.Second))})
+		v.Note(fmt.Sprintf("This device's clock differs from llmparity's by %v. Times in the record are llmparity's.",
+			by.Abs().Round(time.Second)))
 	}
 	switch {
 	case s.Plan == nil:
 	case again:
-		v.line.send(&toPage{Ended: &ended{"this browser has run the plan already; each browser runs it once"}})
+		v.Send(&toPage{Ended: &ended{"this browser has run the plan already; each browser runs it once"}})
 	default:
 		v.begin(&Run{}, s.Plan, nil)
 	}
-}
-
-func limited(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most])
-	}
-	return text
 }
 
 // Bounds of what a person may ask for.
@@ -167,14 +145,19 @@ const (
 )
 
 // start starts what a person chose.
-func (v *visitor) start(r Request) {
+func (v *visit) start(text json.RawMessage) {
+	var r Request
+	if err := json.Unmarshal(text, &r); err != nil {
+		v.Send(&toPage{Ended: &ended{"what the page asks for is not known: " + fault.OneLine(err.Error())}})
+		return
+	}
 	s := v.server
 	args, path, err := s.arguments(r)
-	if info, missing := os.Stat(path); err == nil && missing == nil && v.here() { // models of the catalogue come later
-		err = fits(v.line.ctx, filepath.Base(path), info.Size())
+	if info, missing := os.Stat(path); err == nil && missing == nil && v.Here() { // models of the catalogue come later
+		err = fits(v.Ctx(), filepath.Base(path), info.Size())
 	}
 	if err != nil {
-		v.line.send(&toPage{Ended: &ended{fault.OneLine(err.Error())}})
+		v.Send(&toPage{Ended: &ended{fault.OneLine(err.Error())}})
 		return
 	}
 	at := slices.IndexFunc(s.Engines, func(e Engine) bool { return e.Name == r.Engine })
@@ -213,7 +196,7 @@ func (s *Server) arguments(r Request) (args []string, path string, err error) {
 }
 
 // reads reads the model's vocabulary, to show the text as it comes.
-func (v *visitor) reads(name string) {
+func (v *visit) reads(name string) {
 	path, err := models.Path(name)
 	if err != nil {
 		return // the run says so
@@ -228,14 +211,14 @@ func (v *visitor) reads(name string) {
 }
 
 // begin measures on a goroutine of its own, unless something is measured in this page.
-func (v *visitor) begin(r *Run, args []string, before func()) {
+func (v *visit) begin(r *Run, args []string, before func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.cancel != nil {
-		v.line.send(&toPage{Note: "A measurement is running in this page. Stop it first."})
+		v.Note("A measurement is running in this page. Stop it first.")
 		return
 	}
-	ctx, cancel := context.WithCancelCause(v.line.ctx)
+	ctx, cancel := context.WithCancelCause(v.Ctx())
 	v.cancel, v.vocabulary, v.generated = cancel, nil, nil
 	v.server.ended.Go(func() {
 		if before != nil {
@@ -250,42 +233,40 @@ func (v *visitor) begin(r *Run, args []string, before func()) {
 		if err != nil {
 			end.Error = fault.OneLine(err.Error())
 		}
-		v.line.send(&toPage{Ended: end})
+		v.Send(&toPage{Ended: end})
 	})
 }
 
 var errStopped = fault.New(fault.Interrupted, "", "stopped by hand")
 
 // stop ends the measurement. The page has freed the engine's memory and removed the frame by itself.
-func (v *visitor) stop() {
+func (v *visit) stop() {
 	v.mu.Lock()
-	cancel, tab := v.cancel, v.tab
+	cancel := v.cancel
 	v.mu.Unlock()
 	if cancel != nil {
 		cancel(errStopped)
 	}
-	if tab != nil {
-		tab.Lose(driver.ErrClosed)
-	}
+	v.Lose()
 }
 
 // measure waits until no other page on the same machine measures, runs, and keeps what came of it.
-func (v *visitor) measure(ctx context.Context, r *Run, args []string) error {
+func (v *visit) measure(ctx context.Context, r *Run, args []string) error {
 	free, err := v.turn(ctx)
 	if err != nil {
 		return err
 	}
 	defer free()
 	s := v.server
-	r.Who = v.who()
-	out := &events{visitor: v, run: r}
+	r.Who = v.Who()
+	out := &events{visit: v, run: r}
 	notes := &lines{each: func(text string) {
 		if !strings.HasPrefix(text, "to continue: ") { // what is not saved cannot be resumed
-			v.line.send(&toPage{Note: text})
+			v.Note(text)
 		}
 	}}
 	args = slices.Concat(args, []string{"--json=true", "--out=" + s.scratch})
-	err = s.Run(ctx, v, args, &lines{each: out.line}, notes)
+	err = s.Run(ctx, v.Visitor, args, &lines{each: out.line}, notes)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -298,8 +279,8 @@ func (v *visitor) measure(ctx context.Context, r *Run, args []string) error {
 	s.runs = append(s.runs, r)
 	all, open := s.shown(), slices.Collect(maps.Keys(s.open))
 	s.mu.Unlock()
-	for _, l := range open { // this page may have been loaded again meanwhile
-		l.send(&toPage{Runs: all})
+	for _, p := range open { // this page may have been loaded again meanwhile
+		p.Send(&toPage{Runs: all})
 	}
 	switch {
 	case s.Plan == nil:
@@ -316,20 +297,20 @@ func (v *visitor) measure(ctx context.Context, r *Run, args []string) error {
 }
 
 // forget lets a browser run the plan again.
-func (s *Server) forget(v *visitor) {
+func (s *Server) forget(v *visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.took, v.about.ID)
+	delete(s.took, v.ID())
 }
 
 // turn waits for the turn of this page among those of its machine.
-func (v *visitor) turn(ctx context.Context) (free func(), err error) {
+func (v *visit) turn(ctx context.Context) (free func(), err error) {
 	s := v.server
 	s.mu.Lock()
-	turns := s.turns[v.host()]
+	turns := s.turns[v.Machine()]
 	if turns == nil {
 		turns = make(chan struct{}, 1)
-		s.turns[v.host()] = turns
+		s.turns[v.Machine()] = turns
 	}
 	s.mu.Unlock()
 	free = func() { <-turns }
@@ -338,7 +319,7 @@ func (v *visitor) turn(ctx context.Context) (free func(), err error) {
 		return free, nil
 	default:
 	}
-	v.line.send(&toPage{Note: "Another page on this device is measuring. This one begins when that has ended."})
+	v.Note("Another page on this device is measuring. This one begins when that has ended.")
 	select {
 	case turns <- struct{}{}:
 		return free, nil
@@ -347,17 +328,11 @@ func (v *visitor) turn(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// Serve serves a site to this page.
-func (v *visitor) Serve(site http.Handler) (*serve.Server, error) {
-	path, end := v.server.mount(site)
-	return serve.At(v.server.Base+path, end), nil
-}
-
 // shownTokens is how many of the last tokens are shown as they come.
 const shownTokens = 2048
 
 // shows shows the text of tokens as they come.
-func (v *visitor) shows(report string) {
+func (v *visit) shows(report string) {
 	var told struct {
 		Tokens []float64 `json:"tokens"`
 	}
@@ -376,7 +351,7 @@ func (v *visitor) shows(report string) {
 	}
 	text := v.vocabulary.Decode(v.generated[max(0, len(v.generated)-shownTokens):])
 	v.mu.Unlock()
-	v.line.send(&toPage{Text: strings.ToValidUTF8(text, "\ufffd")})
+	v.Send(&toPage{Text: strings.ToValidUTF8(text, "\ufffd")})
 }
 
 // lines calls each with every line that is written.

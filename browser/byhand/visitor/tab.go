@@ -1,4 +1,4 @@
-package byhand
+package visitor
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // Tab is a frame of the person's page. It has no profile, no flags and no DevTools of ours.
 type Tab struct {
 	*driver.Process
-	visitor  *visitor
+	visitor  *Visitor
 	thread   driver.Thread
 	told     atomic.Pointer[driver.Listener] // hears the page's events; nil: nobody
 	renderer atomic.Int64                    // the page's process; 0: unknown
@@ -31,7 +31,7 @@ type Tab struct {
 var _ driver.Tab = (*Tab)(nil)
 
 // Tab returns a tab whose frame opens with its page.
-func (v *visitor) Tab(ctx context.Context, _ driver.Options) (driver.Tab, error) {
+func (v *Visitor) Tab(ctx context.Context, _ driver.Options) (driver.Tab, error) {
 	t := &Tab{Process: &driver.Process{MemoryKills: -1}, visitor: v, thread: driver.PageThread, end: func() {}}
 	t.Ctx, t.End = context.WithCancelCause(context.Background())
 	v.mu.Lock()
@@ -53,16 +53,16 @@ func (v *visitor) Tab(ctx context.Context, _ driver.Options) (driver.Tab, error)
 	case err == nil:
 		f.PID, t.MemoryKills = pid, machine.MemoryKills()
 		f.Warn("attached", "the browser was already running: figures include its own page and services, and peak RSS is since its start")
-	case v.here():
+	case v.Here():
 		f.Warn("attached-elsewhere", "the browser's processes are not visible from here, so their memory is not available: %v", err)
 	default:
 		f.Warn("attached-elsewhere", "the browser is on another device (%s): the memory of its processes is not available, "+
-			"and the machine in this record is the one that served the page", v.host())
+			"and the machine in this record is the one that served the page", v.Machine())
 	}
 	go func() { // the page is lost with its connection
 		select {
 		case <-v.line.ctx.Done():
-			t.Lose(engine.Fail(record.Crash, "%w", errClosed))
+			t.Lose(engine.Fail(record.Crash, "%w", ErrClosed))
 		case <-t.Ctx.Done():
 		}
 	}()
@@ -96,12 +96,12 @@ func (t *Tab) Open(ctx context.Context, _, address string) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.ask(ctx, &toPage{Open: u.RequestURI()})
+	_, err = t.ask(ctx, &asked{Open: u.RequestURI()})
 	return err
 }
 
 // ask asks the page, which must be there.
-func (t *Tab) ask(ctx context.Context, m *toPage) (json.RawMessage, error) {
+func (t *Tab) ask(ctx context.Context, m *asked) (json.RawMessage, error) {
 	both, cancel := engine.Within(t.Ctx, ctx)
 	defer cancel()
 	text, err := t.visitor.line.ask(both, m)
@@ -109,7 +109,7 @@ func (t *Tab) ask(ctx context.Context, m *toPage) (json.RawMessage, error) {
 		return text, nil
 	}
 	if t.visitor.line.ctx.Err() != nil {
-		t.Lose(engine.Fail(record.Crash, "%w", errClosed)) // it may be noticed here first
+		t.Lose(engine.Fail(record.Crash, "%w", ErrClosed)) // it may be noticed here first
 	}
 	return nil, t.Meaning(ctx, err, "")
 }
@@ -122,7 +122,7 @@ func (t *Tab) Enter(_ context.Context, thread driver.Thread) error {
 
 // Evaluate evaluates an expression, which must be a call.
 func (t *Tab) Evaluate(ctx context.Context, in driver.Thread, expression string) (json.RawMessage, error) {
-	return t.ask(ctx, &toPage{Call: expression, Thread: in})
+	return t.ask(ctx, &asked{Call: expression, Thread: in})
 }
 
 // Turns waits for the event loop of the engine's thread to turn.
@@ -196,7 +196,7 @@ func (t *Tab) Close() error {
 	if t.Ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(t.Ctx, shutTime)
 		defer cancel()
-		_, _ = t.visitor.line.ask(ctx, &toPage{Shut: true}) // the page may be gone
+		_, _ = t.visitor.line.ask(ctx, &asked{Shut: true}) // the page may be gone
 	}
 	t.Lose(driver.ErrClosed)
 	t.end()

@@ -39,7 +39,7 @@ export function plot(place, also) {
   const seconds = () => Number(((performance.now() - begun) / 1000).toFixed(2));
   const soon = () => { timer ??= setTimeout(draw, drawEvery); };
 
-  addEventListener("resize", soon);
+  addEventListener("resize", () => chart.resize());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
   return {
     soon, now: draw,

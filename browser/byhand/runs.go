@@ -168,7 +168,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"model": title})
 }
 
-// fits refuses a file that this machine has no memory for, before it is read. What else takes memory is predicted later.
+// fits refuses a file that this machine has no memory for, before it is read. What else takes memory is predicted.
 func fits(ctx context.Context, title string, size int64) error {
 	if free, _, ok := machine.Room(ctx); ok && size > free {
 		return fault.New(fault.NotSupported, "choose a smaller one", "%s has %s, and %s of memory are free", title,

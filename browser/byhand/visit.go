@@ -161,7 +161,8 @@ func (v *visit) start(text json.RawMessage) {
 		return
 	}
 	at := slices.IndexFunc(s.Engines, func(e Engine) bool { return e.Name == r.Engine })
-	run := &Run{Engine: s.Engines[at].Title, Asked: fmt.Sprintf("%d tokens, context %d, %s", r.MaxTokens, r.Context, r.Thread)}
+	run := &Run{Engine: s.Engines[at].Title,
+		Asked: fmt.Sprintf("%d tokens, context %d, %s", r.MaxTokens, r.Context, r.Thread)}
 	v.begin(run, args, func() { v.reads(path) })
 }
 

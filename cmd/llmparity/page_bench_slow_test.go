@@ -58,12 +58,13 @@ func BenchmarkPageStop(b *testing.B) {
 func BenchmarkPagePerturbation(b *testing.B) {
 	browserTest(b)
 	hands, ended := make(chan driver.Hand), make(chan bool)
-	s, err := byhand.Start(byhand.Options{Engines: byhand.EnginesOf(kinds.All), Models: []string{"tiny"}, Out: b.TempDir(),
-		Say: func(text string) { b.Log(text) }, Run: func(_ context.Context, hand driver.Hand, _ []string, _, _ io.Writer) error {
-			hands <- hand
-			<-ended
-			return nil
-		}})
+	lends := func(_ context.Context, hand driver.Hand, _ []string, _, _ io.Writer) error {
+		hands <- hand
+		<-ended
+		return nil
+	}
+	s, err := byhand.Start(byhand.Options{Engines: byhand.EnginesOf(kinds.All), Models: []string{"tiny"},
+		Out: b.TempDir(), Say: func(text string) { b.Log(text) }, Run: lends})
 	check(b, err)
 	defer func() { check(b, s.Close()) }()
 	defer close(ended)

@@ -50,7 +50,8 @@ func TestPageByKeyboard(t *testing.T) {
 			t.Errorf("focus on %s is not shown", order[len(order)-1])
 		}
 	}
-	want := []string{"Skip to the form", "engine", "model", "maxTokens", "context", "launches", "thread", "prompt", "file", "start"}
+	want := []string{"Skip to the form", "engine", "model", "maxTokens", "context", "launches", "thread",
+		"prompt", "file", "start"}
 	if !slices.Equal(order, want) {
 		t.Fatalf("Tab leads to %q, want %q", order, want)
 	}
@@ -117,7 +118,7 @@ func TestPageHostileModel(t *testing.T) {
 func TestPageRefusesLargeModels(t *testing.T) {
 	browserTest(t)
 	large := filepath.Join(shortDir(t), "large.gguf")
-	check(t, sparse(large, 1<<40, tiny.Spec{Layers: 32, Hidden: 4096, FFN: 14336, Heads: 32, Vocab: 32000, Context: 2048}))
+	check(t, sparse(large, 1<<40, tiny.Spec{Layers: 32, Hidden: 4096, FFN: 14336, Heads: 32, Vocab: 32000}))
 	_, address := pageServed(t, "--model", large)
 	h := newHand(t)
 	h.opens(address)
@@ -125,7 +126,8 @@ func TestPageRefusesLargeModels(t *testing.T) {
 	h.chooses("#model", large)
 	h.clicks("#start")
 	h.waits()
-	if said := h.text("#status"); !strings.HasPrefix(said, "large.gguf has 1024.00 GiB, and ") || strings.Contains(said, "\n") {
+	said := h.text("#status")
+	if !strings.HasPrefix(said, "large.gguf has 1024.00 GiB, and ") || strings.Contains(said, "\n") {
 		t.Errorf("a model larger than memory: %q", said)
 	}
 }
@@ -178,8 +180,9 @@ func TestPageCollects(t *testing.T) {
 	twice.reads("#status", "this browser has run the plan already")
 
 	late := newHand(t)
-	_, err := chromedp.Call(late.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-		Source: "{ const { now } = Date; Date.now = () => now() - 3 * 3600_000; }"})
+	slow := page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: "{ const { now } = Date; Date.now = () => now() - 3 * 3600_000; }"}
+	_, err := chromedp.Call(late.ctx, page.AddScriptToEvaluateOnNewDocument, slow)
 	check(t, err)
 	check(t, chromedp.Do(late.ctx, chromedp.Navigate(address)))
 	late.reads("#notes", "This device's clock differs from llmparity's by 3h0m")
@@ -194,7 +197,8 @@ func TestPageCollects(t *testing.T) {
 	check(t, cmd.Wait())
 	said := fmt.Sprint(cmd.Stdout)
 	t.Log(said)
-	mentions(t, said, "Chrome/", "the page was closed or loaded again", "1 of 3: Chrome/", "3 of 3: Firefox/", "collected.html")
+	mentions(t, said, "Chrome/", "the page was closed or loaded again", "1 of 3: Chrome/", "3 of 3: Firefox/",
+		"collected.html")
 	dirs, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "*", "run.json"))
 	check(t, err)
 	if len(dirs) != 3 {

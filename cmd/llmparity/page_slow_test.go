@@ -321,8 +321,9 @@ func TestPageAgreesWithRun(t *testing.T) {
 			dirs, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "*", "run.json"))
 			check(t, err)
 			byHand, driven := filepath.Dir(dirs[0]), filepath.Join(cmd.Dir, "driven", "latest")
-			well(t, resumed(cmd, slices.Concat([]string{"run"}, flags, []string{"--model", "tiny", "--prompt", prompt, "--max-tokens", "32",
-				"--context", "512", "--repetitions", "6", "--thread", "worker", "--out", "driven"})...))
+			well(t, resumed(cmd, slices.Concat([]string{"run"}, flags, []string{"--model", "tiny", "--prompt", prompt,
+				"--max-tokens", "32", "--context", "512", "--repetitions", "6", "--thread", "worker",
+				"--out", "driven"})...))
 			mentions(t, good(t, "compare", driven, byHand, "--allow-different"), "same tokens, same scores")
 			for _, column := range []string{"model_weights_mb", "kv_cache_mb"} {
 				if a, b := columnOf(t, driven, column), columnOf(t, byHand, column); a == "" || a != b {

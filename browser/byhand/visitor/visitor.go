@@ -1,7 +1,7 @@
-// Package visitor makes a driver of a browser that a person opened. The person's page takes the place of DevTools: it has
-// a frame for each launch, in which it opens the page of package browser, and passes on what that is asked and what it
-// reports. So a Visitor is a driver.Hand, and a frame is a driver.Tab. What only DevTools see is absent. The processes
-// of a browser on this machine are found by its connection, and sampled from outside.
+// Package visitor makes a driver of a browser that a person opened. The person's page takes the place of DevTools: it
+// has a frame for each launch, in which it opens the page of package browser, and passes on what that is asked and what
+// it reports. So a Visitor is a driver.Hand, and a frame is a driver.Tab. What only DevTools see is absent. The
+// processes of a browser on this machine are found by its connection, and sampled from outside.
 package visitor
 
 import (
@@ -40,7 +40,7 @@ type About struct {
 type Visitor struct {
 	line         *line
 	ours, theirs net.Addr // ends of the connection
-	serve        func(http.Handler) (*serve.Server, error)
+	serve        Serving
 	mu           sync.Mutex
 	about        About
 	tab          *Tab // nil: no frame is open
@@ -48,9 +48,11 @@ type Visitor struct {
 
 var _ driver.Hand = (*Visitor)(nil)
 
-// Accept accepts the connection of a page until ctx ends; serve serves it a site. If it fails, the request was answered.
-func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request, serve func(http.Handler) (*serve.Server, error)) (*Visitor,
-	error) {
+// Serving serves a site to a visitor.
+type Serving func(site http.Handler) (*serve.Server, error)
+
+// Accept accepts the connection of a page until ctx ends. If it fails, the request was answered.
+func Accept(ctx context.Context, w http.ResponseWriter, r *http.Request, serve Serving) (*Visitor, error) {
 	l, err := dialled(ctx, w, r)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ func (v *Visitor) Read(hear func(*Message)) {
 // take takes what is about the browser or the frame.
 func (v *Visitor) take(m *Message) {
 	if m.About != nil {
-		for _, text := range []*string{&m.About.ID, &m.About.Agent, &m.About.Platform, &m.About.Screen, &m.About.Adapter} {
+		a := m.About
+		for _, text := range []*string{&a.ID, &a.Agent, &a.Platform, &a.Screen, &a.Adapter} {
 			*text = Limited(fault.OneLine(*text), 300)
 		}
 	}

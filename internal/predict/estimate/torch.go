@@ -2,6 +2,7 @@ package estimate
 
 // torchRuntime is PyTorch with Hugging Face's transformers.
 var torchRuntime = &Runtime{name: "torch", device: gpuOrCPU, rules: torch{}, expands: true,
+	take:    func(s *Setup, settings map[string]string) { s.OnCPU = s.OnCPU || settings["device"] == "cpu" },
 	assumed: func(Model, Setup) bool { return true }}
 
 type torch struct{ usual }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"llmparity/internal/depth"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
@@ -28,13 +26,6 @@ type sampler struct {
 	cmd  *exec.Cmd
 	said bytes.Buffer
 	dir  string
-}
-
-// monotonic is the kernel's clock, by which perf stamps samples.
-func monotonic() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it never fails
-	return time.Duration(t.Nano())
 }
 
 // sampling starts perf on processes. Stacks are unwound from copies of the stack, because programs are built without

@@ -6,7 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/internal/bench/once"
+	"llmparity/internal/bench/plan"
 	"llmparity/internal/bench/progress"
+	"llmparity/internal/bench/resolve"
+	"llmparity/internal/bench/run"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/internal/kit/fault"
@@ -58,30 +61,39 @@ func (f *generateFlags) generate(c *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	p.Parity, p.Check = new(false), new(false)
-	ctx, stderr := c.Context(), c.ErrOrStderr()
-	show := progress.New(stderr, false)
-	defer show.Close()
-	f.strict = true
-	r, err := f.resolver(p, false, show.Say, stderr)
+	resolved, parts, done, err := f.unmeasured(c, p)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	resolved, err := f.ready(ctx, r, show)
-	if err != nil {
-		return err
-	}
-	parts, err := resolved.Open(ctx, resolved.Setups[0])
-	if err != nil {
-		return err
-	}
-	s, err := once.Open(ctx, parts.Engines[0], parts.Of(parts.Engines[0]), stderr, f.allowFallback)
+	defer done()
+	s, err := once.Open(c.Context(), parts.Engines[0], parts.Of(parts.Engines[0]), c.ErrOrStderr(),
+		f.allowFallback)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, s.Close()) }()
 	cell := &resolved.Cells[0]
-	return s.Text(ctx, engine.Request{Prompt: cell.Prompt, MaxTokens: cell.MaxTokens, Temperature: f.temperature},
-		c.OutOrStdout())
+	r := engine.Request{Prompt: cell.Prompt, MaxTokens: cell.MaxTokens, Temperature: f.temperature}
+	return s.Text(c.Context(), r, c.OutOrStdout())
+}
+
+// unmeasured resolves a plan of one setup, of which nothing is measured, and returns its engines until done is called.
+func (f *runFlags) unmeasured(c *cobra.Command, p plan.Plan) (resolved *resolve.Resolved, parts run.Parts,
+	done func(), err error) {
+	p.Parity, p.Check = new(false), new(false)
+	show := progress.New(c.ErrOrStderr(), false)
+	f.strict = true
+	r, err := f.resolver(p, false, show.Say, c.ErrOrStderr())
+	if err != nil {
+		show.Close()
+		return nil, parts, nil, err
+	}
+	done = func() { r.Close(); show.Close() }
+	if resolved, err = f.ready(c.Context(), r, show); err == nil {
+		parts, err = resolved.Open(c.Context(), resolved.Setups[0])
+	}
+	if err != nil {
+		done()
+	}
+	return resolved, parts, done, err
 }

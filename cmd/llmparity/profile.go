@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/internal/bench/deepen"
-	"llmparity/internal/bench/progress"
 	"llmparity/internal/engine"
 	"llmparity/internal/kinds"
 	"llmparity/reports"
@@ -52,40 +51,27 @@ func (f *profileOptions) profile(c *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	p.Parity, p.Check = new(false), new(false)
 	for _, k := range kinds.All {
 		if d, ok := f.chosen().Config(k).(interface{ Deepen() }); ok {
 			d.Deepen()
 		}
 	}
-	ctx, stderr := c.Context(), c.ErrOrStderr()
-	show := progress.New(stderr, false)
-	defer show.Close()
-	f.strict = true
-	r, err := f.resolver(p, false, show.Say, stderr)
+	resolved, parts, done, err := f.unmeasured(c, p)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	resolved, err := f.ready(ctx, r, show)
-	if err != nil {
-		return err
-	}
-	parts, err := resolved.Open(ctx, resolved.Setups[0])
-	if err != nil {
-		return err
-	}
+	defer done()
 	folder, err := deepen.NewFolder(f.out, f.before, flame.Page(reports.Style()))
 	if err != nil {
 		return err
 	}
 	cell := &resolved.Cells[0]
 	for _, e := range parts.Engines {
-		show.Say(e.Name(), "profiling")
-		err = cmp.Or(err, folder.Profile(ctx, e, parts.Of(e), engine.Request{Prompt: cell.Prompt,
-			MaxTokens: cell.MaxTokens, IgnoreEOS: true}, stderr, f.allowFallback))
+		c.PrintErrf("%s: profiling\n", e.Name())
+		// The others go on if one fails.
+		err = cmp.Or(err, folder.Profile(c.Context(), e, parts.Of(e),
+			engine.Request{Prompt: cell.Prompt, MaxTokens: cell.MaxTokens}, c.ErrOrStderr(), f.allowFallback))
 	}
-	show.Close()
 	if err := cmp.Or(err, folder.Write(c.OutOrStdout())); err != nil {
 		return err
 	}

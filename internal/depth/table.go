@@ -24,7 +24,7 @@ func Table(w io.Writer, profiles map[string]Profile, engines []string, most int)
 	return nil
 }
 
-// phases lists the phases of any profile, the longest names last.
+// phases lists the phases of all profiles, in the order of a generation.
 func phases(profiles map[string]Profile) (out []string) {
 	for _, p := range profiles {
 		for _, r := range p.Rows {

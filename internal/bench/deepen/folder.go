@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"llmparity/internal/bench/once"
@@ -130,7 +129,6 @@ func (f *Folder) Write(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == ".html" {
 			fmt.Fprintf(out, "flame graph  %s\n", filepath.Join(f.Path, e.Name()))

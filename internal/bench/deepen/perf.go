@@ -3,6 +3,7 @@ package deepen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"llmparity/internal/depth"
+	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/record"
 )
@@ -36,7 +38,7 @@ func sampling(ctx context.Context, pids []int) (*sampler, error) {
 		return nil, fault.New(fault.Run, "install it (Debian: apt install linux-perf)",
 			"stacks are sampled with perf, which is not here")
 	}
-	dir, err := os.MkdirTemp("", "llmparity-perf-")
+	dir, err := child.Scratch("perf")
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +53,9 @@ func sampling(ctx context.Context, pids []int) (*sampler, error) {
 	s.cmd.Stderr = &s.said
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
 	s.cmd.WaitDelay = 20 * time.Second
+	child.Own(s.cmd)
 	if err := s.cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	time.Sleep(300 * time.Millisecond) // until it has opened its events
 	return s, nil

@@ -112,7 +112,7 @@ bench: build
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/host/sample
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
-	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
+	go test -run '^$$' -tags slow -bench KnownTimes -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 20m -p 1 ./browser/webllm ./browser/wllama ./browser/transformersjs
 	go test -run '^$$' -bench 'BenchmarkReport' -benchtime 5x -timeout 10m ./cmd/llmparity

@@ -95,6 +95,39 @@ repetitions: 1
 	}
 }
 
+// A plan in the form of another tool that names a container, and no engine, means vLLM in that container; it generates
+// what llama.cpp generates outside.
+func TestVLLMInContainer(t *testing.T) {
+	lightTest(t)
+	programs := filepath.Join(cache.Dir(os.Getenv), "huggingface", "current", "bin")
+	if _, err := os.Stat(filepath.Join(programs, "vllm")); err != nil {
+		t.Skip("scripts/setup vllm: ", err)
+	}
+	python, err := filepath.EvalSymlinks(filepath.Join(programs, "python"))
+	check(t, err)
+	flags := []string{"--shm-size", "256m", "-e", "PATH=/bin:/usr/bin:" + programs}
+	if prefix := filepath.Dir(filepath.Dir(python)); prefix != "/usr" { // which the container has
+		flags = append(flags, "-v", prefix+":"+prefix+":ro")
+	}
+	contained(t, t.TempDir(), flags...)
+	cmd := program(t, "run", "plan.yaml", "--repetitions", "1", "--vllm-args=--enforce-eager", "--timeout", "10m")
+	put(t, cmd.Dir, "plan.yaml", `models:
+  - {model_id: tiny, container_name: box, dtype: float32, tensor_parallel_size: 1, max_model_len: 512}
+  - {model_id: tiny, dtype: float32, engines: [llamacpp]}
+prompts: [the quick]
+max_tokens: 12
+`)
+	well(t, cmd)
+	ids := generatedIDs(opened(t, filepath.Join(cmd.Dir, "results", "latest")))
+	if want := ids["llamacpp none"]; len(want) != 1 || !slices.Equal(ids["vllm box"], want) {
+		t.Errorf("%v", ids)
+	}
+	if said := containertest.Podman(t, "top", "box", "comm"); strings.Contains(said, "python") ||
+		strings.Contains(said, "VLLM") {
+		t.Errorf("left in the container:\n%s", said)
+	}
+}
+
 // A model is found by its path in the container, also on no mount.
 func TestModelInContainer(t *testing.T) {
 	racedTest(t)

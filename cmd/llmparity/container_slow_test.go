@@ -17,6 +17,8 @@ import (
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/models/tiny"
 	"llmparity/internal/record"
+	"llmparity/native/huggingface"
+	"llmparity/native/server"
 )
 
 // contained starts a container that has this machine's libraries, the set-up's builds, and a folder as /own.
@@ -95,37 +97,60 @@ repetitions: 1
 	}
 }
 
-// A plan in the form of another tool that names a container, and no engine, means vLLM in that container; it generates
-// what llama.cpp generates outside.
-func TestVLLMInContainer(t *testing.T) {
-	lightTest(t)
+// withTorch starts a container that has torch, transformers and vLLM on its PATH.
+func withTorch(t *testing.T) {
+	t.Helper()
 	programs := filepath.Join(cache.Dir(os.Getenv), "huggingface", "current", "bin")
 	if _, err := os.Stat(filepath.Join(programs, "vllm")); err != nil {
 		t.Skip("scripts/setup vllm: ", err)
 	}
 	python, err := filepath.EvalSymlinks(filepath.Join(programs, "python"))
 	check(t, err)
-	flags := []string{"--shm-size", "256m", "-e", "PATH=/bin:/usr/bin:" + programs}
+	flags := []string{"--shm-size", "256m", "-e", "PATH=" + programs + ":/bin:/usr/bin"}
 	if prefix := filepath.Dir(filepath.Dir(python)); prefix != "/usr" { // which the container has
 		flags = append(flags, "-v", prefix+":"+prefix+":ro")
 	}
 	contained(t, t.TempDir(), flags...)
-	cmd := program(t, "run", "plan.yaml", "--repetitions", "1", "--vllm-args=--enforce-eager", "--timeout", "10m")
-	put(t, cmd.Dir, "plan.yaml", `models:
-  - {model_id: tiny, container_name: box, dtype: float32, tensor_parallel_size: 1, max_model_len: 512}
+}
+
+// agreesWithOutside runs an entry of a plan in the container, and llama.cpp outside; they generate the same.
+func agreesWithOutside(t *testing.T, engine, entry string, args ...string) {
+	t.Helper()
+	cmd := program(t, append([]string{"run", "plan.yaml", "--repetitions", "1", "--timeout", "10m"}, args...)...)
+	put(t, cmd.Dir, "plan.yaml", "models:\n  - {model_id: tiny, container_name: box, dtype: float32, "+entry+`}
   - {model_id: tiny, dtype: float32, engines: [llamacpp]}
 prompts: [the quick]
 max_tokens: 12
 `)
 	well(t, cmd)
-	ids := generatedIDs(opened(t, filepath.Join(cmd.Dir, "results", "latest")))
-	if want := ids["llamacpp none"]; len(want) != 1 || !slices.Equal(ids["vllm box"], want) {
+	r := opened(t, filepath.Join(cmd.Dir, "results", "latest"))
+	ids := generatedIDs(r)
+	if want := ids["llamacpp none"]; len(want) != 1 || !slices.Equal(ids[engine+" box"], want) {
 		t.Errorf("%v", ids)
 	}
-	if said := containertest.Podman(t, "top", "box", "comm"); strings.Contains(said, "python") ||
-		strings.Contains(said, "VLLM") {
+	for _, a := range r.Attempts {
+		if len(a.Samples) == 0 {
+			t.Errorf("launch %d of %s has no samples", a.ID, r.CellByID(a.Cell).Engine)
+		}
+	}
+	said := containertest.Podman(t, "top", "box", "args")
+	if strings.Contains(said, "python") || strings.Contains(said, "VLLM") {
 		t.Errorf("left in the container:\n%s", said)
 	}
+}
+
+// A plan in the form of another tool that names a container, and no engine, means vLLM in that container.
+func TestVLLMInContainer(t *testing.T) {
+	lightTest(t)
+	withTorch(t)
+	agreesWithOutside(t, server.VLLMName, "tensor_parallel_size: 1, max_model_len: 512", "--vllm-args=--enforce-eager")
+}
+
+// Our program runs in the container's Python.
+func TestHuggingFaceInContainer(t *testing.T) {
+	lightTest(t)
+	withTorch(t)
+	agreesWithOutside(t, huggingface.Name, "engines: [huggingface]")
 }
 
 // A model is found by its path in the container, also on no mount.

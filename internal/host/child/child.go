@@ -11,6 +11,7 @@ package child
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -116,7 +117,7 @@ func (p *Process) Err() error { return p.err }
 
 // Exit describes how the process ended, after Done is closed.
 func (p *Process) Exit() string {
-	if p.err == nil {
+	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) { // it ended well, but others held its output
 		return "exit status 0"
 	}
 	return p.err.Error()

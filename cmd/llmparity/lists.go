@@ -135,10 +135,16 @@ func complete(c *cobra.Command) {
 	}
 }
 
-// modelNames are the built-in models and those of WebLLM's catalogue, which may be missing.
+// modelNames are the built-in models, and those of WebLLM's catalogue that can be run; the catalogue may be missing.
 func modelNames() []string {
+	names := append(models.Tinies(), models.SmolLM2)
 	known, _ := builtInCatalogue()
-	return slices.Concat(models.Tinies(), []string{models.SmolLM2}, known.IDs())
+	for _, e := range known.Models {
+		if e.Writes() {
+			names = append(names, e.ID)
+		}
+	}
+	return names
 }
 
 // limits are figures, before a number.

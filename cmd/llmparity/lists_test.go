@@ -42,6 +42,16 @@ func TestListsWithSpaces(t *testing.T) {
 	}
 }
 
+// Models that generate no text are not offered.
+func TestModelNames(t *testing.T) {
+	lightTest(t)
+	names := strings.Join(modelNames(), " ")
+	mentions(t, names, "tiny-q4_0", "smollm2", "Llama-3.2-1B-Instruct-q4f16_1-MLC")
+	if strings.Contains(names, "arctic-embed") || strings.Contains(names, "vision") {
+		t.Errorf("offered are %s", names)
+	}
+}
+
 func FuzzLists(f *testing.F) {
 	lightTest(f)
 	for _, seed := range []string{"run --concurrency 1 2", "run --seqlens=1 2 --", "run --models a b c.yaml",

@@ -34,7 +34,7 @@ func (f Finder) entry(id string) (catalogue.Entry, error) {
 // chat finds a model that can be run.
 func (f Finder) chat(id string) (catalogue.Entry, error) {
 	e, err := f.entry(id)
-	if err == nil && (e.Type != catalogue.Chat || e.Manifest != "") {
+	if err == nil && !e.Writes() {
 		err = fault.New(fault.UnknownModel, "choose another (llmparity model list)",
 			"model %s (%s) does not generate text", id, e.Type)
 	}

@@ -62,6 +62,9 @@ func (t ModelType) String() string {
 	return fmt.Sprintf("type %d", int(t))
 }
 
+// Writes reports whether the model generates text, from text alone.
+func (e Entry) Writes() bool { return e.Type == Chat && e.Manifest == "" }
+
 // ShaderF16 is the WebGPU feature for computing with 16-bit floats.
 const ShaderF16 = "shader-f16"
 

@@ -27,11 +27,15 @@ type kernelTimes struct {
 	Dispatches []dispatched `json:"dispatches"`
 	Answers    []float64    `json:"answers"` // when a buffer was mapped (page time), and how many dispatches came before
 	Made       struct {
-		Modules    int64   `json:"modules"`
-		ModuleMS   float64 `json:"moduleMs"`
-		Pipelines  int64   `json:"pipelines"`
-		PipelineMS float64 `json:"pipelineMs"`
+		Modules   makes `json:"modules"`
+		Pipelines makes `json:"pipelines"`
 	} `json:"made"`
+}
+
+// makes is what was made since the page began, and for how long at least one was being made.
+type makes struct {
+	Count int64   `json:"count"`
+	MS    float64 `json:"ms"`
 }
 
 var _ engine.DeepProfiler = (*Session)(nil)
@@ -144,12 +148,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// created adds what was made since the page began.
+// created adds what was made since the page began. Much of it may be made for the first token only.
 func (k kernelTimes) created(p *depth.Profile) {
-	made := func(kernel string, calls int64, took float64) {
+	made := func(kernel string, m makes) {
 		p.Add(depth.Row{Phase: string(record.Load), Layer: depth.NoLayer, Role: depth.Other, Kernel: kernel,
-			Calls: calls, Self: time.Duration(took * 1e6)})
+			Calls: m.Count, Self: time.Duration(m.MS * 1e6)})
 	}
-	made("creating pipelines, which may overlap", k.Made.Pipelines, k.Made.PipelineMS)
-	made("creating shader modules", k.Made.Modules, k.Made.ModuleMS)
+	made("creating pipelines", k.Made.Pipelines)
+	made("compiling shader modules", k.Made.Modules)
 }

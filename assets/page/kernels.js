@@ -1,12 +1,13 @@
-// Times of WebGPU kernels, for a profile. host.js imports it only then, before the engine: each dispatch gets a compute pass of its
-// own, with a timestamp at either end, which takes time. Nothing is timed until on() is called.
+// Times of WebGPU kernels, for a profile, and the buffers from the page's begin on. It is imported only then, after the ledger and
+// before the engine, on the thread on which the engine computes. Each dispatch gets a compute pass of its own, with a timestamp at
+// either end, which takes time. Nothing is timed until on() is called.
 //
 // Passes of the engine that have timestamps of their own lose them. Kernels of indirect dispatches are timed like others.
 
 const now = () => performance.timeOrigin + performance.now();
 
 const { createBindGroup, createComputePipeline, createComputePipelineAsync, createShaderModule } = GPUDevice.prototype;
-const { createQuerySet, createBuffer, createCommandEncoder } = GPUDevice.prototype;
+const { createQuerySet, createBuffer, createCommandEncoder, pushErrorScope, popErrorScope } = GPUDevice.prototype;
 const { beginComputePass } = GPUCommandEncoder.prototype;
 
 const names = new Map(); // kernel -> its number
@@ -16,7 +17,7 @@ const boundOf = new WeakMap(); // bind group -> bytes
 const labelOf = new WeakMap(); // shader module -> its label
 
 let timing = false;
-let made = { modules: 0, moduleMs: 0, pipelines: 0, pipelineMs: 0 };
+const made = { modules: { count: 0, ms: 0, pending: 0 }, pipelines: { count: 0, ms: 0, pending: 0 } };
 let chunks = []; // of timestamps: { device, set, dispatches }
 let answers = []; // when a buffer was mapped, and how many dispatches had been recorded when that was asked for, in turn
 let recorded = 0; // dispatches
@@ -42,27 +43,32 @@ function named(pipeline, { label, compute: { module, entryPoint } }) {
   return pipeline;
 }
 
-function timed(count, ms, act) {
-  const begin = now();
-  const done = (result) => {
-    made[count]++;
-    made[ms] += now() - begin;
-    return result;
-  };
-  const result = act();
-  return result instanceof Promise ? result.then(done) : done(result);
+// making counts what is made, and the time in which at least one is: the browser makes several at once.
+function making(what, ready) {
+  const m = made[what];
+  m.count++;
+  if (m.pending++ === 0) m.since = now();
+  const end = () => { if (--m.pending === 0) m.ms += now() - m.since; };
+  ready.then(end, end);
 }
 
 GPUDevice.prototype.createShaderModule = function (descriptor) {
-  const module = timed("modules", "moduleMs", () => createShaderModule.call(this, descriptor));
+  const module = createShaderModule.call(this, descriptor);
+  making("modules", module.getCompilationInfo());
   labelOf.set(module, descriptor.label);
   return module;
 };
+// A pipeline is there at once, but the browser makes it later. It answers for the error scope after that.
 GPUDevice.prototype.createComputePipeline = function (descriptor) {
-  return named(timed("pipelines", "pipelineMs", () => createComputePipeline.call(this, descriptor)), descriptor);
+  pushErrorScope.call(this, "out-of-memory"); // which no pipeline causes, so no error is kept from the engine
+  const pipeline = createComputePipeline.call(this, descriptor);
+  making("pipelines", popErrorScope.call(this));
+  return named(pipeline, descriptor);
 };
 GPUDevice.prototype.createComputePipelineAsync = function (descriptor) {
-  return timed("pipelines", "pipelineMs", () => createComputePipelineAsync.call(this, descriptor)).then((p) => named(p, descriptor));
+  const pipeline = createComputePipelineAsync.call(this, descriptor);
+  making("pipelines", pipeline);
+  return pipeline.then((p) => named(p, descriptor));
 };
 GPUDevice.prototype.createBindGroup = function (descriptor) {
   const group = createBindGroup.call(this, descriptor);

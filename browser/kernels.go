@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"llmparity/internal/depth"
@@ -21,7 +22,7 @@ func (d dispatched) at() float64    { return d[1] }
 func (d dispatched) begin() float64 { return d[3] }
 func (d dispatched) end() float64   { return d[4] }
 
-// kernelTimes are all dispatches of a generation.
+// kernelTimes are all dispatches of a generation, and what else the thread knows of WebGPU.
 type kernelTimes struct {
 	Kernels    []string     `json:"kernels"`
 	Dispatches []dispatched `json:"dispatches"`
@@ -30,6 +31,8 @@ type kernelTimes struct {
 		Modules   makes `json:"modules"`
 		Pipelines makes `json:"pipelines"`
 	} `json:"made"`
+	Reach *reach `json:"reach"` // nil: unknown
+	Held  []held `json:"held"`
 }
 
 // makes is what was made since the page began, and for how long at least one was being made.
@@ -41,7 +44,7 @@ type makes struct {
 var _ engine.DeepProfiler = (*Session)(nil)
 
 // Deep generates with each WebGPU dispatch timed by the GPU.
-func (s *Session) Deep(ctx context.Context, r engine.Request, _ string) (depth.Profile, error) {
+func (s *Session) Deep(ctx context.Context, r engine.Request, prefix string) (depth.Profile, error) {
 	var p depth.Profile
 	if !s.config.Kernels {
 		return p, fmt.Errorf("the page of %s was opened without timing of kernels", s.served.Title)
@@ -66,14 +69,16 @@ func (s *Session) Deep(ctx context.Context, r engine.Request, _ string) (depth.P
 	offset, within := times.offset()
 	on := func(ns float64) time.Time { return s.At(ns/1e6 + offset) }
 	edges := []edge{{record.Prefill, u.Sent, sampled[0]}, {record.Decode, sampled[0], sampled[len(sampled)-1]}}
+	places := times.places()
 	for _, e := range edges {
-		times.into(&p, e, on)
+		times.into(&p, e, places, on)
 	}
 	times.created(&p)
 	p.Notes = append(p.Notes, fmt.Sprintf("%d dispatches, each in a compute pass of its own with two timestamps; the "+
 		"GPU's clock and the page's are known to %.2g ms of each other", len(times.Dispatches), within),
-		"MiB are the buffers that a kernel is bound to, which it need not read whole")
-	return p, nil
+		layersNote(places), "MiB are the buffers that a kernel is bound to, which it need not read whole")
+	times.Reach.into(&p)
+	return p, times.writeHeld(&p, s.ledger, prefix+".buffers.csv")
 }
 
 // edge is a phase between two times of ours.
@@ -106,15 +111,62 @@ func (k kernelTimes) offset() (ms, within float64) {
 	return (least + most) / 2, (most - least) / 2
 }
 
+// places returns the place of each dispatch in its forward pass, which ends where the engine reads a result.
+func (k kernelTimes) places() (out []depth.Place) {
+	names := make([]string, len(k.Dispatches))
+	for i, d := range k.Dispatches {
+		names[i] = k.Kernels[int(d[0])]
+	}
+	known := map[string][]depth.Place{} // most passes are equal
+	for i := 1; ; i += 2 {
+		end := len(names)
+		if i < len(k.Answers) {
+			end = min(end, int(k.Answers[i]))
+		}
+		if begin := len(out); end > begin {
+			key := strings.Join(names[begin:end], "\n")
+			if known[key] == nil {
+				known[key] = depth.Places(names[begin:end])
+			}
+			out = append(out, known[key]...)
+		}
+		if i >= len(k.Answers) {
+			return out
+		}
+	}
+}
+
+func layersNote(places []depth.Place) string {
+	layers := 0
+	for _, p := range places {
+		layers = max(layers, p.Layer+1)
+	}
+	if layers == 0 {
+		return "no kernel has a layer, because the kernels of a forward pass do not repeat"
+	}
+	return fmt.Sprintf("WebGPU knows no layers: they are the %d repeats of kernels in a forward pass, and a matrix product "+
+		"without a name of its own is attention's, the feed-forward network's or the head's by its place there", layers)
+}
+
 // into adds up the rows of a phase. A wait lies between the end of one kernel and the begin of the next, or an edge of
 // the phase. Kernels that overlap share the time from the later begin on.
-func (k kernelTimes) into(p *depth.Profile, e edge, on func(ns float64) time.Time) {
-	all := slices.DeleteFunc(slices.Clone(k.Dispatches), func(d dispatched) bool { return d.begin() < 0 })
-	slices.SortStableFunc(all, func(a, b dispatched) int { return cmp.Compare(a.begin(), b.begin()) })
-	row := func(role depth.Role, kernel string, self time.Duration, bytes int64) {
-		p.Add(depth.Row{Phase: e.phase, Layer: depth.NoLayer, Role: role, Kernel: kernel, Calls: 1, Self: self,
+func (k kernelTimes) into(p *depth.Profile, e edge, places []depth.Place, on func(ns float64) time.Time) {
+	type placed struct {
+		dispatched
+		depth.Place
+	}
+	var all []placed
+	for i, d := range k.Dispatches {
+		if d.begin() >= 0 {
+			all = append(all, placed{d, places[i]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.begin(), b.begin()) })
+	row := func(at depth.Place, kernel string, self time.Duration, bytes int64) {
+		p.Add(depth.Row{Phase: e.phase, Layer: at.Layer, Role: at.Role, Kernel: kernel, Calls: 1, Self: self,
 			Bytes: bytes})
 	}
+	waits := depth.Place{Layer: depth.NoLayer, Role: depth.Wait}
 	over, wait := e.begin, "before the first kernel"
 	for _, d := range all {
 		begin, end := on(d.begin()), on(d.end())
@@ -122,15 +174,14 @@ func (k kernelTimes) into(p *depth.Profile, e edge, on func(ns float64) time.Tim
 			continue
 		}
 		if gap := begin.Sub(over); gap > 0 {
-			row(depth.Wait, wait, gap, 0)
+			row(waits, wait, gap, 0)
 		}
 		begin, end, wait = later(begin, over), earlier(end, e.end), "between kernels"
-		name := k.Kernels[int(d[0])]
-		row(depth.RoleOf(name), name, max(0, end.Sub(begin)), int64(d[2]))
+		row(d.Place, k.Kernels[int(d.dispatched[0])], max(0, end.Sub(begin)), int64(d.dispatched[2]))
 		over = later(over, end)
 	}
 	if gap := e.end.Sub(over); gap > 0 {
-		row(depth.Wait, "after the last kernel", gap, 0)
+		row(waits, "after the last kernel", gap, 0)
 	}
 }
 

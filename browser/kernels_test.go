@@ -14,7 +14,7 @@ func TestKernelTimesAddUp(t *testing.T) {
 	start := time.Unix(100, 0)
 	on := func(ns float64) time.Time { return start.Add(time.Millisecond + time.Duration(ns)) }
 	var p depth.Profile
-	k.into(&p, edge{"decode", start, start.Add(10 * time.Millisecond)}, on)
+	k.into(&p, edge{"decode", start, start.Add(10 * time.Millisecond)}, k.places(), on)
 	got := map[string]time.Duration{}
 	for _, r := range p.Rows {
 		got[r.Kernel] = r.Self

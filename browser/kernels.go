@@ -62,7 +62,8 @@ func (s *Session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 		return p, fmt.Errorf("reading the kernels' times: %w", err)
 	}
 	if len(times.Dispatches) == 0 || len(sampled) == 0 {
-		return p, engine.ErrShallow
+		return p, fmt.Errorf("%w: it gave WebGPU nothing to do; choose its WebGPU backend, and an adapter that it can use",
+			engine.ErrShallow)
 	}
 	p.Wall = map[string]time.Duration{record.Prefill: sampled[0].Sub(u.Sent),
 		record.Decode: sampled[len(sampled)-1].Sub(sampled[0])}
@@ -77,6 +78,10 @@ func (s *Session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 	p.Notes = append(p.Notes, fmt.Sprintf("%d dispatches, each in a compute pass of its own with two timestamps; the "+
 		"GPU's clock and the page's are known to %.2g ms of each other", len(times.Dispatches), within),
 		layersNote(places), "MiB are the buffers that a kernel is bound to, which it need not read whole")
+	if n := times.results(func(ms float64) bool { return !s.At(ms).After(sampled[0]) }); n > 1 {
+		p.Notes = append(p.Notes, fmt.Sprintf("the first token came after %d results of the GPU: the engine computes a prompt "+
+			"in parts, or tells a token later than it has it", n))
+	}
 	times.Reach.into(&p)
 	return p, times.writeHeld(&p, s.ledger, prefix+".buffers.csv")
 }
@@ -134,6 +139,16 @@ func (k kernelTimes) places() (out []depth.Place) {
 			return out
 		}
 	}
+}
+
+// results counts the results that the engine had read by some time.
+func (k kernelTimes) results(by func(ms float64) bool) (n int) {
+	for i := 0; i+1 < len(k.Answers); i += 2 {
+		if by(k.Answers[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 func layersNote(places []depth.Place) string {

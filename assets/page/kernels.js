@@ -9,7 +9,7 @@ const now = () => performance.timeOrigin + performance.now();
 const { createBindGroup, createComputePipeline, createComputePipelineAsync, createShaderModule } = GPUDevice.prototype;
 const { createQuerySet, createBuffer, createCommandEncoder, pushErrorScope, popErrorScope } = GPUDevice.prototype;
 const { beginComputePass } = GPUCommandEncoder.prototype;
-const ledger = globalThis.llmparityLedger; // of this thread, whatever the page's name stands for later
+const ledger = globalThis.llmparityLedger; // of this thread
 
 const names = new Map(); // kernel -> its number
 const kernelOf = new WeakMap(); // pipeline -> its kernel's number
@@ -23,8 +23,9 @@ let chunks = []; // of timestamps: { device, set, dispatches }
 let answers = []; // when a buffer was mapped, and how many dispatches had been recorded when that was asked for, in turn
 let recorded = 0; // dispatches
 const perChunk = 2048; // WebGPU allows 4096 timestamps in a set
-const held = []; // the ledger's groups of live buffers at several times
-const between = 50; // ms between two of them, at least
+let held = []; // the ledger's groups of live buffers at several times
+let between = 50; // ms between two of them, at least
+const mostHeld = 1024;
 
 // request adds the feature that timestamps need.
 const { requestDevice } = GPUAdapter.prototype;
@@ -40,6 +41,9 @@ function look() {
   if (last && at - last.at < between) return;
   const { figures: { created_count: created, released_count: released }, groups } = ledger.read();
   if (last?.changes !== created + released) held.push({ at, changes: created + released, groups });
+  if (held.length < mostHeld) return;
+  held = held.filter((_, i) => i % 2 === 0);
+  between *= 2;
 }
 
 function numberOf(name) {

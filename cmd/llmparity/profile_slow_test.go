@@ -83,6 +83,7 @@ func kernelsOf(t *testing.T, rows []depth.Row, want []depth.Role) {
 			}
 		}
 	}
+	t.Logf("kernels and waits between them: %v; at the edges of decode: %v", between, edges)
 	if edges > between/20 {
 		t.Errorf("kernels and the waits between them take %v, and %v of decode are at its edges", between, edges)
 	}

@@ -48,6 +48,9 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 	if err != nil && !errors.Is(err, engine.ErrShallow) {
 		return f, err
 	}
+	if ok && err != nil {
+		f.Notes = append(f.Notes, "no operators: "+err.Error())
+	}
 	if _, ok := s.Session.(engine.Profiler); ok {
 		err = f.scripts(ctx, s, r, prefix)
 	} else {

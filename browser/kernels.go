@@ -33,6 +33,8 @@ type kernelTimes struct {
 	} `json:"made"`
 	Reach *reach `json:"reach"` // nil: unknown
 	Held  []held `json:"held"`
+
+	Without bool `json:"without"` // the adapter has no timestamps
 }
 
 // makes is what was made since the page began, and for how long at least one was being made.
@@ -60,6 +62,9 @@ func (s *Session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 	times, err := Call[kernelTimes](ctx, s.Page, "llmparityKernels.take()")
 	if err != nil {
 		return p, fmt.Errorf("reading the kernels' times: %w", err)
+	}
+	if times.Without {
+		return p, fmt.Errorf("%w: the WebGPU adapter has no timestamps", engine.ErrShallow)
 	}
 	if len(times.Dispatches) == 0 || len(sampled) == 0 {
 		return p, fmt.Errorf("%w: it gave WebGPU nothing to do; choose its WebGPU backend, and an adapter that it can use",
@@ -220,6 +225,8 @@ func (k kernelTimes) created(p *depth.Profile) {
 		p.Add(depth.Row{Phase: string(record.Load), Layer: depth.NoLayer, Role: depth.Other, Kernel: kernel,
 			Calls: m.Count, Self: time.Duration(m.MS * 1e6)})
 	}
-	made("creating pipelines", k.Made.Pipelines)
-	made("compiling shader modules", k.Made.Modules)
+	made("creating pipelines, at most", k.Made.Pipelines)
+	made("compiling shader modules, at most", k.Made.Modules)
+	p.Notes = append(p.Notes, "pipelines and shader modules take the time until the browser says that they are made: both "+
+		"overlap, and it may have computed meanwhile")
 }

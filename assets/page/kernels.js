@@ -22,6 +22,7 @@ const made = { modules: { count: 0, ms: 0, pending: 0 }, pipelines: { count: 0, 
 let chunks = []; // of timestamps: { device, set, dispatches }
 let answers = []; // when a buffer was mapped, and how many dispatches had been recorded when that was asked for, in turn
 let recorded = 0; // dispatches
+let without = false; // the device has no timestamps
 const perChunk = 2048; // WebGPU allows 4096 timestamps in a set
 let held = []; // the ledger's groups of live buffers at several times
 let between = 50; // ms between two of them, at least
@@ -58,7 +59,8 @@ function named(pipeline, { label, compute: { module, entryPoint } }) {
   return pipeline;
 }
 
-// making counts what is made, and the time in which at least one is: the browser makes several at once.
+// making counts what is made, and the time in which at least one is: the browser makes several at once. Its answers come after
+// what it was asked before, and when this thread listens.
 function making(what, ready) {
   const m = made[what];
   m.count++;
@@ -171,8 +173,8 @@ class Pass {
 
 GPUCommandEncoder.prototype.beginComputePass = function (descriptor) {
   const device = deviceOf.get(this);
-  if (!timing || !device?.features.has("timestamp-query")) return beginComputePass.call(this, descriptor);
-  return new Pass(this, descriptor);
+  without = timing && !device?.features.has("timestamp-query");
+  return timing && !without ? new Pass(this, descriptor) : beginComputePass.call(this, descriptor);
 };
 
 // read copies the timestamps of a set, in nanoseconds of the GPU's clock.
@@ -243,7 +245,7 @@ async function reach(device) {
 globalThis.llmparityKernels = {
   on() {
     timing = true;
-    [chunks, answers, recorded] = [[], [], 0];
+    [chunks, answers, recorded, without] = [[], [], 0, false];
     return true;
   },
 
@@ -252,6 +254,7 @@ globalThis.llmparityKernels = {
   async take() {
     timing = false;
     look();
+    if (without) return { without };
     const out = [], all = chunks.splice(0);
     let first;
     for (const { device, set, dispatches } of all) {
@@ -262,7 +265,6 @@ globalThis.llmparityKernels = {
         out.push([kernel, at, bytes, ...(end ? [Number(begin - first), Number(end - first)] : [-1, -1])]);
       });
     }
-    const reached = all.length ? await reach(all.at(-1).device) : undefined;
-    return { kernels: [...names.keys()], dispatches: out, answers, made, reach: reached, held };
+    return { kernels: [...names.keys()], dispatches: out, answers, made, held, reach: all.length ? await reach(all.at(-1).device) : undefined };
   },
 };

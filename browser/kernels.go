@@ -82,7 +82,7 @@ func (s *Session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 	times.created(&p)
 	p.Notes = append(p.Notes, fmt.Sprintf("%d dispatches, each in a compute pass of its own with two timestamps; the "+
 		"GPU's clock and the page's are known to %.2g ms of each other", len(times.Dispatches), within),
-		layersNote(places), "MiB are the buffers that a kernel is bound to, which it need not read whole")
+		ofClock(p), layersNote(places), "MiB are the buffers that a kernel is bound to, which it need not read whole")
 	if n := times.results(func(ms float64) bool { return !s.At(ms).After(sampled[0]) }); n > 1 {
 		p.Notes = append(p.Notes, fmt.Sprintf("the first token came after %d results of the GPU: the engine computes a prompt "+
 			"in parts, or tells a token later than it has it", n))
@@ -187,7 +187,7 @@ func (k kernelTimes) into(p *depth.Profile, e edge, places []depth.Place, on fun
 			Bytes: bytes})
 	}
 	waits := depth.Place{Layer: depth.NoLayer, Role: depth.Wait}
-	over, wait := e.begin, "before the first kernel"
+	over, wait := e.begin, beforeKernels
 	for _, d := range all {
 		begin, end := on(d.begin()), on(d.end())
 		if !end.After(e.begin) || !begin.Before(e.end) {
@@ -201,8 +201,28 @@ func (k kernelTimes) into(p *depth.Profile, e edge, places []depth.Place, on fun
 		over = later(over, end)
 	}
 	if gap := e.end.Sub(over); gap > 0 {
-		row(waits, "after the last kernel", gap, 0)
+		row(waits, afterKernels, gap, 0)
 	}
+}
+
+// Waits at the edges of a phase, between our clock and the GPU's.
+const beforeKernels, afterKernels = "before the first kernel", "after the last kernel"
+
+// ofClock says what part of each phase the GPU's clock measures by itself.
+func ofClock(p depth.Profile) string {
+	var parts []string
+	for _, phase := range []string{record.Prefill, record.Decode} {
+		var edges time.Duration
+		for _, r := range p.Rows {
+			if r.Phase == phase && (r.Kernel == beforeKernels || r.Kernel == afterKernels) {
+				edges += r.Self
+			}
+		}
+		if wall := p.Wall[phase]; wall > 0 {
+			parts = append(parts, fmt.Sprintf("%.1f%% of %s", 100*(1-float64(edges)/float64(wall)), phase))
+		}
+	}
+	return "kernels and the waits between them, by the GPU's clock alone, are " + strings.Join(parts, " and ")
 }
 
 func later(a, b time.Time) time.Time {

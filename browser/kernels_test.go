@@ -33,6 +33,10 @@ func TestKernelTimesAddUp(t *testing.T) {
 	if p.Sum("decode") != 10*time.Millisecond {
 		t.Errorf("the sum is %v", p.Sum("decode"))
 	}
+	p.Wall = map[string]time.Duration{"decode": 10 * time.Millisecond}
+	if said := ofClock(p); !strings.HasSuffix(said, " 60.0% of decode") {
+		t.Error(said)
+	}
 }
 
 // A kernel begins after it is recorded and ends before a later answer, which bounds the clocks' difference.

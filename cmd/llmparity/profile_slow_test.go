@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser/transformersjs"
 	"llmparity/browser/webllm"
+	"llmparity/browser/wllama"
 	"llmparity/internal/depth"
 	"llmparity/internal/record"
 	"llmparity/native/huggingface"
@@ -18,9 +20,9 @@ import (
 )
 
 // profiled runs the command, and returns its rows.
-func profiled(t *testing.T, engine string) (dir string, rows []depth.Row) {
+func profiled(t *testing.T, engine string, args ...string) (dir string, rows []depth.Row) {
 	t.Helper()
-	cmd := program(t, "profile", "--engines", engine, "--max-tokens", "48")
+	cmd := program(t, append([]string{"profile", "--engines", engine, "--max-tokens", "48"}, args...)...)
 	well(t, cmd)
 	found, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "profile-*"))
 	check(t, err)
@@ -30,34 +32,71 @@ func profiled(t *testing.T, engine string) (dir string, rows []depth.Row) {
 	return dir, rows
 }
 
-// WebLLM's kernels and the waits between them are nearly all of decode, and each role of a model is there.
+// WebGPU kernels and the waits between them are nearly all of decode, each role of a model is there, and both layers of
+// the tiny model do the same. wllama needs lavapipe's float16.
 func TestProfileOfKernels(t *testing.T) {
 	browserTest(t)
-	dir, rows := profiled(t, webllm.Name)
+	roles := []depth.Role{depth.Attention, depth.KVWrite, depth.FeedForward, depth.Head}
+	all := append(roles, depth.Embedding, depth.Sampling)
+	for _, c := range []struct {
+		engine string
+		args   []string
+		roles  []depth.Role
+		stack  string // in the flame graph
+	}{
+		{webllm.Name, []string{"--adapter", "swiftshader"}, all, "generate"},
+		{webllm.Name, []string{"--adapter", "lavapipe"}, all, "generate"},
+		{transformersjs.Name, []string{"--adapter", "swiftshader", "--backend", "webgpu"}, roles, "generate"},
+		{wllama.Name, []string{"--adapter", "lavapipe", "--wllama-backend", "webgpu"}, roles, "wllama-worker"},
+	} {
+		t.Run(strings.Join(append(c.args, c.engine), " "), func(t *testing.T) {
+			dir, rows := profiled(t, c.engine, c.args...)
+			kernelsOf(t, rows, c.roles)
+			page := readFile(t, filepath.Join(dir, c.engine+".html"))
+			if !strings.Contains(page, c.stack) || strings.Contains(page, "src=") {
+				t.Error("the flame graph lacks the page's functions, or fetches something")
+			}
+			if held := readFile(t, filepath.Join(dir, c.engine+".buffers.csv")); !strings.Contains(held, ",weights,") {
+				t.Errorf("kinds of buffers: %.300s", held)
+			}
+		})
+	}
+}
+
+func kernelsOf(t *testing.T, rows []depth.Row, want []depth.Role) {
+	t.Helper()
 	var between, edges time.Duration
-	roles := map[depth.Role]time.Duration{}
+	roles, calls := map[depth.Role]time.Duration{}, map[int]int64{}
+	copied := 0.0
 	for _, r := range rows {
 		switch {
+		case r.Phase == depth.Adapter && r.Role == depth.Copy:
+			copied = float64(r.Bytes) / r.Self.Seconds()
 		case r.Phase != record.Decode:
 		case r.Kernel == "before the first kernel" || r.Kernel == "after the last kernel":
 			edges += r.Self
 		default:
 			between += r.Self
 			roles[r.Role] += r.Self
+			if r.Role != depth.Copy { // llama.cpp's last layer drops rows
+				calls[r.Layer] += r.Calls
+			}
 		}
 	}
+	t.Logf("kernels and waits between them: %v; at the edges of decode: %v", between, edges)
 	if edges > between/20 {
 		t.Errorf("kernels and the waits between them take %v, and %v of decode are at its edges", between, edges)
 	}
-	for _, role := range []depth.Role{depth.Embedding, depth.Attention, depth.KVWrite, depth.FeedForward, depth.Head,
-		depth.Sampling} {
+	for _, role := range want {
 		if roles[role] <= 0 {
 			t.Errorf("no kernel has the role %s", role)
 		}
 	}
-	page := readFile(t, filepath.Join(dir, webllm.Name+".html"))
-	if !strings.Contains(page, "generate") || strings.Contains(page, "src=") {
-		t.Error("the flame graph lacks the page's functions, or fetches something")
+	if calls[0] == 0 || calls[0] != calls[1] || calls[depth.NoLayer] == 0 || len(calls) != 3 {
+		t.Errorf("calls by layer: %v", calls)
+	}
+	if copied < 1<<20 {
+		t.Errorf("the adapter copies %g bytes/s", copied)
 	}
 }
 

@@ -39,6 +39,9 @@ var Roles = []Role{Embedding, Norm, Attention, KVWrite, FeedForward, Head, Matri
 // NoLayer is the layer of a kernel that belongs to none, or whose layer is unknown.
 const NoLayer = -1
 
+// Adapter is the phase of rows that tell what a device does at most, not what an engine did.
+const Adapter = "adapter"
+
 // Row is one kernel of an engine in one phase and layer.
 type Row struct {
 	Engine string
@@ -82,6 +85,17 @@ func (p *Profile) Add(r Row) {
 	p.Rows[i].Calls += r.Calls
 	p.Rows[i].Self += r.Self
 	p.Rows[i].Bytes += r.Bytes
+}
+
+// Kernels adds up the rows of all layers, the longest first.
+func Kernels(rows []Row) []Row {
+	var sum Profile
+	for _, r := range rows {
+		r.Layer = NoLayer
+		sum.Add(r)
+	}
+	slices.SortStableFunc(sum.Rows, func(a, b Row) int { return -cmp.Compare(a.Self, b.Self) })
+	return sum.Rows
 }
 
 // heading is the first line of profile.csv.

@@ -28,7 +28,7 @@ func Table(w io.Writer, profiles map[string]Profile, engines []string, most int)
 func phases(profiles map[string]Profile) (out []string) {
 	for _, p := range profiles {
 		for _, r := range p.Rows {
-			if !slices.Contains(out, r.Phase) {
+			if r.Phase != Adapter && !slices.Contains(out, r.Phase) {
 				out = append(out, r.Phase)
 			}
 		}
@@ -92,8 +92,7 @@ func ofWall(p Profile, phase string) string {
 }
 
 func kernelTable(w io.Writer, engine string, p Profile, most int) error {
-	rows := slices.Clone(p.Rows)
-	slices.SortStableFunc(rows, func(a, b Row) int { return int(b.Self - a.Self) })
+	rows := slices.DeleteFunc(Kernels(p.Rows), func(r Row) bool { return r.Phase == Adapter })
 	fmt.Fprintf(w, "%s, its own kernels\n", engine)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "phase\trole\tms\tcalls\tkernel")

@@ -35,13 +35,15 @@ const answers = {
   mark: () => ledger.mark(),
   history: () => ledger.history(),
   wasm: () => ({ ...ledger.wasm(), threads }),
+  on: () => globalThis.llmparityKernels.on(),
+  take: () => globalThis.llmparityKernels.take(),
 };
 
-self.addEventListener("message", (e) => {
+self.addEventListener("message", async (e) => {
   const { llmparity: name, id } = e.data ?? {};
   if (!name) return;
   e.stopImmediatePropagation();
-  post({ llmparity: { id, answer: answers[name]() } });
+  post({ llmparity: { id, answer: await answers[name]() } });
 });
 
 // watchDevices reports a lost device and WebGPU's errors as host.js does for its own thread.

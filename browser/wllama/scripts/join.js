@@ -4,17 +4,19 @@ import { host } from "../host.js";
 import { ledger } from "../ledger.js";
 
 const own = { ...ledger };
+const kernels = globalThis.llmparityKernels; // undefined: no profile is wanted
 
 // join waits for wllama to make its worker, and returns what it knows of it. Workers are as before once it is settled.
 export function join(script) {
   const Before = globalThis.Worker;
+  const first = [script, ...(kernels ? [new URL("../kernels.js", script).href] : [])].map((url) => `import "${url}";`).join(" ");
   let worker, brief, lost;
   const waiting = new Map(); // what asks the worker, by number
   const died = new Promise((_, reject) => { lost = reject; });
   died.catch(() => {}); // who waits for the worker gets the error
   globalThis.Worker = class extends Before {
     constructor(url, options) {
-      super(URL.createObjectURL(new Blob([`import "${script}"; import "${url}";`], { type: "text/javascript" })), { ...options, name: "llmparity" });
+      super(URL.createObjectURL(new Blob([`${first} import "${url}";`], { type: "text/javascript" })), { ...options, name: "llmparity" });
       worker ??= this;
       this.addEventListener("message", heard);
       this.addEventListener("error", ({ message }) => lost(new Error(`wllama's worker failed: ${message ?? "its script is missing"}`)));
@@ -46,6 +48,7 @@ export function join(script) {
     read: there("read"), mark: there("mark"), history: there("history"), wasm: there("wasm"),
     brief: () => brief ? [host.now(), ...brief.slice(1)] : own.brief(),
   });
+  if (kernels) Object.assign(kernels, { on: () => ask("on"), take: () => ask("take") });
 
   return {
     ask, alive,

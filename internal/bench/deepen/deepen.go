@@ -20,8 +20,8 @@ type Found struct {
 	Stacks *depth.Stacks // below the names of phases; nil: none
 }
 
-// Generation profiles a session's answer to a request. Before, it generates twice without a profile, to warm up and to
-// know what a profile costs.
+// Generation profiles a session's answer to a request. It also generates without a profile: twice before, to warm up,
+// and once after, to know what a profile costs.
 func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix string) (Found, error) {
 	var f Found
 	for range 2 {
@@ -38,11 +38,18 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 		var p depth.Profile
 		if p, err = deep.Deep(ctx, r, prefix); err == nil {
 			f.Profile = p
-			f.Notes = append(f.Notes, cost(p, usual))
+			after, failed := plain(ctx, s, r)
+			if failed != nil {
+				return f, failed
+			}
+			f.Notes = append(f.Notes, cost(p, usual[record.Decode], after[record.Decode]))
 		}
 	}
 	if err != nil && !errors.Is(err, engine.ErrShallow) {
 		return f, err
+	}
+	if ok && err != nil {
+		f.Notes = append(f.Notes, "no operators: "+err.Error())
 	}
 	if _, ok := s.Session.(engine.Profiler); ok {
 		err = f.scripts(ctx, s, r, prefix)
@@ -73,20 +80,23 @@ func plain(ctx context.Context, s *once.Session, r engine.Request) (map[string]t
 	return out, nil
 }
 
-// cost says what timing added to decode.
-func cost(p depth.Profile, usual map[string]time.Duration) string {
+// cost says what timing added to decode, which took so long before and after it without.
+func cost(p depth.Profile, before, after time.Duration) string {
 	var calls int64
 	for _, r := range p.Rows {
 		if r.Phase == record.Decode && r.Role != depth.Wait {
 			calls += r.Calls
 		}
 	}
-	with, without := p.Wall[record.Decode], usual[record.Decode]
+	with, without := p.Wall[record.Decode], min(before, after)
 	if calls == 0 || without <= 0 {
 		return "what timing costs is unknown, because decode had no operators"
 	}
-	return fmt.Sprintf("decode took %.2f times as long as without timing: %.3g µs for each of %d operators",
-		float64(with)/float64(without), float64(with-without)/float64(calls)/1e3, calls)
+	each := fmt.Sprintf("%.3g µs for each of %d operators", float64(with-without)/float64(calls)/1e3, calls)
+	if with <= max(before, after) {
+		each = fmt.Sprintf("less than two generations without it differ by, for %d operators", calls)
+	}
+	return fmt.Sprintf("decode took %.2f times as long as without timing: %s", float64(with)/float64(without), each)
 }
 
 // long is how long stacks are sampled, at least: a fast engine generates several times.

@@ -144,6 +144,12 @@ RuntimeError: Engine core initialization failed. See root cause above.'; exit 1`
 		"killed worker": {func() engine.Engine {
 			return command(t, script(t, `echo 'RuntimeError: queue is closed'; echo 'ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down'; exit 1`)+" {model} {port}")
 		}, fault.Run, record.Crash, []string{"died unexpectedly"}},
+		"killed engine": {func() engine.Engine {
+			return command(t, script(t, `echo "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': -9}"; exit 1`)+" {model} {port}")
+		}, fault.Run, record.Crash, []string{"was killed while it loaded", "Failed core proc(s): {'EngineCore': -9}"}},
+		"dead engine": {func() engine.Engine {
+			return command(t, script(t, `echo '(APIServer pid=664) ERROR 11-30 18:15:32 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.'; echo 'INFO:     Finished server process [664]'; exit 0`)+" {model} {port}")
+		}, fault.Run, record.Crash, []string{"lost its engine while it loaded", "EngineDeadError: EngineCore encountered an issue"}},
 		"killed worker without its exit code": {func() engine.Engine {
 			return command(t, script(t, `echo '(EngineCore pid=2110) ERROR 11-30 14:38:22 [multiproc_executor.py:315] Worker proc VllmWorker-0 died unexpectedly (exit code: None), shutting down executor.'; echo 'RuntimeError: cancelled'; exit 1`)+" {model} {port}")
 		}, fault.Run, record.Crash, []string{"Worker proc VllmWorker-0 died unexpectedly"}},

@@ -63,6 +63,9 @@ func (p *process) died(m models.Model) error {
 			p.Limit(), reason)
 	case p.Signalled(), killed.MatchString(reason):
 		return engine.Fail(record.Crash, "%s was killed while it loaded %s (%s): %s", p.name, m.Name, p.Exit(), reason)
+	case silent.MatchString(reason):
+		return engine.Fail(record.Crash, "%s lost its engine while it loaded %s (%s): %s", p.name, m.Name, p.Exit(),
+			reason)
 	}
 	return engine.SetUp(fault.New(fault.ServerUnreachable, "correct the command, the model or the settings",
 		"%s ended while it loaded %s (%s): %s", p.name, m.Name, p.Exit(), reason))
@@ -70,8 +73,11 @@ func (p *process) died(m models.Model) error {
 
 var (
 	portTaken = regexp.MustCompile(`(?i)address already in use|couldn't bind|errno 98`)
-	// killed is a worker that a signal ended. vLLM writes None where it looks before the system has the exit code.
-	killed = regexp.MustCompile(`died unexpectedly \(exit code: (?:-|None)`)
+	// killed is a worker, or an engine that starts, that a signal ended. vLLM writes None where it looks before the
+	// system has the exit code.
+	killed = regexp.MustCompile(`died unexpectedly \(exit code: (?:-|None)|Failed core proc\(s\): \{[^}]*: -\d`)
+	// silent is an engine that ended without a word of its own.
+	silent = regexp.MustCompile(`EngineDeadError`)
 	// reasons find the cause in a log: of a worker that died, of Python's exceptions, and of wrong arguments.
 	reasons = regexp.MustCompile(`(\S+ proc \S+ died unexpectedly \(exit code: (?:-?\d+|None)\))|` +
 		`(?:^|\s)((?:\w+\.)*\w*(?:Error|Exception): .+)|(?:^|\s)error: (.+)|(GGML_ASSERT\(.+)`)
@@ -81,12 +87,17 @@ var (
 )
 
 // reason is the line of the log that says most about the end: that of a killed worker, whose exceptions may come before
-// it; else the first that names a cause, but not of an earlier, survived trouble; else the last words.
+// it; else the first that names a cause, but not of an earlier, survived trouble; else one that only passes it on; else
+// the last words.
 func (p *process) reason() string {
 	lines := p.Tail.Lines(2000)
-	for _, telling := range []*regexp.Regexp{killed, reasons} {
+	for _, tells := range []func(string) bool{
+		killed.MatchString,
+		func(line string) bool { return !passedOn.MatchString(line) && !strings.Contains(line, " WARNING ") },
+		passedOn.MatchString,
+	} {
 		for _, line := range lines {
-			if !telling.MatchString(line) || passedOn.MatchString(line) || strings.Contains(line, " WARNING ") {
+			if !tells(line) {
 				continue
 			}
 			if m := reasons.FindStringSubmatch(line); m != nil {

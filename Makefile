@@ -87,7 +87,7 @@ servers:
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint vulnerabilities
-	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 vllm pandas xvfb lavapipe firefox podman
+	@scripts/setup llamacpp-tools llamacpp-test llamacpp-operators ollama smollm2 vllm pandas xvfb lavapipe firefox podman
 	@failed=0; \
 	set -x; go test -race -tags slow $(RACED) $(filter-out llmparity/compare%,$(PLAIN)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \

@@ -37,8 +37,13 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 	if ok {
 		var p depth.Profile
 		if p, err = deep.Deep(ctx, r, prefix); err == nil {
+			if p.Plain != nil {
+				usual = p.Plain
+			}
 			f.Profile = p
 			f.Notes = append(f.Notes, cost(p, usual))
+		} else {
+			f.Notes = p.Notes // why operators are not timed
 		}
 	}
 	if err != nil && !errors.Is(err, engine.ErrShallow) {

@@ -124,6 +124,7 @@ func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) e
 		return errors.Join(failed, err)
 	}
 	f.Stacks = merged(all)
+	f.Stacks.Generations = len(phases) / 2
 	if f.Stacks.Total() == 0 {
 		f.Stacks = nil
 		return errors.New("perf saw no sample; generate more tokens")

@@ -82,15 +82,15 @@ func (s *sampler) stop(ctx context.Context, phases []phase) (map[string]*depth.S
 	out := map[string]*depth.Stacks{}
 	for _, name := range []string{record.Prefill, record.Decode} {
 		out[name] = depth.NewStacks(time.Second / hertz)
-		if err := depth.ReadPerf(bytes.NewReader(text), out[name], func(at time.Duration) bool {
-			return slices.ContainsFunc(phases, func(p phase) bool {
-				return p.name == name && p.begin <= at && at < p.end
-			})
-		}); err != nil {
-			return nil, err
-		}
 	}
-	return out, nil
+	return out, depth.ReadPerf(bytes.NewReader(text), func(at time.Duration) *depth.Stacks {
+		for _, p := range phases {
+			if p.begin <= at && at < p.end {
+				return out[p.name]
+			}
+		}
+		return nil
+	})
 }
 
 // phase is a stretch of the monotonic clock.

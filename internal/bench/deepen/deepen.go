@@ -52,7 +52,7 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 	if _, ok := s.Session.(engine.Profiler); ok {
 		err = f.scripts(ctx, s, r, prefix)
 	} else {
-		err = f.sample(ctx, s, r)
+		err = f.native(ctx, s, r)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -96,6 +96,32 @@ func cost(p depth.Profile, usual map[string]time.Duration) string {
 
 // long is how long stacks are sampled, at least: a fast engine generates several times.
 const long = 3 * time.Second
+
+// native samples the engine's processes: the functions of Python, if one is, else native ones. Where the engine has no
+// operators, rows are samples of native functions.
+func (f *Found) native(ctx context.Context, s *once.Session, r engine.Request) error {
+	if pid := pythonOf(s.Probe.PIDs); pid > 0 {
+		err := f.spy(ctx, s, r, pid)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil:
+			f.Notes = append(f.Notes, "no functions of Python: "+err.Error())
+		case len(f.Rows) > 0:
+			return nil
+		}
+	}
+	python := f.Stacks
+	if err := f.sample(ctx, s, r); err != nil && (python == nil || ctx.Err() != nil) {
+		return err
+	} else if err != nil {
+		f.Notes = append(f.Notes, "no rows: "+err.Error())
+	}
+	if python != nil {
+		f.Stacks = python
+	}
+	return nil
+}
 
 // sample generates again while perf samples the engine's processes.
 func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) error {

@@ -61,11 +61,16 @@ func sampling(ctx context.Context, pids []int) (*sampler, error) {
 	return s, nil
 }
 
+// end ends perf, which then has written its samples.
+func (s *sampler) end() {
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	_ = s.cmd.Wait() // it ends by the signal
+}
+
 // stop ends perf and returns the stacks of each phase.
 func (s *sampler) stop(ctx context.Context, phases []phase) (map[string]*depth.Stacks, error) {
 	defer os.RemoveAll(s.dir)
-	_ = s.cmd.Process.Signal(os.Interrupt)
-	_ = s.cmd.Wait() // it ends by the signal
+	s.end()
 	data := filepath.Join(s.dir, "data")
 	if info, err := os.Stat(data); err != nil || info.Size() == 0 {
 		return nil, fault.New(fault.Run, "run as root, or set kernel.perf_event_paranoid to 1",

@@ -133,14 +133,15 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A function that became slow is the only change, though the shares of all others fall, and though all of the machine is
+// A function that became slow is the only change, though the shares of all others fall, and though the machine is
 // slower by a tenth. What is within chance is no change.
 func TestChanges(t *testing.T) {
 	stacks := func(generations int, seen map[string]int64) *depth.Stacks {
 		return &depth.Stacks{Every: 10 * time.Millisecond, Generations: generations, Seen: seen}
 	}
 	before := stacks(10, map[string]int64{"main;product": 600, "main;norm": 50, "main;copy": 40, "main": 8})
-	after := stacks(5, map[string]int64{"main;product": 330, "main;norm": 225, "main;copy": 26, "main": 5, "main;new": 8})
+	after := stacks(5, map[string]int64{"main;product": 330, "main;norm": 225, "main;copy": 26, "main": 5,
+		"main;new": 8})
 	got := depth.Changes(after, before)
 	if len(got) != 1 || got[0].Stack != "main;norm" || got[0].By != 400*time.Millisecond {
 		t.Errorf("%+v", got)

@@ -50,7 +50,8 @@ type row struct{ Name, By, Callers string }
 func rowOf(c depth.Changed) row {
 	at := strings.LastIndexByte(c.Stack, ';')
 	callers := strings.Split(c.Stack[:max(at, 0)], ";")
-	return row{c.Stack[at+1:], fmt.Sprintf("%+.3g ms", 1e3*c.By.Seconds()), strings.Join(callers[max(0, len(callers)-3):], " → ")}
+	return row{c.Stack[at+1:], fmt.Sprintf("%+.3g ms", 1e3*c.By.Seconds()),
+		strings.Join(callers[max(0, len(callers)-3):], " → ")}
 }
 
 // Page returns what writes a flame graph as a page in a style. before is that of an earlier profile; nil: none.
@@ -71,6 +72,7 @@ func Page(base string) func(w io.Writer, title string, stacks, before *depth.Sta
 			return fmt.Errorf("writing the flame graph: %w", err)
 		}
 		return page.Execute(w, map[string]any{"Title": title, "Base": template.CSS(base), "Style": template.CSS(style),
-			"Compares": before != nil, "Changes": rows[:min(20, len(rows))], "Data": template.JS(text), "Script": template.JS(script)})
+			"Compares": before != nil, "Changes": rows[:min(20, len(rows))], "Data": template.JS(text),
+			"Script": template.JS(script)})
 	}
 }

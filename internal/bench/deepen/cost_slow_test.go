@@ -46,7 +46,8 @@ func BenchmarkSampling(b *testing.B) {
 		}
 		for i := range best {
 			before := onCPU(b, s.Probe.PIDs)
-			took, err := plain(b.Context(), s, engine.Request{Prompt: "Once upon a time", MaxTokens: 64, IgnoreEOS: true})
+			took, err := plain(b.Context(), s, engine.Request{Prompt: "Once upon a time", MaxTokens: 64,
+				IgnoreEOS: true})
 			check.Err(b, err)
 			used := onCPU(b, s.Probe.PIDs) - before
 			if i == 0 {

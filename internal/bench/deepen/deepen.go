@@ -58,7 +58,9 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 		if ctx.Err() != nil {
 			return f, err
 		}
-		f.Notes = append(f.Notes, "no stacks: "+err.Error())
+		works := map[bool]string{false: "without them, nothing is known of this engine",
+			true: "rows do not need them"}[len(f.Rows) > 0]
+		f.Notes = append(f.Notes, "no stacks: "+err.Error()+"; "+works)
 	}
 	return f, nil
 }
@@ -155,6 +157,7 @@ func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) e
 		f.Stacks = nil
 		return errors.New("perf saw no sample; generate more tokens")
 	}
+	f.Notes = append(f.Notes, unnamed(f.Stacks)...)
 	if len(f.Rows) == 0 {
 		f.Wall = map[string]time.Duration{}
 		for _, p := range phases {

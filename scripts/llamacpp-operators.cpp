@@ -7,8 +7,8 @@
 // once with llama.cpp's evaluation callback, which makes the scheduler compute each operator alone and wait for it.
 // What it prints is a line for each operator, with fields separated by tabs:
 //
-//   wall PHASE NS PLAIN_NS                                      PLAIN_NS: without timing
-//   op   PHASE OPERATOR TENSOR OPERANDS CALLS NS BYTES
+//   wall PHASE NS PLAIN_NS                                       PLAIN_NS: without timing
+//   op   PHASE OPERATOR TENSOR OPERANDS CALLS NS BYTES SLOWEST  SLOWEST: the longest call
 //   wait PHASE WHAT CALLS NS
 //
 // Operators that only describe their operand anew (views, reshapes) compute nothing and are left out.
@@ -61,14 +61,17 @@ static std::string operands(const ggml_tensor * t) {
 	return plain(s);
 }
 
+// bytes of a tensor's elements. ggml_nbytes also counts what lies between the rows of a view, as of the KV cache.
+static ns bytes(const ggml_tensor * of, ggml_type type) {
+	return ggml_nelements(of) * ggml_type_size(type) / ggml_blck_size(type);
+}
+
 // moved is how many bytes an operator reads and writes. Of a table or cache it touches only the rows in question.
 static ns moved(const ggml_tensor * t) {
-	if (t->op == GGML_OP_GET_ROWS) return 2 * ggml_nbytes(t);
-	if (t->op == GGML_OP_SET_ROWS) {
-		return ggml_nbytes(t->src[0]) + ggml_nelements(t->src[0]) * ggml_type_size(t->type) / ggml_blck_size(t->type);
-	}
-	ns sum = ggml_nbytes(t);
-	for (int i = 0; i < GGML_MAX_SRC && t->src[i]; i++) sum += ggml_nbytes(t->src[i]);
+	if (t->op == GGML_OP_GET_ROWS) return bytes(t, t->type) + bytes(t, t->src[0]->type);
+	if (t->op == GGML_OP_SET_ROWS) return bytes(t->src[0], t->src[0]->type) + bytes(t->src[0], t->type);
+	ns sum = bytes(t, t->type);
+	for (int i = 0; i < GGML_MAX_SRC && t->src[i]; i++) sum += bytes(t->src[i], t->src[i]->type);
 	return sum;
 }
 
@@ -81,7 +84,7 @@ static bool computes(const ggml_tensor * t) {
 	}
 }
 
-struct sum { ns calls, time, bytes; };
+struct sum { ns calls, time, bytes, slowest; };
 struct event { int kernel, phase; ns begin, end; };
 
 static const char * const phases[] = {"prefill", "decode"};
@@ -136,6 +139,7 @@ struct profile {
 		s.calls++;
 		s.time += end - begin;
 		s.bytes += bytes;
+		s.slowest = std::max(s.slowest, end - begin);
 		events.push_back({kernel, phase, begin, end});
 	}
 };
@@ -254,7 +258,8 @@ static void print(const profile & p, const ns wall[2], const ns usual[2]) {
 	for (int i = 0; i < 2; i++) {
 		printf("wall\t%s\t%lld\t%lld\n", phases[i], wall[i], usual[i]);
 		for (auto & [kernel, s] : p.operators[i]) {
-			printf("op\t%s\t%s\t%lld\t%lld\t%lld\n", phases[i], p.names[kernel].c_str(), s.calls, s.time, s.bytes);
+			printf("op\t%s\t%s\t%lld\t%lld\t%lld\t%lld\n", phases[i], p.names[kernel].c_str(), s.calls, s.time, s.bytes,
+				s.slowest);
 		}
 		for (auto & [what, s] : p.waits[i]) {
 			printf("wait\t%s\t%s\t%lld\t%lld\n", phases[i], what.c_str(), s.calls, s.time);

@@ -20,7 +20,6 @@ import (
 	"llmparity/internal/host/child"
 	"llmparity/internal/kit/fault"
 	"llmparity/internal/kit/words"
-	"llmparity/internal/record"
 	"llmparity/native/logs"
 )
 
@@ -46,23 +45,25 @@ func (s *session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 		return depth.Profile{}, s.explain(ctx, srv, err)
 	}
 	trace := prefix + ".trace.json"
-	text, err := s.timed(ctx, path, ids, s.operatorFlags(r, trace))
-	if err != nil {
-		return depth.Profile{}, err
-	}
-	p, err := readOperators(text)
-	if err != nil {
-		return depth.Profile{}, engine.Fail(record.Other, "%s: %w", path, err)
+	p, err := s.timed(ctx, path, ids, s.operatorFlags(r, trace))
+	switch {
+	case ctx.Err() != nil:
+		return depth.Profile{}, fmt.Errorf("timing operators: %w", ctx.Err())
+	case err != nil: // it is of another version, or two models do not fit: stacks tell something
+		return depth.Profile{Notes: []string{fmt.Sprintf("operators are not timed one by one, because %s failed: %v; if it "+
+			"is old, %s", path, err, operatorsAdvice)}}, engine.ErrShallow
 	}
 	p.Files = []string{trace}
-	p.Notes = append(buffers(srv.read.Said()), "each operator is computed alone, so none is fused with another, and "+
+	p.Notes = append(p.Notes, buffers(srv.read.Said())...)
+	p.Notes = append(p.Notes, "each operator is computed alone, so none is fused with another, and "+
 		"the time to start its threads is part of it")
 	return p, nil
 }
 
+const operatorsAdvice = "run `scripts/setup llamacpp-operators`"
+
 // operators returns the program's path, or why there is none.
 func (s *session) operators() (path, why string) {
-	const advice = "run `scripts/setup llamacpp-operators`"
 	if s.config.in != nil {
 		return "", "operators are not timed in a container; leave out --container"
 	}
@@ -77,11 +78,11 @@ func (s *session) operators() (path, why string) {
 	case err == nil:
 		return path, ""
 	case builds != "" && strings.HasPrefix(server, builds+string(filepath.Separator)):
-		return "", "operators are not timed one by one, because " + path + " is missing; " + advice
+		return "", "operators are not timed one by one, because " + path + " is missing; " + operatorsAdvice
 	}
 	return "", fmt.Sprintf("operators are not timed one by one, because %s has no %s beside it; %s and name that build with "+
 		"--llama-server, or compile scripts/llamacpp-operators.cpp with your build's libraries", server, OperatorsName,
-		advice)
+		operatorsAdvice)
 }
 
 // operatorFlags are the program's arguments: the server's settings.
@@ -99,8 +100,8 @@ func (s *session) operatorFlags(r engine.Request, trace string) (args []string) 
 		"flash", c.flashAttention(), "mmap", cmp.Or(c.Mmap, "on"), "ignore-eos", end, "trace", trace)
 }
 
-// timed runs the program and returns what it prints.
-func (s *session) timed(ctx context.Context, path string, ids []int, args []string) ([]byte, error) {
+// timed runs the program and reads what it prints.
+func (s *session) timed(ctx context.Context, path string, ids []int, args []string) (depth.Profile, error) {
 	var in strings.Builder
 	for _, id := range ids {
 		fmt.Fprintln(&in, id)
@@ -112,16 +113,12 @@ func (s *session) timed(ctx context.Context, path string, ids []int, args []stri
 	cmd.Stdout, cmd.Stderr = &out, tail
 	p, err := child.Start(ctx, cmd)
 	if err != nil {
-		return nil, engine.Fail(record.SetUp, "timing operators: %w", err)
+		return depth.Profile{}, err
 	}
-	<-p.Done()
-	switch {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("timing operators: %w", ctx.Err())
-	case p.Err() != nil:
-		return nil, engine.Fail(record.Other, "%s failed (%s): %s", path, p.Exit(), logs.LastWords(tail.Lines(200)))
+	if <-p.Done(); p.Err() != nil {
+		return depth.Profile{}, fmt.Errorf("%s: %s", p.Exit(), logs.LastWords(tail.Lines(200)))
 	}
-	return out.Bytes(), nil
+	return readOperators(out.Bytes())
 }
 
 // readOperators reads what the program prints: lines of fields, which its source explains.
@@ -142,10 +139,11 @@ func readOperators(text []byte) (depth.Profile, error) {
 		switch {
 		case f[0] == "wall" && len(numbers) == 2:
 			p.Wall[f[1]], p.Plain[f[1]] = time.Duration(numbers[0]), time.Duration(numbers[1])
-		case f[0] == "op" && len(numbers) == 3:
+		case f[0] == "op" && len(numbers) == 4:
 			row := operator(f[2], f[3], f[4])
 			row.Phase, row.Calls, row.Self, row.Bytes = f[1], numbers[0], time.Duration(numbers[1]), numbers[2]
 			p.Add(row)
+			p.Notes = append(p.Notes, interrupted(row, time.Duration(numbers[3]), p.Wall[f[1]])...)
 		case f[0] == "wait" && len(numbers) == 2:
 			p.Add(depth.Row{Phase: f[1], Layer: depth.NoLayer, Role: depth.Wait, Kernel: f[2], Calls: numbers[0],
 				Self: time.Duration(numbers[1])})
@@ -160,6 +158,19 @@ func readOperators(text []byte) (depth.Profile, error) {
 		return p, fmt.Errorf("it printed no operator")
 	}
 	return p, nil
+}
+
+// interrupted says that an operator's place in the table is that of a single call, if it is.
+func interrupted(r depth.Row, slowest, wall time.Duration) []string {
+	if r.Calls < 4 || slowest < r.Self/2 || slowest < wall/100 {
+		return nil
+	}
+	layer := ""
+	if r.Layer != depth.NoLayer {
+		layer = fmt.Sprintf(" of layer %d", r.Layer)
+	}
+	return []string{fmt.Sprintf("%s%s, %s: one of %d calls took %.3g of %.3g ms, as if something else ran meanwhile",
+		r.Kernel, layer, r.Phase, r.Calls, slowest.Seconds()*1e3, r.Self.Seconds()*1e3)}
 }
 
 // layerForm is where a tensor's name has its layer: ffn_gate-3, cache_k_l3 (view).

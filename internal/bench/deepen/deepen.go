@@ -92,6 +92,10 @@ func cost(p depth.Profile, usual map[string]time.Duration) string {
 	if calls == 0 || without <= 0 {
 		return "what timing costs is unknown, because decode had no operators"
 	}
+	if with <= without {
+		return fmt.Sprintf("decode took %.2f times as long as without timing: what it costs is less than chance",
+			float64(with)/float64(without))
+	}
 	return fmt.Sprintf("decode took %.2f times as long as without timing: %.3g µs for each of %d operators",
 		float64(with)/float64(without), float64(with-without)/float64(calls)/1e3, calls)
 }

@@ -87,7 +87,7 @@ servers:
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint vulnerabilities
-	@scripts/setup llamacpp-tools llamacpp-test ollama smollm2 vllm pandas xvfb lavapipe firefox podman
+	@scripts/setup llamacpp-tools llamacpp-test llamacpp-operators ollama smollm2 vllm py-spy pandas xvfb lavapipe firefox podman
 	@failed=0; \
 	set -x; go test -race -tags slow $(RACED) $(filter-out llmparity/compare%,$(PLAIN)) || failed=1; \
 	go test -tags slow ./compare/... || failed=1; \
@@ -111,6 +111,7 @@ bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama smollm2
 	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/host/sample
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
+	go test -run '^$$' -tags slow -bench Sampling -benchtime 1x -timeout 10m ./internal/bench/deepen
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -tags slow -bench KnownTimes -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity

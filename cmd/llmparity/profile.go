@@ -23,8 +23,8 @@ func profileCommand() *cobra.Command {
 	var f profileOptions
 	c := &cobra.Command{Use: "profile [PLAN]", Short: "Show which operators and functions take the time",
 		Long: `Show which operators and functions take the time of one generation in each engine. A profile slows an
-engine down, so nothing of it is a measurement. WebGPU kernels, and operators of Hugging Face, are timed one by one;
-of other engines stacks are sampled with perf.
+engine down, so nothing of it is a measurement. WebGPU kernels, and operators of Hugging Face and llama.cpp, are timed
+one by one; of other engines stacks are sampled with perf.
 
 Docs: docs/howto/profile-an-engine.md`,
 		Example: `  llmparity profile --engines webllm,huggingface,llamacpp

@@ -49,6 +49,7 @@ func ReadCPUProfile(r io.Reader) (*Stacks, error) {
 			continue
 		}
 		slices.Reverse(frames)
+		s.Samples++
 		s.Add(frames, max(0, p.Deltas[i]))
 	}
 	return s, nil

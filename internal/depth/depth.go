@@ -59,6 +59,7 @@ type Row struct {
 type Profile struct {
 	Rows  []Row
 	Wall  map[string]time.Duration // of each phase, by the engine's usual clock
+	Plain map[string]time.Duration // the same without a profile; nil: as long as the engine's usual generations
 	Files []string                 // what the engine wrote besides
 	Notes []string                 // what a reader must know
 }

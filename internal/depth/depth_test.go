@@ -74,7 +74,12 @@ func TestPerf(t *testing.T) {
 	s := depth.NewStacks(time.Second)
 	first := time.Duration(5460.467246 * 1e9)
 	text := bytes.NewReader(check.Read(t, "testdata/perf.txt"))
-	check.Err(t, depth.ReadPerf(text, s, func(at time.Duration) bool { return at < first+time.Millisecond }))
+	check.Err(t, depth.ReadPerf(text, func(at time.Duration) *depth.Stacks {
+		if at < first+time.Millisecond {
+			return s
+		}
+		return nil
+	}))
 	if s.Total() != 1 {
 		t.Fatalf("%d samples", s.Total())
 	}
@@ -98,7 +103,13 @@ func TestForms(t *testing.T) {
 	if !reflect.DeepEqual(back, s) {
 		t.Errorf("%v, want %v", back, s)
 	}
+	s.Generations, s.Samples = 7, 2
 	check.Err(t, s.Pprof().Write(&pprof))
+	again, err := depth.ReadPprof(bytes.NewReader(pprof.Bytes()))
+	check.Err(t, err)
+	if !reflect.DeepEqual(again, s) {
+		t.Errorf("%+v, want %+v", again, s)
+	}
 	p, err := profile.Parse(&pprof)
 	check.Err(t, err)
 	check.Err(t, p.CheckValid())
@@ -122,6 +133,28 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A function that became slow is the only change, though the shares of all others fall, and though the machine is
+// slower by a tenth. What is within chance is no change.
+func TestChanges(t *testing.T) {
+	stacks := func(generations int, seen map[string]int64) *depth.Stacks {
+		return &depth.Stacks{Every: 10 * time.Millisecond, Generations: generations, Seen: seen}
+	}
+	before := stacks(10, map[string]int64{"main;product": 600, "main;norm": 50, "main;copy": 40, "main": 8})
+	after := stacks(5, map[string]int64{"main;product": 330, "main;norm": 225, "main;copy": 26, "main": 5,
+		"main;new": 8})
+	got := depth.Changes(after, before)
+	if len(got) != 1 || got[0].Stack != "main;norm" || got[0].By != 400*time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+	if got := depth.Changes(before, before); len(got) != 0 {
+		t.Errorf("of the same: %+v", got)
+	}
+	gone := depth.Changes(stacks(10, map[string]int64{"main;product": 600}), before)
+	if len(gone) != 2 || gone[0].Stack != "main;norm" || gone[0].By != -50*time.Millisecond {
+		t.Errorf("%+v", gone)
+	}
+}
+
 func TestCPUProfile(t *testing.T) {
 	const text = `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,4]},
 		{"id":2,"callFrame":{"functionName":"generate"},"children":[3]},{"id":3,"callFrame":{"functionName":""}},
@@ -129,7 +162,7 @@ func TestCPUProfile(t *testing.T) {
 	s, err := depth.ReadCPUProfile(strings.NewReader(text))
 	check.Err(t, err)
 	want := map[string]int64{"generate;(anonymous)": 100, "generate": 50}
-	if !reflect.DeepEqual(s.Seen, want) || s.Every != time.Microsecond {
+	if !reflect.DeepEqual(s.Seen, want) || s.Samples != 2 || s.Every != time.Microsecond {
 		t.Errorf("%v", s)
 	}
 }
@@ -163,7 +196,8 @@ func FuzzParsers(f *testing.F) {
 	f.Add([]byte("main;decode 3\n"))
 	f.Add([]byte(`{"nodes":[{"id":1,"children":[1]}],"samples":[1],"timeDeltas":[5]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_ = depth.ReadPerf(bytes.NewReader(text), depth.NewStacks(1), func(time.Duration) bool { return true })
+		_ = depth.ReadPerf(bytes.NewReader(text), func(time.Duration) *depth.Stacks { return depth.NewStacks(1) })
+		_, _ = depth.ReadPprof(bytes.NewReader(text))
 		_, _ = depth.ReadCPUProfile(bytes.NewReader(text))
 		_, _ = depth.ReadCSV(bytes.NewReader(text))
 		s, err := depth.ReadFolded(bytes.NewReader(text), 1)

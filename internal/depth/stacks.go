@@ -16,8 +16,10 @@ import (
 
 // Stacks are sampled call stacks: how often each was seen. Frames are separated by semicolons, the outermost first.
 type Stacks struct {
-	Every time.Duration // between samples
-	Seen  map[string]int64
+	Every       time.Duration // between samples
+	Seen        map[string]int64
+	Generations int   // in which they were sampled; 0: unknown
+	Samples     int64 // if they are weighed by time, their number; 0: each counts 1
 }
 
 // NewStacks returns empty stacks.
@@ -92,11 +94,15 @@ func ReadFolded(r io.Reader, every time.Duration) (*Stacks, error) {
 	return s, in.Err()
 }
 
-// Pprof returns the stacks in pprof's form.
+// Notes of ours in pprof's form.
+const generationsNote, samplesNote = "generations: ", "samples: "
+
+// Pprof returns the stacks in pprof's form, which also has what they were sampled in.
 func (s *Stacks) Pprof() *profile.Profile {
 	time := &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, time}, PeriodType: time,
-		Period: s.Every.Nanoseconds()}
+		Period: s.Every.Nanoseconds(), Comments: []string{generationsNote + strconv.Itoa(s.Generations),
+			samplesNote + strconv.FormatInt(s.Samples, 10)}}
 	at := map[string]*profile.Location{}
 	for _, stack := range slices.Sorted(maps.Keys(s.Seen)) {
 		n := s.Seen[stack]
@@ -114,6 +120,34 @@ func (s *Stacks) Pprof() *profile.Profile {
 		p.Sample = append(p.Sample, sample)
 	}
 	return p
+}
+
+// ReadPprof reads what Pprof's form was written to.
+func ReadPprof(r io.Reader) (*Stacks, error) {
+	p, err := profile.Parse(r)
+	if err != nil {
+		return nil, err
+	}
+	s := NewStacks(time.Duration(p.Period))
+	for _, sample := range p.Sample {
+		var frames []string
+		for _, l := range slices.Backward(sample.Location) {
+			for _, line := range slices.Backward(l.Line) {
+				if line.Function != nil {
+					frames = append(frames, line.Function.Name)
+				}
+			}
+		}
+		s.Add(frames, sample.Value[0])
+	}
+	for _, note := range p.Comments { // others have others
+		if text, ok := strings.CutPrefix(note, generationsNote); ok {
+			s.Generations, _ = strconv.Atoi(text)
+		} else if text, ok := strings.CutPrefix(note, samplesNote); ok {
+			s.Samples, _ = strconv.ParseInt(text, 10, 64)
+		}
+	}
+	return s, nil
 }
 
 // WriteSpeedscope writes the stacks for speedscope.app.
@@ -147,18 +181,18 @@ func (s *Stacks) WriteSpeedscope(w io.Writer, name string) error {
 }
 
 // ReadPerf reads what perf script prints of one event: for each sample a heading with its time, then a line a frame,
-// the innermost first. keep says which samples count, by their time.
-func ReadPerf(r io.Reader, s *Stacks, keep func(at time.Duration) bool) error {
+// the innermost first. to says, by its time, to which stacks a sample is added; nil: none.
+func ReadPerf(r io.Reader, to func(at time.Duration) *Stacks) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
 	var frames []string
-	counted := false
+	var s *Stacks
 	flush := func() {
-		if counted {
+		if s != nil {
 			slices.Reverse(frames)
 			s.Add(frames, 1)
 		}
-		frames, counted = nil, false
+		frames, s = nil, nil
 	}
 	for in.Scan() {
 		line := in.Text()
@@ -167,8 +201,9 @@ func ReadPerf(r io.Reader, s *Stacks, keep func(at time.Duration) bool) error {
 			flush()
 		case line[0] != ' ' && line[0] != '\t':
 			flush()
-			at, ok := perfTime(line)
-			counted = ok && keep(at)
+			if at, ok := perfTime(line); ok {
+				s = to(at)
+			}
 		default:
 			frames = append(frames, perfFrame(line))
 		}

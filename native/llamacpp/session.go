@@ -31,8 +31,9 @@ type session struct {
 
 	own     launch.Held[server]
 	held    cached
-	context int         // limit for a prompt and its continuation
-	givenUp atomic.Bool // a slot may still be working on a cancelled request
+	model   models.Model // that the server has loaded
+	context int          // limit for a prompt and its continuation
+	givenUp atomic.Bool  // a slot may still be working on a cancelled request
 }
 
 // Load starts a server and waits until the model is loaded.
@@ -69,6 +70,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m models.Model, props
 	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
 		return engine.Fail(record.SetUp, "llama-server has %d slots instead of %d", props.Slots, n)
 	}
+	s.model = m
 	s.context = engine.Window(s.probe, "llama-server", m.Context, props.Settings.Context)
 	s.givenUp.Store(false)
 	policy := s.config.policy(m, said)

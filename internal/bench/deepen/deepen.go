@@ -31,38 +31,52 @@ func Generation(ctx context.Context, s *once.Session, r engine.Request, prefix s
 		}
 		f.Wall = wall
 	}
-	usual := f.Wall
 	deep, ok := s.Session.(engine.DeepProfiler)
 	err := engine.ErrShallow
 	if ok {
-		var p depth.Profile
-		if p, err = deep.Deep(ctx, r, prefix); err == nil {
-			f.Profile = p
-			after, failed := plain(ctx, s, r)
-			if failed != nil {
-				return f, failed
-			}
-			f.Notes = append(f.Notes, cost(p, usual[record.Decode], after[record.Decode]))
-		}
+		err = f.operators(ctx, s, deep, r, prefix)
 	}
 	if err != nil && !errors.Is(err, engine.ErrShallow) {
 		return f, err
 	}
-	if ok && err != nil {
+	if ok && err != nil && len(f.Notes) == 0 {
 		f.Notes = append(f.Notes, "no operators: "+err.Error())
 	}
 	if _, ok := s.Session.(engine.Profiler); ok {
 		err = f.scripts(ctx, s, r, prefix)
 	} else {
-		err = f.sample(ctx, s, r)
+		err = f.native(ctx, s, r)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return f, err
 		}
-		f.Notes = append(f.Notes, "no stacks: "+err.Error())
+		works := map[bool]string{false: "without them, nothing is known of this engine",
+			true: "rows do not need them"}[len(f.Rows) > 0]
+		f.Notes = append(f.Notes, "no stacks: "+err.Error()+"; "+works)
 	}
 	return f, nil
+}
+
+// operators times the engine's operators, and says what that cost: against generations of the same program without
+// timing, or one of the engine before it and one behind it.
+func (f *Found) operators(ctx context.Context, s *once.Session, deep engine.DeepProfiler, r engine.Request,
+	prefix string) error {
+	before := f.Wall
+	p, err := deep.Deep(ctx, r, prefix)
+	if err != nil {
+		f.Notes = p.Notes // why they are not timed
+		return err
+	}
+	f.Profile = p
+	after := p.Plain
+	if p.Plain != nil {
+		before = p.Plain
+	} else if after, err = plain(ctx, s, r); err != nil {
+		return err
+	}
+	f.Notes = append(f.Notes, cost(p, before[record.Decode], after[record.Decode]))
+	return nil
 }
 
 // plain generates, and returns how long its phases took.
@@ -94,13 +108,39 @@ func cost(p depth.Profile, before, after time.Duration) string {
 	}
 	each := fmt.Sprintf("%.3g µs for each of %d operators", float64(with-without)/float64(calls)/1e3, calls)
 	if with <= max(before, after) {
-		each = fmt.Sprintf("less than two generations without it differ by, for %d operators", calls)
+		each = fmt.Sprintf("what it costs is less than chance, for %d operators", calls)
 	}
 	return fmt.Sprintf("decode took %.2f times as long as without timing: %s", float64(with)/float64(without), each)
 }
 
 // long is how long stacks are sampled, at least: a fast engine generates several times.
 const long = 3 * time.Second
+
+// native samples the engine's processes: the functions of Python, if one is, else native ones. Where the engine has no
+// operators, rows are samples of native functions.
+func (f *Found) native(ctx context.Context, s *once.Session, r engine.Request) error {
+	if pid := pythonOf(s.Probe.PIDs); pid > 0 {
+		err := f.spy(ctx, s, r, pid)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil:
+			f.Notes = append(f.Notes, "no functions of Python: "+err.Error())
+		case len(f.Rows) > 0:
+			return nil
+		}
+	}
+	python := f.Stacks
+	if err := f.sample(ctx, s, r); err != nil && (python == nil || ctx.Err() != nil) {
+		return err
+	} else if err != nil {
+		f.Notes = append(f.Notes, "no rows: "+err.Error())
+	}
+	if python != nil {
+		f.Stacks = python
+	}
+	return nil
+}
 
 // sample generates again while perf samples the engine's processes.
 func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) error {
@@ -129,10 +169,12 @@ func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) e
 		return errors.Join(failed, err)
 	}
 	f.Stacks = merged(all)
+	f.Stacks.Generations = len(phases) / 2
 	if f.Stacks.Total() == 0 {
 		f.Stacks = nil
 		return errors.New("perf saw no sample; generate more tokens")
 	}
+	f.Notes = append(f.Notes, unnamed(f.Stacks)...)
 	if len(f.Rows) == 0 {
 		f.Wall = map[string]time.Duration{}
 		for _, p := range phases {

@@ -46,7 +46,7 @@ func NewFolder(out, before string, page Page) (*Folder, error) {
 	return &Folder{Path: path, before: before, page: page, found: map[string]depth.Profile{}}, nil
 }
 
-const csvName = "profile.csv"
+const csvName, pprofEnding = "profile.csv", ".pb.gz"
 
 // Profile profiles one generation of an engine, and writes its stacks.
 func (f *Folder) Profile(ctx context.Context, e engine.Engine, m models.Model, r engine.Request, out io.Writer,
@@ -74,23 +74,23 @@ func (f *Folder) stacks(name string, s *depth.Stacks) error {
 	if s == nil {
 		return nil
 	}
-	before, err := f.earlier(name, s.Every)
+	before, err := f.earlier(name)
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		f.file(name+".folded", s.WriteFolded),
 		f.file(name+".speedscope.json", func(w io.Writer) error { return s.WriteSpeedscope(w, name) }),
-		f.file(name+".pb.gz", s.Pprof().Write),
+		f.file(name+pprofEnding, s.Pprof().Write),
 		f.file(name+".html", func(w io.Writer) error { return f.page(w, name, s, before) }))
 }
 
 // earlier returns the stacks of an engine in the earlier profile; nil if there are none.
-func (f *Folder) earlier(name string, every time.Duration) (*depth.Stacks, error) {
+func (f *Folder) earlier(name string) (*depth.Stacks, error) {
 	if f.before == "" {
 		return nil, nil
 	}
-	in, err := os.Open(filepath.Join(f.before, name+".folded"))
+	in, err := os.Open(filepath.Join(f.before, name+pprofEnding))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -98,7 +98,7 @@ func (f *Folder) earlier(name string, every time.Duration) (*depth.Stacks, error
 		return nil, err
 	}
 	defer in.Close()
-	s, err := depth.ReadFolded(in, every)
+	s, err := depth.ReadPprof(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name(), err)
 	}

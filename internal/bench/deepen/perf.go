@@ -31,7 +31,7 @@ type sampler struct {
 }
 
 // sampling starts perf on processes. Stacks are unwound from copies of the stack, because programs are built without
-// frame pointers.
+// frame pointers. perf is kept from copying each program into its own cache (-N).
 func sampling(ctx context.Context, pids []int) (*sampler, error) {
 	path, err := exec.LookPath("perf")
 	if err != nil {
@@ -47,7 +47,7 @@ func sampling(ctx context.Context, pids []int) (*sampler, error) {
 		list = append(list, strconv.Itoa(pid))
 	}
 	s := &sampler{dir: dir}
-	s.cmd = exec.CommandContext(ctx, path, "record", "-q", "-F", strconv.Itoa(hertz), "-e", "cpu-clock", "-k",
+	s.cmd = exec.CommandContext(ctx, path, "record", "-q", "-N", "-F", strconv.Itoa(hertz), "-e", "cpu-clock", "-k",
 		"CLOCK_MONOTONIC", "--call-graph", "dwarf,16384", "-p", strings.Join(list, ","), "-o",
 		filepath.Join(dir, "data"))
 	s.cmd.Stderr = &s.said
@@ -61,17 +61,21 @@ func sampling(ctx context.Context, pids []int) (*sampler, error) {
 	return s, nil
 }
 
+// end ends perf, which then has written its samples.
+func (s *sampler) end() {
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	_ = s.cmd.Wait() // it ends by the signal
+}
+
 // stop ends perf and returns the stacks of each phase.
 func (s *sampler) stop(ctx context.Context, phases []phase) (map[string]*depth.Stacks, error) {
 	defer os.RemoveAll(s.dir)
-	_ = s.cmd.Process.Signal(os.Interrupt)
-	_ = s.cmd.Wait() // it ends by the signal
+	s.end()
 	data := filepath.Join(s.dir, "data")
 	if info, err := os.Stat(data); err != nil || info.Size() == 0 {
-		return nil, fault.New(fault.Run, "run as root, or set kernel.perf_event_paranoid to 1",
-			"perf could not sample: %s", fault.OneLine(s.said.String()))
+		return nil, s.refused()
 	}
-	cmd := exec.CommandContext(ctx, s.cmd.Path, "script", "--no-inline", "-i", data, "-F",
+	cmd := exec.CommandContext(ctx, s.cmd.Path, "--buildid-dir", s.dir, "script", "--no-inline", "-i", data, "-F",
 		"comm,pid,tid,time,event,ip,sym,symoff,dso")
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -82,15 +86,26 @@ func (s *sampler) stop(ctx context.Context, phases []phase) (map[string]*depth.S
 	out := map[string]*depth.Stacks{}
 	for _, name := range []string{record.Prefill, record.Decode} {
 		out[name] = depth.NewStacks(time.Second / hertz)
-		if err := depth.ReadPerf(bytes.NewReader(text), out[name], func(at time.Duration) bool {
-			return slices.ContainsFunc(phases, func(p phase) bool {
-				return p.name == name && p.begin <= at && at < p.end
-			})
-		}); err != nil {
-			return nil, err
-		}
 	}
-	return out, nil
+	return out, depth.ReadPerf(bytes.NewReader(text), func(at time.Duration) *depth.Stacks {
+		for _, p := range phases {
+			if p.begin <= at && at < p.end {
+				return out[p.name]
+			}
+		}
+		return nil
+	})
+}
+
+// refused is why perf could not sample: the first sentence of what it says.
+func (s *sampler) refused() error {
+	why, _, _ := strings.Cut(fault.OneLine(strings.TrimPrefix(s.said.String(), "Error:")), ". ")
+	now, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+	if err != nil {
+		now = []byte("unknown")
+	}
+	return fault.New(fault.Run, fmt.Sprintf("run as root, or set kernel.perf_event_paranoid to 1, which is %s; "+
+		"a container needs --cap-add PERFMON", strings.TrimSpace(string(now))), "perf could not sample: %s", why)
 }
 
 // phase is a stretch of the monotonic clock.
@@ -108,4 +123,16 @@ func merged(all map[string]*depth.Stacks) *depth.Stacks {
 		}
 	}
 	return out
+}
+
+// unnamed says which file lacks the names of its functions, if much of the time is in it. Frames have the file's name.
+func unnamed(s *depth.Stacks) []string {
+	for _, file := range slices.Sorted(maps.Keys(s.Leaves())) {
+		part := float64(s.Leaves()[file]) / float64(s.Total())
+		if strings.HasPrefix(file, "[") && part > 0.1 {
+			return []string{fmt.Sprintf("%.0f%% of samples are in %s, which has no symbols, so its functions are one; "+
+				"use a build that is not stripped, or install its debug symbols", 100*part, strings.Trim(file, "[]"))}
+		}
+	}
+	return nil
 }

@@ -50,7 +50,9 @@ func (f *Found) script(path, thread string) error {
 	}
 	if f.Stacks == nil {
 		f.Stacks = depth.NewStacks(s.Every)
+		f.Stacks.Generations = 1
 	}
+	f.Stacks.Samples += s.Samples
 	for _, stack := range slices.Sorted(maps.Keys(s.Seen)) {
 		f.Stacks.Add([]string{thread, stack}, s.Seen[stack])
 	}

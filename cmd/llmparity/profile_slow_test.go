@@ -87,11 +87,10 @@ func TestProfileOfOperators(t *testing.T) {
 	}
 	// Each of the tiny model's layers has three matrices of 128 × 256 values, and of 128 × 128 two and two halves.
 	const tokens, width = 47, 4
-	if n := int64(2 * tokens * width * 3 * 128 * 256); read[depth.FeedForward] < n || read[depth.FeedForward] > n*21/20 {
-		t.Errorf("feed-forward reads %d bytes, of which %d are weights", read[depth.FeedForward], n)
-	}
-	if n := int64(2 * tokens * width * 3 * 128 * 128); read[depth.Attention] < n || read[depth.Attention] > n*21/20 {
-		t.Errorf("attention reads %d bytes, of which %d are weights", read[depth.Attention], n)
+	for role, of := range map[depth.Role]int64{depth.FeedForward: 3 * 128 * 256, depth.Attention: 3 * 128 * 128} {
+		if n := 2 * tokens * width * of; read[role] < n || read[role] > n*21/20 {
+			t.Errorf("%s reads %d bytes, of which %d are weights", role, read[role], n)
+		}
 	}
 	if p, w := held[[2]string{"after load", "parameters"}], held[[2]string{"after load", "weights"}]; p != w || p == 0 {
 		t.Errorf("layers have %d bytes of parameters, the process %d", p, w)
@@ -108,7 +107,8 @@ func TestProfileOfOperators(t *testing.T) {
 			t.Errorf("%s: no memory of intermediate tensors", phase)
 		}
 	}
-	of := regexp.MustCompile(`of the clock +([0-9.]+)%`).FindAllStringSubmatch(readFile(t, filepath.Join(dir, "profile.txt")), -1)
+	text := readFile(t, filepath.Join(dir, "profile.txt"))
+	of := regexp.MustCompile(`of the clock +([0-9.]+)%`).FindAllStringSubmatch(text, -1)
 	if len(of) != 2 {
 		t.Fatalf("of the clock: %v", of)
 	}
@@ -117,8 +117,8 @@ func TestProfileOfOperators(t *testing.T) {
 			t.Errorf("operators and waits are %s%% of the clock", phase[1])
 		}
 	}
-	for _, ending := range []string{".trace.json", ".operators.txt", ".memory.txt", ".calls.txt", ".prof", ".checkpoints.txt",
-		".layers.txt"} {
+	for _, ending := range []string{".trace.json", ".operators.txt", ".memory.txt", ".calls.txt", ".prof",
+		".checkpoints.txt", ".layers.txt"} {
 		if info, err := os.Stat(filepath.Join(dir, huggingface.Name+ending)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", ending, err)
 		}

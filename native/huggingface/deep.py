@@ -10,8 +10,8 @@ import time
 LAYER = re.compile(r"(?:layers|h|blocks)\.(\d+)(?:\.|$)")
 WAITING = "Python and dispatch"
 # Operators that make a tensor, or look at one in another shape: they read no elements.
-LOOKS = re.compile(r"aten::(view|_?reshape|_reshape_alias|_unsafe_view|as_strided|t|transpose|permute|slice|select|narrow|split|chunk|unbind|"
-                   r"(un)?squeeze|expand|alias|detach|empty\w*|resize_|resolve_\w+|result_type|item|_local_scalar_dense|lift_fresh|set_)$")
+LOOKS = re.compile(r"aten::(view|_?reshape|_reshape_alias|_unsafe_view|as_strided|t|transpose|permute|slice|select|narrow|split|chunk|"
+                   r"unbind|(un)?squeeze|expand|alias|detach|empty\w*|resize_|resolve_\w+|result_type|item|_local_scalar_dense|lift_fresh|set_)$")
 SIZES = {"weights_bytes": "weights", "buffers_bytes": "buffers", "kv_used_bytes": "KV cache", "torch_allocated_bytes": "torch allocated",
          "torch_reserved_bytes": "torch reserved", "torch_peak_bytes": "torch peak"}
 
@@ -113,7 +113,8 @@ class Deep:
         for (phase, name), size in most.items():
             self.hold(phase, name, "intermediate tensors", size)
         for i, pair in enumerate(pairs(cache())):
-            self.hold("after inference", f"layers.{i}.kv_cache", "KV cache", sum(t.numel() * t.element_size() for t in pair))
+            size = sum(t.numel() * t.element_size() for t in pair if t is not None)
+            self.hold("after inference", f"layers.{i}.kv_cache", "KV cache", size)
 
     def hold(self, at, module, what, size):
         layer = LAYER.search(module)
@@ -233,7 +234,8 @@ class Deep:
         if not any(row["what"] == "PSS" for row in self.checkpoints.rows):
             notes.append("checkpoints lack PSS and RSS, which only Linux tells")
         self.write(".checkpoints.txt", self.checkpoints.text())
-        self.write(".layers.txt", "".join(f"{row['at']:16} {row['module']:50} {row['what']:20} {row['bytes']:>14}\n" for row in self.layers))
+        lines = (f"{row['at']:16} {row['module']:50} {row['what']:20} {row['bytes']:>14}\n" for row in self.layers)
+        self.write(".layers.txt", "".join(lines))
         times = self.marks.times
         return {"rows": self.rows(), "memory": self.checkpoints.rows + self.layers, "files": self.files, "notes": notes,
                 "wall_ns": {"prefill": times[1] - times[0], "decode": times[-1] - times[1]}}

@@ -186,13 +186,14 @@ def pairs(cache):
     """The keys and values of each layer in a KV cache."""
     layers = getattr(cache, "layers", None)
     if layers is None:  # transformers before 4.54
-        return [pair for pair in zip(cache.key_cache, cache.value_cache) if isinstance(pair[0], torch.Tensor)]
-    return [(layer.keys, layer.values) for layer in layers if getattr(layer, "keys", None) is not None]
+        return list(zip(cache.key_cache, cache.value_cache))
+    return [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in layers]
 
 
 def kept(cache):
     """The bytes of a KV cache, and of the part that is filled."""
-    return sum(t.numel() * t.element_size() for pair in pairs(cache) for t in pair)
+    # A layer that is just being made has keys before it has values.
+    return sum(t.numel() * t.element_size() for pair in pairs(cache) for t in pair if isinstance(t, torch.Tensor))
 
 
 class Live(TorchDispatchMode):

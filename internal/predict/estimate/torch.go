@@ -20,16 +20,16 @@ func (torch) weights(e *Estimate) (held, error) {
 }
 
 // activations are the tensors that Python's functions hold at once in a prefill: of each token the embedding, the input
-// of the layer, the residual and its norm, the rotation, and those of the feed-forward part or of attention. The logits,
-// and those in single precision, come later.
+// of the layer, the residual and its norm, the rotation, and those of the feed-forward part or of attention. The
+// logits, and those in single precision, come later.
 func (torch) activations(e *Estimate) (Component, touched) {
 	h, i, q, kv := sizes(e.Model)
 	b, tokens := width(e.DTypes.Activations), float64(e.Setup.InputLen)*float64(e.Sequences)
 	logits := float64(e.Model.Vocab) * (b + 4)
 	peak := max(tokens*b*(4*h+2*float64(e.Model.HeadDim)+max(3*i, 4*q+2*kv-h)), float64(e.Sequences)*logits)
 	c := scaled(Activation, peak, 0.5, 1.5, e.DTypes.Activations,
-		fmt.Sprintf("prefill of %.0f tokens: four hidden states, the rotation and tensors of attention or the feed-forward part "+
-			"(whichever are larger), or logits of the last token", tokens), Low)
+		fmt.Sprintf("prefill of %.0f tokens: four hidden states, the rotation and tensors of attention or the "+
+			"feed-forward part (whichever are larger), or logits of the last token", tokens), Low)
 	// Older versions keep the logits of every token; eager attention keeps the scores of every pair.
 	c.High += int64(tokens * logits)
 	return c, touched{}

@@ -62,7 +62,7 @@ func TestRoles(t *testing.T) {
 		"model.layers.3.input_layernorm": depth.Norm, "model.layers.3.self_attn.q_proj": depth.Attention,
 		"model.layers.3.self_attn.q_norm": depth.Norm, "model.layers.3.mlp.down_proj": depth.FeedForward,
 		"model.embed_tokens": depth.Embedding, "lm_head": depth.Head, "aten::argmax": depth.Sampling,
-		"aten::copy_": depth.Copy, "model.layers.3": depth.Other,
+		"aten::copy_": depth.Copy, "aten::mm": depth.Matrix, "model.layers.3": depth.Other,
 	} {
 		if got := depth.RoleOf(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -364,8 +364,9 @@ class Model:
         self.checkpoints.take("before inference", self.sizes())
         run(None)
         self.checkpoints.take("after inference", self.sizes())
-        with torch.inference_mode():
-            deep.memory(self.live(), lambda: run(None), lambda: self.cache, pairs)
+        if not self.options.compile:  # a compiled model has no operators to watch
+            with torch.inference_mode():
+                deep.memory(self.live(), lambda: run(None), lambda: self.cache, pairs)
         deep.calls(lambda: run(None))
         deep.run(streamer, run)
         return {"profile": deep.answer()}

@@ -98,9 +98,14 @@ func TestProfileOfOperators(t *testing.T) {
 	if gap := held[[2]string{"after inference", "KV cache"}]; gap != 0 {
 		t.Errorf("layers have %+d bytes of KV cache more than the process", gap)
 	}
-	if before, after := held[[2]string{"before load", "PSS"}], held[[2]string{"after load", "PSS"}]; before == 0 ||
+	if before, after := held[[2]string{"before load", "RSS"}], held[[2]string{"after load", "RSS"}]; before == 0 ||
 		after-before < held[[2]string{"after load", "weights"}] {
-		t.Errorf("PSS of %d before the load and %d after it", before, after)
+		t.Errorf("RSS of %d before the load and %d after it", before, after)
+	}
+	for _, at := range depth.Moments {
+		if pss, rss := held[[2]string{at, "PSS"}], held[[2]string{at, "RSS"}]; pss == 0 || pss > rss {
+			t.Errorf("%s: PSS of %d, RSS of %d", at, pss, rss)
+		}
 	}
 	for _, phase := range []string{record.Prefill, record.Decode} {
 		if held[[2]string{phase, "intermediate tensors"}] == 0 {

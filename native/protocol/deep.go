@@ -43,7 +43,7 @@ func (s *session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 		return depth.Profile{}, err
 	}
 	defer done()
-	if !s.hello.Caps.Profiles {
+	if !s.hello.Caps.Profiles || s.engine.config.In != nil { // a container has another file system
 		return depth.Profile{}, engine.ErrShallow
 	}
 	request := asked(r)

@@ -96,15 +96,16 @@ class Deep:
         for name, p in self.model.named_parameters():
             self.hold("after load", name.rpartition(".")[0], "parameters", p.numel() * p.element_size())
         most, passes = {}, 0
+        layers = {name for name, _ in self.model.named_modules() if re.search(LAYER.pattern + "$", name)}
 
         def enter(name):
             nonlocal passes
             passes += not name
-            if LAYER.search(name + ".") and LAYER.search(name + ".").end() == len(name) + 1:
+            if name in layers:
                 live.most = 0
 
         def leave(name, _):
-            if LAYER.search(name + ".") and LAYER.search(name + ".").end() == len(name) + 1:
+            if name in layers:
                 key = "prefill" if passes == 1 else "decode", name
                 most[key] = max(most.get(key, 0), live.most)
 
@@ -170,7 +171,9 @@ class Deep:
         for e in events:
             if not self.ours(e) and begin <= e.time_range.start < last:
                 us = e.self_device_time_total if self.gpu else e.self_cpu_time_total
-                add(e.time_range.start, self.module(e), e.name, us, self.bytes(e) if not any(map(self.reads, e.cpu_children)) else 0)
+                # An operator that calls others reads by them.
+                size = 0 if any(map(self.reads, e.cpu_children)) else self.bytes(e)
+                add(e.time_range.start, self.module(e), e.name, us, size)
         busy = [(e.time_range.start, e.time_range.end, self.module(e)) for e in self.busy(events)]
         for start, end, path in [*busy, (last, last, "")]:
             for a, b in ((begin, min(start, first)), (max(begin, first), min(start, last))):

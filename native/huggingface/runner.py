@@ -201,15 +201,16 @@ class Live(TorchDispatchMode):
 
     def __init__(self, known, cache):
         super().__init__()
-        self.cache, self.bytes, self.most = cache, 0, 0
+        self.cache, self.bytes, self.kept, self.most = cache, 0, 0, 0
         self.storages = {t.untyped_storage()._cdata: None for t in known}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         for t in tensors(out):
             self.add(t.untyped_storage())
-        if self.bytes > self.most:
-            self.most = max(self.most, self.bytes - kept(self.cache()))
+        if self.bytes - self.kept > self.most:  # the cache may have grown since it was counted, which takes time
+            self.kept = kept(self.cache())
+            self.most = max(self.most, self.bytes - self.kept)
         return out
 
     def add(self, storage):

@@ -5,7 +5,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,21 +102,94 @@ func kernelsOf(t *testing.T, rows []depth.Row, want []depth.Role) {
 	}
 }
 
-// Operators of Hugging Face have layers, and its own files are there.
+// Operators of Hugging Face have layers, and with the waits, which have times of their own, they are what the clock of
+// another library says of each phase. Products read the weights of each token; those and the KV cache are in the
+// memory of roles and of the process to the byte. Its own files are there.
 func TestProfileOfOperators(t *testing.T) {
 	dir, rows := profiled(t, huggingface.Name)
-	layers, matrix := map[int]bool{}, false
+	layers, read, held := map[int]bool{}, map[depth.Role]int64{}, map[[2]string]int64{}
 	for _, r := range rows {
-		layers[r.Layer] = true
-		matrix = matrix || r.Kernel == "aten::addmm" || r.Kernel == "aten::mm"
+		if r.Phase == record.Decode {
+			layers[r.Layer] = true
+		}
+		if r.Phase == record.Decode && r.Kernel == "aten::mm" {
+			read[r.Role] += r.Bytes
+		}
+		key := [2]string{r.Phase, r.Kernel}
+		if held[key] += r.Bytes; r.Role == depth.Memory && r.Kernel == "KV cache" {
+			held[key] -= 2 * r.Bytes // what layers hold, less that of the process
+		}
 	}
-	if !layers[0] || !layers[1] || !layers[depth.NoLayer] || !matrix {
-		t.Errorf("layers %v, a matrix product: %v", layers, matrix)
+	if !layers[0] || !layers[1] || !layers[depth.NoLayer] {
+		t.Errorf("layers %v", layers)
 	}
-	for _, ending := range []string{".trace.json", ".operators.txt", ".memory.txt", ".calls.txt", ".prof"} {
+	// Each of the tiny model's layers has three matrices of 128 × 256 values, and of 128 × 128 two and two halves.
+	const tokens, width = 47, 4
+	for role, of := range map[depth.Role]int64{depth.FeedForward: 3 * 128 * 256, depth.Attention: 3 * 128 * 128} {
+		if n := 2 * tokens * width * of; read[role] < n || read[role] > n*21/20 {
+			t.Errorf("%s reads %d bytes, of which %d are weights", role, read[role], n)
+		}
+	}
+	if p, w := held[[2]string{"after load", "parameters"}], held[[2]string{"after load", "weights"}]; p != w || p == 0 {
+		t.Errorf("layers have %d bytes of parameters, the process %d", p, w)
+	}
+	if gap := held[[2]string{"after inference", "KV cache"}]; gap != 0 {
+		t.Errorf("layers have %+d bytes of KV cache more than the process", gap)
+	}
+	if before, after := held[[2]string{"before load", "RSS"}], held[[2]string{"after load", "RSS"}]; before == 0 ||
+		after-before < held[[2]string{"after load", "weights"}] {
+		t.Errorf("RSS of %d before the load and %d after it", before, after)
+	}
+	for _, at := range depth.Moments {
+		if pss, rss := held[[2]string{at, "PSS"}], held[[2]string{at, "RSS"}]; pss == 0 || pss > rss {
+			t.Errorf("%s: PSS of %d, RSS of %d", at, pss, rss)
+		}
+	}
+	for _, phase := range []string{record.Prefill, record.Decode} {
+		if held[[2]string{phase, "intermediate tensors"}] == 0 {
+			t.Errorf("%s: no memory of intermediate tensors", phase)
+		}
+	}
+	text := readFile(t, filepath.Join(dir, "profile.txt"))
+	of := regexp.MustCompile(`of the clock +([0-9.]+)%`).FindAllStringSubmatch(text, -1)
+	if len(of) != 2 {
+		t.Fatalf("of the clock: %v", of)
+	}
+	for _, phase := range of {
+		if share, err := strconv.ParseFloat(phase[1], 64); err != nil || share < 97 || share > 103 {
+			t.Errorf("operators and waits are %s%% of the clock", phase[1])
+		}
+	}
+	for _, ending := range []string{".trace.json", ".operators.txt", ".memory.txt", ".calls.txt", ".prof",
+		".checkpoints.txt", ".layers.txt"} {
 		if info, err := os.Stat(filepath.Join(dir, huggingface.Name+ending)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", ending, err)
 		}
+	}
+}
+
+// slow makes one module's product repeat itself.
+const slow = `import torch
+linear = torch.nn.functional.linear
+def repeated(input, weight, bias=None):
+    if weight.shape == (128, 256):  # the tiny model's down_proj
+        wide = input.expand(-1, 64, -1) if input.shape[1] == 1 else input
+        for _ in range(50):
+            linear(wide, weight, bias)
+    return linear(input, weight, bias)
+torch.nn.functional.linear = repeated
+`
+
+// A slow product is named first, with its role.
+func TestProfileNamesSlowOperator(t *testing.T) {
+	path := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(path, "sitecustomize.py"), []byte(slow), 0o644))
+	t.Setenv("PYTHONPATH", path)
+	dir, _ := profiled(t, huggingface.Name)
+	_, table, _ := strings.Cut(readFile(t, filepath.Join(dir, "profile.txt")), "its own kernels\n")
+	first := strings.Split(table, "\n")[1]
+	if !strings.Contains(first, string(depth.FeedForward)) || !strings.HasSuffix(first, "aten::mm") {
+		t.Errorf("the first operator is %s", first)
 	}
 }
 

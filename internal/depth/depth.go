@@ -31,10 +31,14 @@ const (
 	Matrix      Role = "matrix product" // whose use the name does not tell
 	Other       Role = "other"
 	Wait        Role = "dispatch and wait" // nothing computes
+	Memory      Role = "memory"            // what a process holds; it has no time
 )
 
 // Roles lists them in that order.
 var Roles = []Role{Embedding, Norm, Attention, KVWrite, FeedForward, Head, Matrix, Sampling, Copy, Other, Wait}
+
+// Moments are the phases of rows that say what is held at a moment, with the role of what it is for.
+var Moments = []string{"before load", "after load", "before inference", "after inference"}
 
 // NoLayer is the layer of a kernel that belongs to none, or whose layer is unknown.
 const NoLayer = -1
@@ -52,7 +56,7 @@ type Row struct {
 	Kernel string
 	Calls  int64
 	Self   time.Duration // without the kernels that it calls
-	Bytes  int64         // of its operands, as far as the engine tells; 0: unknown
+	Bytes  int64         // of its operands, as far as the engine tells, or that are held; 0: unknown
 }
 
 // Profile is what one generation showed.

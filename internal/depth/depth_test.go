@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/pprof/profile"
 
@@ -61,7 +62,7 @@ func TestRoles(t *testing.T) {
 		"model.layers.3.input_layernorm": depth.Norm, "model.layers.3.self_attn.q_proj": depth.Attention,
 		"model.layers.3.self_attn.q_norm": depth.Norm, "model.layers.3.mlp.down_proj": depth.FeedForward,
 		"model.embed_tokens": depth.Embedding, "lm_head": depth.Head, "aten::argmax": depth.Sampling,
-		"aten::copy_": depth.Copy, "model.layers.3": depth.Other,
+		"aten::copy_": depth.Copy, "aten::mm": depth.Matrix, "model.layers.3": depth.Other,
 	} {
 		if got := depth.RoleOf(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -180,11 +181,76 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	check.Err(t, depth.Table(&b, p, []string{"one", "two"}, 5))
-	for _, want := range []string{"decode, by role", "80.0% of the clock", "75.0%", "note: of samples",
+	for _, want := range []string{"decode, by role", "of the clock  80.0%", "75.0%", "note: of samples",
 		"decode  feed-forward"} {
-		if !strings.Contains(b.String(), want) {
+		if !strings.Contains(strings.Join(strings.Fields(b.String()), "  "), strings.Join(strings.Fields(want), "  ")) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
 		}
+	}
+}
+
+// Three engines with large figures fit a terminal. A kernel counts over layers, and the layer that takes most is named.
+func TestTableOfThree(t *testing.T) {
+	long, p := []string{"transformersjs", "huggingface", "llamacpp"}, map[string]depth.Profile{}
+	for _, engine := range long {
+		p[engine] = depth.Profile{Wall: map[string]time.Duration{"decode": 250 * time.Second}, Rows: []depth.Row{
+			{Phase: "decode", Layer: 0, Role: depth.Matrix, Kernel: "mm", Calls: 1 << 20, Self: 50 * time.Second,
+				Bytes: 1 << 40},
+			{Phase: "decode", Layer: 7, Role: depth.Matrix, Kernel: "mm", Calls: 1 << 20, Self: 150 * time.Second},
+			{Phase: "decode", Layer: depth.NoLayer, Role: depth.Wait, Kernel: "waits", Calls: 1, Self: time.Second}}}
+	}
+	var b strings.Builder
+	check.Err(t, depth.Table(&b, p, long, 5))
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if got := strings.Count(b.String(), "2097152  7 (75%)"); got != 3 {
+		t.Errorf("%d engines name the slow layer\n%s", got, b.String())
+	}
+}
+
+// What is held at a moment has a table by role, and takes no part in those of time. A role counts at the last moment
+// that has it.
+func TestTableOfMemory(t *testing.T) {
+	p := map[string]depth.Profile{"one": {Rows: []depth.Row{
+		{Phase: "decode", Role: depth.Norm, Kernel: "norm", Calls: 1, Self: time.Second},
+		{Phase: "decode", Layer: 1, Role: depth.Memory, Kernel: "intermediate tensors", Bytes: 9 << 20},
+		{Phase: "after load", Layer: 1, Role: depth.FeedForward, Kernel: "parameters", Bytes: 3 << 20},
+		{Phase: "after load", Layer: 2, Role: depth.FeedForward, Kernel: "parameters", Bytes: 4 << 20},
+		{Phase: "before inference", Role: depth.KVWrite, Kernel: "KV cache", Bytes: 1 << 20},
+		{Phase: "after inference", Role: depth.KVWrite, Kernel: "KV cache", Bytes: 5 << 20},
+		{Phase: "before load", Role: depth.Memory, Kernel: "PSS", Bytes: 370 << 20},
+		{Phase: "after load", Role: depth.Memory, Kernel: "PSS", Bytes: 380 << 20}}}}
+	var b strings.Builder
+	check.Err(t, depth.Table(&b, p, []string{"one"}, 5))
+	const want = `decode, by role; MiB of the kernels' operands
+                            one
+role            ms   share  MiB
+norm          1000  100.0%    –
+sum           1000
+of the clock
+
+held, by role
+              one
+role          MiB
+KV write        5
+feed-forward    7
+
+held by the process, MiB
+             one
+moment       PSS
+before load  370
+after load   380
+
+one, its own kernels
+phase   role  ms    calls  most in layer  kernel
+decode  norm  1000  1      0              norm
+
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 

@@ -21,7 +21,7 @@ var roles = []struct {
 	{Embedding, regexp.MustCompile(`(?i)embed_|embd|get_?rows|^embedding|gather|take\d*$`)},
 	{Attention, regexp.MustCompile(`(?i)attn|atten|flash|qkv|[qkvo]_proj|c_attn|mixer|rope|rotary|rotate|soft_?max|kqv?|[qkv]cur|merge_state`)},
 	{FeedForward, regexp.MustCompile(`(?i)mlp|ffn|feed_?forward|gate|(up|down)_(proj|one|many)|silu|gelu|swiglu|glu\b`)},
-	{Matrix, regexp.MustCompile(`(?i)mul_?mat|mat_?mul|gemm|gemv|vec_dot|dequant|addmm|bmm|linear`)},
+	{Matrix, regexp.MustCompile(`(?i)mul_?mat|mat_?mul|gemm|gemv|vec_dot|dequant|addmm|bmm|::mm\b|linear`)},
 	{Copy, regexp.MustCompile(`(?i)cop(y|ies)|cpy|memmove|memset|concat|clone|contiguous|transpose|reshape|slice|cast|expand|fill`)},
 }
 

@@ -29,7 +29,8 @@ type Config struct {
 	Slots    int    // requests that are one batch; 0: one
 	Watchdog time.Duration
 
-	in *place.Place // where it runs; nil: on this machine
+	in   *place.Place // where it runs; nil: on this machine
+	deep bool         // for a profile
 }
 
 // Kind is Hugging Face's transformers.
@@ -137,8 +138,14 @@ func (c Config) arguments() []string {
 	if c.batch() > 1 {
 		list = append(list, "--batch", strconv.Itoa(c.batch()))
 	}
+	if c.deep {
+		list = append(list, "--profile")
+	}
 	return list
 }
+
+// Deepen has the runner note what it holds before and after the load.
+func (c *Config) Deepen() { c.deep = true }
 
 // policy lists the settings that affect memory.
 func (c Config) policy(m models.Model) map[string]string {

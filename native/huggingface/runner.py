@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 
 for name, value in {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1", "TOKENIZERS_PARALLELISM": "false",
                     "HF_HUB_DISABLE_PROGRESS_BARS": "1"}.items():
@@ -42,6 +43,7 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast  # noqa: E402
 from transformers.generation.streamers import BaseStreamer  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 imported.set()
 
@@ -135,12 +137,16 @@ class Streamer(BaseStreamer):
 
     def __init__(self, rows, eos, wire):
         self.rows, self.eos, self.wire, self.prompted = rows, eos, wire, False
+        # What lives from the prompt to the first token. Torch's modes must begin and end within inference mode.
+        self.live, self.within = contextlib.nullcontext(), contextlib.ExitStack()
 
     def put(self, value):
         now = time.monotonic_ns()
         if not self.prompted:  # the first value is the prompt
             self.prompted = True
+            self.within.enter_context(self.live)
             return
+        self.within.close()
         for row, id in zip(self.rows, value.reshape(-1).tolist()):
             row.add(id, now, self.eos, self.wire)
 
@@ -176,14 +182,48 @@ def held(values):
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in values}.values())
 
 
-def kept(cache):
-    """The bytes of a KV cache, and of the part that is filled."""
+def pairs(cache):
+    """The keys and values of each layer in a KV cache."""
     layers = getattr(cache, "layers", None)
     if layers is None:  # transformers before 4.54
-        pairs = list(zip(cache.key_cache, cache.value_cache))
-    else:
-        pairs = [(layer.keys, layer.values) for layer in layers if getattr(layer, "keys", None) is not None]
-    return sum(t.numel() * t.element_size() for pair in pairs for t in pair if isinstance(t, torch.Tensor))
+        return list(zip(cache.key_cache, cache.value_cache))
+    return [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in layers]
+
+
+def kept(cache):
+    """The bytes of a KV cache, and of the part that is filled."""
+    # A layer that is just being made has keys before it has values.
+    return sum(t.numel() * t.element_size() for pair in pairs(cache) for t in pair if isinstance(t, torch.Tensor))
+
+
+class Live(TorchDispatchMode):
+    """Counts the bytes of tensors that operators have made and nobody has freed, without those of the KV cache."""
+
+    def __init__(self, known, cache):
+        super().__init__()
+        self.cache, self.bytes, self.kept, self.most = cache, 0, 0, 0
+        self.storages = {t.untyped_storage()._cdata: None for t in known}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for t in tensors(out):
+            self.add(t.untyped_storage())
+        if self.bytes - self.kept > self.most:  # the cache may have grown since it was counted, which takes time
+            self.kept = kept(self.cache())
+            self.most = max(self.most, self.bytes - self.kept)
+        return out
+
+    def add(self, storage):
+        key, size = storage._cdata, storage.nbytes()
+        if key in self.storages:
+            return
+
+        def freed(_):
+            del self.storages[key]
+            self.bytes -= size
+
+        self.storages[key] = weakref.ref(storage, freed)
+        self.bytes += size
 
 
 def sameness(path, dtype):
@@ -210,6 +250,11 @@ class Model:
     def __init__(self, options, request, wire):
         self.options, self.wire = options, wire
         self.cache, self.longest, self.activations = None, 0, 0
+        self.checkpoints = Checkpoints()
+        if options.profile:
+            self.checkpoints.take("before load", {})
+            if options.device == "cuda":
+                torch.cuda.memory._record_memory_history(max_entries=100_000)
         path = request["model"]["path"]
         wire.answer("stage", stage="tokenizer")
         self.tokenizer = self.read_tokenizer(path)
@@ -238,6 +283,8 @@ class Model:
         self.device = next(self.model.parameters()).device
         if options.compile:
             self.model.forward = torch.compile(self.model.forward)
+        if options.profile:
+            self.checkpoints.take("after load", self.sizes())
 
     @staticmethod
     def read_tokenizer(path):
@@ -299,25 +346,31 @@ class Model:
             rows.append(("device map", self.options.device_map, "", "parameters are on " + ", ".join(places)))
         return [dict(zip(("what", "asked", "got", "evidence"), row)) for row in rows]
 
-    @contextlib.contextmanager
-    def watched(self, length):
-        """Notes the largest inputs and outputs of a module, while prompts are longer than all before."""
+    def live(self):
+        return Live([*self.model.parameters(), *self.model.buffers()], lambda: self.cache)
+
+    def watched(self, length, streamer, run):
+        """Generates, and notes the most that intermediate tensors take until the first token, while prompts are longer than all before."""
         if length <= self.longest or self.options.compile:
-            yield
-            return
-        self.longest, hooks = length, []
+            return run(streamer)
+        self.longest, streamer.live = length, self.live()
+        with streamer.within:
+            run(streamer)
+        self.activations = max(self.activations, streamer.live.most)
 
-        def note(module, inputs, output):
-            self.activations = max(self.activations, held([*tensors(inputs), *tensors(output)]))
-
-        for module in self.model.modules():
-            if not any(True for _ in module.children()):
-                hooks.append(module.register_forward_hook(note))
-        try:
-            yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+    def profiled(self, prefix, streamer, run):
+        """Generates for each instrument, and with the profiler's last answers the request."""
+        deep = Deep(self.model, prefix, self.device, DTYPES[self.asked].itemsize, self.checkpoints)
+        self.cache = None
+        self.checkpoints.take("before inference", self.sizes())
+        run(None)
+        self.checkpoints.take("after inference", self.sizes())
+        if not self.options.compile:  # a compiled model has no operators to watch
+            with torch.inference_mode():
+                deep.memory(self.live(), lambda: run(None), lambda: self.cache, pairs)
+        deep.calls(lambda: run(None))
+        deep.run(streamer, run)
+        return {"profile": deep.answer()}
 
     def generate(self, request):
         batch = "rows" in request
@@ -352,13 +405,9 @@ class Model:
         begin = time.monotonic_ns()
         streamer, profile = Streamer(rows, self.eos, self.wire), {}
         if request.get("profile"):
-            deep = Deep(self.model, request["profile"], self.device, DTYPES[self.asked].itemsize)
-            deep.run(streamer, run)
-            deep.calls(lambda: run(None))
-            profile["profile"] = deep.answer()
+            profile = self.profiled(request["profile"], streamer, run)
         else:
-            with self.watched(width):
-                run(streamer)
+            self.watched(width, streamer, run)
         reported["total_ms"] = (time.monotonic_ns() - begin) / 1e6
         results = [{"finish": row.finish or "length", "prompt_ids": row.prompt, "generated": len(row.ids), "reported": reported}
                    for row in rows]
@@ -424,6 +473,7 @@ def main():
     parser.add_argument("--attention")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--profile", action="store_true", help="a profile will be asked for")
     options, wire, model = parser.parse_args(), Wire(), None
     while True:
         request = wire.requests.get()

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"llmparity/internal/depth"
@@ -20,8 +21,17 @@ type profile struct {
 		NS     int64  `json:"self_ns"`
 		Bytes  int64  `json:"bytes"`
 	} `json:"rows"`
-	Files []string `json:"files"`
-	Notes []string `json:"notes"`
+	// Memory is what it held at moments and, in phases, the most.
+	Memory []struct {
+		At     string `json:"at"`
+		Layer  *int   `json:"layer"`
+		Module string `json:"module"` // whose memory it is; "": that of the process
+		What   string `json:"what"`
+		Bytes  int64  `json:"bytes"`
+	} `json:"memory"`
+	Wall  map[string]int64 `json:"wall_ns"` // of phases, where the request had others before them
+	Files []string         `json:"files"`
+	Notes []string         `json:"notes"`
 }
 
 var _ engine.DeepProfiler = (*session)(nil)
@@ -33,7 +43,7 @@ func (s *session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 		return depth.Profile{}, err
 	}
 	defer done()
-	if !s.hello.Caps.Profiles {
+	if !s.hello.Caps.Profiles || s.engine.config.In != nil { // a container has another file system
 		return depth.Profile{}, engine.ErrShallow
 	}
 	request := asked(r)
@@ -50,15 +60,32 @@ func (s *session) Deep(ctx context.Context, r engine.Request, prefix string) (de
 	}
 	p := depth.Profile{Files: got.Profile.Files, Notes: got.Profile.Notes, Wall: map[string]time.Duration{
 		record.Prefill: sampled[0].Sub(k.sent), record.Decode: sampled[len(sampled)-1].Sub(sampled[0])}}
-	for _, row := range got.Profile.Rows {
-		layer := depth.NoLayer
-		if row.Layer != nil {
-			layer = *row.Layer
-		}
-		p.Add(depth.Row{Phase: row.Phase, Layer: layer, Role: roleOf(row.Module, row.Kernel), Kernel: row.Kernel,
-			Calls: row.Calls, Self: time.Duration(row.NS), Bytes: row.Bytes})
-	}
+	got.Profile.into(&p)
 	return p, nil
+}
+
+// into adds what an engine has answered.
+func (g *profile) into(p *depth.Profile) {
+	layer := func(n *int) int {
+		if n == nil {
+			return depth.NoLayer
+		}
+		return *n
+	}
+	for phase, ns := range g.Wall {
+		p.Wall[phase] = time.Duration(ns)
+	}
+	for _, row := range g.Rows {
+		p.Add(depth.Row{Phase: row.Phase, Layer: layer(row.Layer), Role: roleOf(row.Module, row.Kernel),
+			Kernel: row.Kernel, Calls: row.Calls, Self: time.Duration(row.NS), Bytes: row.Bytes})
+	}
+	for _, m := range g.Memory {
+		role := depth.Memory
+		if m.Module != "" && slices.Contains(depth.Moments, m.At) {
+			role = depth.RoleOf(m.Module)
+		}
+		p.Add(depth.Row{Phase: m.At, Layer: layer(m.Layer), Role: role, Kernel: m.What, Bytes: m.Bytes})
+	}
 }
 
 // waiting is the kernel of an engine's own overhead.

@@ -55,7 +55,10 @@ const (
 
 // scripts have the answers of an engine, one for each request. A line in angle brackets is an action.
 var scripts = map[string][]string{
-	"right":  {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"right": {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"profiled": {strings.Replace(hello, `"exact"`, `"profiles":true,"exact"`, 1), loaded,
+		strings.Repeat(token+"\n", 4) +
+			strings.Replace(generated, "}", `,"profile":`+deepAnswer+"}", 1)},
 	"pieces": {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
 	"a cache": {cached, loaded, strings.Repeat(token+"\n", 4) +
 		strings.Replace(generated, "}", `,"cached_tokens":1}`, 1), `{"id":4,"event":"done"}`},

@@ -130,6 +130,7 @@ func (l *launch) tooMany(t *testing.T) {
 			_, _ = l.session.Generate(ctx, l.request(l.Model.Context/2), func(tok record.Token) {
 				if tok.Index == 0 {
 					going <- struct{}{}
+				} else { // not before: in a batch, the first token of others comes after
 					<-ctx.Done()
 				}
 			})

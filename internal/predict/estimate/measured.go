@@ -19,11 +19,16 @@ func (e Estimate) AsMeasured() []Component {
 		}
 		out = append(out, c)
 	}
-	if all := e.Component(Increase); all.Name != "" && e.Setup.Engine.Before == 0 {
-		all.Name, all.Method = Total, "the increase: no process exists before the load"
-		out = append(out, all)
+	all, before := e.Component(Increase), e.Setup.Engine.Before
+	if all.Name == "" || before != 0 && !e.runtime().starts {
+		return out
 	}
-	return out
+	all.Name, all.Method = Total, "the increase: no process exists before the load"
+	if before != 0 {
+		all.Low, all.Best, all.High = all.Low+before*17/20, all.Best+before, all.High+before
+		all.Method = "the increase, and the process before the load, of which PSS is less where others share its libraries"
+	}
+	return append(out, all)
 }
 
 // leftOver predicts the framework overhead as a difference: the program less the reserved but untouched workspaces. It

@@ -32,6 +32,7 @@ type Runtime struct {
 	replaces map[string]string // the same, of dtypes that it has, unless a user chooses them
 	kv       string            // dtype of the KV cache if none is chosen; "": that of activations
 	expands  bool              // caches the keys and values of a latent, not the latent
+	starts   bool              // what runs before the load is the same process, of which Engine.Before is the memory
 	reserves string            // how the cache follows from its size per token, its used size, and sequences
 
 	notes func(e Estimate) string // what a prediction assumes, or ""

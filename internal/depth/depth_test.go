@@ -226,11 +226,10 @@ func TestTableOfMemory(t *testing.T) {
 	var b strings.Builder
 	check.Err(t, depth.Table(&b, p, []string{"one"}, 5))
 	const want = `decode, by role; MiB of the kernels' operands
-                            one
-role            ms   share  MiB
-norm          1000  100.0%    –
-sum           1000
-of the clock
+                    one
+role    ms   share  MiB
+norm  1000  100.0%    –
+sum   1000
 
 held, by role
               one

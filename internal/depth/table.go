@@ -96,7 +96,11 @@ func (g grid) write(b *strings.Builder) {
 	fmt.Fprintln(b)
 }
 
+// roleTable has the engines that have rows of a phase.
 func roleTable(b *strings.Builder, phase string, profiles map[string]Profile, engines []string) {
+	engines = slices.DeleteFunc(slices.Clone(engines), func(e string) bool {
+		return !slices.ContainsFunc(profiles[e].Rows, func(r Row) bool { return r.Phase == phase && r.timed() })
+	})
 	g := grid{phase + ", by role; MiB of the kernels' operands", "role", engines, []string{"ms", "share", "MiB"}, nil}
 	for _, role := range Roles {
 		line, any := []string{string(role)}, false
@@ -126,7 +130,10 @@ func roleTable(b *strings.Builder, phase string, profiles map[string]Profile, en
 		sum = append(sum, ms(profiles[e].Sum(phase)), "", "")
 		clock = append(clock, ofWall(profiles[e], phase), "", "")
 	}
-	g.lines = append(g.lines, sum, clock)
+	g.lines = append(g.lines, sum)
+	if strings.Join(clock[1:], "") != "" {
+		g.lines = append(g.lines, clock)
+	}
 	g.write(b)
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,12 +92,25 @@ func (f *Found) spy(ctx context.Context, s *once.Session, r engine.Request, pid 
 	if err != nil {
 		return fmt.Errorf("what py-spy wrote: %w", err)
 	}
+	running(stacks)
 	if stacks.Total() == 0 {
 		return errors.New("py-spy saw no sample; generate more tokens")
 	}
 	stacks.Generations = n
 	f.Stacks = stacks
 	return nil
+}
+
+// waits are the functions in which a thread waits for others or for our next request. py-spy samples them, too, unlike
+// perf, which counts the processor's time.
+var waits = regexp.MustCompile(`^(?:__)?(?:(?:clock_)?nanosleep|read|p?poll|epoll_p?wait|p?select|futex\w*|` +
+	`pthread_cond_\w*wait\w*|sem_\w*wait\w*)(?: \(|$)`)
+
+// running drops the stacks of threads that wait.
+func running(s *depth.Stacks) {
+	maps.DeleteFunc(s.Seen, func(stack string, _ int64) bool {
+		return waits.MatchString(stack[strings.LastIndex(stack, ";")+1:])
+	})
 }
 
 // spying starts py-spy, and waits until it samples. Before that, it reads the symbols of all libraries.

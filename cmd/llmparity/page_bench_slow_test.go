@@ -83,7 +83,7 @@ func BenchmarkPagePerturbation(b *testing.B) {
 		check(b, session.Load(b.Context(), m))
 		return enginetest.Side{Session: session, Probe: probe, Root: chromedp.FromContext(h.ctx).Browser.Process().Pid}
 	}
-	p := enginetest.Perturbed{Open: open, Launches: 3, Pairs: 6, SamplersAlone: true,
+	p := enginetest.Perturbed{Open: open, Launches: 5, Pairs: 24, SamplersAlone: true,
 		Request: engine.Request{Prompt: "The quick brown fox", MaxTokens: 100, IgnoreEOS: true}}
 	p.Run(b)
 }

@@ -298,8 +298,9 @@ func TestPageByTLS(t *testing.T) {
 }
 
 // A run by hand and the same cell of `llmparity run` do not differ significantly, after correction for the number of
-// figures. Of WebLLM's memory that of the page's process is compared: the GPU process of a browser that goes on keeps
-// what earlier launches compiled, so its baseline is higher, and the increase smaller.
+// figures, except as docs/howto/use-the-page.md says. Of WebLLM's memory that of the page's process is compared: the
+// GPU process of a browser that goes on keeps what earlier launches compiled, so its baseline is higher, and the
+// increase smaller; for the same reason loads take less CPU time. wllama's page holds some 15 MiB more.
 func TestPageAgreesWithRun(t *testing.T) {
 	browserTest(t)
 	for engine, flags := range map[string][]string{
@@ -386,9 +387,11 @@ func alike(t *testing.T, driven, byHand string) {
 		tests[i].Weight, tests[i].Same = 1, stats.OrderOf(both)
 		t.Logf("%s: p %.4f; %.4g, by hand %.4g", name, tests[i].P, a, b)
 	}
+	known := map[string]float64{figure.Increase: 1.15, figure.LoadCPU: 1 / 0.75} // differences that are explained
 	for i, p := range stats.ByHolm.Correct(tests, func(t stats.Test) float64 { return t.P }) {
-		if p <= stats.Alpha {
-			t.Errorf("%s differs significantly", names[i])
+		ratio := stats.Median(figures[names[i]][1]) / stats.Median(figures[names[i]][0])
+		if most, is := known[names[i]]; p <= stats.Alpha && (!is || max(ratio, 1/ratio) > most) {
+			t.Errorf("%s differs significantly, by a factor of %.3f", names[i], ratio)
 		}
 	}
 }

@@ -22,6 +22,7 @@ function show(id, text) {
 }
 
 function say(text, bad = false) {
+  shown.delete("status");
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
 }
@@ -79,9 +80,9 @@ const hear = {
     }
     if (e.kind === "phase") {
       const phase = doing[e.phase] ?? e.phase;
-      $("phase").textContent = phase;
       memory.phase(phase);
-      say(`${name}: ${phase}`);
+      show("phase", phase);
+      show("status", `${name}: ${phase}`);
       tokens = 0;
     }
     if (e.kind === "scoring") say(`${name}: checking its log-probabilities`);
@@ -102,8 +103,8 @@ const hear = {
   async ended({ error }) {
     await stopping; // what it freed is said last
     busy(false);
+    shown.set("phase", "–");
     memory.now();
-    $("phase").textContent = "–";
     if (stopping) stopping = undefined;
     else say(error ? error : "Done.", Boolean(error));
   },

@@ -15,8 +15,9 @@ import (
 )
 
 // The versions of WebLLM from npm that run the tiny model's library, of which the oldest is 0.2.80. From one on, a busy
-// loop of 30 ms a token is planted: that one is named. Of those from 0.2.83 on, none is named without it. Version 0.2.83
-// itself is, without anything planted: it submits a token's kernels together. Other programs hardly change CPU time.
+// loop of 30 ms a token is planted: that one is named. Of those from 0.2.83 on, none is named without it. Version
+// 0.2.83 itself is, without anything planted: it submits a token's kernels together. Other programs hardly change CPU
+// time.
 func TestBisectFindsAStall(t *testing.T) {
 	browserTest(t)
 	const last = 86

@@ -119,7 +119,7 @@ const long = 3 * time.Second
 // native samples the engine's processes: the functions of Python, if one is, else native ones. Where the engine has no
 // operators, rows are samples of native functions.
 func (f *Found) native(ctx context.Context, s *once.Session, r engine.Request) error {
-	if pid := pythonOf(s.Probe.PIDs); pid > 0 {
+	if pid := python(s.Probe); pid > 0 {
 		err := f.spy(ctx, s, r, pid)
 		switch {
 		case ctx.Err() != nil:
@@ -130,14 +130,14 @@ func (f *Found) native(ctx context.Context, s *once.Session, r engine.Request) e
 			return nil
 		}
 	}
-	python := f.Stacks
-	if err := f.sample(ctx, s, r); err != nil && (python == nil || ctx.Err() != nil) {
+	functions := f.Stacks // of Python
+	if err := f.sample(ctx, s, r); err != nil && (functions == nil || ctx.Err() != nil) {
 		return err
 	} else if err != nil {
 		f.Notes = append(f.Notes, "no rows: "+err.Error())
 	}
-	if python != nil {
-		f.Stacks = python
+	if functions != nil {
+		f.Stacks = functions
 	}
 	return nil
 }
@@ -183,8 +183,9 @@ func (f *Found) sample(ctx context.Context, s *once.Session, r engine.Request) e
 		for _, name := range []string{record.Prefill, record.Decode} {
 			f.Rows = append(f.Rows, all[name].Rows(name)...)
 		}
-		f.Notes = append(f.Notes, fmt.Sprintf("rows are %d samples of stacks of %d generations, because this engine does not time "+
-			"its operators here", f.Stacks.Total(), len(phases)/2))
+		f.Notes = append(f.Notes, fmt.Sprintf("rows are %d samples of the stacks of all threads in %d generations, because this "+
+			"engine does not time its operators here: threads that work at once add up to more than the clock",
+			f.Stacks.Total(), len(phases)/2))
 	}
 	return nil
 }

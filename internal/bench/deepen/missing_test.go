@@ -16,7 +16,7 @@ func TestSamplersAreMissing(t *testing.T) {
 		err.Error() != "stacks are sampled with perf, which is not here; install it (Debian: apt install linux-perf)" {
 		t.Errorf("perf: %v", err)
 	}
-	if _, err := pySpy(os.Getpid()); err == nil || !strings.Contains(err.Error(), "run `scripts/setup py-spy`") {
+	if _, err := pySpy([]int{os.Getpid()}); err == nil || !strings.Contains(err.Error(), "run `scripts/setup py-spy`") {
 		t.Errorf("py-spy: %v", err)
 	}
 	if len(child.Scratches(os.Getpid())) > 0 {

@@ -24,27 +24,38 @@ import (
 	"llmparity/internal/record"
 )
 
-// pythonOf returns the process that is a Python, which tells its own functions to py-spy alone; 0: none.
-func pythonOf(pids []int) int {
+// pythons are those processes that are a Python, which tells its own functions to py-spy alone.
+func pythons(pids []int) (out []int) {
 	for _, pid := range pids {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if err == nil && strings.HasPrefix(filepath.Base(exe), "python") {
-			return pid
+			out = append(out, pid)
 		}
+	}
+	return out
+}
+
+// python returns the Python process to sample, because py-spy samples one: a worker where a server has them, as others
+// spin while they wait for it; 0: none is a Python.
+func python(p *once.Probe) int {
+	if found := append(pythons(p.Workers), pythons(p.PIDs)...); len(found) > 0 {
+		return found[0]
 	}
 	return 0
 }
 
-// pySpy finds py-spy on PATH or in the environment of a Python process.
-func pySpy(pid int) (string, error) {
+// pySpy finds py-spy on PATH or in the environment of an engine's Python, which not all of its processes tell.
+func pySpy(pids []int) (string, error) {
 	if path, err := exec.LookPath("py-spy"); err == nil {
 		return path, nil
 	}
-	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // gone: its end is noticed elsewhere
-	python, _, _ := strings.Cut(string(line), "\x00")
-	path, err := exec.LookPath(filepath.Join(filepath.Dir(python), "py-spy"))
-	if err == nil && filepath.IsAbs(path) {
-		return path, nil
+	for _, pid := range pids {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // gone: its end is noticed elsewhere
+		python, _, _ := strings.Cut(string(line), "\x00")
+		path, err := exec.LookPath(filepath.Join(filepath.Dir(python), "py-spy"))
+		if err == nil && filepath.IsAbs(path) {
+			return path, nil
+		}
 	}
 	return "", fault.New(fault.Run, "run `scripts/setup py-spy`, or put it on PATH",
 		"functions of Python are sampled with py-spy, which is not here")
@@ -52,7 +63,7 @@ func pySpy(pid int) (string, error) {
 
 // spy generates again while py-spy samples a Python process: with its native functions where it can.
 func (f *Found) spy(ctx context.Context, s *once.Session, r engine.Request, pid int) error {
-	path, err := pySpy(pid)
+	path, err := pySpy(s.Probe.PIDs)
 	if err != nil {
 		return err
 	}
@@ -104,7 +115,7 @@ func (f *Found) spy(ctx context.Context, s *once.Session, r engine.Request, pid 
 // waits are the functions in which a thread waits for others or for our next request. py-spy samples them, too, unlike
 // perf, which counts the processor's time.
 var waits = regexp.MustCompile(`^(?:__)?(?:(?:clock_)?nanosleep|read|p?poll|epoll_p?wait|p?select|futex\w*|` +
-	`pthread_cond_\w*wait\w*|sem_\w*wait\w*)(?: \(|$)`)
+	`pthread_cond_\w*wait\w*|sem_\w*wait\w*|sched_yield)(?: \(|$)`)
 
 // running drops the stacks of threads that wait.
 func running(s *depth.Stacks) {

@@ -92,6 +92,7 @@ type Probe struct {
 	engine.Unmeasured
 	Engine  record.EngineInfo
 	PIDs    []int // of its processes
+	Workers []int // those that compute for others
 	out     io.Writer
 	allowed bool
 	device  *record.Device // not yet judged; nil: none
@@ -133,8 +134,12 @@ func (p *Probe) Event(e record.Event) {
 
 // Attach keeps the process of a source, which is never read.
 func (p *Probe) Attach(s sample.Source) func() {
-	if pid := s.Describe().PID; pid > 0 && !slices.Contains(p.PIDs, pid) {
-		p.PIDs = append(p.PIDs, pid)
+	d := s.Describe()
+	if d.PID > 0 && !slices.Contains(p.PIDs, d.PID) {
+		p.PIDs = append(p.PIDs, d.PID)
+	}
+	if d.PID > 0 && d.Role == "worker" { // some say so only after a while, and come again
+		p.Workers = append(p.Workers, d.PID)
 	}
 	return p.Unmeasured.Attach(s)
 }

@@ -208,7 +208,7 @@ func (k kernelTimes) into(p *depth.Profile, e edge, places []depth.Place, on fun
 // Waits at the edges of a phase, between our clock and the GPU's.
 const beforeKernels, afterKernels = "before the first kernel", "after the last kernel"
 
-// ofClock says what part of each phase the GPU's clock measures by itself.
+// ofClock says how much of each phase the GPU's clock alone accounts for.
 func ofClock(p depth.Profile) string {
 	var parts []string
 	for _, phase := range []string{record.Prefill, record.Decode} {

@@ -99,7 +99,9 @@ func Kernels(rows []Row) []Row {
 		r.Layer = NoLayer
 		sum.Add(r)
 	}
-	slices.SortStableFunc(sum.Rows, func(a, b Row) int { return -cmp.Compare(a.Self, b.Self) })
+	slices.SortFunc(sum.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Phase, b.Phase))
+	})
 	return sum.Rows
 }
 

@@ -146,7 +146,7 @@ func ofWall(p Profile, phase string) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(p.Sum(phase))/float64(wall))
 }
 
-// heldTable has what roles hold at the last moment at which an engine says it.
+// heldTable shows what each role holds, at the last moment that an engine reports.
 func heldTable(b *strings.Builder, profiles map[string]Profile, engines []string) {
 	g, of := grid{"held, by role", "role", nil, []string{"MiB"}, nil}, map[string]map[Role]int64{}
 	for _, e := range engines {
@@ -208,60 +208,33 @@ func momentTable(b *strings.Builder, engine string, p Profile) {
 	}
 }
 
-// called is a kernel of all layers.
-type called struct {
-	phase, kernel string
-	role          Role
-}
-
-// total is what a kernel took, and in which layer.
-type total struct {
-	called
-	calls  int64
-	self   time.Duration
-	layers map[int]time.Duration
-}
-
-// totals adds up kernels over layers, those that take longest first.
-func (p Profile) totals() []*total {
-	of := map[called]*total{}
+// mostIn names the layer that takes most of a kernel's time, with its share.
+func (p Profile) mostIn(kernel Row) string {
+	layers := map[int]time.Duration{}
 	for _, r := range p.Rows {
-		if !r.timed() {
-			continue
+		if r.Phase == kernel.Phase && r.Kernel == kernel.Kernel && r.Role == kernel.Role {
+			layers[r.Layer] += r.Self
 		}
-		k := called{r.Phase, r.Kernel, r.Role}
-		if of[k] == nil {
-			of[k] = &total{called: k, layers: map[int]time.Duration{}}
-		}
-		of[k].calls, of[k].self = of[k].calls+r.Calls, of[k].self+r.Self
-		of[k].layers[r.Layer] += r.Self
 	}
-	return slices.SortedFunc(maps.Values(of), func(a, b *total) int {
-		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(a.kernel, b.kernel), cmp.Compare(a.phase, b.phase))
-	})
-}
-
-// layer names the layer that takes most of a kernel's time, with its share.
-func (t total) layer() string {
-	most := slices.MaxFunc(slices.Sorted(maps.Keys(t.layers)), func(a, b int) int {
-		return cmp.Compare(t.layers[a], t.layers[b])
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(layers)), func(a, b int) int {
+		return cmp.Compare(layers[a], layers[b])
 	})
 	switch {
 	case most == NoLayer:
 		return "–"
-	case len(t.layers) == 1:
+	case len(layers) == 1:
 		return fmt.Sprint(most)
 	}
-	return fmt.Sprintf("%d (%.0f%%)", most, 100*float64(t.layers[most])/float64(max(1, t.self)))
+	return fmt.Sprintf("%d (%.0f%%)", most, 100*float64(layers[most])/float64(max(1, kernel.Self)))
 }
 
 func kernelTable(b *strings.Builder, engine string, p Profile, most int) {
-	all := p.totals()
+	all := slices.DeleteFunc(Kernels(p.Rows), func(r Row) bool { return !r.timed() })
 	fmt.Fprintf(b, "%s, its own kernels\n", engine)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "phase\trole\tms\tcalls\tmost in layer\tkernel")
 	for _, k := range all[:min(most, len(all))] {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", k.phase, k.role, ms(k.self), k.calls, k.layer(), k.kernel)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", k.Phase, k.Role, ms(k.Self), k.Calls, p.mostIn(k), k.Kernel)
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	for _, note := range p.Notes {

@@ -160,7 +160,7 @@ func readOperators(text []byte) (depth.Profile, error) {
 	return p, nil
 }
 
-// interrupted says that an operator's place in the table is that of a single call, if it is.
+// interrupted warns if a single slow call gives an operator its place in the table.
 func interrupted(r depth.Row, slowest, wall time.Duration) []string {
 	if r.Calls < 4 || slowest < r.Self/2 || slowest < wall/100 {
 		return nil

@@ -93,11 +93,11 @@ func (p *process) reason() string {
 	lines := p.Tail.Lines(2000)
 	for _, tells := range []func(string) bool{
 		killed.MatchString,
-		func(line string) bool { return !passedOn.MatchString(line) && !strings.Contains(line, " WARNING ") },
+		func(line string) bool { return !passedOn.MatchString(line) },
 		passedOn.MatchString,
 	} {
 		for _, line := range lines {
-			if !tells(line) {
+			if !tells(line) || strings.Contains(line, " WARNING ") {
 				continue
 			}
 			if m := reasons.FindStringSubmatch(line); m != nil {
